@@ -1,0 +1,48 @@
+"""A scalar autograd engine: write a program on Values, get its exact gradient.
+
+Example:
+    >>> import micrograd as mg
+    >>> x, y = mg.Value(2.0), mg.Value(-3.0)
+    >>> f = x * y + mg.exp(x)
+    >>> f.backward()
+    >>> y.grad
+    2.0
+"""
+
+from micrograd.backpropagation import topological_order
+from micrograd.engine import Value, no_grad
+from micrograd.functional import (
+    abs,
+    acos,
+    asin,
+    atan,
+    cos,
+    cosh,
+    detach,
+    dot,
+    elu,
+    erf,
+    exp,
+    expm1,
+    gelu,
+    leaky_relu,
+    log,
+    log1p,
+    logsumexp,
+    maximum,
+    mean,
+    minimum,
+    relu,
+    sigmoid,
+    silu,
+    sin,
+    sinh,
+    softmax,
+    softplus,
+    sqrt,
+    tan,
+    tanh,
+    where,
+)
+
+__version__ = "1.0.0"

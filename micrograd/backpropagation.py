@@ -1,0 +1,143 @@
+"""Backpropagation: the order in which nodes take their turns, and the chain rule at each of them.
+
+Take ``b = a * a`` and ``c = b + a``. Going out from c, a first walk counts the uses: b has 1, a has 3.
+Then c passes its gradient on: to b, whose only use has thereby spoken, and once to a. So b is next,
+and gives a its other two shares. Now a has heard from all three uses and its gradient is complete.
+No order has to be stored, no node is met before its uses, and no recursion limits the depth.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from micrograd.checks import explained
+from micrograd.interrupts import finish
+from micrograd.registry import CONSTANT, LEAF, unchanged
+
+if TYPE_CHECKING:
+    from micrograd.engine import Value
+
+# The walk keeps its counts in the nodes, so two threads may not walk shared nodes at a time.
+_lock = RLock()
+
+
+def topological_order(root: Value) -> list[Value]:
+    """Every Value that root was computed from, each after its operands, and root last.
+
+    Raises:
+        ValueError: if the graph has a cycle.
+
+    Example:
+        >>> from micrograd import Value
+        >>> a = Value(2.0, label="a")
+        >>> [node.label or node._op for node in topological_order(a * a + a)]
+        ['a', '*', '+']
+    """
+    order: dict[Value, None] = {}
+    entered: set[Value] = set()
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in order:
+            stack.pop()
+        elif node in entered:  # seen again, so all of its operands are in order
+            order[stack.pop()] = None
+        else:
+            entered.add(node)
+            for operand in node._operands():
+                if operand in entered and operand not in order:
+                    raise ValueError(f"the graph has a cycle: {operand!r} is computed from itself")
+                stack.append(operand)
+    return list(order)
+
+
+def backpropagate(root: Value, gradient: float) -> None:
+    """Run the chain rule from root to the leaves, which add up what they are given over calls.
+
+    On an error every leaf has the gradient it had before, and the nodes between have none.
+    """
+    leaves: list[tuple[Value, float]] = []  # and the gradients they had
+    with _lock:
+        try:
+            _count_uses(root, leaves)
+            root._grad = gradient
+            _pass_gradients(root)
+            if root._uses or any(leaf._uses for leaf, _ in leaves):
+                raise ValueError(f"the graph of {root!r} has a cycle")
+            for leaf, before in leaves:
+                leaf._grad += before
+        except BaseException:
+            finish(lambda: _restore(root, leaves))
+            raise
+
+
+def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> None:
+    """Count in _uses how often each Value under root is used there, and set its gradient to 0."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node._primitive is LEAF:
+            leaves.append((node, node._grad))
+        node._grad = 0.0
+        # The two operands are written out, here and below: a loop would take half as long again.
+        operand = node._first
+        if operand._primitive is not CONSTANT:
+            if not (uses := operand._uses):
+                stack.append(operand)
+            operand._uses = uses + 1
+        elif node._primitive.first is None:
+            for operand in node._primitive.receivers(node):
+                if not operand._uses:
+                    stack.append(operand)
+                operand._uses += 1
+        operand = node._second
+        if operand._primitive is not CONSTANT:
+            if not (uses := operand._uses):
+                stack.append(operand)
+            operand._uses = uses + 1
+
+
+def _pass_gradients(root: Value) -> None:
+    """Let each Value pass its gradient on, once all of its uses have passed theirs to it."""
+    ready = [root]
+    while ready:
+        node = ready.pop()
+        gradient = node._grad
+        primitive = node._primitive
+        try:
+            operand = node._first
+            if operand._primitive is not CONSTANT:
+                rule = primitive.first
+                operand._grad += gradient if rule is unchanged else rule(gradient, node._data, node._x, node._y)
+                operand._uses = uses = operand._uses - 1
+                if not uses:
+                    ready.append(operand)
+            elif primitive.first is None and not node.is_leaf:
+                for operand, share in primitive.shares(node):
+                    operand._grad += share
+                    operand._uses -= 1
+                    if not operand._uses:
+                        ready.append(operand)
+            operand = node._second
+            if operand._primitive is not CONSTANT:
+                rule = primitive.second
+                operand._grad += gradient if rule is unchanged else rule(gradient, node._data, node._x, node._y)
+                operand._uses = uses = operand._uses - 1
+                if not uses:
+                    ready.append(operand)
+        except (ArithmeticError, ValueError) as error:
+            raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
+
+
+def _restore(root: Value, leaves: list[tuple[Value, float]]) -> None:
+    """Undo a backpropagation that failed."""
+    seen, stack = {root}, [root]
+    while stack:
+        node = stack.pop()
+        node._grad, node._uses = 0.0, 0
+        fresh = [operand for operand in node._operands() if operand not in seen]
+        seen.update(fresh)
+        stack += fresh
+    for leaf, before in leaves:
+        leaf._grad = before

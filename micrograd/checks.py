@@ -1,0 +1,59 @@
+"""What counts as a number, and errors that say which operation, numbers and labels they are about."""
+
+from __future__ import annotations
+
+from numbers import Complex, Real
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def real_number(value: object) -> float | None:
+    """The float that a real number stands for; None for what is not one (a string, an array, a Value).
+
+    Ints, bools, NumPy scalars, Fraction and Decimal are real numbers.
+
+    Raises:
+        OverflowError: for an int that no float can hold.
+    """
+    kind = type(value)
+    if kind is float:
+        return value  # type: ignore[return-value]  # kind says that it is a float
+    if kind is not int and not _is_real(value):
+        return None
+    try:
+        return float(value)  # type: ignore[arg-type]  # it has __float__
+    except TypeError:  # NumPy's dates have __float__ and refuse it
+        return None
+    except OverflowError as error:
+        raise OverflowError(f"{error}: no float is as large as a number given here") from None
+
+
+def _is_real(value: object) -> bool:
+    kind = type(value)
+    if not hasattr(kind, "__float__") or hasattr(kind, "__len__") or hasattr(kind, "_apply"):
+        return False  # a string, an array (of one element too) and a Value are no plain numbers
+    return not isinstance(value, Complex) or isinstance(value, Real)
+
+
+def required_number(value: object, what: str) -> float:
+    """The float of a real number, or a TypeError that says what was given in its place."""
+    if (number := real_number(value)) is None:
+        raise TypeError(f"{what} must be a real number, not {type(value).__name__}: {value!r:.80}")
+    return number
+
+
+def explained(
+    error: Exception, primitive: Any, inputs: Iterable[object], operands: Iterable[Any], what: str = ""
+) -> Exception:
+    """The same kind of error, its message saying the primitive, the numbers and their labels."""
+    shown = [
+        f"({label} = {number!r})" if (label := getattr(operand, "label", "")) else f"{number!r}"
+        for number, operand in zip(inputs, operands, strict=True)
+    ]
+    infix = len(shown) == 2 and not primitive.symbol.isidentifier()
+    call = f" {primitive.symbol} ".join(shown) if infix else f"{primitive.name}({', '.join(shown)})"
+    kinds = (ZeroDivisionError, OverflowError, ArithmeticError, ValueError)
+    kind = next(kind for kind in kinds if isinstance(error, kind))
+    return kind(f"{what}{call}: {error.args[-1] if error.args else type(error).__name__}")

@@ -1,0 +1,390 @@
+"""The engine: Value, a float that remembers how it was made, and backpropagation through it.
+
+Every operator on Values does two things: it computes a float, and it makes a node that remembers the
+primitive (from the table in primitives.py), the operands and the numbers they had. Nodes point at
+their operands, so the result of a program is the root of a graph:
+
+    a, b = Value(2.0), Value(3.0)
+    c = a * b + a            # c = (+) of two operands: (*) of a and b, and a once more
+
+``c.backward()`` walks that graph from the root. Each node multiplies its own gradient by its local
+derivatives and adds the products to its operands' gradients: the chain rule, one step a node. A node
+takes its turn only after everything that uses it has, so by then its gradient is complete.
+"""
+
+from __future__ import annotations
+
+import operator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from micrograd import primitives
+from micrograd.backpropagation import backpropagate
+from micrograd.checks import explained, real_number, required_number
+from micrograd.registry import CONSTANT, LEAF, HandWritten, Primitive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+# Where one is set, the operators hand their work to it instead of recording it themselves.
+_recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
+_current_recorder = _recorder.get
+_new = object.__new__
+
+
+def _unary(primitive: Primitive) -> Callable[[Value], Value]:
+    """The method that applies a primitive of one operand."""
+    forward = primitive.forward
+
+    def method(self: Value) -> Value:
+        if (recorder := _current_recorder()) is not None:
+            return recorder(primitive, self)  # type: ignore[no-any-return]
+        x = self._data
+        try:
+            data = forward(x)
+        except (ArithmeticError, ValueError) as error:
+            raise explained(error, primitive, (x,), (self,)) from error
+        return _node(primitive, data, self, NUMBER, x, 0.0)
+
+    method.__name__ = primitive.name
+    method.__doc__ = f"See micrograd.{primitive.name}."
+    return method
+
+
+def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
+    """The operator or method that applies a primitive of two operands, a Value and anything."""
+    forward = primitive.forward
+
+    def method(self: Value, other: Any) -> Value:
+        if _current_recorder() is not None:
+            return _operator(primitive, self, other)
+        if isinstance(other, Value):
+            second, y = other, other._data
+        elif (number := real_number(other)) is not None:
+            second, y = NUMBER, number
+        else:
+            return NotImplemented
+        x = self._data
+        try:
+            data = forward(x, y)
+        except (ArithmeticError, ValueError) as error:
+            raise explained(error, primitive, (x, y), (self, other)) from error
+        # _node, written out: nearly all nodes are made here, and a call would take a tenth of the time
+        node = _new(Value)
+        node._data = data
+        node._grad = 0.0
+        node._uses = 0
+        node.label = ""
+        node._primitive = primitive
+        node._first = self
+        node._second = second
+        node._x = x
+        node._y = y
+        if self._primitive is CONSTANT and second._primitive is CONSTANT:
+            _forget(node)
+        return node
+
+    method.__name__ = primitive.name
+    method.__doc__ = f"See micrograd.{primitive.name}."
+    return method
+
+
+def _reflected(primitive: Primitive) -> Callable[[Value, Any], Value]:
+    """The operator that applies a primitive of two operands, a plain number and a Value."""
+
+    def method(self: Value, other: Any) -> Value:
+        return _operator(primitive, other, self)
+
+    return method
+
+
+def _operator(primitive: Primitive, left: Any, right: Any) -> Value:
+    """The general case of an operator: leave to others what is neither a Value nor a number."""
+    for operand in (left, right):
+        if not isinstance(operand, Value) and real_number(operand) is None:
+            return NotImplemented
+    return apply(primitive, left, right)  # type: ignore[no-any-return]
+
+
+def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any], bool]:
+    """The operator that compares numbers; no gradient flows through it."""
+
+    def method(self: Value, other: Any) -> bool:
+        number = other.data if isinstance(other, Value) else real_number(other)
+        return NotImplemented if number is None else compare(self.data, number)
+
+    return method
+
+
+def apply(primitive: Primitive, *operands: Any) -> Any:
+    """Apply a primitive to Values and real numbers, however many, and record the result."""
+    if (recorder := _current_recorder()) is not None:
+        return recorder(primitive, *operands)
+    data, inputs = _evaluated(primitive, operands)
+    if primitive.first is None:
+        return _node(primitive, data, NUMBER, NUMBER, operands, inputs)
+    first, second = (*(o if isinstance(o, Value) else NUMBER for o in operands), NUMBER)[:2]
+    return _node(primitive, data, first, second, *(*inputs, 0.0)[:2])
+
+
+def _evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
+    """The output of a primitive, and the numbers its operands have."""
+    inputs = tuple(o._data if isinstance(o, Value) else required_number(o, "an operand") for o in operands)
+    try:
+        return primitive.forward(*inputs), inputs
+    except (ArithmeticError, ValueError) as error:
+        raise explained(error, primitive, inputs, operands) from error
+
+
+def _constant(primitive: Primitive, *operands: Any) -> Value:
+    """The recorder of no_grad: apply a primitive and remember nothing."""
+    return Value(_evaluated(primitive, operands)[0], requires_grad=False)
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Record nothing inside: results are constants. Holds for this thread or asyncio task only.
+
+    Example:
+        >>> x = Value(3.0)
+        >>> with no_grad():
+        ...     y = x * x
+        >>> y.data, y.requires_grad
+        (9.0, False)
+    """
+    before = _recorder.set(_constant)
+    try:
+        yield
+    finally:
+        _recorder.reset(before)
+
+
+def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
+    """A Value that remembers how it was made, or a constant where no gradient would flow."""
+    node = _new(Value)
+    node._data = data
+    node._grad = 0.0
+    node._uses = 0
+    node.label = ""
+    node._primitive = primitive
+    node._first = first
+    node._second = second
+    node._x = x
+    node._y = y
+    if first._primitive is CONSTANT and second._primitive is CONSTANT and not primitive.receivers(node):
+        _forget(node)
+    return node
+
+
+def _forget(node: Value) -> None:
+    node._primitive, node._first, node._second, node._x, node._y = CONSTANT, NUMBER, NUMBER, (), ()
+
+
+class Value:
+    """One float, its gradient, and how it was made.
+
+    Args:
+        data: a real number: int, float, bool, a NumPy scalar, Fraction or Decimal.
+        _children: the operands of a hand-written operation; assign its ``_backward`` next.
+        _op: the symbol of a hand-written operation.
+        label: a name for pictures and error messages.
+        requires_grad: False for a constant: no gradient flows to it, its ``grad`` stays 0.
+
+    Raises:
+        TypeError: for data that is not a real number.
+
+    Example:
+        >>> x, y = Value(3.0, label="x"), Value(2.0)
+        >>> z = x * y + x
+        >>> z.backward()
+        >>> x, y.grad
+        (Value(data=3.0, grad=3.0, label='x'), 3.0)
+    """
+
+    # How it was made: a primitive, its operands _first and _second and the numbers _x and _y that they
+    # had. NUMBER stands for a plain number and for no operand. A primitive without .first (of more
+    # operands, or hand-written) has all of them in _x and their numbers in _y. No tuple and no closure:
+    # the garbage collector's time is spent on the objects it tracks, and one a node is the least
+    # there can be. _uses is 0 whenever backward() is not running.
+    __slots__ = ("_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
+
+    _first: Value
+    _second: Value
+
+    def __init__(
+        self,
+        data: Any,
+        _children: Iterable[Value] = (),
+        _op: str = "",
+        *,
+        label: str = "",
+        requires_grad: bool = True,
+    ) -> None:
+        self._data = required_number(data, "the data of a Value")
+        self._grad = 0.0
+        self._uses = 0
+        self.label = label
+        self._primitive: Primitive = LEAF if requires_grad else CONSTANT
+        self._first = self._second = NUMBER
+        self._x: Any = ()
+        self._y: Any = ()
+        if children := tuple(_children):
+            self._remember_by_hand(children, HandWritten(_op))
+
+    __add__, __radd__ = _binary(primitives.add), _reflected(primitives.add)
+    __sub__, __rsub__ = _binary(primitives.sub), _reflected(primitives.sub)
+    __mul__, __rmul__ = _binary(primitives.mul), _reflected(primitives.mul)
+    __truediv__, __rtruediv__ = _binary(primitives.div), _reflected(primitives.div)
+    __pow__, __rpow__ = _binary(primitives.pow), _reflected(primitives.pow)
+    __neg__ = _unary(primitives.neg)
+    __abs__ = abs = _unary(primitives.abs)
+    __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
+    __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
+
+    exp, expm1 = _unary(primitives.exp), _unary(primitives.expm1)
+    log, log1p = _unary(primitives.log), _unary(primitives.log1p)
+    sqrt, erf = _unary(primitives.sqrt), _unary(primitives.erf)
+    sin, cos, tan = _unary(primitives.sin), _unary(primitives.cos), _unary(primitives.tan)
+    asin, acos, atan = _unary(primitives.asin), _unary(primitives.acos), _unary(primitives.atan)
+    sinh, cosh, tanh = _unary(primitives.sinh), _unary(primitives.cosh), _unary(primitives.tanh)
+    sigmoid, softplus = _unary(primitives.sigmoid), _unary(primitives.softplus)
+    relu, silu, gelu = _unary(primitives.relu), _unary(primitives.silu), _unary(primitives.gelu)
+    maximum, minimum = _binary(primitives.maximum), _binary(primitives.minimum)
+
+    _apply = staticmethod(apply)  # a primitive called with a Value calls this
+
+    def leaky_relu(self, slope: Any = 0.01) -> Value:
+        """See micrograd.leaky_relu."""
+        return apply(primitives.leaky_relu, self, slope)  # type: ignore[no-any-return]
+
+    def elu(self, alpha: Any = 1.0) -> Value:
+        """See micrograd.elu."""
+        return apply(primitives.elu, self, alpha)  # type: ignore[no-any-return]
+
+    @property
+    def data(self) -> float:
+        """The number. A leaf's may be set; a result's follows from its operands."""
+        return self._data
+
+    @data.setter
+    def data(self, data: Any) -> None:
+        if not self.is_leaf:
+            raise ValueError(f"{self!r} is the result of {self._op!r}: set the data of a leaf, and compute it anew")
+        self._data = required_number(data, "the data of a Value")
+
+    @property
+    def grad(self) -> float:
+        """The gradient: the derivative, with respect to this Value, of what was backpropagated from."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, grad: Any) -> None:
+        self._grad = required_number(grad, "the grad of a Value")
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made this Value."""
+        return self._primitive is LEAF or self._primitive is CONSTANT
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this Value. A leaf's may be set, to freeze it or to free it."""
+        return self._primitive is not CONSTANT
+
+    @requires_grad.setter
+    def requires_grad(self, requires_grad: bool) -> None:
+        if not self.is_leaf:
+            raise ValueError(f"{self!r} is the result of {self._op!r}: set requires_grad of its leaves")
+        self._primitive = LEAF if requires_grad else CONSTANT
+
+    @property
+    def _op(self) -> str:
+        """The symbol of the primitive that made this Value; empty for a leaf."""
+        return self._primitive.symbol
+
+    @property
+    def _prev(self) -> set[Value]:
+        """The operands; a plain number among them is a Value that requires no gradient."""
+        return set(self._operands())
+
+    @property
+    def _backward(self) -> Callable[[], object]:
+        """The closure that adds this node's share to its operands' ``grad``, each time it is called."""
+        return self._primitive.closure(self)
+
+    @_backward.setter
+    def _backward(self, backpropagate: Callable[[], object]) -> None:
+        if not callable(backpropagate):
+            raise TypeError(f"_backward must be a function of no arguments, not {backpropagate!r:.80}")
+        if not self.is_leaf:  # below a leaf there is nothing to pass a gradient to
+            self._remember_by_hand(self._operands(), HandWritten(self._op, backpropagate))
+
+    def _remember_by_hand(self, children: tuple[Value, ...], primitive: HandWritten) -> None:
+        for child in children:
+            if not isinstance(child, Value):
+                raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
+        self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
+        self._x, self._y = children, tuple(child._data for child in children)
+        if _current_recorder() is not None or not primitive.receivers(self):
+            _forget(self)
+
+    def _operands(self) -> tuple[Value, ...]:
+        """The operands in order; a plain number among them becomes a constant Value, for good."""
+        if self.is_leaf:
+            return ()
+        if self._primitive.first is None:
+            nodes = tuple(o if isinstance(o, Value) else Value(o, requires_grad=False) for o in self._x)
+            self._x = nodes
+            return nodes
+        if self._first is NUMBER:
+            self._first = Value(self._x, requires_grad=False)
+        if self._primitive.second is None:
+            return (self._first,)
+        if self._second is NUMBER:
+            self._second = Value(self._y, requires_grad=False)
+        return self._first, self._second
+
+    def _inputs(self) -> tuple[float, ...]:
+        """The numbers that the operands had."""
+        if self._primitive.first is None:
+            return tuple(self._y)
+        return (self._x,) if self._primitive.second is None else (self._x, self._y)
+
+    def backward(self, gradient: float = 1.0) -> None:
+        """Backpropagate: fill ``grad`` of every Value that this one was computed from.
+
+        Leaves accumulate over calls, until their ``grad`` is set to 0. The nodes between have the
+        gradient of the last call.
+
+        Args:
+            gradient: the gradient of this Value itself; a weight where there are several outputs.
+
+        Raises:
+            ValueError: if this Value requires no gradient, if an operation on the way has no
+                derivative, or if the graph has a cycle.
+            ArithmeticError: what a derivative raises, as that of sqrt at 0 does. The leaves then have
+                the gradients they had before, and the nodes between have none.
+        """
+        start = required_number(gradient, "the gradient of a Value")
+        if self._primitive is CONSTANT:
+            raise ValueError(f"{self!r} requires no gradient: it is a constant, made of constants, or under no_grad")
+        backpropagate(self, start)
+
+    def __float__(self) -> float:
+        return self.data
+
+    def __bool__(self) -> bool:
+        return self.data != 0
+
+    def __repr__(self) -> str:
+        label = f", label={self.label!r}" if self.label else ""
+        return f"Value(data={self._data}, grad={self._grad}{label})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.data, spec) if spec else repr(self)
+
+
+NUMBER = _new(Value)
+NUMBER._primitive = CONSTANT
+NUMBER.__init__(0.0, requires_grad=False)  # type: ignore[misc]  # every Value refers to it, it too

@@ -1,0 +1,409 @@
+"""Functions over Values and plain floats, and the small programs written with them.
+
+A function given plain numbers only gives a float; a Value among its operands makes the result a Value.
+The one-operand functions are methods too: ``v.tanh()`` is ``tanh(v)``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from micrograd import primitives
+from micrograd.engine import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Scalar = TypeVar("Scalar", Value, float)
+
+
+def exp(x: Scalar) -> Scalar:
+    """E to the power of x.
+
+    Raises:
+        OverflowError: for x above 709.78, where no float is large enough.
+
+    Example:
+        >>> exp(0.0)
+        1.0
+    """
+    return primitives.exp(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def expm1(x: Scalar) -> Scalar:
+    """exp(x) - 1, exact for small x too.
+
+    Raises:
+        OverflowError: for x above 709.78.
+
+    Example:
+        >>> expm1(1e-12)
+        1.0000000000005e-12
+    """
+    return primitives.expm1(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def log(x: Scalar) -> Scalar:
+    """The natural logarithm of x.
+
+    Raises:
+        ValueError: for x of 0 or below.
+
+    Example:
+        >>> log(1.0)
+        0.0
+    """
+    return primitives.log(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def log1p(x: Scalar) -> Scalar:
+    """log(1 + x), exact for small x too.
+
+    Raises:
+        ValueError: for x of -1 or below.
+
+    Example:
+        >>> log1p(1e-12)
+        9.999999999995e-13
+    """
+    return primitives.log1p(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def sqrt(x: Scalar) -> Scalar:
+    """The square root of x. Its derivative at 0 is infinite and raises ZeroDivisionError in backward.
+
+    Raises:
+        ValueError: for x below 0.
+
+    Example:
+        >>> sqrt(9.0)
+        3.0
+    """
+    return primitives.sqrt(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def sin(x: Scalar) -> Scalar:
+    """The sine of x, in radians.
+
+    Raises:
+        ValueError: for an infinite x.
+
+    Example:
+        >>> sin(0.0)
+        0.0
+    """
+    return primitives.sin(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def cos(x: Scalar) -> Scalar:
+    """The cosine of x, in radians.
+
+    Raises:
+        ValueError: for an infinite x.
+
+    Example:
+        >>> cos(0.0)
+        1.0
+    """
+    return primitives.cos(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def tan(x: Scalar) -> Scalar:
+    """The tangent of x, in radians.
+
+    Raises:
+        ValueError: for an infinite x.
+
+    Example:
+        >>> tan(0.0)
+        0.0
+    """
+    return primitives.tan(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def asin(x: Scalar) -> Scalar:
+    """The angle in [-pi/2, pi/2] whose sine is x. Its derivative at -1 and 1 is infinite and raises ZeroDivisionError.
+
+    Raises:
+        ValueError: for x outside [-1, 1].
+
+    Example:
+        >>> asin(0.0)
+        0.0
+    """
+    return primitives.asin(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def acos(x: Scalar) -> Scalar:
+    """The angle in [0, pi] whose cosine is x. Its derivative at -1 and 1 is infinite and raises ZeroDivisionError.
+
+    Raises:
+        ValueError: for x outside [-1, 1].
+
+    Example:
+        >>> acos(1.0)
+        0.0
+    """
+    return primitives.acos(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def atan(x: Scalar) -> Scalar:
+    """The angle in (-pi/2, pi/2) whose tangent is x.
+
+    Example:
+        >>> atan(0.0)
+        0.0
+    """
+    return primitives.atan(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def sinh(x: Scalar) -> Scalar:
+    """The hyperbolic sine of x.
+
+    Raises:
+        OverflowError: for x beyond 710.47 on either side.
+
+    Example:
+        >>> sinh(0.0)
+        0.0
+    """
+    return primitives.sinh(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def cosh(x: Scalar) -> Scalar:
+    """The hyperbolic cosine of x.
+
+    Raises:
+        OverflowError: for x beyond 710.47 on either side.
+
+    Example:
+        >>> cosh(0.0)
+        1.0
+    """
+    return primitives.cosh(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def tanh(x: Scalar) -> Scalar:
+    """The hyperbolic tangent of x.
+
+    Example:
+        >>> tanh(0.0)
+        0.0
+    """
+    return primitives.tanh(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def sigmoid(x: Scalar) -> Scalar:
+    """The logistic function 1 / (1 + exp(-x)); it neither overflows nor loses digits for any x.
+
+    Example:
+        >>> sigmoid(0.0)
+        0.5
+    """
+    return primitives.sigmoid(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def softplus(x: Scalar) -> Scalar:
+    """log(1 + exp(x)), the smooth relu; it neither overflows nor loses digits for any x.
+
+    Example:
+        >>> softplus(1e4)
+        10000.0
+    """
+    return primitives.softplus(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def relu(x: Scalar) -> Scalar:
+    """X where it is positive, elsewhere 0. The derivative at 0 is 0.
+
+    Example:
+        >>> relu(-2.0)
+        0.0
+    """
+    return primitives.relu(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def silu(x: Scalar) -> Scalar:
+    """X * sigmoid(x), also called swish.
+
+    Example:
+        >>> silu(0.0)
+        0.0
+    """
+    return primitives.silu(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def gelu(x: Scalar) -> Scalar:
+    """X times the normal distribution function of x (Hendrycks and Gimpel 2016, the exact form).
+
+    Example:
+        >>> gelu(0.0)
+        0.0
+    """
+    return primitives.gelu(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def erf(x: Scalar) -> Scalar:
+    """The error function of x.
+
+    Example:
+        >>> erf(0.0)
+        0.0
+    """
+    return primitives.erf(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
+    """X where it is positive, elsewhere slope * x. The derivative at 0 is the slope.
+
+    The slope may be a Value, learned with the rest (a PReLU).
+
+    Example:
+        >>> leaky_relu(-2.0)
+        -0.02
+    """
+    return primitives.leaky_relu(x, slope)
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """X where it is positive, elsewhere alpha * (exp(x) - 1). The derivative at 0 is alpha.
+
+    Example:
+        >>> elu(0.0)
+        0.0
+    """
+    return primitives.elu(x, alpha)
+
+
+def abs(x: Scalar) -> Scalar:
+    """The absolute value of x. The derivative at 0 is 0.
+
+    Example:
+        >>> abs(-2.0)
+        2.0
+    """
+    return primitives.abs(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+
+
+def maximum(x: Any, y: Any) -> Any:
+    """The larger of two. Of equal operands, the first gets the gradient. NaN wins over numbers.
+
+    Example:
+        >>> maximum(2.0, 3.0)
+        3.0
+    """
+    return primitives.maximum(x, y)
+
+
+def minimum(x: Any, y: Any) -> Any:
+    """The smaller of two. Of equal operands, the first gets the gradient. NaN wins over numbers.
+
+    Example:
+        >>> minimum(2.0, 3.0)
+        2.0
+    """
+    return primitives.minimum(x, y)
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """X where the condition holds, else y. Gradients flow to the one that was chosen.
+
+    Args:
+        condition: a bool, or a number or Value that stands for False where it is 0.
+        x: what is chosen where the condition holds.
+        y: what is chosen elsewhere. Both are computed before one is chosen.
+
+    Example:
+        >>> x = Value(3.0)
+        >>> where(x > 2, x * x, 0.0).data
+        9.0
+    """
+    return primitives.where(condition, x, y)
+
+
+def detach(x: Any) -> Any:
+    """The number of x, as a constant that no gradient flows through.
+
+    Example:
+        >>> detach(Value(2.0)).requires_grad
+        False
+    """
+    return primitives.detach(x)
+
+
+def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
+    """The sum of the products of two equally long sequences.
+
+    Raises:
+        ValueError: if one is longer than the other, or both are empty.
+
+    Example:
+        >>> dot([1.0, 2.0], [3.0, 4.0])
+        11.0
+    """
+    xs, ys = list(xs), list(ys)
+    if len(xs) != len(ys) or not xs:
+        raise ValueError(f"dot needs two sequences of one length, not of {len(xs)} and {len(ys)}")
+    products = [x * y for x, y in zip(xs, ys, strict=True)]
+    return sum(products[1:], products[0])
+
+
+def mean(xs: Iterable[Any]) -> Any:
+    """The arithmetic mean.
+
+    Raises:
+        ValueError: if there is nothing to take the mean of.
+
+    Example:
+        >>> mean([1.0, 2.0, 6.0])
+        3.0
+    """
+    terms = _some(xs, "mean")
+    return sum(terms[1:], terms[0]) / len(terms)
+
+
+def logsumexp(xs: Iterable[Any]) -> Any:
+    """log(exp(x1) + exp(x2) + ...), without overflow: the largest x is taken out of the sum first.
+
+    Raises:
+        ValueError: if there is nothing to sum.
+
+    Example:
+        >>> logsumexp([1e4, 1e4 - 800])
+        10000.0
+    """
+    terms = _some(xs, "logsumexp")
+    largest = _largest(terms)
+    exponentials = [primitives.exp(x - largest) for x in terms]
+    return largest + primitives.log(sum(exponentials[1:], exponentials[0]))
+
+
+def softmax(xs: Iterable[Any]) -> list[Any]:
+    """exp(x) for each x, divided by their sum: positive numbers that add up to 1.
+
+    Raises:
+        ValueError: if there is nothing to normalise.
+
+    Example:
+        >>> softmax([1e4, 1e4])
+        [0.5, 0.5]
+    """
+    terms = _some(xs, "softmax")
+    largest = _largest(terms)
+    exponentials = [primitives.exp(x - largest) for x in terms]
+    total = sum(exponentials[1:], exponentials[0])
+    return [exponential / total for exponential in exponentials]
+
+
+def _some(xs: Iterable[Any], name: str) -> Sequence[Any]:
+    if not (terms := list(xs)):
+        raise ValueError(f"{name} of nothing: give at least one number or Value")
+    return terms
+
+
+def _largest(terms: Sequence[Any]) -> Any:
+    """The largest term as a constant: what is taken out and put back has no gradient of its own."""
+    largest = terms[0]
+    for term in terms[1:]:
+        largest = primitives.maximum(largest, term)
+    return primitives.detach(largest)
