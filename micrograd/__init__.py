@@ -9,6 +9,7 @@ Example:
     2.0
 """
 
+from micrograd import losses, nn, optim
 from micrograd.backpropagation import topological_order
 from micrograd.engine import Value, no_grad
 from micrograd.functional import (
@@ -44,5 +45,6 @@ from micrograd.functional import (
     tanh,
     where,
 )
+from micrograd.training import fit
 
 __version__ = "1.0.0"

@@ -61,6 +61,7 @@ class Primitive:
             self.first = lambda g, out, x, _: rule(g, out, x)
 
     def __call__(self, *operands: Any) -> Any:
+        """Apply the primitive: to floats, or as the first operand that records says."""
         for operand in operands:
             if (apply := getattr(type(operand), "_apply", None)) is not None:
                 return apply(self, *operands)

@@ -1,0 +1,147 @@
+"""Losses: how far predictions are from targets, as one Value to backpropagate from.
+
+Each takes one prediction and its target, or sequences of them, of which it gives the mean.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from micrograd import functional, primitives
+from micrograd.checks import real_number
+from micrograd.engine import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def mean_squared_error(predictions: Any, targets: Any) -> Any:
+    """The mean of (prediction - target) ** 2.
+
+    Args:
+        predictions: a number or Value, or a sequence of them, nested as deep as the targets are.
+        targets: the same shape.
+
+    Raises:
+        ValueError: if there are more predictions than targets, fewer, or none.
+
+    Example:
+        >>> mean_squared_error([1.0, 2.0], [1.0, 4.0])
+        2.0
+    """
+
+    def squared_error(prediction: Any, target: Any) -> Any:
+        error = prediction - target
+        return error * error
+
+    return _mean(squared_error, predictions, targets)
+
+
+def hinge(scores: Any, targets: Any) -> Any:
+    """The max-margin loss: the mean of relu(1 - target * score).
+
+    Args:
+        scores: a number or Value, or a sequence of them; its sign is the prediction.
+        targets: -1 or 1 for each.
+
+    Raises:
+        ValueError: if a target is neither -1 nor 1, or the lengths differ.
+
+    Example:
+        >>> hinge([2.0, 0.5], [1, -1])
+        0.75
+    """
+
+    def margin(score: Any, target: Any) -> Any:
+        if real_number(target) not in (-1.0, 1.0):
+            raise ValueError(f"a target of the hinge loss must be -1 or 1, not {target!r}")
+        return primitives.relu(1 - target * score)
+
+    return _mean(margin, scores, targets)
+
+
+def binary_cross_entropy(logits: Any, targets: Any) -> Any:
+    """The mean of -log(the probability of the target), where the probability of 1 is sigmoid(logit).
+
+    Exact for logits of any size: log(sigmoid(z)) is -softplus(-z).
+
+    Args:
+        logits: a number or Value, or a sequence of them, before the sigmoid.
+        targets: 0 or 1 for each, or a probability in between.
+
+    Raises:
+        ValueError: if a target is outside [0, 1], or the lengths differ.
+
+    Example:
+        >>> binary_cross_entropy(-1e4, 1)
+        10000.0
+    """
+
+    def entropy(logit: Any, target: Any) -> Any:
+        if (probability := real_number(target)) is None or not 0 <= probability <= 1:
+            raise ValueError(f"a target of the binary cross-entropy must be from 0 to 1, not {target!r}")
+        if probability == 1:
+            return primitives.softplus(-logit)
+        if probability == 0:
+            return primitives.softplus(logit)
+        return probability * primitives.softplus(-logit) + (1 - probability) * primitives.softplus(logit)
+
+    return _mean(entropy, logits, targets)
+
+
+def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
+    """The mean of -log(softmax(logits)[target]).
+
+    Exact for logits of any size: it is softplus(logsumexp(the other logits) - logits[target]), where
+    nothing overflows and a confident prediction keeps its digits.
+
+    Args:
+        logits: a number or Value for each class, before the softmax; or a sequence of such sequences.
+        targets: the index of the right class; or a sequence of them.
+
+    Raises:
+        ValueError: if a target is not the index of a class, or the lengths differ.
+        TypeError: if a target is not an int.
+
+    Example:
+        >>> round(cross_entropy([0.0, 0.0], 1), 12)
+        0.69314718056
+        >>> cross_entropy([[1e4, 0.0], [0.0, 1e4]], [0, 0])
+        5000.0
+    """
+    if isinstance(targets, (list, tuple)) or hasattr(type(targets), "__len__"):
+        if len(logits) != len(targets) or not len(targets):
+            raise ValueError(f"cross_entropy got {len(logits)} rows of logits for {len(targets)} targets")
+        return functional.mean(_cross_entropy(row, target) for row, target in zip(logits, targets, strict=True))
+    return _cross_entropy(logits, targets)
+
+
+def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
+    if isinstance(target, (bool, Value)) or not hasattr(target, "__index__"):
+        raise TypeError(f"a target of the cross-entropy must be an int, the index of a class, not {target!r:.80}")
+    if not 0 <= target < len(logits):
+        raise ValueError(f"target {target} is not the index of one of {len(logits)} classes")
+    others = [logit for index, logit in enumerate(logits) if index != target]
+    if not others:
+        return logits[target] * 0.0  # the only class there is has probability 1
+    return primitives.softplus(functional.logsumexp(others) - logits[target])
+
+
+def _mean(loss: Callable[[Any, Any], Any], predictions: Any, targets: Any) -> Any:
+    """The mean of a loss over predictions and targets of the same shape."""
+    pairs = _pairs(predictions, targets)
+    return functional.mean(loss(prediction, target) for prediction, target in pairs)
+
+
+def _pairs(predictions: Any, targets: Any) -> list[tuple[Any, Any]]:
+    """Each prediction with its target, out of sequences nested alike."""
+    nested = [hasattr(type(side), "__len__") and not isinstance(side, str) for side in (predictions, targets)]
+    if not any(nested):
+        return [(predictions, targets)]
+    if not all(nested) or len(predictions) != len(targets) or not len(targets):
+        shown = [
+            f"{len(side)} values" if deep else "one value"
+            for side, deep in zip((predictions, targets), nested, strict=True)
+        ]
+        raise ValueError(f"predictions and targets must be of one shape, and not empty: got {shown[0]} and {shown[1]}")
+    return [pair for row in zip(predictions, targets, strict=True) for pair in _pairs(*row)]

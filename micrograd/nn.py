@@ -1,0 +1,272 @@
+"""Neurons, layers and networks, with micrograd's names, reprs and weights.
+
+A model is a Module: an object whose attributes hold Values, other Modules, and lists, tuples or dicts
+of them. Its parameters, their names, and what is saved to a file are all found by walking these
+attributes in the order in which they were assigned:
+
+    MLP(2, [3, 1]) -> layers.0.neurons.0.w.0, layers.0.neurons.0.w.1, layers.0.neurons.0.b, ...
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from micrograd import functional
+from micrograd.checks import required_number
+from micrograd.engine import Value
+from micrograd.state import check_state, read_state, write_state
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+# Activations by name, and what a neuron with one calls itself.
+ACTIVATIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "relu": ("ReLU", functional.relu),
+    "leaky_relu": ("LeakyReLU", functional.leaky_relu),
+    "elu": ("ELU", functional.elu),
+    "silu": ("SiLU", functional.silu),
+    "gelu": ("GELU", functional.gelu),
+    "tanh": ("Tanh", functional.tanh),
+    "sigmoid": ("Sigmoid", functional.sigmoid),
+    "softplus": ("Softplus", functional.softplus),
+}
+
+# How far initial weights spread: the standard deviation, from the numbers of inputs and outputs.
+# None is micrograd's own choice, uniform in [-1, 1] whatever the size.
+INITIAL_WEIGHTS: dict[str, Callable[[int, int], float] | None] = {
+    "uniform": None,
+    "he": lambda inputs, outputs: (2 / inputs) ** 0.5,  # He et al. 2015, for relu and its kin
+    "glorot": lambda inputs, outputs: (2 / (inputs + outputs)) ** 0.5,  # Glorot and Bengio 2010, for tanh
+}
+
+
+class Module:
+    """Something with parameters: subclass it, and assign Values and other Modules to attributes.
+
+    Example:
+        >>> class Line(Module):
+        ...     def __init__(self):
+        ...         self.slope, self.intercept = Value(1.0), Value(0.0)
+        >>> [name for name, parameter in Line().named_parameters()]
+        ['slope', 'intercept']
+    """
+
+    def parameters(self) -> list[Value]:
+        """The Values that training changes, each once: leaves that require a gradient, frozen ones too."""
+        return [parameter for _, parameter in self.named_parameters()]
+
+    def named_parameters(self) -> Iterator[tuple[str, Value]]:
+        """The parameters with their names: the path of attributes, keys and indices that leads to each."""
+        seen: set[int] = set()
+        yield from _named_values("", vars(self), seen)
+
+    def zero_grad(self) -> None:
+        """Set the gradient of every parameter to 0."""
+        for parameter in self.parameters():
+            parameter.grad = 0.0
+
+    def state_dict(self) -> dict[str, float]:
+        """The parameters' numbers by name."""
+        return {name: parameter.data for name, parameter in self.named_parameters()}
+
+    def load_state_dict(self, state: Mapping[str, float]) -> None:
+        """Set the parameters from numbers by name: all of them, or none where anything is wrong.
+
+        Raises:
+            ValueError: if a name is missing or unknown, or a number is not finite.
+            TypeError: if something is not a number.
+        """
+        parameters = dict(self.named_parameters())
+        numbers = check_state(state, parameters)
+        for name, parameter in parameters.items():
+            parameter.data = numbers[name]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the parameters to a JSON file: the old file or the new one is there, never a part.
+
+        Raises:
+            ValueError: if a parameter is infinite or NaN; nothing is written then.
+            OSError: if the file cannot be written.
+        """
+        write_state(path, self.state_dict())
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Set the parameters from a file that save wrote; the model is untouched if anything is wrong.
+
+        Raises:
+            ValueError: if the file is cut off or damaged, or is of another model.
+            OSError: if the file cannot be read.
+        """
+        try:
+            self.load_state_dict(read_state(path))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"cannot load {path}: {error}") from error
+
+
+class Neuron(Module):
+    """A weighted sum of its inputs plus a bias, then an activation.
+
+    Args:
+        nin: the number of inputs.
+        nonlin: False for a linear neuron, without an activation.
+        activation: a name ("relu", "tanh", "sigmoid", "gelu", ...) or a function of one Value.
+        initial: how the weights are drawn from Python's ``random``, so that ``random.seed`` fixes
+            them: "uniform" in [-1, 1] as micrograd does, "he" or "glorot" normal with a spread that
+            suits the size; or the standard deviation itself. The bias starts at 0.
+
+    Raises:
+        ValueError: for an unknown activation or initial, or nin below 1.
+
+    Example:
+        >>> Neuron(2)
+        ReLUNeuron(2)
+        >>> Neuron(3, activation="tanh")
+        TanhNeuron(3)
+    """
+
+    def __init__(
+        self,
+        nin: int,
+        nonlin: bool = True,
+        activation: str | Callable[[Any], Any] = "relu",
+        initial: str | float = "uniform",
+    ) -> None:
+        self.w = _initial_weights(_size(nin, "nin"), initial, 1)
+        self.b = Value(0.0)
+        self.nonlin = nonlin
+        self._kind, self._activation = _activation(activation)
+
+    def __call__(self, x: Sequence[Any]) -> Any:
+        """The neuron's output for nin numbers or Values; ValueError for another number of them."""
+        if len(x) != len(self.w):
+            raise ValueError(f"{self!r} takes {len(self.w)} inputs, not {len(x)}")
+        total: Any = sum((wi * xi for wi, xi in zip(self.w, x, strict=True)), self.b)
+        return self._activation(total) if self.nonlin else total
+
+    def __repr__(self) -> str:
+        return f"{self._kind if self.nonlin else 'Linear'}Neuron({len(self.w)})"
+
+
+class Layer(Module):
+    """Neurons side by side, over the same inputs.
+
+    Args:
+        nin: the number of inputs.
+        nout: the number of neurons.
+        **kwargs: what each Neuron takes besides: nonlin, activation, initial.
+
+    Example:
+        >>> Layer(2, 3, activation="tanh")
+        Layer of [TanhNeuron(2), TanhNeuron(2), TanhNeuron(2)]
+    """
+
+    def __init__(self, nin: int, nout: int, **kwargs: Any) -> None:
+        if isinstance(initial := kwargs.get("initial"), str) and (spread := INITIAL_WEIGHTS.get(initial)):
+            kwargs["initial"] = spread(_size(nin, "nin"), _size(nout, "nout"))
+        self.neurons = [Neuron(nin, **kwargs) for _ in range(_size(nout, "nout"))]
+
+    def outputs(self, x: Sequence[Any]) -> list[Any]:
+        """The neurons' outputs: a list, also of a single one."""
+        return [neuron(x) for neuron in self.neurons]
+
+    def __call__(self, x: Sequence[Any]) -> Any:
+        """The neurons' outputs; the bare output of a single one, as in micrograd."""
+        outputs = self.outputs(x)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def __repr__(self) -> str:
+        return f"Layer of [{', '.join(map(str, self.neurons))}]"
+
+
+class MLP(Module):
+    """A multi-layer perceptron: layers in a row, the last one linear.
+
+    Args:
+        nin: the number of inputs.
+        nouts: the number of neurons in each layer; the last is the number of outputs.
+        activation: of the layers but the last; see Neuron.
+        initial: how weights are drawn; see Neuron.
+
+    Example:
+        >>> model = MLP(2, [2, 1])
+        >>> model
+        MLP of [Layer of [ReLUNeuron(2), ReLUNeuron(2)], Layer of [LinearNeuron(2)]]
+        >>> len(model.parameters())
+        9
+    """
+
+    def __init__(
+        self,
+        nin: int,
+        nouts: Sequence[int],
+        activation: str | Callable[[Any], Any] = "relu",
+        initial: str | float = "uniform",
+    ) -> None:
+        if not nouts:
+            raise ValueError("nouts is empty: an MLP needs at least one layer")
+        sizes = [nin, *nouts]
+        self.layers = [
+            Layer(sizes[i], sizes[i + 1], nonlin=i != len(nouts) - 1, activation=activation, initial=initial)
+            for i in range(len(nouts))
+        ]
+
+    def __call__(self, x: Sequence[Any]) -> Any:
+        """The network's outputs for nin numbers or Values: a list, or the bare Value of a single one."""
+        for layer in self.layers:
+            x = layer.outputs(x)
+        return x[0] if len(x) == 1 else x
+
+    def __repr__(self) -> str:
+        return f"MLP of [{', '.join(map(str, self.layers))}]"
+
+
+def _named_values(path: str, value: Any, seen: set[int]) -> Iterator[tuple[str, Value]]:
+    """The leaves in nested attributes, lists, tuples and dicts, by path; each object once."""
+    if isinstance(value, Value):
+        if value.is_leaf and id(value) not in seen:
+            seen.add(id(value))
+            yield path, value
+        return
+    if isinstance(value, Module):
+        value = vars(value)
+    if isinstance(value, dict):
+        items = [(str(key), item) for key, item in value.items()]
+    elif isinstance(value, (list, tuple)):
+        items = [(str(index), item) for index, item in enumerate(value)]
+    else:
+        return
+    if id(value) not in seen:  # a model may refer to itself
+        seen.add(id(value))
+        for name, item in items:
+            yield from _named_values(f"{path}.{name}" if path else name, item, seen)
+
+
+def _size(size: Any, name: str) -> int:
+    """A number of inputs or neurons."""
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise TypeError(f"{name} must be an int, not {type(size).__name__}: {size!r:.80}")
+    if size < 1:
+        raise ValueError(f"{name} must be at least 1, not {size}")
+    return int(size)
+
+
+def _activation(activation: str | Callable[[Any], Any]) -> tuple[str, Callable[[Any], Any]]:
+    """How a neuron with this activation calls itself, and the function."""
+    if callable(activation):
+        return getattr(activation, "__name__", type(activation).__name__).capitalize(), activation
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"no activation {activation!r}; choose from {', '.join(ACTIVATIONS)}, or give a function")
+    return ACTIVATIONS[activation]
+
+
+def _initial_weights(nin: int, initial: str | float, nout: int) -> list[Value]:
+    """Weights drawn from Python's random, in micrograd's order."""
+    if isinstance(initial, str) and initial not in INITIAL_WEIGHTS:
+        raise ValueError(f"no initial weights {initial!r}; choose from {', '.join(INITIAL_WEIGHTS)}, or give a number")
+    spread = INITIAL_WEIGHTS[initial] if isinstance(initial, str) else None
+    if initial == "uniform":
+        return [Value(random.uniform(-1, 1)) for _ in range(nin)]
+    deviation = spread(nin, nout) if spread else required_number(initial, "initial")
+    return [Value(random.gauss(0, deviation)) for _ in range(nin)]

@@ -1,0 +1,301 @@
+"""Optimisers: from gradients to the next parameters, and learning rates that change with the step.
+
+An update is a formula on scalars: from a parameter, its gradient and the optimiser's state for it, to
+the next parameter and the next state. It is written with operators and functional names only, so it
+works on floats and on whatever else has these operators:
+
+    SGD(...).update(parameter=1.0, gradient=0.5, state=(), rate=0.1, step=0)   # (0.95, ())
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from micrograd import primitives
+from micrograd.checks import required_number
+from micrograd.engine import Value
+from micrograd.interrupts import finish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Schedule: TypeAlias = Callable[[int], float]
+    State: TypeAlias = tuple[Any, ...]
+
+
+class Optimizer:
+    """What the optimisers share: the parameters, the learning rate, and the step.
+
+    Args:
+        parameters: the leaves to train. Those with requires_grad=False are left as they are.
+        learning_rate: a number, or a function of the step's number, from 0, that gives one.
+
+    Attributes:
+        steps: how many steps are done.
+        rate: the learning rate of the last step, None before the first.
+
+    Raises:
+        ValueError: if there is no parameter, if one is given twice or is not a leaf, or if the
+            learning rate is negative or not finite.
+        TypeError: if a parameter is not a Value.
+    """
+
+    states = 0  # how many numbers the update keeps for each parameter
+
+    def __init__(self, parameters: Iterable[Value], learning_rate: float | Schedule) -> None:
+        self.parameters = list(parameters)
+        if not self.parameters:
+            raise ValueError("there are no parameters to optimise")
+        for parameter in self.parameters:
+            if not isinstance(parameter, Value):
+                raise TypeError(f"a parameter must be a Value, not {type(parameter).__name__}: {parameter!r:.80}")
+            if not parameter.is_leaf:
+                raise ValueError(f"a parameter must be a leaf, and {parameter!r} is the result of {parameter._op!r}")
+        if len(set(self.parameters)) != len(self.parameters):
+            raise ValueError("a parameter is given twice; it would be updated twice a step")
+        self.learning_rate: Schedule = learning_rate if callable(learning_rate) else constant(learning_rate)
+        self.steps = 0
+        self.rate: float | None = None
+        self._state: list[State] = [(0.0,) * self.states] * len(self.parameters)
+
+    def update(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+        """The next parameter and its next state; subclasses say how.
+
+        Args:
+            parameter: its number now.
+            gradient: the gradient of the loss with respect to it.
+            state: what the last update returned for it; zeros at first.
+            rate: the learning rate.
+            step: the number of this step, from 0.
+        """
+        raise TypeError(f"{type(self).__name__} does not say how to update a parameter")
+
+    def zero_grad(self) -> None:
+        """Set the gradient of every parameter to 0."""
+        for parameter in self.parameters:
+            parameter.grad = 0.0
+
+    def step(self) -> None:
+        """Update every parameter from its gradient; all of them or, where anything goes wrong, none.
+
+        Raises:
+            ArithmeticError: if an update overflows or is not finite, naming the parameter.
+        """
+        rate = _rate(self.learning_rate(self.steps), self.steps)
+        updates = [
+            self.update(parameter.data, parameter.grad, state, rate, self.steps)
+            if parameter.requires_grad
+            else (parameter.data, state)
+            for parameter, state in zip(self.parameters, self._state, strict=True)
+        ]
+        for index, (number, _) in enumerate(updates):
+            if not math.isfinite(number):
+                parameter = self.parameters[index]
+                raise ArithmeticError(f"step {self.steps} would set parameter {index}, {parameter!r}, to {number}")
+        steps, states = self.steps + 1, [state for _, state in updates]
+
+        def commit() -> None:
+            for parameter, (number, _) in zip(self.parameters, updates, strict=True):
+                parameter.data = number
+            self._state, self.steps, self.rate = states, steps, rate
+
+        finish(commit)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.parameters)} parameters, {self.steps} steps)"
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent.
+
+    Args:
+        parameters: the leaves to train.
+        learning_rate: a number, or a function of the step that gives one.
+        momentum: how much of the last velocity is kept; 0 for none.
+        nesterov: look ahead along the velocity (Sutskever et al. 2013); needs momentum.
+        weight_decay: adds weight_decay * parameter to the gradient.
+
+    Raises:
+        ValueError: for numbers out of range; see Optimizer for the rest.
+
+    Example:
+        >>> x = Value(1.0)
+        >>> optimizer = SGD([x], learning_rate=0.25)
+        >>> (x * x).backward()
+        >>> optimizer.step()
+        >>> x.data
+        0.5
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Value],
+        learning_rate: float | Schedule = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.momentum = _in_range(momentum, "momentum", 0, 1)
+        self.weight_decay = _in_range(weight_decay, "weight_decay", 0, math.inf)
+        self.nesterov = nesterov
+        if nesterov and not momentum:
+            raise ValueError("nesterov looks ahead along the velocity: give a momentum above 0")
+        self.states = 1 if momentum else 0
+        super().__init__(parameters, learning_rate)
+
+    def update(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+        """Step along a velocity: velocity <- momentum * velocity + gradient; parameter <- parameter - rate * velocity."""
+        gradient = gradient + self.weight_decay * parameter
+        if not self.momentum:
+            return parameter - rate * gradient, ()
+        velocity = self.momentum * state[0] + gradient
+        direction = gradient + self.momentum * velocity if self.nesterov else velocity
+        return parameter - rate * direction, (velocity,)
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba 2015): steps scaled by running means of the gradient and of its square.
+
+    Args:
+        parameters: the leaves to train.
+        learning_rate: a number, or a function of the step that gives one.
+        betas: how much of the two running means is kept each step.
+        epsilon: added to the root of the mean square, so that it does not divide by 0.
+        weight_decay: adds weight_decay * parameter to the gradient; AdamW does it better.
+
+    Raises:
+        ValueError: for numbers out of range; see Optimizer for the rest.
+
+    Example:
+        >>> x = Value(1.0)
+        >>> optimizer = Adam([x], learning_rate=0.1)
+        >>> (x * x).backward()
+        >>> optimizer.step()
+        >>> round(x.data, 6)
+        0.9
+    """
+
+    states = 2
+
+    def __init__(
+        self,
+        parameters: Iterable[Value],
+        learning_rate: float | Schedule = 0.001,
+        betas: tuple[float, float] = (0.9, 0.999),
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.beta1, self.beta2 = (_in_range(beta, "each of the betas", 0, 1) for beta in betas)
+        self.epsilon = _in_range(epsilon, "epsilon", 0, math.inf)
+        self.weight_decay = _in_range(weight_decay, "weight_decay", 0, math.inf)
+        super().__init__(parameters, learning_rate)
+
+    def update(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+        """Adam's step along the gradient plus weight_decay * parameter."""
+        return self._adapted(parameter, gradient + self.weight_decay * parameter, state, rate, step)
+
+    def _adapted(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+        mean = self.beta1 * state[0] + (1 - self.beta1) * gradient
+        square = self.beta2 * state[1] + (1 - self.beta2) * (gradient * gradient)
+        # Both means start at 0; dividing by these makes up for it.
+        unbiased_mean = mean / (1 - self.beta1 ** (step + 1))
+        unbiased_square = square / (1 - self.beta2 ** (step + 1))
+        return parameter - rate * unbiased_mean / (primitives.sqrt(unbiased_square) + self.epsilon), (mean, square)
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019).
+
+    Args:
+        parameters: the leaves to train.
+        learning_rate: a number, or a function of the step that gives one.
+        betas: how much of the two running means is kept each step.
+        epsilon: added to the root of the mean square, so that it does not divide by 0.
+        weight_decay: each step takes rate * weight_decay of the parameter away.
+
+    Example:
+        >>> x = Value(1.0)
+        >>> optimizer = AdamW([x], learning_rate=0.1, weight_decay=0.5)
+        >>> optimizer.step()  # no gradient yet: only the decay
+        >>> x.data
+        0.95
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Value],
+        learning_rate: float | Schedule = 0.001,
+        betas: tuple[float, float] = (0.9, 0.999),
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.01,
+    ) -> None:
+        super().__init__(parameters, learning_rate, betas, epsilon, weight_decay)
+
+    def update(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+        """Adam's step along the gradient alone, from the decayed parameter."""
+        return self._adapted(parameter - rate * self.weight_decay * parameter, gradient, state, rate, step)
+
+
+def constant(rate: float) -> Schedule:
+    """The same learning rate at every step.
+
+    Example:
+        >>> constant(0.1)(7)
+        0.1
+    """
+    rate = _in_range(rate, "the learning rate", 0, math.inf)
+    return lambda step: rate
+
+
+def linear(start: float, end: float, steps: int) -> Schedule:
+    """A learning rate that goes from start to end in a straight line over steps, and stays there.
+
+    Example:
+        >>> [linear(1.0, 0.0, 4)(step) for step in (0, 1, 4, 9)]
+        [1.0, 0.75, 0.0, 0.0]
+    """
+    start, end, steps = _ends(start, end, steps)
+    return lambda step: start + (end - start) * min(step / steps, 1.0)
+
+
+def cosine(start: float, end: float, steps: int) -> Schedule:
+    """A learning rate that goes from start to end along half a cosine over steps, and stays there.
+
+    Example:
+        >>> [round(cosine(1.0, 0.0, 4)(step), 3) for step in (0, 1, 2, 4, 9)]
+        [1.0, 0.854, 0.5, 0.0, 0.0]
+    """
+    start, end, steps = _ends(start, end, steps)
+    return lambda step: end + (start - end) * (1 + math.cos(math.pi * min(step / steps, 1.0))) / 2
+
+
+def warmup(schedule: float | Schedule, steps: int) -> Schedule:
+    """A learning rate that rises in a straight line over steps before the schedule begins.
+
+    Example:
+        >>> [warmup(1.0, 4)(step) for step in (0, 1, 3, 4)]
+        [0.25, 0.5, 1.0, 1.0]
+    """
+    after = schedule if callable(schedule) else constant(schedule)
+    if steps < 1:
+        raise ValueError(f"steps must be at least 1, not {steps}")
+    return lambda step: after(0) * (step + 1) / steps if step < steps else after(step - steps)
+
+
+def _ends(start: float, end: float, steps: int) -> tuple[float, float, int]:
+    if steps < 1:
+        raise ValueError(f"steps must be at least 1, not {steps}")
+    return _in_range(start, "start", 0, math.inf), _in_range(end, "end", 0, math.inf), steps
+
+
+def _rate(rate: Any, step: int) -> float:
+    return _in_range(rate, f"the learning rate of step {step}", 0, math.inf)
+
+
+def _in_range(value: Any, name: str, low: float, high: float) -> float:
+    """A number of [low, high)."""
+    number = required_number(value, name)
+    if not low <= number < high:
+        raise ValueError(f"{name} must be at least {low} and below {high}, not {value}")
+    return number
