@@ -9,7 +9,7 @@ Example:
     2.0
 """
 
-from micrograd import losses, nn, optim
+from micrograd import copying, losses, nn, optim
 from micrograd.backpropagation import topological_order
 from micrograd.engine import Value, no_grad
 from micrograd.functional import (

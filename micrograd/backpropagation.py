@@ -18,8 +18,10 @@ from micrograd.registry import CONSTANT, LEAF, unchanged
 if TYPE_CHECKING:
     from micrograd.engine import Value
 
-# The walk keeps its counts in the nodes, so two threads may not walk shared nodes at a time.
+# The walk keeps its counts in the nodes, so two threads may not walk shared nodes at a time. A
+# hand-written derivative may run another backpropagation, of a graph of its own.
 _lock = RLock()
+_running: list[Value] = []
 
 
 def topological_order(root: Value) -> list[Value]:
@@ -59,6 +61,9 @@ def backpropagate(root: Value, gradient: float) -> None:
     """
     leaves: list[tuple[Value, float]] = []  # and the gradients they had
     with _lock:
+        if _running and any(node._uses for node in topological_order(root) if not node.is_leaf):
+            raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
+        _running.append(root)
         try:
             _count_uses(root, leaves)
             root._grad = gradient
@@ -70,6 +75,8 @@ def backpropagate(root: Value, gradient: float) -> None:
         except BaseException:
             finish(lambda: _restore(root, leaves))
             raise
+        finally:
+            _running.pop()
 
 
 def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> None:

@@ -58,7 +58,7 @@ def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
 
     def method(self: Value, other: Any) -> Value:
         if _current_recorder() is not None:
-            return _operator(primitive, self, other)
+            return _operator(primitive, self, other)  # type: ignore[no-any-return]  # or NotImplemented
         if isinstance(other, Value):
             second, y = other, other._data
         elif (number := real_number(other)) is not None:
@@ -94,17 +94,17 @@ def _reflected(primitive: Primitive) -> Callable[[Value, Any], Value]:
     """The operator that applies a primitive of two operands, a plain number and a Value."""
 
     def method(self: Value, other: Any) -> Value:
-        return _operator(primitive, other, self)
+        return _operator(primitive, other, self)  # type: ignore[no-any-return]  # or NotImplemented
 
     return method
 
 
-def _operator(primitive: Primitive, left: Any, right: Any) -> Value:
+def _operator(primitive: Primitive, left: Any, right: Any) -> Any:
     """The general case of an operator: leave to others what is neither a Value nor a number."""
     for operand in (left, right):
         if not isinstance(operand, Value) and real_number(operand) is None:
             return NotImplemented
-    return apply(primitive, left, right)  # type: ignore[no-any-return]
+    return apply(primitive, left, right)
 
 
 def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any], bool]:
@@ -380,6 +380,12 @@ class Value:
     def __repr__(self) -> str:
         label = f", label={self.label!r}" if self.label else ""
         return f"Value(data={self._data}, grad={self._grad}{label})"
+
+    def _repr_svg_(self) -> str | None:
+        """The picture that a notebook shows, where the extra for pictures is installed."""
+        from micrograd.draw import svg_or_none  # what draws stands above the engine, and loads when used
+
+        return svg_or_none(self)
 
     def __format__(self, spec: str) -> str:
         return format(self.data, spec) if spec else repr(self)

@@ -137,7 +137,10 @@ class HandWritten(Primitive):
         return self.backpropagate or (lambda: None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HandWritten, (self.symbol, self.backpropagate)
+        raise TypeError(
+            f"the hand-written operation {self.symbol!r} cannot be copied or pickled: its closure would go on "
+            "changing the originals; make it a primitive instead"
+        )
 
 
 def primitive(

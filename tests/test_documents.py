@@ -1,0 +1,40 @@
+"""The code blocks of README and docs run, and print what their comments say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def promised(code):
+    """What the comments beside the prints of a block say is printed."""
+    return re.findall(r"^\s*print\(.*\)  # (.*)$", code, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+def test_every_code_block_runs_and_prints_what_it_promises(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for code in blocks(page):
+        exec(compile(code, page.name, "exec"), names)
+        assert capsys.readouterr().out.splitlines() == promised(code), code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_readme_has_the_two_commands_as_its_first_shell_blocks():
+    shell = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert "demos/digits.py" in shell[0]
+    assert "pytest" in shell[1]
+    assert all("python3 -m venv" in command for command in shell[:2])

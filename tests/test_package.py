@@ -1,0 +1,40 @@
+"""What installing and importing the package brings, and what it does not."""
+
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import micrograd as mg
+
+
+def imported(statement):
+    """The top-level modules that a statement loads beyond those of a bare interpreter."""
+    code = f"import sys; before = set(sys.modules); {statement}; print(*(set(sys.modules) - before))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in run.stdout.split()}
+
+
+def test_import_loads_the_standard_library_only():
+    assert imported("import micrograd") <= set(sys.stdlib_module_names) | {"micrograd"}
+
+
+def test_the_core_has_no_dependencies():
+    required = metadata.requires("micrograd") or []
+    assert [line for line in required if "extra ==" not in line] == []
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert mg.__version__ == metadata.version("micrograd")
+
+
+def test_the_package_is_marked_as_typed():
+    assert (Path(mg.__file__).parent / "py.typed").exists()
+
+
+def test_importing_by_micrograds_module_names():
+    from micrograd.engine import Value
+    from micrograd.nn import MLP, Layer, Neuron
+
+    assert Value is mg.Value
+    assert {MLP, Layer, Neuron} == {mg.nn.MLP, mg.nn.Layer, mg.nn.Neuron}
