@@ -9,7 +9,8 @@ Example:
     2.0
 """
 
-from micrograd import copying, losses, nn, optim
+from micrograd import copying, losses, nn, optim, testing
+from micrograd.arrays import array, gradients, numbers
 from micrograd.backpropagation import topological_order
 from micrograd.engine import Value, no_grad
 from micrograd.functional import (
@@ -45,6 +46,8 @@ from micrograd.functional import (
     tanh,
     where,
 )
+from micrograd.registry import operation, primitive
 from micrograd.training import fit
+from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, value_and_grad
 
 __version__ = "1.0.0"

@@ -121,7 +121,7 @@ def _pass_gradients(root: Value) -> None:
                 if not uses:
                     ready.append(operand)
             elif primitive.first is None and not node.is_leaf:
-                for operand, share in primitive.shares(node):
+                for operand, share in primitive.shares(node, gradient):
                     operand._grad += share
                     operand._uses -= 1
                     if not operand._uses:

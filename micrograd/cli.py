@@ -1,7 +1,7 @@
 """The command ``micrograd``: the value and the gradients of an expression, printed or drawn.
 
-    micrograd grad "x*y + z" x=2 y=-3 z=10
-    micrograd draw "x*y + z" x=2 y=-3 z=10 -o graph.svg
+micrograd grad "x*y + z" x=2 y=-3 z=10
+micrograd draw "x*y + z" x=2 y=-3 z=10 -o graph.svg
 """
 
 from __future__ import annotations

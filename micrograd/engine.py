@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd import primitives
 from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
+from micrograd.higher_order import gradients
 from micrograd.registry import CONSTANT, LEAF, HandWritten, Primitive
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _unary(primitive: Primitive) -> Callable[[Value], Value]:
 
     def method(self: Value) -> Value:
         if (recorder := _current_recorder()) is not None:
-            return recorder(primitive, self)  # type: ignore[no-any-return]
+            return recorder(primitive, self)  # type: ignore[no-any-return]  # a Value
         x = self._data
         try:
             data = forward(x)
@@ -124,15 +125,16 @@ def apply(primitive: Primitive, *operands: Any) -> Any:
     data, inputs = _evaluated(primitive, operands)
     if primitive.first is None:
         return _node(primitive, data, NUMBER, NUMBER, operands, inputs)
-    first, second = (*(o if isinstance(o, Value) else NUMBER for o in operands), NUMBER)[:2]
-    return _node(primitive, data, first, second, *(*inputs, 0.0)[:2])
+    first, second, *_ = (*(o if isinstance(o, Value) else NUMBER for o in operands), NUMBER)
+    x, y, *_ = (*inputs, 0.0)
+    return _node(primitive, data, first, second, x, y)
 
 
 def _evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
     """The output of a primitive, and the numbers its operands have."""
     inputs = tuple(o._data if isinstance(o, Value) else required_number(o, "an operand") for o in operands)
     try:
-        return primitive.forward(*inputs), inputs
+        return required_number(primitive.forward(*inputs), f"the output of {primitive.name}"), inputs
     except (ArithmeticError, ValueError) as error:
         raise explained(error, primitive, inputs, operands) from error
 
@@ -251,6 +253,7 @@ class Value:
     sigmoid, softplus = _unary(primitives.sigmoid), _unary(primitives.softplus)
     relu, silu, gelu = _unary(primitives.relu), _unary(primitives.silu), _unary(primitives.gelu)
     maximum, minimum = _binary(primitives.maximum), _binary(primitives.minimum)
+    arcsin, arccos, arctan = asin, acos, atan  # what NumPy calls them
 
     _apply = staticmethod(apply)  # a primitive called with a Value calls this
 
@@ -274,13 +277,16 @@ class Value:
         self._data = required_number(data, "the data of a Value")
 
     @property
-    def grad(self) -> float:
-        """The gradient: the derivative, with respect to this Value, of what was backpropagated from."""
+    def grad(self) -> Any:
+        """The gradient: the derivative, with respect to this Value, of what was backpropagated from.
+
+        A float; after ``backward(create_graph=True)`` a Value.
+        """
         return self._grad
 
     @grad.setter
     def grad(self, grad: Any) -> None:
-        self._grad = required_number(grad, "the grad of a Value")
+        self._grad = grad if isinstance(grad, Value) else required_number(grad, "the grad of a Value")
 
     @property
     def is_leaf(self) -> bool:
@@ -351,7 +357,7 @@ class Value:
             return tuple(self._y)
         return (self._x,) if self._primitive.second is None else (self._x, self._y)
 
-    def backward(self, gradient: float = 1.0) -> None:
+    def backward(self, gradient: Any = 1.0, create_graph: bool = False) -> None:
         """Backpropagate: fill ``grad`` of every Value that this one was computed from.
 
         Leaves accumulate over calls, until their ``grad`` is set to 0. The nodes between have the
@@ -359,6 +365,7 @@ class Value:
 
         Args:
             gradient: the gradient of this Value itself; a weight where there are several outputs.
+            create_graph: make each ``grad`` a Value with a graph of its own, to differentiate again.
 
         Raises:
             ValueError: if this Value requires no gradient, if an operation on the way has no
@@ -366,10 +373,18 @@ class Value:
             ArithmeticError: what a derivative raises, as that of sqrt at 0 does. The leaves then have
                 the gradients they had before, and the nodes between have none.
         """
-        start = required_number(gradient, "the gradient of a Value")
         if self._primitive is CONSTANT:
             raise ValueError(f"{self!r} requires no gradient: it is a constant, made of constants, or under no_grad")
-        backpropagate(self, start)
+        if not create_graph:
+            backpropagate(self, required_number(gradient, "the gradient of a Value"))
+            return
+        start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
+        for node, found in gradients(self, start, create_graph=True).items():
+            node._grad = node._grad + found if node.is_leaf and (node._grad or isinstance(node._grad, Value)) else found
+
+    def conjugate(self) -> Value:
+        """This Value, which is real; NumPy asks for it in dot products."""
+        return self
 
     def __float__(self) -> float:
         return self.data
@@ -379,7 +394,7 @@ class Value:
 
     def __repr__(self) -> str:
         label = f", label={self.label!r}" if self.label else ""
-        return f"Value(data={self._data}, grad={self._grad}{label})"
+        return f"Value(data={self._data}, grad={float(self._grad)}{label})"
 
     def _repr_svg_(self) -> str | None:
         """The picture that a notebook shows, where the extra for pictures is installed."""

@@ -62,9 +62,11 @@ EXPONENT = ((-math.inf, math.log(1.7976931348623157e308)),)
 HYPERBOLIC = ((-710.0, 710.0),)
 
 # fmt: off
-# Helpers of the rules: numbers to decide with, no gradient flows through them.
-detach  = primitive("detach",  "detach", lambda x: x, None)
-is_zero = primitive("is_zero", "= 0",    lambda x: float(x == 0), None)
+# Helpers of the rules
+
+identity = primitive("identity", "=",    lambda x: x, unchanged)
+detach   = primitive("detach",  "detach", lambda x: x, None)
+is_zero  = primitive("is_zero", "= 0",    lambda x: float(x == 0), None)
 where: Primitive = primitive("where",   "where",  lambda condition, x, y: x if condition else y,
                     None,
                     lambda g, out, condition, x, y: where(condition, g, 0.0),

@@ -1,0 +1,133 @@
+"""Arrays of Values: NumPy's own object arrays, with Values in them.
+
+There is no tensor class. ``array`` makes an ndarray whose elements are Values, and NumPy does the rest with
+the operators and methods that Values have: ``a @ b`` multiplies and adds them, ``np.exp(a)`` calls
+``exp()`` on each, and slicing, broadcasting, ``sum``, ``reshape`` and ``concatenate`` only move them.
+
+    w = array([[1.0, 2.0], [3.0, 4.0]])
+    (w @ [1.0, -1.0]).sum().backward()
+    gradients(w)                          # [[1, -1], [1, -1]]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from micrograd.engine import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from numpy import ndarray
+
+
+def array(
+    nested: Any, shape: tuple[int, ...] | int | None = None, *, label: str = "", requires_grad: bool = True
+) -> ndarray[Any, Any]:
+    """An array of Values.
+
+    Args:
+        nested: numbers or Values in nested lists, or a NumPy array of them; or, with a shape, a
+            function that is called with each index and gives the number there.
+        shape: the shape, where a function is given.
+        label: the Values made are labelled with it and their index: ``w[0, 1]``.
+        requires_grad: False for constants.
+
+    Returns:
+        An object array. A Value among the elements stays that Value; a number becomes a fresh leaf.
+
+    Raises:
+        TypeError: if an element is neither a number nor a Value, or a function is given without a shape.
+        ValueError: if the nested lists are not of one shape.
+        ImportError: if NumPy is not installed.
+
+    Example:
+        >>> w = array(lambda row, column: row + 10 * column, shape=(2, 3))
+        >>> numbers(w)
+        array([[ 0., 10., 20.],
+               [ 1., 11., 21.]])
+        >>> (w * w).sum().backward()
+        >>> gradients(w)[1]
+        array([ 2., 22., 42.])
+    """
+    numpy = _numpy()
+    if callable(nested):
+        if shape is None:
+            raise TypeError("array of a function needs a shape")
+        elements: Any = _filled(numpy, nested, shape)
+    elif shape is not None:
+        raise TypeError("a shape goes with a function of the index; reshape an array instead")
+    else:
+        elements = _nested(numpy, nested)
+    result = numpy.empty(elements.shape, dtype=object)
+    for index in numpy.ndindex(elements.shape):
+        element = elements[index]
+        if not isinstance(element, Value):
+            name = f"{label}[{', '.join(map(str, index))}]" if label else ""
+            element = Value(element, label=name, requires_grad=requires_grad)
+        result[index] = element
+    return result  # type: ignore[no-any-return]  # an ndarray
+
+
+def numbers(values: Any) -> ndarray[Any, Any]:
+    """The numbers of an array of Values, as a float array of the same shape.
+
+    Example:
+        >>> numbers([Value(1.0), Value(2.0)])
+        array([1., 2.])
+    """
+    return _each(values, lambda value: value.data if isinstance(value, Value) else float(value))
+
+
+def gradients(values: Any) -> ndarray[Any, Any]:
+    """The gradients of an array of Values, as a float array of the same shape; 0 for plain numbers.
+
+    Example:
+        >>> x = Value(3.0)
+        >>> (x * x).backward()
+        >>> gradients([x, 1.0])
+        array([6., 0.])
+    """
+    return _each(values, lambda value: float(value.grad) if isinstance(value, Value) else 0.0)
+
+
+def _each(values: Any, number: Callable[[Any], float]) -> ndarray[Any, Any]:
+    numpy = _numpy()
+    elements = _nested(numpy, values)
+    result = numpy.empty(elements.shape)
+    for index in numpy.ndindex(elements.shape):
+        result[index] = number(elements[index])
+    return result  # type: ignore[no-any-return]  # an ndarray
+
+
+def _nested(numpy: ModuleType, nested: Any) -> Any:
+    """Nested lists as an object array."""
+    elements = numpy.empty(_shape(nested), dtype=object)
+    elements[...] = nested
+    return elements
+
+
+def _shape(nested: Any) -> tuple[int, ...]:
+    """The shape of nested lists, which must be the same side by side."""
+    if not isinstance(nested, (list, tuple)):
+        return tuple(getattr(nested, "shape", ()))
+    shapes = sorted({_shape(item) for item in nested})
+    if len(shapes) > 1:
+        raise ValueError(f"the lists are not of one shape: {shapes[0]} and {shapes[1]} stand side by side")
+    return (len(nested), *(shapes[0] if shapes else ()))
+
+
+def _filled(numpy: ModuleType, function: Callable[..., Any], shape: tuple[int, ...] | int) -> Any:
+    elements = numpy.empty(shape, dtype=object)
+    for index in numpy.ndindex(elements.shape):
+        elements[index] = function(*index)
+    return elements
+
+
+def _numpy() -> ModuleType:
+    try:
+        import numpy
+    except ImportError:
+        raise ImportError("arrays of Values need NumPy: pip install 'micrograd[compile]'") from None
+    return numpy

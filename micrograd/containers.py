@@ -1,0 +1,82 @@
+"""Numbers in nested lists, tuples, dicts and arrays: taken out in order, and put back in the same shape."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from micrograd.checks import real_number
+from micrograd.engine import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Rebuild = Callable[[list[Any]], Any]
+
+
+def is_array(value: Any) -> bool:
+    """Whether this is a NumPy array; NumPy is not loaded for the question."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
+    """The scalars of a nested container, and the function that puts others in their places.
+
+    Args:
+        nested: a number or Value, or a list, tuple, dict or NumPy array of such, nested at will.
+        what: what it is, for the error message.
+
+    Raises:
+        TypeError: if something in it is neither a number nor a container.
+
+    Example:
+        >>> scalars, rebuild = flatten({"w": [1.0, 2.0], "b": 3.0}, "the parameters")
+        >>> scalars, rebuild([10, 20, 30])
+        ([1.0, 2.0, 3.0], {'w': [10, 20], 'b': 30})
+    """
+    if isinstance(nested, Value) or real_number(nested) is not None:
+        return [nested], lambda scalars: scalars[0]
+    if isinstance(nested, dict):
+        return _joined(
+            [flatten(item, what) for item in nested.values()], lambda items: dict(zip(nested, items, strict=True))
+        )
+    if isinstance(nested, (list, tuple)):
+        make = type(nested)._make if hasattr(type(nested), "_make") else type(nested)
+        return _joined([flatten(item, what) for item in nested], make)
+    if is_array(nested):
+        return [scalar for item in nested.ravel().tolist() for scalar in flatten(item, what)[0]], _array_of(
+            nested.shape
+        )
+    raise TypeError(
+        f"{what} must hold numbers in lists, tuples, dicts or arrays, not {type(nested).__name__}: {nested!r:.80}"
+    )
+
+
+def _joined(parts: list[tuple[list[Any], Rebuild]], make: Callable[[list[Any]], Any]) -> tuple[list[Any], Rebuild]:
+    """One container out of the parts of its items."""
+
+    def rebuild(scalars: list[Any]) -> Any:
+        items, start = [], 0
+        for old, rebuild_item in parts:
+            items.append(rebuild_item(scalars[start : start + len(old)]))
+            start += len(old)
+        return make(items)
+
+    return [scalar for old, _ in parts for scalar in old], rebuild
+
+
+def _array_of(shape: tuple[int, ...]) -> Rebuild:
+    """What puts scalars, or the arrays that stand in their places, into an array of this shape."""
+
+    def rebuild(scalars: list[Any]) -> Any:
+        import numpy as np
+
+        if any(isinstance(scalar, Value) for scalar in scalars) or not scalars:
+            array = np.empty(len(scalars), dtype=object)
+            array[:] = scalars
+            return array.reshape(shape) if scalars else np.zeros(shape)
+        array = np.array(scalars)
+        return array.reshape(shape + array.shape[1:])
+
+    return rebuild

@@ -1,0 +1,210 @@
+"""From functions to functions: gradients, Jacobians and Hessians that need no Value to be seen.
+
+    slope = grad(lambda x: x**3)       # slope(2.0) is 12.0
+    curvature = grad(slope)            # curvature(2.0) is 12.0 as well: 6 * x
+
+Each call makes fresh Values out of the arguments, runs f on them, and differentiates. Called inside
+another transformed function, as slope is inside curvature, it gives graphs, to be differentiated again.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from micrograd import primitives
+from micrograd.checks import real_number
+from micrograd.containers import flatten
+from micrograd.engine import Value
+from micrograd.higher_order import gradients
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+# Whether a transformed function is being run by another one.
+_nested: ContextVar[bool] = ContextVar("nested", default=False)
+
+
+def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
+    """The gradient of an output with respect to inputs, returned; no ``grad`` is touched.
+
+    Args:
+        output: what to differentiate.
+        inputs: a Value, or a sequence of them, anywhere in the graph of the output.
+        create_graph: whether the gradients are Values, to be differentiated again.
+
+    Returns:
+        The gradient for a Value, a list of them for a sequence; 0 for what the output does not depend on.
+
+    Raises:
+        TypeError: if output or an input is not a Value.
+        ValueError: if an operation has no derivative, or none that can be differentiated again.
+
+    Example:
+        >>> x = Value(2.0)
+        >>> slope = gradient(x**3, x, create_graph=True)
+        >>> slope.data, gradient(slope, x), x.grad
+        (12.0, 12.0, 0.0)
+    """
+    wanted: Sequence[Value] = [inputs] if isinstance(inputs, Value) else list(inputs)
+    for value in (output, *wanted):
+        if not isinstance(value, Value):
+            raise TypeError(f"gradient takes Values, not {type(value).__name__}: {value!r:.80}")
+    start, zero = (Value(1.0, requires_grad=False), Value(0.0, requires_grad=False)) if create_graph else (1.0, 0.0)
+    found = gradients(output, start, create_graph) if output.requires_grad else {}
+    results: list[Any] = [found.get(value, zero) for value in wanted]
+    return results[0] if isinstance(inputs, Value) else results
+
+
+def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The function that gives the gradient of f.
+
+    Args:
+        f: a function that returns one number. Its arguments are numbers or containers of them: lists,
+            tuples, dicts, NumPy arrays.
+        argnums: which arguments to differentiate by, by position; a tuple of them gives a tuple.
+
+    Returns:
+        A function of the same arguments, whose result has the shape of the argument.
+
+    Raises:
+        TypeError: when called, if f returns no number or an argument holds something else.
+
+    Example:
+        >>> grad(lambda x: x**3)(2.0)
+        12.0
+        >>> grad(lambda p: p["a"] * p["b"][0])({"a": 2.0, "b": [5.0]})
+        {'a': 5.0, 'b': [2.0]}
+    """
+    both = value_and_grad(f, argnums)
+    return lambda *arguments, **settings: both(*arguments, **settings)[1]
+
+
+def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The function that gives the value of f and its gradient, as a pair; see grad.
+
+    Example:
+        >>> value_and_grad(lambda x: x * x)(3.0)
+        (9.0, 6.0)
+    """
+
+    def both(*arguments: Any, **settings: Any) -> tuple[Any, Any]:
+        inputs = _Inputs(arguments, argnums)
+        output = _run(f, inputs, settings)
+        if not isinstance(output, Value) and real_number(output) is None:
+            raise TypeError(f"a function to differentiate must return one number, not {type(output).__name__}")
+        return inputs.plain(output), inputs.gradient_of(output)
+
+    return both
+
+
+def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The function that gives the derivatives of every output of f by every input.
+
+    Returns:
+        A function whose result has the shape of f's output, and in each place the shape of the
+        argument; for arrays, one array of the shape of the output followed by that of the argument.
+
+    Example:
+        >>> jacobian(lambda p: [p[0] * p[1], p[0]])([2.0, 3.0])
+        [[3.0, 2.0], [1.0, 0.0]]
+    """
+
+    def derivatives(*arguments: Any, **settings: Any) -> Any:
+        inputs = _Inputs(arguments, argnums)
+        outputs, rebuild = flatten(_run(f, inputs, settings), "the output of a function to differentiate")
+        return rebuild([inputs.gradient_of(output) for output in outputs])
+
+    return derivatives
+
+
+def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """The function that gives the second derivatives of f: the Jacobian of its gradient.
+
+    Example:
+        >>> hessian(lambda p: p[0] ** 2 * p[1])([2.0, 3.0])
+        [[6.0, 4.0], [4.0, 0.0]]
+    """
+    return jacobian(grad(f, argnums), argnums)
+
+
+def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that gives the Hessian of f times a vector, without making the Hessian.
+
+    Returns:
+        A function of an argument and a vector of the same shape.
+
+    Example:
+        >>> hvp(lambda p: p[0] ** 2 * p[1])([2.0, 3.0], [1.0, 0.0])
+        [6.0, 4.0]
+    """
+
+    def product(argument: Any, vector: Any) -> Any:
+        weights, _ = flatten(vector, "the vector")
+
+        def slope(point: Any) -> Any:
+            slopes, _ = flatten(grad(f)(point), "the gradient")
+            if len(slopes) != len(weights):
+                raise ValueError(f"the vector has {len(weights)} numbers, the argument {len(slopes)}")
+            return sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
+
+        return grad(slope)(argument)
+
+    return product
+
+
+class _Inputs:
+    """The arguments of one call, with fresh Values in place of the numbers to differentiate by."""
+
+    def __init__(self, arguments: tuple[Any, ...], argnums: int | tuple[int, ...]) -> None:
+        chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+        self.arguments = list(arguments)
+        self.parts: list[tuple[list[Value], Callable[[list[Any]], Any]]] = []
+        # Values among the arguments are the business of whoever gave them: the result is then a graph.
+        self.create_graph = _nested.get()
+        for number in chosen:
+            if not -len(arguments) <= number < len(arguments):
+                raise ValueError(f"argnums has {number}, but there are {len(arguments)} arguments")
+            scalars, rebuild = flatten(arguments[number], f"argument {number}")
+            self.create_graph = self.create_graph or any(isinstance(scalar, Value) for scalar in scalars)
+            fresh = [_fresh(scalar) for scalar in scalars]
+            self.arguments[number] = rebuild(list(fresh))
+            self.parts.append((fresh, rebuild))
+        self.single = not isinstance(argnums, tuple)
+
+    def gradient_of(self, output: Any) -> Any:
+        """The gradient of an output, in the shape of the arguments differentiated by."""
+        shaped = [
+            rebuild(
+                gradient(output, fresh, create_graph=self.create_graph)
+                if isinstance(output, Value)
+                else [0.0] * len(fresh)
+            )
+            for fresh, rebuild in self.parts
+        ]
+        return shaped[0] if self.single else tuple(shaped)
+
+    def plain(self, output: Any) -> Any:
+        """The value as the caller expects it: a float, or a Value where graphs are wanted."""
+        return output if self.create_graph or not isinstance(output, Value) else output.data
+
+
+def _fresh(scalar: Any) -> Value:
+    # A Value is not differentiated by itself but by a copy of it in the graph: what else f knows of it
+    # is constant here.
+    return primitives.identity(scalar) if isinstance(scalar, Value) else Value(scalar)
+
+
+def _run(f: Callable[..., Any], inputs: _Inputs, settings: dict[str, Any]) -> Any:
+    with _nesting():
+        return f(*inputs.arguments, **settings)
+
+
+@contextmanager
+def _nesting() -> Iterator[None]:
+    before = _nested.set(True)
+    try:
+        yield
+    finally:
+        _nested.reset(before)
