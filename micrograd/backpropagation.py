@@ -142,7 +142,9 @@ def _restore(root: Value, leaves: list[tuple[Value, float]]) -> None:
     seen, stack = {root}, [root]
     while stack:
         node = stack.pop()
-        node._grad, node._uses = 0.0, 0
+        node._uses = 0
+        if not node.is_leaf:
+            node._grad = 0.0
         fresh = [operand for operand in node._operands() if operand not in seen]
         seen.update(fresh)
         stack += fresh

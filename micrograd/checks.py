@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from numbers import Complex, Real
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,12 @@ def _is_real(value: object) -> bool:
     if not hasattr(kind, "__float__") or hasattr(kind, "__len__") or hasattr(kind, "_apply"):
         return False  # a string, an array (of one element too) and a Value are no plain numbers
     return not isinstance(value, Complex) or isinstance(value, Real)
+
+
+def is_array(value: object) -> bool:
+    """Whether this is a NumPy array; NumPy is not loaded for the question."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
 
 
 def required_number(value: object, what: str) -> float:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-from micrograd.checks import real_number
+from micrograd.checks import is_array, real_number
 from micrograd.engine import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Rebuild = Callable[[list[Any]], Any]
-
-
-def is_array(value: Any) -> bool:
-    """Whether this is a NumPy array; NumPy is not loaded for the question."""
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(value, numpy.ndarray)
 
 
 def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:

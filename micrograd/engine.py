@@ -112,6 +112,8 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any],
     """The operator that compares numbers; no gradient flows through it."""
 
     def method(self: Value, other: Any) -> bool:
+        if type(other) is int:
+            return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
         number = other.data if isinstance(other, Value) else real_number(other)
         return NotImplemented if number is None else compare(self.data, number)
 
@@ -174,8 +176,9 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     node._second = second
     node._x = x
     node._y = y
-    if first._primitive is CONSTANT and second._primitive is CONSTANT and not primitive.receivers(node):
-        _forget(node)
+    if first._primitive is CONSTANT and second._primitive is CONSTANT:
+        if primitive.first is not None or not primitive.receivers(node):
+            _forget(node)
     return node
 
 
@@ -224,14 +227,14 @@ class Value:
         requires_grad: bool = True,
     ) -> None:
         self._data = required_number(data, "the data of a Value")
-        self._grad = 0.0
+        self._grad: Any = 0.0
         self._uses = 0
         self.label = label
         self._primitive: Primitive = LEAF if requires_grad else CONSTANT
         self._first = self._second = NUMBER
         self._x: Any = ()
         self._y: Any = ()
-        if children := tuple(_children):
+        if (children := tuple(_children)) and requires_grad:
             self._remember_by_hand(children, HandWritten(_op))
 
     __add__, __radd__ = _binary(primitives.add), _reflected(primitives.add)
@@ -239,7 +242,7 @@ class Value:
     __mul__, __rmul__ = _binary(primitives.mul), _reflected(primitives.mul)
     __truediv__, __rtruediv__ = _binary(primitives.div), _reflected(primitives.div)
     __pow__, __rpow__ = _binary(primitives.pow), _reflected(primitives.pow)
-    __neg__ = _unary(primitives.neg)
+    __neg__, __pos__ = _unary(primitives.neg), _unary(primitives.identity)
     __abs__ = abs = _unary(primitives.abs)
     __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
     __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
@@ -252,10 +255,17 @@ class Value:
     sinh, cosh, tanh = _unary(primitives.sinh), _unary(primitives.cosh), _unary(primitives.tanh)
     sigmoid, softplus = _unary(primitives.sigmoid), _unary(primitives.softplus)
     relu, silu, gelu = _unary(primitives.relu), _unary(primitives.silu), _unary(primitives.gelu)
-    maximum, minimum = _binary(primitives.maximum), _binary(primitives.minimum)
     arcsin, arccos, arctan = asin, acos, atan  # what NumPy calls them
 
     _apply = staticmethod(apply)  # a primitive called with a Value calls this
+
+    def maximum(self, other: Any) -> Value:
+        """See micrograd.maximum."""
+        return apply(primitives.maximum, self, other)  # type: ignore[no-any-return]
+
+    def minimum(self, other: Any) -> Value:
+        """See micrograd.minimum."""
+        return apply(primitives.minimum, self, other)  # type: ignore[no-any-return]
 
     def leaky_relu(self, slope: Any = 0.01) -> Value:
         """See micrograd.leaky_relu."""
@@ -286,7 +296,7 @@ class Value:
 
     @grad.setter
     def grad(self, grad: Any) -> None:
-        self._grad = grad if isinstance(grad, Value) else required_number(grad, "the grad of a Value")
+        self._grad = required_number(grad, "the grad of a Value")
 
     @property
     def is_leaf(self) -> bool:

@@ -6,6 +6,7 @@ The one-operand functions are methods too: ``v.tanh()`` is ``tanh(v)``.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd import primitives
@@ -375,7 +376,9 @@ def logsumexp(xs: Iterable[Any]) -> Any:
     terms = _some(xs, "logsumexp")
     largest = _largest(terms)
     exponentials = [primitives.exp(x - largest) for x in terms]
-    return largest + primitives.log(sum(exponentials[1:], exponentials[0]))
+    total = sum(exponentials[1:], exponentials[0])
+    something = total > 0  # all of the terms may be minus infinity: masked
+    return primitives.where(something, largest + primitives.log(primitives.where(something, total, 1.0)), -math.inf)
 
 
 def softmax(xs: Iterable[Any]) -> list[Any]:
@@ -406,4 +409,5 @@ def _largest(terms: Sequence[Any]) -> Any:
     largest = terms[0]
     for term in terms[1:]:
         largest = primitives.maximum(largest, term)
-    return primitives.detach(largest)
+    largest = primitives.detach(largest)
+    return primitives.where(primitives.abs(largest) < math.inf, largest, 0.0)

@@ -9,12 +9,14 @@ attributes in the order in which they were assigned:
 
 from __future__ import annotations
 
+import math
 import random
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
-from micrograd.checks import required_number
+from micrograd.checks import is_array, required_number
 from micrograd.engine import Value
+from micrograd.interrupts import finish
 from micrograd.state import check_state, read_state, write_state
 
 if TYPE_CHECKING:
@@ -59,8 +61,12 @@ class Module:
 
     def named_parameters(self) -> Iterator[tuple[str, Value]]:
         """The parameters with their names: the path of attributes, keys and indices that leads to each."""
-        seen: set[int] = set()
-        yield from _named_values("", vars(self), seen)
+        names: set[str] = set()
+        for name, parameter in _named_values("", vars(self), {}):
+            if name in names:
+                raise ValueError(f"two parameters are named {name!r}: rename a key or an attribute")
+            names.add(name)
+            yield name, parameter
 
     def zero_grad(self) -> None:
         """Set the gradient of every parameter to 0."""
@@ -80,8 +86,12 @@ class Module:
         """
         parameters = dict(self.named_parameters())
         numbers = check_state(state, parameters)
-        for name, parameter in parameters.items():
-            parameter.data = numbers[name]
+
+        def commit() -> None:
+            for name, parameter in parameters.items():
+                parameter.data = numbers[name]
+
+        finish(commit)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the parameters to a JSON file: the old file or the new one is there, never a part.
@@ -101,7 +111,7 @@ class Module:
         """
         try:
             self.load_state_dict(read_state(path))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"cannot load {path}: {error}") from error
 
 
@@ -204,7 +214,7 @@ class MLP(Module):
         activation: str | Callable[[Any], Any] = "relu",
         initial: str | float = "uniform",
     ) -> None:
-        if not nouts:
+        if not len(nouts):
             raise ValueError("nouts is empty: an MLP needs at least one layer")
         sizes = [nin, *nouts]
         self.layers = [
@@ -222,23 +232,23 @@ class MLP(Module):
         return f"MLP of [{', '.join(map(str, self.layers))}]"
 
 
-def _named_values(path: str, value: Any, seen: set[int]) -> Iterator[tuple[str, Value]]:
+def _named_values(path: str, value: Any, seen: dict[int, Any]) -> Iterator[tuple[str, Value]]:
     """The leaves in nested attributes, lists, tuples and dicts, by path; each object once."""
     if isinstance(value, Value):
         if value.is_leaf and id(value) not in seen:
-            seen.add(id(value))
+            seen[id(value)] = value
             yield path, value
         return
     if isinstance(value, Module):
         value = vars(value)
     if isinstance(value, dict):
         items = [(str(key), item) for key, item in value.items()]
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, (list, tuple)) or is_array(value):
         items = [(str(index), item) for index, item in enumerate(value)]
     else:
         return
     if id(value) not in seen:  # a model may refer to itself
-        seen.add(id(value))
+        seen[id(value)] = value
         for name, item in items:
             yield from _named_values(f"{path}.{name}" if path else name, item, seen)
 
@@ -269,4 +279,6 @@ def _initial_weights(nin: int, initial: str | float, nout: int) -> list[Value]:
     if initial == "uniform":
         return [Value(random.uniform(-1, 1)) for _ in range(nin)]
     deviation = spread(nin, nout) if spread else required_number(initial, "initial")
+    if not 0 <= deviation < math.inf:
+        raise ValueError(f"initial, as a standard deviation, must be finite and not negative, not {initial}")
     return [Value(random.gauss(0, deviation)) for _ in range(nin)]

@@ -161,7 +161,7 @@ class HandWritten(Primitive):
         """What the closure adds to each child's gradient; the gradients themselves stay as they are."""
         if self.backpropagate is None:
             raise ValueError("this hand-written operation has no derivative; assign its _backward")
-        children = self.receivers(node)
+        children = list(dict.fromkeys(node._x))
         involved = [node, *children]
         before = [value._grad for value in involved]
         try:
@@ -169,7 +169,7 @@ class HandWritten(Primitive):
             for child in children:
                 child._grad = 0.0
             self.backpropagate()
-            return [(child, child._grad) for child in children]
+            return [(child, child._grad) for child in children if child.requires_grad]
         finally:
             for value, grad in zip(involved, before, strict=True):
                 value._grad = grad

@@ -182,7 +182,7 @@ def _derivative(f: Callable[[float], float], x: float) -> _Estimate | None:
     for step in _steps(x):
         above, below = f(x + step), f(x - step)
         width = (x + step) - (x - step)  # after rounding, not quite two steps
-        slope = above / width - below / width if width else math.nan
+        slope = (above - below) / width if width else math.nan
         if not math.isfinite(slope):
             row = []
             continue
