@@ -12,6 +12,7 @@ Example:
 from micrograd import copying, losses, nn, optim, testing
 from micrograd.arrays import array, gradients, numbers
 from micrograd.backpropagation import topological_order
+from micrograd.closures import operation
 from micrograd.engine import Value, no_grad
 from micrograd.functional import (
     abs,
@@ -46,7 +47,7 @@ from micrograd.functional import (
     tanh,
     where,
 )
-from micrograd.registry import operation, primitive
+from micrograd.registry import primitive
 from micrograd.training import fit
 from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, value_and_grad
 

@@ -36,6 +36,8 @@ def topological_order(root: Value) -> list[Value]:
         >>> [node.label or node._op for node in topological_order(a * a + a)]
         ['a', '*', '+']
     """
+    if not hasattr(root, "_operands"):
+        raise TypeError(f"the graph of a Value has an order, and not {type(root).__name__}: {root!r:.80}")
     order: dict[Value, None] = {}
     entered: set[Value] = set()
     stack = [root]
@@ -133,7 +135,7 @@ def _pass_gradients(root: Value) -> None:
                 operand._uses = uses = operand._uses - 1
                 if not uses:
                     ready.append(operand)
-        except (ArithmeticError, ValueError) as error:
+        except (ArithmeticError, ValueError, TypeError) as error:
             raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
 

@@ -44,6 +44,13 @@ def is_array(value: object) -> bool:
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 
+def check_settings(name: str, settings: dict[str, Any]) -> None:
+    """Refuse Values and arrays as settings: no gradient flows to a setting."""
+    for key, setting in settings.items():
+        if hasattr(type(setting), "_apply") or is_array(setting):
+            raise TypeError(f"{key} is a setting of {name}, and no gradient flows to it: give Values by position")
+
+
 def required_number(value: object, what: str) -> float:
     """The float of a real number, or a TypeError that says what was given in its place."""
     if (number := real_number(value)) is None:
@@ -59,8 +66,9 @@ def explained(
         f"({label} = {number!r})" if (label := getattr(operand, "label", "")) else f"{number!r}"
         for number, operand in zip(inputs, operands, strict=True)
     ]
-    infix = len(shown) == 2 and not primitive.symbol.isidentifier()
+    shown += [f"{name}={setting!r}" for name, setting in primitive.settings.items()]
+    infix = len(shown) == 2 and not any(map(str.isalpha, primitive.symbol))
     call = f" {primitive.symbol} ".join(shown) if infix else f"{primitive.name}({', '.join(shown)})"
-    kinds = (ZeroDivisionError, OverflowError, ArithmeticError, ValueError)
+    kinds = (ZeroDivisionError, OverflowError, ArithmeticError, ValueError, TypeError)
     kind = next(kind for kind in kinds if isinstance(error, kind))
     return kind(f"{what}{call}: {error.args[-1] if error.args else type(error).__name__}")

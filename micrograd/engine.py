@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 from micrograd import primitives
 from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
-from micrograd.higher_order import gradients
-from micrograd.registry import CONSTANT, LEAF, HandWritten, Primitive
+from micrograd.closures import HandWritten
+from micrograd.higher_order import gradients, running_rules
+from micrograd.registry import CONSTANT, LEAF, Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -397,6 +398,10 @@ class Value:
         return self
 
     def __float__(self) -> float:
+        if running_rules.get():
+            raise TypeError(
+                "a rule must be written with operators and mg.exp, not math.exp, to be differentiated again"
+            )
         return self.data
 
     def __bool__(self) -> bool:

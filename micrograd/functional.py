@@ -399,6 +399,8 @@ def softmax(xs: Iterable[Any]) -> list[Any]:
 
 
 def _some(xs: Iterable[Any], name: str) -> Sequence[Any]:
+    if getattr(xs, "ndim", 1) != 1:
+        raise ValueError(f"{name} takes a sequence, not an array of {xs.ndim} dimensions: call it for each row")  # type: ignore[attr-defined]  # ndim as just seen
     if not (terms := list(xs)):
         raise ValueError(f"{name} of nothing: give at least one number or Value")
     return terms

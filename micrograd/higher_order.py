@@ -7,14 +7,18 @@ floats, and a graph, to be differentiated again, where they are Values.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from micrograd.backpropagation import topological_order
 from micrograd.checks import explained
-from micrograd.registry import HandWritten, Operation
+from micrograd.closures import HandWritten, Operation
 
 if TYPE_CHECKING:
     from micrograd.engine import Value
+
+# Whether a rule is being run on Values: one that took the float of a Value would lose its graph.
+running_rules: ContextVar[bool] = ContextVar("running_rules", default=False)
 
 
 def gradients(root: Value, start: Any, create_graph: bool) -> dict[Value, Any]:
@@ -32,7 +36,7 @@ def _shares(node: Value, gradient: Any, create_graph: bool) -> list[tuple[Value,
     primitive = node._primitive
     try:
         return _graphs(node, gradient) if create_graph else primitive.shares(node, gradient)
-    except (ArithmeticError, ValueError) as error:
+    except (ArithmeticError, ValueError, TypeError) as error:
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
 
@@ -46,8 +50,12 @@ def _graphs(node: Value, gradient: Value) -> list[tuple[Value, Value]]:
     for operand, number in zip(operands, node._inputs(), strict=True):
         if operand._data != number and operand._data == operand._data:
             raise ValueError(f"{operand!r} was {number} in the forward pass; compute the output anew")
-    return [
-        (operand, rule(gradient, node, *operands))
-        for operand, rule in zip(operands, primitive.derivatives, strict=True)
-        if rule and operand.requires_grad
-    ]
+    before = running_rules.set(True)
+    try:
+        return [
+            (operand, rule(gradient, node, *operands))
+            for operand, rule in zip(operands, primitive.derivatives, strict=True)
+            if rule and operand.requires_grad
+        ]
+    finally:
+        running_rules.reset(before)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import partial, wraps
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakValueDictionary
 
-from micrograd.checks import required_number
+from micrograd.checks import check_settings, required_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     Interval: TypeAlias = tuple[float, float]
 
 PRIMITIVES: dict[str, Primitive] = {}
-_WITH_SETTINGS: dict[tuple[Any, ...], Primitive] = {}
+_with_settings: WeakValueDictionary[tuple[Any, ...], Primitive] = WeakValueDictionary()
 REAL_LINE = (-math.inf, math.inf)
 
 
@@ -42,7 +43,7 @@ class Primitive:
         0.0
     """
 
-    __slots__ = ("derivatives", "domain", "first", "forward", "name", "second", "settings", "symbol")
+    __slots__ = ("__weakref__", "derivatives", "domain", "first", "forward", "name", "second", "settings", "symbol")
 
     def __init__(
         self,
@@ -74,38 +75,45 @@ class Primitive:
             return self.with_settings(**settings)(*operands)
         if self.derivatives and len(operands) != len(self.derivatives):
             raise TypeError(f"{self.name} takes {len(self.derivatives)} operands, not {len(operands)}")
+        record = None
         for operand in operands:
             kind = type(operand)
             if kind is not float:
-                if (apply := getattr(kind, "_apply", None)) is not None:
-                    return apply(self, *operands)
                 if hasattr(kind, "__array_function__"):
                     return self._elementwise(operands)
-        return self.forward(*(required_number(operand, f"an operand of {self.name}") for operand in operands))
+                record = record or getattr(kind, "_apply", None)
+        if record is not None:
+            return record(self, *operands)
+        inputs = [required_number(operand, f"an operand of {self.name}") for operand in operands]
+        return required_number(self.forward(*inputs), f"the output of {self.name}")
 
     def with_settings(self, **settings: Any) -> Primitive:
-        """The primitive with its settings fixed: the same one each time, for the same settings."""
-        key = (self.name, *sorted(settings.items()))
+        """The primitive with its settings fixed: the same one as long as it is in use, for the same settings."""
+        check_settings(self.name, settings)
+        shown = ", ".join(f"{name}={value!r}" for name, value in sorted(settings.items()))
+        key = (self, shown, *((name, type(value), value) for name, value in sorted(settings.items())))
         try:
-            hash(key)
+            fixed = _with_settings.get(key)
         except TypeError as error:
             raise TypeError(f"the settings of {self.name} must be hashable: {error}") from None
-        if key not in _WITH_SETTINGS:
-            shown = ", ".join(f"{name}={value}" for name, value in sorted(settings.items()))
+        if fixed is None:
             rules = [rule and partial(rule, **settings) for rule in self.derivatives]
-            fixed = Primitive(
-                self.name, f"{self.symbol} {shown}", partial(self.forward, **settings), *rules, domain=self.domain
-            )
+            symbol = f"{self.symbol} {shown}"
+            fixed = Primitive(self.name, symbol, partial(self.forward, **settings), *rules, domain=self.domain)
             fixed.settings = settings
-            _WITH_SETTINGS[key] = fixed
-        return _WITH_SETTINGS[key]
+            _with_settings[key] = fixed
+        return fixed
 
     def _elementwise(self, operands: tuple[Any, ...]) -> Any:
+        """The array of what the primitive makes of each element; a float array where nothing records."""
         import numpy
 
-        result = numpy.frompyfunc(self, len(operands), 1)(*operands)
+        result = numpy.frompyfunc(self._again, len(operands), 1)(*operands)
         recorded = any(hasattr(type(element), "_apply") for element in numpy.ravel(result))
         return result if recorded else numpy.asarray(result, dtype=float)[()]
+
+    def _again(self, *operands: Any) -> Any:
+        return self(*operands)
 
     def receivers(self, node: Any) -> list[Any]:
         """Which of a node's operands gradients flow to, where it has all of them in _x."""
@@ -140,132 +148,43 @@ class Primitive:
         return find, (self.name, self.settings)
 
 
-class HandWritten(Primitive):
-    """The primitive of a single node, ``Value(data, children, op)``: its derivative is a closure.
-
-    The closure takes no arguments and adds to the children's ``grad`` what the node's own ``grad``
-    says, as each operation in micrograd's lectures does.
-    """
-
-    __slots__ = ("backpropagate",)
-
-    def __init__(self, symbol: str, backpropagate: Callable[[], object] | None = None) -> None:
-        super().__init__(symbol or "hand-written", symbol, float)
-        self.backpropagate = backpropagate
-
-    def receivers(self, node: Any) -> list[Any]:
-        """The children that gradients flow to, each once: the closure serves all of its places."""
-        return [child for child in dict.fromkeys(node._x) if child.requires_grad]
-
-    def shares(self, node: Any, gradient: float) -> list[tuple[Any, float]]:
-        """What the closure adds to each child's gradient; the gradients themselves stay as they are."""
-        if self.backpropagate is None:
-            raise ValueError("this hand-written operation has no derivative; assign its _backward")
-        children = list(dict.fromkeys(node._x))
-        involved = [node, *children]
-        before = [value._grad for value in involved]
-        try:
-            node._grad = gradient
-            for child in children:
-                child._grad = 0.0
-            self.backpropagate()
-            return [(child, child._grad) for child in children if child.requires_grad]
-        finally:
-            for value, grad in zip(involved, before, strict=True):
-                value._grad = grad
-
-    def closure(self, node: Any) -> Callable[[], object]:
-        """The closure as it was assigned."""
-        return self.backpropagate or (lambda: None)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(
-            f"the hand-written operation {self.symbol!r} cannot be copied or pickled: its closure would go on "
-            "changing the originals; make it a primitive instead"
-        )
-
-
-class Operation(Primitive):
-    """The primitive of a single node, made by a function that gives its value and how to backpropagate."""
-
-    __slots__ = ("backpropagate",)
-
-    def __init__(self, function: Callable[..., Any], settings: dict[str, Any]) -> None:
-        name = function.__name__
-
-        def forward(*inputs: float) -> Any:
-            made = function(*inputs, **settings)
-            if not isinstance(made, tuple) or len(made) != 2 or not callable(made[1]):
-                raise TypeError(
-                    f"operation {name} must return its value and a backpropagate function, not {made!r:.80}"
-                )
-            value, self.backpropagate = made
-            return value
-
-        super().__init__(name, name, forward)
-
-    def receivers(self, node: Any) -> list[Any]:
-        """The operands that gradients flow to."""
-        return [operand for operand in node._x if getattr(operand, "requires_grad", False)]
-
-    def shares(self, node: Any, gradient: float) -> list[tuple[Any, float]]:
-        """What the backpropagate function gives, operand by operand."""
-        given = self.backpropagate(gradient)
-        given = given if isinstance(given, (tuple, list)) else (given,)
-        if len(given) != len(node._x):
-            raise ValueError(f"backpropagate gave {len(given)} gradients for {len(node._x)} operands")
-        return [
-            (operand, 0.0 if share is None else required_number(share, "a gradient"))
-            for operand, share in zip(node._operands(), given, strict=True)
-            if operand.requires_grad
-        ]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(f"the operation {self.name!r} of one call cannot be copied or pickled; make it a primitive")
-
-
-def operation(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make an operation out of a function that returns its value and a function to backpropagate.
-
-    Args:
-        function: takes floats, and settings by keyword; returns the value and a function from the
-            gradient of the value to the gradient of each operand (a tuple, or one number for one
-            operand; None where no gradient flows).
-
-    Returns:
-        The function, to be called with Values and numbers.
-
-    Raises:
-        TypeError: when called, if the function does not return such a pair.
-
-    Example:
-        >>> from micrograd import Value
-        >>> @operation
-        ... def product(x, y):
-        ...     return x * y, lambda g: (g * y, g * x)
-        >>> x = Value(3.0)
-        >>> product(x, 2.0).backward()
-        >>> x.grad
-        2.0
-    """
-
-    @wraps(function)
-    def apply(*operands: Any, **settings: Any) -> Any:
-        return Operation(function, settings)(*operands)
-
-    return apply
-
-
 def primitive(
     name: str,
     symbol: str,
     forward: Callable[..., float],
     *derivatives: Rule | None,
     domain: tuple[Interval, ...] = (),
+    replace: bool = False,
 ) -> Primitive:
-    """Make a Primitive and register it under its name; ValueError if the name is taken."""
-    if name in PRIMITIVES:
-        raise ValueError(f"a primitive named {name!r} is registered already")
+    """Make a primitive of your own and register it; see Primitive for what it takes.
+
+    Args:
+        name: unique, a Python identifier.
+        symbol: what pictures, ``_op`` and error messages show.
+        forward: floats in, a float out.
+        derivatives: for each operand the rule that gives its gradient, or None where no gradient
+            flows; none at all for a primitive that cannot be differentiated.
+        domain: for each operand the open interval in which value and derivative are finite.
+        replace: register it in place of one of that name, as a notebook cell run again does.
+
+    Raises:
+        ValueError: if the name is taken, or is no identifier, or there is not one domain an operand.
+        TypeError: if forward or a rule is not a function.
+
+    Example:
+        >>> cube = primitive("cube", "cube", lambda x: x * x * x, lambda g, out, x: g * 3 * x * x)
+        >>> cube(2.0)
+        8.0
+    """
+    if not name.isidentifier():
+        raise ValueError(f"the name of a primitive must be a Python identifier, not {name!r}")
+    if name in PRIMITIVES and not replace:
+        raise ValueError(f"a primitive named {name!r} is registered already; replace=True takes its place")
+    for function in (forward, *(rule for rule in derivatives if rule is not None)):
+        if not callable(function):
+            raise TypeError(f"primitive {name} needs functions, not {type(function).__name__}: {function!r:.80}")
+    if domain and len(domain) != len(derivatives):
+        raise ValueError(f"primitive {name} has {len(derivatives)} operands, but {len(domain)} domains")
     PRIMITIVES[name] = made = Primitive(name, symbol, forward, *derivatives, domain=domain)
     return made
 

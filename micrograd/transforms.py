@@ -20,7 +20,7 @@ from micrograd.engine import Value
 from micrograd.higher_order import gradients
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 # Whether a transformed function is being run by another one.
 _nested: ContextVar[bool] = ContextVar("nested", default=False)
@@ -31,11 +31,11 @@ def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
 
     Args:
         output: what to differentiate.
-        inputs: a Value, or a sequence of them, anywhere in the graph of the output.
+        inputs: a Value, or a container or array of them, anywhere in the graph of the output.
         create_graph: whether the gradients are Values, to be differentiated again.
 
     Returns:
-        The gradient for a Value, a list of them for a sequence; 0 for what the output does not depend on.
+        The gradients in the shape of the inputs; 0 for what the output does not depend on.
 
     Raises:
         TypeError: if output or an input is not a Value.
@@ -47,14 +47,14 @@ def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
         >>> slope.data, gradient(slope, x), x.grad
         (12.0, 12.0, 0.0)
     """
-    wanted: Sequence[Value] = [inputs] if isinstance(inputs, Value) else list(inputs)
+    wanted, rebuild = flatten(inputs, "the inputs")
     for value in (output, *wanted):
         if not isinstance(value, Value):
             raise TypeError(f"gradient takes Values, not {type(value).__name__}: {value!r:.80}")
     start, zero = (Value(1.0, requires_grad=False), Value(0.0, requires_grad=False)) if create_graph else (1.0, 0.0)
     found = gradients(output, start, create_graph) if output.requires_grad else {}
     results: list[Any] = [found.get(value, zero) for value in wanted]
-    return results[0] if isinstance(inputs, Value) else results
+    return rebuild(results)
 
 
 def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:

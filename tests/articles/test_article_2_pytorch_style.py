@@ -1,0 +1,102 @@
+"""The article on a PyTorch-style framework: arrays as variables, dot, relu and a sum, and higher orders."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+
+
+@pytest.fixture
+def matrices():
+    return mg.array(np.arange(-4, 4).reshape(2, 4)), mg.array(np.arange(-2, 2).reshape(4, 1))
+
+
+def network(first, second):
+    """The example: the sum of the relu of a matrix product."""
+    return mg.relu(first @ second).sum()
+
+
+class TestExample:
+    def test_the_numbers_on_the_way(self, matrices):
+        first, second = matrices
+        product = first @ second
+        assert mg.numbers(product).tolist() == [[10.0], [2.0]]
+        assert mg.numbers(mg.relu(product)).tolist() == [[10.0], [2.0]]
+        assert network(first, second).data == 12.0
+
+    def test_the_gradients_are_those_of_the_article(self, matrices):
+        first, second = matrices
+        network(first, second).backward()
+        assert mg.gradients(first).tolist() == [[-2.0, -1.0, 0.0, 1.0], [-2.0, -1.0, 0.0, 1.0]]
+        assert mg.gradients(second).tolist() == [[-4.0], [-2.0], [0.0], [2.0]]
+
+    def test_the_same_gradients_come_from_a_function_of_plain_arrays(self):
+        first, second = np.arange(-4.0, 4.0).reshape(2, 4), np.arange(-2.0, 2.0).reshape(4, 1)
+        of_first, of_second = mg.grad(network, argnums=(0, 1))(first, second)
+        assert of_first.tolist() == [[-2.0, -1.0, 0.0, 1.0], [-2.0, -1.0, 0.0, 1.0]]
+        assert of_second.tolist() == [[-4.0], [-2.0], [0.0], [2.0]]
+
+    def test_a_row_that_relu_cuts_off_gets_no_gradient(self):
+        first, second = mg.array([[1.0, 2.0], [-1.0, -2.0]]), mg.array([[3.0], [4.0]])
+        network(first, second).backward()
+        assert mg.gradients(first).tolist() == [[3.0, 4.0], [0.0, 0.0]]
+        assert mg.gradients(second).tolist() == [[1.0], [2.0]]
+
+    def test_a_plain_array_among_the_operands_takes_part_without_a_gradient(self, matrices):
+        first, second = matrices
+        network(first, np.arange(-2.0, 2.0).reshape(4, 1)).backward()
+        assert mg.gradients(first).tolist() == [[-2.0, -1.0, 0.0, 1.0]] * 2
+        assert not mg.gradients(second).any()
+
+
+class TestHigherOrders:
+    def test_a_gradient_with_a_graph_is_differentiated_again(self, matrices):
+        first, second = matrices
+        network(first, second).backward(create_graph=True)
+        slopes = np.array([value.grad for value in first.ravel()])
+        assert all(isinstance(slope, Value) for slope in slopes)
+        assert mg.numbers(slopes).tolist() == [-2.0, -1.0, 0.0, 1.0] * 2
+        # Each row of slopes is the second matrix, so the sum of their squares is twice that of its elements.
+        again = mg.gradient((slopes * slopes).sum(), second.ravel())
+        assert again == [4 * number for number in (-2.0, -1.0, 0.0, 1.0)]
+
+    def test_the_second_derivatives_of_the_product_are_the_ones_of_a_bilinear_form(self):
+        first, second = np.arange(-4.0, 4.0).reshape(2, 4), np.arange(-2.0, 2.0).reshape(4, 1)
+        mixed = mg.jacobian(mg.grad(network, argnums=1), argnums=0)(first, second)
+        assert mixed.shape == (4, 1, 2, 4)
+        for place, row, column in itertools.product(range(4), range(2), range(4)):
+            assert mixed[place, 0, row, column] == float(place == column)
+        assert not np.any(mg.hessian(network)(first, second))
+
+    def test_the_gradient_of_the_gradient_goes_to_any_order(self):
+        f = derivative = lambda x: mg.relu(x) ** 4
+        found = []
+        for _ in range(5):
+            derivative = mg.grad(derivative)
+            found.append(derivative(2.0))
+        assert found == [32.0, 48.0, 48.0, 24.0, 0.0]
+        assert mg.grad(mg.grad(f))(-2.0) == 0.0
+
+
+class TestNoDerivative:
+    def test_a_primitive_without_a_derivative_raises_when_backpropagation_reaches_it_and_is_named(self, own_registry):
+        count = mg.primitive("count_positive", "count_positive", lambda x, y: float((x > 0) + (y > 0)))
+        x, y = Value(2.0, label="x"), Value(-3.0)
+        out = count(x, y) * x
+        assert out.data == 2.0
+        with pytest.raises(ValueError, match=r"count_positive\D*x = 2\.0.*no derivative"):
+            out.backward()
+        with pytest.raises(ValueError, match="no derivative"):
+            out.backward(create_graph=True)
+        with pytest.raises(ValueError, match="no derivative"):
+            mg.gradient(out, [x, y])
+        assert (x.grad, y.grad) == (0.0, 0.0)
+
+    def test_it_does_not_raise_where_no_gradient_would_reach_it(self, own_registry):
+        count = mg.primitive("count_positive", "count_positive", lambda x: float(x > 0))
+        x = Value(2.0)
+        (mg.detach(count(x)) * x).backward()
+        assert x.grad == 1.0

@@ -1,0 +1,288 @@
+"""The notes on micrograd: its programs, numbers, names and reprs, and what its users missed.
+
+The numbers of the seeded network were printed by the micrograd 0.1.0 of PyPI.
+"""
+
+import gc
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd.engine import Value
+from micrograd.nn import MLP, Layer, Module, Neuron
+
+repeatable = settings(derandomize=True, deadline=None, max_examples=50, database=None)
+
+
+class TestWhyGradientsAddUp:
+    def test_an_operand_that_occurs_twice_gets_both_shares(self):
+        a = Value(3.0)
+        (a * a).backward()
+        assert a.grad == 6.0
+        b = Value(3.0)
+        (b + b).backward()
+        assert b.grad == 2.0
+
+    def test_the_operands_are_a_set_so_the_same_one_is_in_it_once(self):
+        a, b = Value(3.0), Value(4.0)
+        assert (a * a)._prev == {a}
+        assert (a * b)._prev == {a, b}
+        assert type((a * b)._prev) is set
+        assert (a._prev, a._op, (a * b)._op) == (set(), "", "*")
+
+
+class TestNotesExample:
+    TARGET = 45.0
+
+    @pytest.fixture
+    def graph(self):
+        a, b = Value(2.0, label="a"), Value(4.0, label="b")
+        c = a + b
+        d = c * 2
+        e = c - 1
+        f = d / e
+        g = f**2
+        loss = g - self.TARGET
+        return a, b, c, d, e, f, g, loss
+
+    def test_the_gradients_are_those_of_the_formula(self, graph):
+        a, b, *_, g, loss = graph
+        loss.backward()
+        assert (g.data, loss.data) == (pytest.approx(5.76, rel=1e-15), pytest.approx(5.76 - self.TARGET, rel=1e-15))
+        # g = (2c / (c - 1)) ** 2, so dg/dc = 2 (2c / (c - 1)) (-2 / (c - 1) ** 2), with c = 6
+        slope = 2 * (12 / 5) * (-2 / 25)
+        assert (a.grad, b.grad) == (pytest.approx(slope, rel=1e-14), pytest.approx(slope, rel=1e-14))
+
+    @repeatable
+    @given(data=st.data())
+    def test_any_topological_order_gives_the_same_gradients_node_by_node(self, data):
+        a = Value(2.0)
+        b = Value(4.0)
+        c = a + b
+        d = c * 2
+        e = c - 1
+        f = d / e
+        g = f**2
+        loss = g - self.TARGET
+        loss.grad = 1.0
+        waiting = {loss: set(), g: {loss}, f: {g}, d: {f}, e: {f}, c: {d, e}}  # what must take its turn before
+        while waiting:
+            node = data.draw(st.sampled_from([node for node, users in waiting.items() if not users]))
+            node._backward()
+            del waiting[node]
+            for users in waiting.values():
+                users.discard(node)
+        assert (a.grad, b.grad) == (pytest.approx(-0.384, rel=1e-14), pytest.approx(-0.384, rel=1e-14))
+
+
+class TestMicrogradExample:
+    def test_the_example_gives_its_numbers(self):
+        a = Value(-4.0)
+        b = Value(2.0)
+        c = a + b
+        d = a * b + b**3
+        c += c + 1
+        c += 1 + c + (-a)
+        d += d * 2 + (b + a).relu()
+        d += 3 * d + (b - a).relu()
+        e = c - d
+        f = e**2
+        g = f / 2.0
+        g += 10.0 / f
+        g.backward()
+        assert f"{g.data:.4f} {a.grad:.4f} {b.grad:.4f}" == "24.7041 138.8338 645.5773"
+
+
+POINTS = [(2.0, -1.0, 1), (-1.5, 0.5, -1), (0.5, 1.5, 1), (-0.5, -2.0, -1)]
+SCORES = [-1.0321957129960317, 0.0, -0.00494532847475115, -0.26550675436173876]
+GRADIENTS = [
+    *(0.4642630675523236, 0.18549292303526524, 0.0, -0.09787479080783476, -0.39124992584547, 0.1955696050703648),
+    *(-0.07303342580422895, 0.039457106446218734, -0.03535439878510342, -0.05969951553214872, -0.3155225062094844),
+    *(0.14022914548151416, 0.0, -0.00018808111222477186, -0.00011254481007855866, 0.11543310444867215),
+    *(0.15058117465667575, -0.20260417045923712, -0.0021730656740246612, 0.0),
+]
+LOSSES = [1.193470608368149, 1.1615279343892067, 1.1323988358243997, 1.1045354406015535, 1.0776505336064344]
+TRAINED = [
+    *(0.16382814046393182, -0.9959355972004935, 0.0, -0.42678445011120736, -0.4610131792004308, -0.046268833064655804),
+    *(0.4926550100841506, 0.3433720757176127, 0.009807636203490509, 0.8067227571122156, -0.7544294294948455),
+    *(-0.19189354467155514, 0.0, -0.9403585417861993, -0.5626959147529921, 0.00493872343041513),
+    *(-0.007528757575001881, -0.9112106517316716, -0.6021919570625153, 0.0),
+]
+
+
+class TestSeededNetwork:
+    @pytest.fixture
+    def model(self):
+        random.seed(42)
+        return MLP(2, [3, 2, 1])
+
+    def loss_of(self, model):
+        scores = [model([Value(x), Value(y)]) for x, y, _ in POINTS]
+        margins = [(1 + -target * score).relu() for score, (_, _, target) in zip(scores, POINTS, strict=True)]
+        decay = 1e-4 * sum(p * p for p in model.parameters())
+        return scores, sum(margins) * (1.0 / len(margins)) + decay
+
+    def test_the_weights_are_drawn_in_the_same_order_from_the_same_numbers(self, model):
+        random.seed(42)
+        for neuron in [neuron for layer in model.layers for neuron in layer.neurons]:
+            assert [w.data for w in neuron.w] == [random.uniform(-1, 1) for _ in neuron.w]
+            assert neuron.b.data == 0.0
+
+    def test_scores_and_first_loss_are_equal_and_gradients_to_the_last_digits(self, model):
+        scores, loss = self.loss_of(model)
+        loss.backward()
+        assert [score.data for score in scores] == SCORES
+        assert loss.data == LOSSES[0]
+        assert [p.grad for p in model.parameters()] == pytest.approx(GRADIENTS, rel=1e-13, abs=1e-16)
+
+    def test_five_steps_of_training_give_the_same_losses_and_weights(self, model):
+        losses = []
+        for _ in LOSSES:
+            _, loss = self.loss_of(model)
+            model.zero_grad()
+            loss.backward()
+            for p in model.parameters():
+                p.data -= 0.05 * p.grad
+            losses.append(loss.data)
+        assert losses == pytest.approx(LOSSES, rel=1e-14)
+        assert [p.data for p in model.parameters()] == pytest.approx(TRAINED, rel=1e-13)
+
+    def test_reprs_are_those_of_micrograd(self, model):
+        hidden = "Layer of [ReLUNeuron(2), ReLUNeuron(2), ReLUNeuron(2)], Layer of [ReLUNeuron(3), ReLUNeuron(3)]"
+        assert repr(model) == f"MLP of [{hidden}, Layer of [LinearNeuron(2)]]"
+        assert repr(Layer(4, 2)) == "Layer of [ReLUNeuron(4), ReLUNeuron(4)]"
+        assert repr(Neuron(7, nonlin=False)) == "LinearNeuron(7)"
+        assert repr(Value(2.5)) == "Value(data=2.5, grad=0.0)"
+
+    def test_parameters_come_in_the_order_of_micrograd_and_zero_grad_clears_them(self, model):
+        in_order = [p for layer in model.layers for n in layer.neurons for p in (*n.w, n.b)]
+        assert model.parameters() == in_order
+        assert len(in_order) == 20
+        assert model.layers[0].parameters() == in_order[:9]
+        assert isinstance(model, Module)
+        model([1.0, 2.0]).backward()
+        assert any(p.grad for p in in_order)
+        model.zero_grad()
+        assert not any(p.grad for p in in_order)
+
+    def test_micrograds_own_way_to_write_a_model_still_works(self):
+        class Line(Module):
+            def __init__(self):
+                self.slope, self.intercept = Value(2.0), Value(1.0)
+
+            def __call__(self, x):
+                return self.slope * x + self.intercept
+
+            def parameters(self):
+                return [self.slope, self.intercept]
+
+        line = Line()
+        line(3.0).backward()
+        assert [p.grad for p in line.parameters()] == [3.0, 1.0]
+        line.zero_grad()
+        assert [p.grad for p in line.parameters()] == [0.0, 0.0]
+
+    def test_a_layer_or_network_with_one_output_gives_it_bare(self):
+        assert isinstance(Layer(2, 1)([1.0, 2.0]), Value)
+        assert isinstance(MLP(2, [3, 1])([1.0, 2.0]), Value)
+        assert [type(out) for out in MLP(2, [3, 2])([1.0, 2.0])] == [Value, Value]
+
+
+class TestWhatUsersMissed:
+    def test_a_graph_deeper_than_pythons_stack_builds_backpropagates_and_is_freed(self):
+        x = Value(1.0)
+        out = x
+        for _ in range(20_000):
+            out = out + x
+        out.backward()
+        assert (out.data, x.grad) == (20_001.0, 20_001.0)
+        assert len(mg.topological_order(out)) == 20_001
+        del out
+        gc.collect()
+
+    def test_backward_twice_exactly_doubles_the_leaves_and_piles_up_nothing_between(self):
+        a, b = Value(2.0), Value(-3.0)
+        middle = a * b
+        out = middle * middle + middle
+        out.backward()
+        once = (a.grad, b.grad, middle.grad)
+        out.backward()
+        assert once == (33.0, -22.0, -11.0)
+        assert (a.grad, b.grad, middle.grad) == (66.0, -44.0, -11.0)
+
+    def test_a_hidden_layer_of_one_neuron_works(self):
+        random.seed(0)
+        model = MLP(2, [1, 1])
+        (w1, w2, bias), (v, last) = (p.parameters() for p in model.layers)
+        w1.data, w2.data, bias.data, v.data, last.data = 0.5, -0.25, 0.1, 3.0, -1.0
+        out = model([2.0, 1.0])
+        out.backward()
+        assert out.data == pytest.approx(3.0 * 0.85 - 1.0, rel=1e-15)
+        assert [p.grad for p in model.parameters()] == pytest.approx([6.0, 3.0, 3.0, 0.85, 1.0], rel=1e-15)
+
+    @pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid"])
+    def test_the_functions_that_were_missing_are_methods_and_functions(self, name):
+        x, y = Value(0.7), Value(0.7)
+        getattr(x, name)().backward()
+        getattr(mg, name)(y).backward()
+        assert x.grad == y.grad != 0.0
+        assert mg.testing.gradcheck(getattr(mg, name), [0.7])
+
+    @pytest.mark.parametrize(("name", "shown"), [("tanh", "Tanh"), ("sigmoid", "Sigmoid"), ("relu", "ReLU")])
+    def test_a_network_has_a_choice_of_activation(self, name, shown):
+        random.seed(3)
+        model = MLP(2, [2, 1], activation=name)
+        assert repr(model) == f"MLP of [Layer of [{shown}Neuron(2), {shown}Neuron(2)], Layer of [LinearNeuron(2)]]"
+        x = [0.5, -1.0]
+        first, last = model.layers
+        hidden = [getattr(mg, name)(mg.dot(n.w, x) + n.b) for n in first.neurons]
+        expected = mg.dot(last.neurons[0].w, hidden) + last.neurons[0].b
+        assert model(x).data == pytest.approx(expected.data, rel=1e-15)
+
+    def test_nodes_have_labels(self):
+        a = Value(2.0, label="a")
+        out = a * a
+        out.label = "square"
+        assert (repr(a), repr(out)) == (
+            "Value(data=2.0, grad=0.0, label='a')",
+            "Value(data=4.0, grad=0.0, label='square')",
+        )
+
+
+class TestPictures:
+    @pytest.fixture
+    def graph(self):
+        a, b = Value(2.0, label="first"), Value(-3.0, label="second")
+        c = a + b
+        d = c * a
+        e = d.relu()
+        return a, b, c, d, e
+
+    def test_trace_gives_every_node_and_every_edge(self, draw, graph):
+        a, b, c, d, e = graph
+        nodes, edges = draw.trace(e)
+        assert set(nodes) == {a, b, c, d, e}
+        assert set(edges) == {(a, c), (b, c), (c, d), (a, d), (d, e)}
+
+    def test_draw_dot_takes_a_format_and_a_direction(self, draw, graph):
+        picture = draw.draw_dot(graph[-1])
+        assert picture.format == "svg"
+        assert "rankdir=LR" in picture.source
+        picture = draw.draw_dot(graph[-1], format="png", rankdir="TB")
+        assert picture.format == "png"
+        assert "rankdir=TB" in picture.source
+
+    def test_a_picture_shows_labels_and_symbols(self, text_of, graph):
+        text = text_of(graph[-1])
+        for shown in ("first", "second", "+", "*", "ReLU"):
+            assert shown in text
+
+    def test_a_picture_shows_no_gradient_of_0_where_backward_has_not_run(self, text_of, graph):
+        out = graph[3]
+        assert not re.search(r"grad\s+0", text_of(out))
+        out.backward()
+        assert re.search(r"grad\s+1\b", text_of(out))
