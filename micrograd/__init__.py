@@ -13,6 +13,7 @@ from micrograd import copying, losses, nn, optim, testing
 from micrograd.arrays import array, gradients, numbers
 from micrograd.backpropagation import topological_order
 from micrograd.closures import operation
+from micrograd.draw import draw_dot, save, trace
 from micrograd.engine import Value, no_grad
 from micrograd.functional import (
     abs,

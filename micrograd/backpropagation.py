@@ -65,8 +65,9 @@ def backpropagate(root: Value, gradient: float) -> None:
     with _lock:
         if _running and any(node._uses for node in topological_order(root) if not node.is_leaf):
             raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
-        _running.append(root)
+        depth = len(_running)
         try:
+            _running.append(root)
             _count_uses(root, leaves)
             root._grad = gradient
             _pass_gradients(root)
@@ -78,7 +79,7 @@ def backpropagate(root: Value, gradient: float) -> None:
             finish(lambda: _restore(root, leaves))
             raise
         finally:
-            _running.pop()
+            del _running[depth:]
 
 
 def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> None:

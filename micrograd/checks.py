@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from numbers import Complex, Real
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,13 @@ def check_settings(name: str, settings: dict[str, Any]) -> None:
     for key, setting in settings.items():
         if hasattr(type(setting), "_apply") or is_array(setting):
             raise TypeError(f"{key} is a setting of {name}, and no gradient flows to it: give Values by position")
+
+
+def check_unchanged(operands: Iterable[Any], inputs: Iterable[float]) -> None:
+    """Refuse operands whose numbers are not those of the forward pass any more."""
+    for operand, number in zip(operands, inputs, strict=True):
+        if operand._data != number and not (math.isnan(operand._data) and math.isnan(number)):
+            raise ValueError(f"{operand!r} was {number} in the forward pass; compute the output anew")
 
 
 def required_number(value: object, what: str) -> float:

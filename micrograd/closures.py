@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from micrograd.checks import check_settings, required_number
+from micrograd.checks import check_settings, check_unchanged, required_number
 from micrograd.registry import Primitive
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class HandWritten(Primitive):
         """What the closure adds to each child's gradient; the gradients themselves stay as they are."""
         if self.backpropagate is None:
             raise ValueError("this hand-written operation has no derivative; assign its _backward")
+        check_unchanged(node._x, node._y)  # the closure reads the numbers that its operands have now
         children = list(dict.fromkeys(node._x))
         involved = [node, *children]
         before = [value._grad for value in involved]

@@ -35,7 +35,8 @@ def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
             [flatten(item, what) for item in nested.values()], lambda items: dict(zip(nested, items, strict=True))
         )
     if isinstance(nested, (list, tuple)):
-        make = type(nested)._make if hasattr(type(nested), "_make") else type(nested)
+        kind: Any = type(nested)
+        make = getattr(kind, "_make", kind)  # a named tuple takes its items one by one otherwise
         return _joined([flatten(item, what) for item in nested], make)
     if is_array(nested):
         return [scalar for item in nested.ravel().tolist() for scalar in flatten(item, what)[0]], _array_of(

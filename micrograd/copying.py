@@ -52,4 +52,4 @@ def _last(nodes: list[Value]) -> Value:
     return nodes[-1]
 
 
-copyreg.pickle(Value, _reduce)  # type: ignore[arg-type]  # typeshed knows results of two and three parts only
+copyreg.pickle(Value, _reduce)

@@ -15,7 +15,7 @@ takes its turn only after everything that uses it has, so by then its gradient i
 from __future__ import annotations
 
 import operator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +24,17 @@ from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
 from micrograd.closures import HandWritten
 from micrograd.higher_order import gradients, running_rules
+from micrograd.interrupts import finish
 from micrograd.registry import CONSTANT, LEAF, Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 # Where one is set, the operators hand their work to it instead of recording it themselves.
 _recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
 _current_recorder = _recorder.get
 _new = object.__new__
+_RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
 
 def _unary(primitive: Primitive) -> Callable[[Value], Value]:
@@ -66,7 +68,7 @@ def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
         elif (number := real_number(other)) is not None:
             second, y = NUMBER, number
         else:
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]  # Python then asks the other operand
         x = self._data
         try:
             data = forward(x, y)
@@ -147,9 +149,10 @@ def _constant(primitive: Primitive, *operands: Any) -> Value:
     return Value(_evaluated(primitive, operands)[0], requires_grad=False)
 
 
-@contextmanager
-def no_grad() -> Iterator[None]:
+class no_grad(ContextDecorator):  # noqa: N801  # used as a function is, as in PyTorch
     """Record nothing inside: results are constants. Holds for this thread or asyncio task only.
+
+    A context manager, and a decorator of functions (not of generators and coroutines, which run later).
 
     Example:
         >>> x = Value(3.0)
@@ -158,11 +161,21 @@ def no_grad() -> Iterator[None]:
         >>> y.data, y.requires_grad
         (9.0, False)
     """
-    before = _recorder.set(_constant)
-    try:
-        yield
-    finally:
-        _recorder.reset(before)
+
+    def __init__(self) -> None:
+        self._before: list[Any] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_recorder.set(_constant))
+
+    def __exit__(self, *_: object) -> None:
+        _recorder.reset(self._before.pop())
+
+    def __call__(self, function: Any) -> Any:
+        """The function, run under no_grad; TypeError for one that runs later than it is called."""
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _RUNS_LATER:
+            raise TypeError(f"no_grad cannot decorate {function.__name__}, which runs later: use it inside")
+        return super().__call__(function)
 
 
 def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
@@ -177,9 +190,9 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     node._second = second
     node._x = x
     node._y = y
-    if first._primitive is CONSTANT and second._primitive is CONSTANT:
-        if primitive.first is not None or not primitive.receivers(node):
-            _forget(node)
+    no_operand = first._primitive is CONSTANT and second._primitive is CONSTANT
+    if no_operand and (primitive.first is not None or not primitive.receivers(node)):
+        _forget(node)
     return node
 
 
@@ -390,8 +403,15 @@ class Value:
             backpropagate(self, required_number(gradient, "the gradient of a Value"))
             return
         start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
-        for node, found in gradients(self, start, create_graph=True).items():
-            node._grad = node._grad + found if node.is_leaf and (node._grad or isinstance(node._grad, Value)) else found
+        found = gradients(self, start, create_graph=True)
+        for leaf in filter(lambda node: node.is_leaf, found):
+            found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Value) or leaf._grad else found[leaf]
+
+        def commit() -> None:
+            for node, grad in found.items():
+                node._grad = grad
+
+        finish(commit)
 
     def conjugate(self) -> Value:
         """This Value, which is real; NumPy asks for it in dot products."""
@@ -409,7 +429,8 @@ class Value:
 
     def __repr__(self) -> str:
         label = f", label={self.label!r}" if self.label else ""
-        return f"Value(data={self._data}, grad={float(self._grad)}{label})"
+        grad = self._grad.data if isinstance(self._grad, Value) else self._grad
+        return f"Value(data={self._data}, grad={grad}{label})"
 
     def _repr_svg_(self) -> str | None:
         """The picture that a notebook shows, where the extra for pictures is installed."""

@@ -1,53 +1,83 @@
-"""Writing a file whole or not at all."""
+"""Writing files so that a reader finds the old one or the new one whole, never a half of either."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+import stat
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from micrograd.interrupts import finish
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    StrPath: TypeAlias = str | os.PathLike[str]
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file so that the old one or the new one is there, whole, whatever happens in between.
+def write_atomically(path: StrPath, data: bytes) -> None:
+    """Write a file whole: until it is all on disk, what was under that name stays as it was.
 
-    The data goes to a temporary file in the same folder, to the disk, and only then takes the name.
+    The data goes to a temporary file in the same folder, which then takes the name in one step. So
+    neither an error, nor Ctrl-C, nor a loss of power leaves half a file. The file keeps the permissions
+    it had; a new one gets those that any new file gets. A link stays a link to the file written. What
+    is no file, such as ``/dev/stdout``, is written to directly.
 
     Args:
-        path: where to; what is there is replaced, its permissions kept.
-        data: the whole content.
+        path: where to write; its folder must exist.
+        data: what the file is to hold.
 
     Raises:
-        OSError: if the file cannot be written; the old one, if any, is as it was.
+        OSError: if it cannot be written, naming the path: no such folder, no permission, no space.
+        TypeError: for data that is not bytes.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_atomically(f"{folder}/notes.txt", b"whole")
+        ...     (Path(folder) / "notes.txt").read_bytes()
+        b'whole'
     """
-    target = Path(path).resolve() if Path(path).is_symlink() else Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
-        with open(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, _permissions(target))
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)  # a folder refuses; a device or a pipe has no old content to keep
+            return
+        _write_durably(temporary, data, _permissions(target))
+        os.replace(temporary, target)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+    finally:
+        finish(lambda: temporary.unlink(missing_ok=True))
+    _make_name_durable(target.parent)
 
 
-def _permissions(target: Path) -> int:
-    """Those of the file that is replaced, or what the process gives to a new one."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+def _permissions(target: Path) -> int | None:
+    """The permissions of a file that exists, which must be writable; None for one that does not."""
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        return None
+    with target.open("ab"):  # renaming over a read-only file would work: refuse it as writing to it would
+        return mode
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable; where folders cannot be opened (Windows) it is so already."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
+def _write_durably(path: Path, data: bytes, permissions: int | None) -> None:
+    with path.open("xb") as file:
+        if permissions is not None:
+            path.chmod(permissions)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _make_name_durable(folder: Path) -> None:
+    """Have the folder on disk too, where the system can: Windows and some network drives cannot."""
+    with suppress(OSError):  # the file is in place and whole by now
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(handle)
+            os.fsync(descriptor)
         finally:
-            os.close(handle)
+            os.close(descriptor)

@@ -11,24 +11,40 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from micrograd.backpropagation import topological_order
-from micrograd.checks import explained
+from micrograd.checks import check_unchanged, explained
 from micrograd.closures import HandWritten, Operation
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from micrograd.engine import Value
 
 # Whether a rule is being run on Values: one that took the float of a Value would lose its graph.
 running_rules: ContextVar[bool] = ContextVar("running_rules", default=False)
 
 
-def gradients(root: Value, start: Any, create_graph: bool) -> dict[Value, Any]:
-    """The gradient of root, times start, with respect to each Value under it: floats, or graphs."""
+def gradients(root: Value, start: Any, create_graph: bool, wanted: Collection[Value] | None = None) -> dict[Value, Any]:
+    """The gradient of root, times start, with respect to the Values under it: floats, or graphs.
+
+    Where only some are wanted, what does not lie on a way to them is not differentiated.
+    """
+    order = topological_order(root)
+    needed = set(order) if wanted is None else _leading_to(set(wanted), order)
     found = {root: start}
-    for node in reversed(topological_order(root)):
-        if node in found and not node.is_leaf:
+    for node in reversed(order):
+        if node in found and node in needed and not node.is_leaf:
             for operand, share in _shares(node, found[node], create_graph):
                 found[operand] = found[operand] + share if operand in found else share
     return found
+
+
+def _leading_to(wanted: set[Value], order: list[Value]) -> set[Value]:
+    """The nodes that a wanted Value was an operand of, directly or further down."""
+    leading: set[Value] = set()
+    for node in order:
+        if any(operand in wanted or operand in leading for operand in node._operands()):
+            leading.add(node)
+    return leading
 
 
 def _shares(node: Value, gradient: Any, create_graph: bool) -> list[tuple[Value, Any]]:
@@ -47,9 +63,7 @@ def _graphs(node: Value, gradient: Value) -> list[tuple[Value, Value]]:
         raise ValueError("its derivative is a closure on floats, no graph; make it a primitive, with a rule")
     if not primitive.derivatives:
         raise ValueError("this primitive has no derivative")
-    for operand, number in zip(operands, node._inputs(), strict=True):
-        if operand._data != number and operand._data == operand._data:
-            raise ValueError(f"{operand!r} was {number} in the forward pass; compute the output anew")
+    check_unchanged(operands, node._inputs())
     before = running_rules.set(True)
     try:
         return [

@@ -145,7 +145,7 @@ class SGD(Optimizer):
         super().__init__(parameters, learning_rate)
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
-        """Step along a velocity: velocity <- momentum * velocity + gradient; parameter <- parameter - rate * velocity."""
+        """Go along a velocity: momentum times the last one, plus the gradient."""
         gradient = gradient + self.weight_decay * parameter
         if not self.momentum:
             return parameter - rate * gradient, ()

@@ -79,10 +79,11 @@ sub = primitive("sub", "-", operator.sub,     unchanged, lambda g, out, x, y: -g
 mul = primitive("mul", "*", operator.mul,     lambda g, out, x, y: g * y, lambda g, out, x, y: g * x)
 div = primitive("div", "/", operator.truediv, lambda g, out, x, y: g / y, lambda g, out, x, y: -g * out / y,
                 domain=(REAL_LINE, *POSITIVE))
-# x ** 0 is 1 everywhere and 0 ** y is 0 beside 0 too: there the base is replaced by 1, whose power and
-# logarithm exist, and the factor beside it makes the derivative 0.
+# At 0 ** 0 (and so close to it that 1 / x overflows) the power in the first rule does not exist, nor
+# does the logarithm in the second at 0 ** y:
+# there 1 takes the place of the base, and the factor beside it makes the derivative 0.
 pow = primitive("pow", "**", _power,
-                lambda g, out, x, y: g * y * where(is_zero(y), 1.0, x) ** (y - 1),
+                lambda g, out, x, y: g * y * where((abs(x) < 1e-307) * is_zero(y), 1.0, x) ** (y - 1),
                 lambda g, out, x, y: g * out * log(where(is_zero(x), 1.0, x)),
                 domain=(*POSITIVE, REAL_LINE))
 
@@ -104,7 +105,8 @@ sinh = primitive("sinh", "sinh", math.sinh, lambda g, out, x: g * cosh(x), domai
 cosh: Primitive = primitive("cosh", "cosh", math.cosh, lambda g, out, x: g * sinh(x), domain=HYPERBOLIC)
 tanh = primitive("tanh", "tanh", math.tanh, lambda g, out, x: 4 * g * sigmoid(2 * x) * sigmoid(-2 * x))
 
-# Activations (sigmoid(-x) is 1 - sigmoid(x), without the cancellation)
+# Activations. sigmoid(-x) is 1 - sigmoid(x) without the cancellation; silu and gelu are 0 to the left of
+# where max bounds x, which keeps infinity times 0 out.
 sigmoid: Primitive = primitive("sigmoid",    "sigmoid",    _sigmoid,  lambda g, out, x: g * out * sigmoid(-x))
 softplus   = primitive("softplus",   "softplus",   _softplus, lambda g, out, x: g * sigmoid(x))
 relu       = primitive("relu",       "ReLU",       lambda x: 0.0 if x <= 0 else x,
@@ -115,9 +117,9 @@ leaky_relu = primitive("leaky_relu", "leaky_relu", lambda x, slope: x if x > 0 e
 elu        = primitive("elu",        "elu",        lambda x, alpha: x if x > 0 else alpha * math.expm1(x),
                        lambda g, out, x, alpha: g * where(x > 0, 1.0, alpha * exp(minimum(x, 0.0))),
                        lambda g, out, x, alpha: g * expm1(minimum(x, 0.0)))
-silu       = primitive("silu",       "silu",       lambda x: x * _sigmoid(x),
+silu       = primitive("silu",       "silu",       lambda x: max(x, -1000.0) * _sigmoid(x),
                        lambda g, out, x: g * sigmoid(x) * (1 + x * sigmoid(-x)))
-gelu       = primitive("gelu",       "gelu",       lambda x: x * _normal_cdf(x),
+gelu       = primitive("gelu",       "gelu",       lambda x: max(x, -50.0) * _normal_cdf(x),
                        lambda g, out, x: g * (normal_cdf(x) + x * math.sqrt(0.5 / math.pi) * exp(-0.5 * x * x)))
 
 # The error function and the normal distribution

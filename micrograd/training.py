@@ -142,7 +142,7 @@ def _step(
 
 def _progress_bar(progress: bool | None, steps: int) -> Any:
     """A tqdm bar, or None for none."""
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    if progress is False or (progress is None and not (sys.stderr and sys.stderr.isatty())):
         return None
     try:
         from tqdm import tqdm

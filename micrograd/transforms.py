@@ -52,7 +52,7 @@ def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
         if not isinstance(value, Value):
             raise TypeError(f"gradient takes Values, not {type(value).__name__}: {value!r:.80}")
     start, zero = (Value(1.0, requires_grad=False), Value(0.0, requires_grad=False)) if create_graph else (1.0, 0.0)
-    found = gradients(output, start, create_graph) if output.requires_grad else {}
+    found = gradients(output, start, create_graph, wanted) if output.requires_grad else {}
     results: list[Any] = [found.get(value, zero) for value in wanted]
     return rebuild(results)
 

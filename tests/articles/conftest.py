@@ -11,7 +11,6 @@ from micrograd import registry
 def own_registry(monkeypatch):
     """Primitives that a test registers are gone after it, and their names are free again."""
     monkeypatch.setattr(registry, "PRIMITIVES", dict(registry.PRIMITIVES))
-    monkeypatch.setattr(registry, "_WITH_SETTINGS", {})
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ class TestHigherOrders:
         assert mg.numbers(slopes).tolist() == [-2.0, -1.0, 0.0, 1.0] * 2
         # Each row of slopes is the second matrix, so the sum of their squares is twice that of its elements.
         again = mg.gradient((slopes * slopes).sum(), second.ravel())
-        assert again == [4 * number for number in (-2.0, -1.0, 0.0, 1.0)]
+        assert again.tolist() == [4 * number for number in (-2.0, -1.0, 0.0, 1.0)]
 
     def test_the_second_derivatives_of_the_product_are_the_ones_of_a_bilinear_form(self):
         first, second = np.arange(-4.0, 4.0).reshape(2, 4), np.arange(-2.0, 2.0).reshape(4, 1)

@@ -98,13 +98,11 @@ class TestOperation:
         (first + second).backward()
         assert (x.grad, y.grad) == (math.exp(2.0), math.exp(3.0))
 
-    @pytest.mark.xfail(strict=True, reason="the elements of an array share one backpropagate, that of the last one")
     def test_over_an_array_each_element_keeps_its_own_numbers(self):
         x = mg.array([0.0, 1.0, 2.0])
         exponential(x).sum().backward()
         assert mg.gradients(x) == pytest.approx(np.exp([0.0, 1.0, 2.0]), rel=1e-15)
 
-    @pytest.mark.xfail(strict=True, reason="a Value given by keyword is used as a float, and its gradient is lost")
     def test_a_value_among_the_settings_is_an_error(self):
         with pytest.raises(TypeError, match="factor"):
             scale(Value(2.0), factor=Value(3.0))
