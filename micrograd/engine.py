@@ -61,14 +61,14 @@ def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
     forward = primitive.forward
 
     def method(self: Value, other: Any) -> Value:
-        if _current_recorder() is not None:
-            return _operator(primitive, self, other)  # type: ignore[no-any-return]  # or NotImplemented
         if isinstance(other, Value):
             second, y = other, other._data
         elif (number := real_number(other)) is not None:
             second, y = NUMBER, number
         else:
             return NotImplemented  # type: ignore[no-any-return]  # Python then asks the other operand
+        if (recorder := _current_recorder()) is not None:
+            return recorder(primitive, self, other)  # type: ignore[no-any-return]  # a Value
         x = self._data
         try:
             data = forward(x, y)
@@ -98,17 +98,9 @@ def _reflected(primitive: Primitive) -> Callable[[Value, Any], Value]:
     """The operator that applies a primitive of two operands, a plain number and a Value."""
 
     def method(self: Value, other: Any) -> Value:
-        return _operator(primitive, other, self)  # type: ignore[no-any-return]  # or NotImplemented
+        return NotImplemented if real_number(other) is None else apply(primitive, other, self)
 
     return method
-
-
-def _operator(primitive: Primitive, left: Any, right: Any) -> Any:
-    """The general case of an operator: leave to others what is neither a Value nor a number."""
-    for operand in (left, right):
-        if not isinstance(operand, Value) and real_number(operand) is None:
-            return NotImplemented
-    return apply(primitive, left, right)
 
 
 def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any], bool]:
@@ -146,7 +138,13 @@ def _evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, 
 
 def _constant(primitive: Primitive, *operands: Any) -> Value:
     """The recorder of no_grad: apply a primitive and remember nothing."""
-    return Value(_evaluated(primitive, operands)[0], requires_grad=False)
+    node = _new(Value)
+    node._data = _evaluated(primitive, operands)[0]
+    node._grad = 0.0
+    node._uses = 0
+    node.label = ""
+    _forget(node)
+    return node
 
 
 class no_grad(ContextDecorator):  # noqa: N801  # used as a function is, as in PyTorch

@@ -128,7 +128,7 @@ normal_cdf: Primitive = primitive("normal_cdf", "normal_cdf", _normal_cdf,
                        lambda g, out, x: g * math.sqrt(0.5 / math.pi) * exp(-0.5 * x * x))
 
 # Choices
-abs     = primitive("abs",     "abs",     math.fabs, lambda g, out, x: g * where(x > 0, 1.0, where(x < 0, -1.0, 0.0)))
+abs: Primitive = primitive("abs", "abs",  math.fabs, lambda g, out, x: g * where(x > 0, 1.0, where(x < 0, -1.0, 0.0)))
 maximum = primitive("maximum", "maximum", _maximum,
                     lambda g, out, x, y: where(x >= y, g, 0.0), lambda g, out, x, y: where(x >= y, 0.0, g))
 minimum: Primitive = primitive("minimum", "minimum", _minimum,

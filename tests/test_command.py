@@ -83,7 +83,9 @@ def test_a_caret_points_at_the_culprit():
 
 
 def test_the_module_runs_as_the_command():
-    result = subprocess.run([sys.executable, "-m", "micrograd", "--version"], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-m", "micrograd", "--version"], capture_output=True, text=True, check=True
+    )
     assert result.stdout.strip() == f"micrograd {mg.__version__}"
 
 

@@ -565,13 +565,16 @@ def closure_that_raises(kind):
 def interrupted_at(count, action):
     """Run an action with Ctrl-C at the count-th place inside micrograd where Python looks for one.
 
-    CPython looks when a function begins, before it jumps back in a loop, and after a call.
+    CPython looks when a function begins, before it jumps back in a loop, and after a call of what is
+    not written in Python.
     """
     places = 0
     after_call = {}
 
     def trace(frame, event, argument):
         nonlocal places
+        if event == "call":
+            after_call[frame.f_back] = False
         if not frame.f_globals.get("__name__", "").startswith("micrograd"):
             return None
         frame.f_trace_opcodes = True
@@ -594,11 +597,13 @@ def interrupted_at(count, action):
 
 
 def interrupted_and_recording(count, action):
-    """Run an action with Ctrl-C at the count-th place, and check that results are recorded afterwards."""
+    """Whether Ctrl-C at the count-th place came through, and whether results are recorded afterwards."""
+    interrupted = False
     try:
         interrupted_at(count, action)
-    finally:
-        assert (Value(3.0) * 2).requires_grad, count
+    except KeyboardInterrupt:
+        interrupted = True
+    return interrupted, (Value(3.0) * 2).requires_grad
 
 
 class TestFailingBackward:
@@ -756,11 +761,8 @@ class TestNoGrad:
                 return Value(3.0) * 2
 
         for count in range(1, 60):
-            interrupted = False
-            try:
-                contextvars.copy_context().run(interrupted_and_recording, count, silent)
-            except KeyboardInterrupt:
-                interrupted = True
+            interrupted, recording = contextvars.copy_context().run(interrupted_and_recording, count, silent)
+            assert recording, count
             if not interrupted:
                 break
         assert count > 5
@@ -834,6 +836,32 @@ class TestNoGrad:
             thread.start()
             thread.join()
         assert recorded == [True]
+
+    @pytest.mark.xfail(strict=True, reason="one no_grad() serves all calls of the function, in every thread")
+    def test_a_decorated_function_may_run_in_several_threads_at_a_time(self):
+        a, together, outcomes = Value(3.0), threading.Barrier(2, timeout=10), []
+
+        @mg.no_grad()
+        def silent(first):
+            together.wait()
+            if not first:
+                done.wait(10)
+            return (a * 2).requires_grad
+
+        def work(first):
+            try:
+                outcomes.append((silent(first), (a * 2).requires_grad))
+            except BaseException as error:
+                outcomes.append(error)
+            done.set()
+
+        done = threading.Event()
+        threads = [threading.Thread(target=work, args=(first,)) for first in (True, False)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert outcomes == [(False, True), (False, True)]
 
     def test_other_tasks_keep_recording(self):
         a = Value(3.0)

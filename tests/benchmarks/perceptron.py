@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def parameters(leaf: Callable[[float], Any]) -> dict[str, list[list[Any]]]:
     rng = random.Random(1337)
     return {
         f"layer {number}": [[leaf(rng.uniform(-1, 1)) for _ in range(inputs)] + [leaf(0.0)] for _ in range(neurons)]
-        for number, (inputs, neurons) in enumerate(zip(SIZES, SIZES[1:]))  # noqa: B905
+        for number, (inputs, neurons) in enumerate(pairwise(SIZES))
     }
 
 
@@ -49,7 +50,7 @@ def evaluate(layers: list[list[list[Any]]], inputs: list[Any]) -> Any:
 def neuron(row: list[Any], inputs: list[Any]) -> Any:
     """The weighted sum of the inputs, from the bias on."""
     *weights, bias = row
-    return sum((w * x for w, x in zip(weights, inputs)), bias)  # noqa: B905
+    return sum((w * x for w, x in zip(weights, inputs, strict=True)), bias)
 
 
 def two_moons() -> list[tuple[float, float, int]]:

@@ -22,10 +22,6 @@ class Tape:
         self.entries.append((parents, local))
         return Variable(self, len(self.entries) - 1, data)
 
-    def truncate(self, length: int) -> None:
-        """Forget the entries from that one on."""
-        del self.entries[length:]
-
 
 class Variable:
     """A number and its place on the tape."""
@@ -77,7 +73,8 @@ class Variable:
         gradients[self.index] = 1.0
         for index in range(self.index, -1, -1):
             gradient = gradients[index]
-            for parent, local in zip(*entries[index]):  # noqa: B905
+            parents, locals_ = entries[index]
+            for parent, local in zip(parents, locals_):  # noqa: B905  # strict=True would cost time
                 gradients[parent] += local * gradient
 
     @property

@@ -8,6 +8,7 @@ no biases, a ReLU layer four times as wide, output weights apart from the embedd
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,13 +40,13 @@ def parameters(leaf: Callable[[float], Any]) -> dict[str, list[list[Any]]]:
     }
 
 
-def loss(weights: dict[str, list[list[Any]]], leaf: Callable[[float], Any]) -> Any:  # noqa: ARG001
+def loss(weights: dict[str, list[list[Any]]], leaf: Callable[[float], Any]) -> Any:
     """The mean negative log likelihood of the word's letters and of its end."""
     tokens = [END, *WORD, END]
     keys: list[list[Any]] = []
     values: list[list[Any]] = []
     losses = []
-    for place, (token, following) in enumerate(zip(tokens, tokens[1:])):  # noqa: B905
+    for place, (token, following) in enumerate(pairwise(tokens)):
         x = normalised(added(weights["letter"][token], weights["place"][place]))
         x = added(x, attention(normalised(x), weights, keys, values))
         wide = [h.relu() for h in linear(normalised(x), weights["widen"])]
@@ -64,7 +65,7 @@ def attention(x: list[Any], weights: dict[str, list[list[Any]]], keys: list[Any]
     for start in range(0, WIDTH, size):
         head = slice(start, start + size)
         shares = softmax([dot(query[head], key[head]) / size**0.5 for key in keys])
-        taken += [dot(shares, column) for column in zip(*(value[head] for value in values))]  # noqa: B905
+        taken += [dot(shares, column) for column in zip(*(value[head] for value in values), strict=True)]
     return linear(taken, weights["mix"])
 
 
@@ -75,12 +76,12 @@ def linear(x: list[Any], matrix: list[list[Any]]) -> list[Any]:
 
 def dot(xs: Any, ys: Any) -> Any:
     """The sum of products."""
-    return sum(x * y for x, y in zip(xs, ys))  # noqa: B905
+    return sum(x * y for x, y in zip(xs, ys, strict=True))
 
 
 def added(xs: list[Any], ys: list[Any]) -> list[Any]:
     """The sums, element by element."""
-    return [x + y for x, y in zip(xs, ys)]  # noqa: B905
+    return [x + y for x, y in zip(xs, ys, strict=True)]
 
 
 def softmax(xs: list[Any]) -> list[Any]:

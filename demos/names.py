@@ -1,0 +1,148 @@
+"""Teach a small transformer first names, a letter at a time, and let it make up new ones.
+
+It is a GPT in plain scalars, every multiplication a node: embeddings of letters and places, one layer of
+causal attention with 4 heads, a ReLU layer, RMS norms, no biases. It reads any text file with a name a
+line, in any alphabet; the letters it knows and the longest name it can make are those of the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+
+from common import at_least_one, run, trained
+
+import micrograd as mg
+
+NAMES = Path(__file__).parent / "data" / "names.txt"
+WIDTH, HEADS = 16, 4
+LONGEST = 100  # attention compares each letter with all before it: lines much longer take too long
+END = 0  # the token that stands before a name and after it; letters are 1, 2, ...
+
+Vector = list[mg.Value]
+Memory = list[tuple[Vector, Vector]]  # the key and the value of each letter read so far
+
+
+class Transformer(mg.nn.Module):
+    """Scores for the next token, given a token and the memory of those before it."""
+
+    def __init__(self, tokens: int, places: int) -> None:
+        self.letter, self.place = matrix(tokens, WIDTH), matrix(places, WIDTH)
+        self.query, self.key, self.value, self.mix = (matrix(WIDTH, WIDTH) for _ in range(4))
+        self.widen, self.narrow = matrix(4 * WIDTH, WIDTH), matrix(WIDTH, 4 * WIDTH)
+        self.output = matrix(tokens, WIDTH)
+
+    def __call__(self, token: int, memory: Memory) -> Vector:
+        """A score for each token to come next; what later tokens need to know is put into the memory."""
+        x = added(self.letter[token], self.place[len(memory)])
+        x = added(x, self.attention(normalised(x), memory))
+        wide = [mg.relu(total) for total in times(self.widen, normalised(x))]
+        x = added(x, times(self.narrow, wide))
+        return times(self.output, x)
+
+    def attention(self, x: Vector, memory: Memory) -> Vector:
+        """What a letter takes from itself and the letters before it: each head its share of their values."""
+        query = times(self.query, x)
+        memory.append((times(self.key, x), times(self.value, x)))
+        taken = []
+        for start in range(0, WIDTH, WIDTH // HEADS):
+            head = slice(start, start + WIDTH // HEADS)
+            shares = mg.softmax(mg.dot(query[head], key[head]) / (WIDTH // HEADS) ** 0.5 for key, _ in memory)
+            taken += [mg.dot(shares, column) for column in zip(*(value[head] for _, value in memory), strict=True)]
+        return times(self.mix, taken)
+
+    def loss(self, tokens: list[int]) -> mg.Value:
+        """The mean cross-entropy of each token of a name, given those before it."""
+        memory: Memory = []
+        return mg.losses.cross_entropy([self(token, memory) for token in tokens[:-1]], tokens[1:])
+
+
+def matrix(rows: int, columns: int) -> list[Vector]:
+    """Rows of small random parameters."""
+    return [[mg.Value(random.gauss(0, 0.08)) for _ in range(columns)] for _ in range(rows)]
+
+
+def times(rows: list[Vector], x: Vector) -> Vector:
+    """A matrix times a vector."""
+    return [mg.dot(row, x) for row in rows]
+
+
+def added(xs: Vector, ys: Vector) -> Vector:
+    """The sum of two vectors."""
+    return [x + y for x, y in zip(xs, ys, strict=True)]
+
+
+def normalised(xs: Vector) -> Vector:
+    """A vector divided by its root mean square."""
+    scale = (mg.dot(xs, xs) / len(xs) + 1e-5) ** -0.5
+    return [x * scale for x in xs]
+
+
+def sample(model: Transformer, letters: str, temperature: float) -> str:
+    """A name made up letter by letter, each drawn as likely as the model finds it."""
+    memory: Memory = []
+    token, name = END, ""
+    with mg.no_grad():
+        while len(memory) < len(model.place):
+            first = END if name else END + 1  # no name is empty
+            shares = mg.softmax(score / temperature for score in model(token, memory)[first:])
+            token = random.choices(range(first, first + len(shares)), [float(share) for share in shares])[0]
+            if token == END:
+                break
+            name += letters[token - 1]
+    return name
+
+
+def read_names(path: Path) -> list[str]:
+    """The lines of a text file that are not blank."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SystemExit(f"Cannot read {path}: {getattr(error, 'strerror', 'it is not UTF-8 text')}") from None
+    names = [line.strip() for line in lines if line.strip()]
+    if not names:
+        raise SystemExit(f"Cannot read {path}: there are no names in it")
+    if len(longest := max(names, key=len)) > LONGEST:
+        raise SystemExit(f"Cannot read {path}: a line is longer than {LONGEST} letters: {longest[:40]}...")
+    return names
+
+
+def main() -> None:
+    """Read, train and make up names."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
+    parser.add_argument("file", type=Path, nargs="?", default=NAMES, help="a name a line (default: 686 first names)")
+    parser.add_argument("--steps", type=at_least_one, default=400, help="names to learn from (default: 400)")
+    parser.add_argument("--samples", type=at_least_one, default=20, help="names to make up (default: 20)")
+    parser.add_argument("--temperature", type=float, default=0.5, help="lower is more cautious (default: 0.5)")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run (default: 1)")
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    arguments = parser.parse_args()
+    if not 0.01 <= arguments.temperature <= 100:
+        parser.error(f"--temperature must be from 0.01 to 100, not {arguments.temperature}")
+    sys.stdout.reconfigure(errors="replace")  # whatever the alphabet, and whatever the terminal can show
+
+    random.seed(arguments.seed)
+    names = read_names(arguments.file)
+    letters = "".join(sorted(set("".join(names))))
+    model = Transformer(len(letters) + 1, max(map(len, names)) + 1)
+    print(f"Names: {len(names):,}, of {len(letters)} different letters")
+    print(f"Transformer: 1 layer, {WIDTH} wide, {HEADS} heads: {len(model.parameters()):,} parameters")
+
+    shuffled = random.sample(names, len(names))
+    chosen = [shuffled[step % len(names)] for step in range(arguments.steps)]
+    examples = [[END, *(letters.index(letter) + 1 for letter in name), END] for name in chosen]
+    optimizer = mg.optim.Adam(model.parameters(), mg.optim.linear(0.02, 0.0, arguments.steps), betas=(0.85, 0.99))
+    start = time.perf_counter()
+    progress = False if arguments.quiet else None
+    history = mg.fit(model.loss, examples, optimizer, seed=arguments.seed, progress=progress)
+    trained(history, time.perf_counter() - start)
+    for _ in range(arguments.samples):
+        name = sample(model, letters, arguments.temperature)
+        print(f"  {name} (in the file)" if name in names else f"  {name}")
+
+
+if __name__ == "__main__":
+    run(main)
