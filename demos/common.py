@@ -55,7 +55,7 @@ def options(description: str | None, output: str, epochs: int) -> argparse.Argum
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("--output", type=folder, default=Path(output), help="the folder for the report")
+    parser.add_argument("--output", type=folder, default=output, help="the folder for the report")
     parser.add_argument("--epochs", type=at_least_one, default=epochs, help="how often to go through the data")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")

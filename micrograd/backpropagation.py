@@ -68,10 +68,9 @@ def backpropagate(root: Value, gradient: float) -> None:
         depth = len(_running)
         try:
             _running.append(root)
-            _count_uses(root, leaves)
+            count = _count_uses(root, leaves)
             root._grad = gradient
-            _pass_gradients(root)
-            if root._uses or any(leaf._uses for leaf, _ in leaves):
+            if _pass_gradients(root) != count:
                 raise ValueError(f"the graph of {root!r} has a cycle")
             for leaf, before in leaves:
                 leaf._grad += before
@@ -82,11 +81,16 @@ def backpropagate(root: Value, gradient: float) -> None:
             del _running[depth:]
 
 
-def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> None:
-    """Count in _uses how often each Value under root is used there, and set its gradient to 0."""
+def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> int:
+    """Count in _uses how often each Value under root is used there, and set its gradient to 0.
+
+    Returns how many Values there are.
+    """
+    count = 0
     stack = [root]
     while stack:
         node = stack.pop()
+        count += 1
         if node._primitive is LEAF:
             leaves.append((node, node._grad))
         node._grad = 0.0
@@ -107,12 +111,19 @@ def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> None:
                 stack.append(operand)
             operand._uses = uses + 1
 
+    return count
 
-def _pass_gradients(root: Value) -> None:
-    """Let each Value pass its gradient on, once all of its uses have passed theirs to it."""
+
+def _pass_gradients(root: Value) -> int:
+    """Let each Value pass its gradient on, once all of its uses have passed theirs to it.
+
+    Returns how many did: in a cycle each waits for another.
+    """
+    count = 0
     ready = [root]
     while ready:
         node = ready.pop()
+        count += 1
         gradient = node._grad
         primitive = node._primitive
         try:
@@ -138,6 +149,7 @@ def _pass_gradients(root: Value) -> None:
                     ready.append(operand)
         except (ArithmeticError, ValueError, TypeError) as error:
             raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
+    return count
 
 
 def _restore(root: Value, leaves: list[tuple[Value, float]]) -> None:

@@ -115,8 +115,8 @@ def draw_dot(
         raise ValueError(f"rankdir must be one of {', '.join(RANKDIRS)}, not {rankdir!r}")
     nodes = _all_nodes(root) if depth is None else _nodes_within(root, _checked_depth(depth))
     if (layers := _layers_passed(nodes)) > LAYER_LIMIT:
-        raise _too_large(f"the arrows of this graph pass {layers:,} layers of it; a picture holds {LAYER_LIMIT:,}", 5)
-    return _picture(root, nodes, format, rankdir)
+        raise _too_large(f"the arrows of this graph pass {layers:,} layers of it; a picture holds {LAYER_LIMIT:,}")
+    return _picture(root, nodes, layers, format, rankdir)
 
 
 def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None = None) -> None:
@@ -198,7 +198,7 @@ def _checked_depth(depth: object) -> int:
 
 def _all_nodes(root: Value) -> list[Value]:
     if (count := _count(root)) > NODE_LIMIT:
-        raise _too_large(f"this graph has {count:,} nodes, and a picture holds {NODE_LIMIT:,}", 5)
+        raise _too_large(f"this graph has {count:,} nodes, and a picture holds {NODE_LIMIT:,}")
     return topological_order(root)
 
 
@@ -256,21 +256,21 @@ def _layers_passed(nodes: list[Value]) -> int:
     return int(sum(layers[node] - starts[operand] for operand, node in arrows))
 
 
-def _too_large(what: str, depth: int) -> ValueError:
-    return ValueError(f"{what}. Draw the part of it next to the result: draw_dot(root, depth={max(depth, 0)})")
+def _too_large(what: str, depth: int = 5) -> ValueError:
+    return ValueError(f"{what}. Draw the part of it next to the result: draw_dot(root, depth={min(depth, 5)})")
 
 
 # How it looks
 
 
-def _picture(root: Value, nodes: list[Value], format: str, rankdir: str) -> graphviz.Digraph:  # noqa: A002
+def _picture(root: Value, nodes: list[Value], layers: int, format: str, rankdir: str) -> graphviz.Digraph:  # noqa: A002
     from micrograd.layout import Picture
 
     names = {node: f"value{number}" for number, node in enumerate(nodes)}
     picture = Picture(
         "micrograd",
         format=format,
-        graph_attr=_graph_style(len(nodes), format) | {"rankdir": rankdir},
+        graph_attr=_graph_style(len(nodes), layers, format) | {"rankdir": rankdir},
         node_attr={"shape": "plain", "fontname": FONT, "fontsize": "11", "fontcolor": INK},
         edge_attr={"color": GREY, "arrowsize": "0.6"},
     )
@@ -290,10 +290,10 @@ def _picture(root: Value, nodes: list[Value], format: str, rankdir: str) -> grap
     return picture
 
 
-def _graph_style(count: int, format: str) -> dict[str, str]:  # noqa: A002
+def _graph_style(nodes: int, layers: int, format: str) -> dict[str, str]:  # noqa: A002
     # Without a bound on these two, Graphviz may improve the layout of a hundred nodes for minutes, unseen.
-    effort = f"{max(1.0, 1000 / count):.3g}"
-    return {
+    effort = f"{min(30.0, 5e6 / (nodes * (layers + 1))):.3g}"
+    style = {
         "nslimit": effort,
         "nslimit1": effort,
         "ranksep": "0.3",
@@ -304,8 +304,9 @@ def _graph_style(count: int, format: str) -> dict[str, str]:  # noqa: A002
         "fontsize": "11",
         "labelloc": "b",
         "labeljust": "l",
-        "dpi": "192" if format == "png" else "",  # for screens of two pixels a point
     }
+    # For screens with two pixels a point; the largest, 40 inches a side, is a bitmap of a quarter of a gigabyte.
+    return style | {"dpi": "192", "size": "40,40"} if format == "png" else style
 
 
 def _draw_value(picture: graphviz.Digraph, node: Value, name: str, gradient: str) -> None:

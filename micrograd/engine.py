@@ -28,7 +28,7 @@ from micrograd.interrupts import finish
 from micrograd.registry import CONSTANT, LEAF, Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
 
 # Where one is set, the operators hand their work to it instead of recording it themselves.
 _recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
@@ -147,6 +147,15 @@ def _constant(primitive: Primitive, *operands: Any) -> Value:
     return node
 
 
+def _silence() -> Generator[None, None, None]:
+    before = _recorder.get()
+    try:
+        _recorder.set(_constant)
+        yield
+    finally:
+        _recorder.set(before)
+
+
 class no_grad(ContextDecorator):  # noqa: N801  # used as a function is, as in PyTorch
     """Record nothing inside: results are constants. Holds for this thread or asyncio task only.
 
@@ -161,13 +170,18 @@ class no_grad(ContextDecorator):  # noqa: N801  # used as a function is, as in P
     """
 
     def __init__(self) -> None:
-        self._before: list[Any] = []
+        self._running: list[Generator[None, None, None]] = []
 
     def __enter__(self) -> None:
-        self._before.append(_recorder.set(_constant))
+        running = _silence()  # a generator puts the recorder back even where Ctrl-C comes in between
+        next(running)
+        self._running.append(running)
 
     def __exit__(self, *_: object) -> None:
-        _recorder.reset(self._before.pop())
+        self._running.pop().close()
+
+    def _recreate_cm(self) -> no_grad:
+        return no_grad()  # for each call of a decorated function, which threads may make at a time
 
     def __call__(self, function: Any) -> Any:
         """The function, run under no_grad; TypeError for one that runs later than it is called."""

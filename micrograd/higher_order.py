@@ -64,12 +64,13 @@ def _graphs(node: Value, gradient: Value) -> list[tuple[Value, Value]]:
     if not primitive.derivatives:
         raise ValueError("this primitive has no derivative")
     check_unchanged(operands, node._inputs())
-    before = running_rules.set(True)
+    before = running_rules.get()
     try:
+        running_rules.set(True)
         return [
             (operand, rule(gradient, node, *operands))
             for operand, rule in zip(operands, primitive.derivatives, strict=True)
             if rule and operand.requires_grad
         ]
     finally:
-        running_rules.reset(before)
+        running_rules.set(before)

@@ -4,7 +4,7 @@ An update is a formula on scalars: from a parameter, its gradient and the optimi
 the next parameter and the next state. It is written with operators and functional names only, so it
 works on floats and on whatever else has these operators:
 
-    SGD(...).update(parameter=1.0, gradient=0.5, state=(), rate=0.1, step=0)   # (0.95, ())
+    SGD(...).update(parameter=1.0, gradient=0.5, state=(), rate=0.1)   # (0.95, ())
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Optimizer:
         self.rate: float | None = None
         self._state: list[State] = [(0.0,) * self.states] * len(self.parameters)
 
-    def update(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+    def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """The next parameter and its next state; subclasses say how.
 
         Args:
@@ -67,7 +67,6 @@ class Optimizer:
             gradient: the gradient of the loss with respect to it.
             state: what the last update returned for it; zeros at first.
             rate: the learning rate.
-            step: the number of this step, from 0.
         """
         raise TypeError(f"{type(self).__name__} does not say how to update a parameter")
 
@@ -83,16 +82,7 @@ class Optimizer:
             ArithmeticError: if an update overflows or is not finite, naming the parameter.
         """
         rate = _rate(self.learning_rate(self.steps), self.steps)
-        updates = [
-            self.update(parameter.data, parameter.grad, state, rate, self.steps)
-            if parameter.requires_grad
-            else (parameter.data, state)
-            for parameter, state in zip(self.parameters, self._state, strict=True)
-        ]
-        for index, (number, _) in enumerate(updates):
-            if not math.isfinite(number):
-                parameter = self.parameters[index]
-                raise ArithmeticError(f"step {self.steps} would set parameter {index}, {parameter!r}, to {number}")
+        updates = [self._next(index, rate) for index in range(len(self.parameters))]
         steps, states = self.steps + 1, [state for _, state in updates]
 
         def commit() -> None:
@@ -101,6 +91,23 @@ class Optimizer:
             self._state, self.steps, self.rate = states, steps, rate
 
         finish(commit)
+
+    def _next(self, index: int, rate: float) -> tuple[float, State]:
+        """The next number and state of a parameter, all of them finite."""
+        parameter, state = self.parameters[index], self._state[index]
+        if not parameter.requires_grad:
+            return parameter.data, state
+        gradient = float(parameter.grad)
+        try:
+            number, state = self.update(parameter.data, gradient, state, rate)
+        except ArithmeticError as error:
+            raise type(error)(f"step {self.steps}: the update of parameter {index}, {parameter!r}: {error}") from error
+        for result in (number, *state):
+            if not math.isfinite(result):
+                raise ArithmeticError(
+                    f"step {self.steps}: the update of parameter {index}, {parameter!r}, gives {result}"
+                )
+        return number, state
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.parameters)} parameters, {self.steps} steps)"
@@ -144,7 +151,7 @@ class SGD(Optimizer):
         self.states = 1 if momentum else 0
         super().__init__(parameters, learning_rate)
 
-    def update(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+    def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """Go along a velocity: momentum times the last one, plus the gradient."""
         gradient = gradient + self.weight_decay * parameter
         if not self.momentum:
@@ -176,7 +183,7 @@ class Adam(Optimizer):
         0.9
     """
 
-    states = 2
+    states = 3  # the two running means, and how many gradients are in them
 
     def __init__(
         self,
@@ -191,17 +198,19 @@ class Adam(Optimizer):
         self.weight_decay = _in_range(weight_decay, "weight_decay", 0, math.inf)
         super().__init__(parameters, learning_rate)
 
-    def update(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+    def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """Adam's step along the gradient plus weight_decay * parameter."""
-        return self._adapted(parameter, gradient + self.weight_decay * parameter, state, rate, step)
+        return self._adapted(parameter, gradient + self.weight_decay * parameter, state, rate)
 
-    def _adapted(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+    def _adapted(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         mean = self.beta1 * state[0] + (1 - self.beta1) * gradient
         square = self.beta2 * state[1] + (1 - self.beta2) * (gradient * gradient)
         # Both means start at 0; dividing by these makes up for it.
-        unbiased_mean = mean / (1 - self.beta1 ** (step + 1))
-        unbiased_square = square / (1 - self.beta2 ** (step + 1))
-        return parameter - rate * unbiased_mean / (primitives.sqrt(unbiased_square) + self.epsilon), (mean, square)
+        count = state[2] + 1
+        unbiased_mean = mean / (1 - self.beta1**count)
+        unbiased_square = square / (1 - self.beta2**count)
+        stepped = parameter - rate * unbiased_mean / (primitives.sqrt(unbiased_square) + self.epsilon)
+        return stepped, (mean, square, count)
 
 
 class AdamW(Adam):
@@ -232,9 +241,9 @@ class AdamW(Adam):
     ) -> None:
         super().__init__(parameters, learning_rate, betas, epsilon, weight_decay)
 
-    def update(self, parameter: Any, gradient: Any, state: State, rate: Any, step: Any) -> tuple[Any, State]:
+    def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """Adam's step along the gradient alone, from the decayed parameter."""
-        return self._adapted(parameter - rate * self.weight_decay * parameter, gradient, state, rate, step)
+        return self._adapted(parameter - rate * self.weight_decay * parameter, gradient, state, rate)
 
 
 def constant(rate: float) -> Schedule:
@@ -256,7 +265,12 @@ def linear(start: float, end: float, steps: int) -> Schedule:
         [1.0, 0.75, 0.0, 0.0]
     """
     start, end, steps = _ends(start, end, steps)
-    return lambda step: start + (end - start) * min(step / steps, 1.0)
+
+    def rate(step: int) -> float:
+        done = min(step / steps, 1.0)
+        return (1 - done) * start + done * end
+
+    return rate
 
 
 def cosine(start: float, end: float, steps: int) -> Schedule:
