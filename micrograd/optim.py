@@ -104,9 +104,7 @@ class Optimizer:
             raise type(error)(f"step {self.steps}: the update of parameter {index}, {parameter!r}: {error}") from error
         for result in (number, *state):
             if not math.isfinite(result):
-                raise ArithmeticError(
-                    f"step {self.steps}: the update of parameter {index}, {parameter!r}, gives {result}"
-                )
+                raise ArithmeticError(f"step {self.steps} would set parameter {index}, {parameter!r}, to {result}")
         return number, state
 
     def __repr__(self) -> str:
