@@ -63,7 +63,8 @@ def fit(
         epochs: how many times to go through the data.
         batch_size: how many examples an update takes the mean loss over; the last batch of an epoch
             may be smaller.
-        seed: of the shuffling before each epoch; the same seed gives the same run.
+        seed: of the shuffling before each epoch, so that the same seed gives the same run; without one,
+            Python's ``random`` shuffles.
         progress: whether to show a bar (this needs tqdm); by default on a terminal, if tqdm is there.
         callback: called after each epoch with the history; what it raises ends the run.
 
@@ -92,7 +93,7 @@ def fit(
             raise TypeError(f"{name} must be an int, not {type(number).__name__}: {number!r:.80}")
         if number < 1:
             raise ValueError(f"{name} must be at least 1, not {number}")
-    shuffler = random.Random(seed)
+    shuffler: Any = random if seed is None else random.Random(seed)
     history = History()
     bar = _progress_bar(progress, epochs * math.ceil(len(examples) / batch_size))
     try:
