@@ -455,9 +455,9 @@ class TestGraphs:
             floats += mg.array([1.0, 2.0])
 
     def test_shapes_that_do_not_fit_are_an_error_as_with_floats(self):
-        with pytest.raises(ValueError, match="broadcast|matmul|mismatch"):
+        with pytest.raises(ValueError, match=r"broadcast|matmul|mismatch"):
             mg.array(VECTOR) + mg.array([1.0, 2.0])
-        with pytest.raises(ValueError, match="matmul|mismatch"):
+        with pytest.raises(ValueError, match=r"matmul|mismatch"):
             mg.array(MATRIX) @ mg.array([1.0, 2.0])
 
     def test_an_operation_outside_its_domain_says_which_element(self):

@@ -1,8 +1,9 @@
-"""grad, value_and_grad, jacobian, hessian and hvp: over numbers and containers of them, composed, and handed to SciPy."""
+"""grad, value_and_grad, jacobian, hessian and hvp: over numbers and containers, composed, and handed to SciPy."""
 
 import math
 import threading
 from collections import namedtuple
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def curved(argument):
     """x0**3 + 2 * x1**3 + ... + x0 * x1 + x1 * x2 + ...; the sum starts as a float."""
     xs = scalars(argument)
     cubes = sum(((index + 1) * x**3 for index, x in enumerate(xs)), 0.25)
-    return cubes + sum(x * y for x, y in zip(xs, xs[1:], strict=False))
+    return cubes + sum(x * y for x, y in pairwise(xs))
 
 
 def slopes_of_curved(argument):
@@ -167,7 +168,7 @@ class TestArgnums:
 
     @pytest.mark.parametrize("argnums", [2, -3, (0, 2)])
     def test_one_that_is_not_there_is_named(self, argnums):
-        with pytest.raises(ValueError, match="argnums has (2|-3), but there are 2 arguments"):
+        with pytest.raises(ValueError, match=r"argnums has (2|-3), but there are 2 arguments"):
             mg.grad(lambda x, y: x * y, argnums)(1.0, 2.0)
 
     @pytest.mark.parametrize("argnums", ["x", 1.0, None, [0, 1]], ids=repr)
