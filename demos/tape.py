@@ -1,35 +1,48 @@
-"""The smallest graph worth drawing: x * y + z, printed and drawn with its gradients.
+"""Backpropagate through a product and a sum, print every value and gradient, and draw the graph.
 
-python demos/tape.py
-python demos/tape.py -o picture.png
+    python demos/tape.py -o tape.svg
+
+The program is a = x * y, f = a + z, at x = 2, y = -3, z = 10.
 """
 
-import argparse
+from __future__ import annotations
 
-from micrograd import Value, save
+import argparse
+from pathlib import Path
+
+from micrograd import Value
+from micrograd.draw import save
 
 
 def main() -> None:
-    """Compute, backpropagate, print the tape, and draw it."""
-    parser = argparse.ArgumentParser(description="x * y + z, printed and drawn.")
-    parser.add_argument("-o", "--output", default="tape.svg", help="a .svg, .png, .pdf or .dot file")
-    options = parser.parse_args()
+    """Compute, backpropagate, print and draw."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("tape.svg"),
+        help="the picture, a .svg, .png, .pdf or .dot file (default: tape.svg)",
+    )
+    output = parser.parse_args().output
 
     x, y, z = Value(2.0, label="x"), Value(-3.0, label="y"), Value(10.0, label="z")
     a = x * y
-    a.label = "a = x * y"
+    a.label = "a"
     f = a + z
-    f.label = "f = a + z"
+    f.label = "f"
     f.backward()
 
-    print(f"{'':12}{'data':>8}{'grad':>8}")
-    for value in (x, y, z, a, f):
-        print(f"{value.label:12}{value.data:8g}{value.grad:8g}")
+    print(f"{'':4}{'value':>8}{'gradient':>10}   how it was made")
+    made = {x: "given", y: "given", z: "given", a: "x * y", f: "a + z"}
+    for value, how in made.items():
+        print(f"{value.label:4}{value.data:8g}{value.grad:10g}   {how}")
+
     try:
-        save(f, options.output)
-    except (ValueError, OSError, ImportError) as error:
-        parser.exit(1, f"tape.py: {error}\n")
-    print(f"\nThe graph is drawn in {options.output}.")
+        save(f, output)
+    except (OSError, ValueError, ImportError) as error:
+        parser.exit(1, f"no picture: {error}\n")
+    print(f"\nThe graph is drawn in {output}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from micrograd.checks import check_settings, check_unchanged, required_number
 from micrograd.registry import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
 
 class HandWritten(Primitive):
@@ -34,7 +34,7 @@ class HandWritten(Primitive):
         """The children that gradients flow to, each once: the closure serves all of its places."""
         return [child for child in dict.fromkeys(node._x) if child.requires_grad]
 
-    def shares(self, node: Any, gradient: float) -> list[tuple[Any, float]]:
+    def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
         """What the closure adds to each child's gradient; the gradients themselves stay as they are."""
         if self.backpropagate is None:
             raise ValueError("this hand-written operation has no derivative; assign its _backward")
@@ -92,7 +92,7 @@ class Operation(Primitive):
         """The operands that gradients flow to."""
         return [operand for operand in node._x if getattr(operand, "requires_grad", False)]
 
-    def shares(self, node: Any, gradient: float) -> list[tuple[Any, float]]:
+    def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
         """What the backpropagate function gives, operand by operand."""
         given = self.backpropagate(gradient)
         given = given if isinstance(given, (tuple, list)) else (given,)

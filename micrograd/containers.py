@@ -61,16 +61,45 @@ def _joined(parts: list[tuple[list[Any], Rebuild]], make: Callable[[list[Any]], 
 
 
 def _array_of(shape: tuple[int, ...]) -> Rebuild:
-    """What puts scalars, or the arrays that stand in their places, into an array of this shape."""
+    """What puts scalars into an array of this shape."""
 
     def rebuild(scalars: list[Any]) -> Any:
         import numpy as np
 
-        if any(isinstance(scalar, Value) for scalar in scalars) or not scalars:
-            array = np.empty(len(scalars), dtype=object)
-            array[:] = scalars
-            return array.reshape(shape) if scalars else np.zeros(shape)
-        array = np.array(scalars)
-        return array.reshape(shape + array.shape[1:])
+        return _stacked(scalars, shape) if scalars else np.zeros(shape)
 
     return rebuild
+
+
+def _stacked(items: list[Any], shape: tuple[int, ...]) -> Any:
+    """An array of items; of containers alike, a container of arrays, the array's own axes first."""
+    import numpy as np
+
+    first = items[0]
+    if isinstance(first, dict):
+        return {key: _stacked([item[key] for item in items], shape) for key in first}
+    if isinstance(first, (list, tuple)):
+        kind: Any = type(first)
+        return getattr(kind, "_make", kind)([_stacked(list(column), shape) for column in zip(*items, strict=True)])
+    recorded = any(isinstance(item, Value) or getattr(item, "dtype", None) == "O" for item in items)
+    return np.array(items, dtype=object if recorded else float).reshape(shape + np.shape(first))
+
+
+def matching(nested: Any, model: Any, what: str) -> list[Any]:
+    """The scalars of a nested container in the order of those of another, which has the same shape.
+
+    Raises:
+        ValueError: if the shapes differ.
+    """
+    if isinstance(model, dict) and isinstance(nested, dict) and nested.keys() == model.keys():
+        return [scalar for key in model for scalar in matching(nested[key], model[key], what)]
+    lists = (list, tuple)
+    if isinstance(model, lists) and isinstance(nested, lists) and len(nested) == len(model):
+        return [s for item, other in zip(nested, model, strict=True) for s in matching(item, other, what)]
+    if is_array(model) and is_array(nested) and nested.shape == model.shape:
+        return flatten(nested, what)[0]
+    if isinstance(model, Value) or real_number(model) is not None:
+        scalars, _ = flatten(nested, what)
+        if scalars and scalars[0] is nested:
+            return scalars
+    raise ValueError(f"{what} must have the shape of the argument, {model!r:.60}, not {nested!r:.60}")

@@ -36,11 +36,14 @@ if TYPE_CHECKING:
     from micrograd.files import StrPath
     from micrograd.registry import Primitive
 
-# Measured, with Graphviz 14: a layout of this size takes 1 to 5 seconds, and of the double 10 to 30. The
-# time goes by the layers that arrows pass on their way as well, and x in x * x * x * ... has long ones.
+# Measured with Graphviz 14: whatever the graph, a layout within these limits takes less than 10 seconds, and most
+# take less than one. Two times the nodes take 10 to 30 seconds. Beside the nodes the time goes by the layers that
+# arrows pass on their way: x in x * x * x * ... has arrows past nearly all of them. A tangle of long arrows takes
+# minutes where they bend around what is in their way, so past some number of layers they are straight.
 NODE_LIMIT = 1_000
-LAYER_LIMIT = 50_000
-NOTEBOOK_LIMIT = 200  # what a notebook shows unasked is to be there at once
+LAYER_LIMIT = 100_000
+STRAIGHT_FROM = 10_000
+NOTEBOOK_LIMITS = 200, 2_000  # nodes and layers: what a notebook shows unasked is to be there at once
 LABEL_LIMIT = 60  # characters
 
 INK, GREY, PALE = "#1f2933", "#616e7c", "#e9edf1"
@@ -152,7 +155,9 @@ def svg(root: Value) -> str:
     """The picture of the graph under a Value, as the text of an SVG file.
 
     Raises:
-        TypeError, ValueError, ImportError: as draw_dot does.
+        TypeError: as draw_dot does.
+        ValueError: as draw_dot does.
+        ImportError: as draw_dot does.
 
     Example:
         >>> svg(Value(2.0) + 1).rstrip()[-6:]
@@ -174,9 +179,11 @@ def svg_or_none(root: Value) -> str | None:
         >>> svg_or_none(x) is None
         True
     """
+    nodes, layers = NOTEBOOK_LIMITS
     try:
-        return svg(root) if _count(root, NOTEBOOK_LIMIT) <= NOTEBOOK_LIMIT else None
-    except (ImportError, ValueError):  # a ValueError: the arrows are too long, or go in a circle
+        small = _count(root, nodes) <= nodes and _layers_passed(topological_order(root)) <= layers
+        return svg(root) if small else None
+    except (ImportError, ValueError):  # a ValueError: the arrows go in a circle
         return None
 
 
@@ -286,7 +293,8 @@ def _picture(root: Value, nodes: list[Value], layers: int, format: str, rankdir:
     notes = _note_on_gradients(gradients.values()) if unreached else ""
     if any(operand not in names for node in nodes for operand in node._operands()):
         notes += f'<font color="{GREY}">{CUT} stands for operands that are not drawn.</font><br align="left"/>'
-    picture.graph_attr["label"] = f"<{notes}>"
+    if notes:
+        picture.graph_attr["label"] = f"<{notes}>"
     return picture
 
 
@@ -305,6 +313,8 @@ def _graph_style(nodes: int, layers: int, format: str) -> dict[str, str]:  # noq
         "labelloc": "b",
         "labeljust": "l",
     }
+    if layers > STRAIGHT_FROM:
+        style |= {"splines": "line", "mclimit": "0.1"}
     # For screens with two pixels a point; the largest, 40 inches a side, is a bitmap of a quarter of a gigabyte.
     return style | {"dpi": "192", "size": "40,40"} if format == "png" else style
 

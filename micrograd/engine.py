@@ -15,7 +15,7 @@ takes its turn only after everything that uses it has, so by then its gradient i
 from __future__ import annotations
 
 import operator
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from micrograd import primitives
 from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
 from micrograd.closures import HandWritten
-from micrograd.higher_order import gradients, running_rules
+from micrograd.higher_order import floats_refused, gradients
 from micrograd.interrupts import finish
 from micrograd.registry import CONSTANT, LEAF, Primitive
 
@@ -151,6 +151,17 @@ def _silence() -> Generator[None, None, None]:
     before = _recorder.get()
     try:
         _recorder.set(_constant)
+        yield
+    finally:
+        _recorder.set(before)
+
+
+@contextmanager
+def differentiating() -> Generator[None, None, None]:
+    """Record inside, under no_grad too: a derivative is asked for there on purpose."""
+    before = _recorder.get()
+    try:
+        _recorder.set(None if before is _constant else before)
         yield
     finally:
         _recorder.set(before)
@@ -287,19 +298,19 @@ class Value:
 
     def maximum(self, other: Any) -> Value:
         """See micrograd.maximum."""
-        return apply(primitives.maximum, self, other)  # type: ignore[no-any-return]
+        return primitives.maximum(self, other)  # type: ignore[no-any-return]
 
     def minimum(self, other: Any) -> Value:
         """See micrograd.minimum."""
-        return apply(primitives.minimum, self, other)  # type: ignore[no-any-return]
+        return primitives.minimum(self, other)  # type: ignore[no-any-return]
 
     def leaky_relu(self, slope: Any = 0.01) -> Value:
         """See micrograd.leaky_relu."""
-        return apply(primitives.leaky_relu, self, slope)  # type: ignore[no-any-return]
+        return primitives.leaky_relu(self, slope)  # type: ignore[no-any-return]
 
     def elu(self, alpha: Any = 1.0) -> Value:
         """See micrograd.elu."""
-        return apply(primitives.elu, self, alpha)  # type: ignore[no-any-return]
+        return primitives.elu(self, alpha)  # type: ignore[no-any-return]
 
     @property
     def data(self) -> float:
@@ -430,10 +441,8 @@ class Value:
         return self
 
     def __float__(self) -> float:
-        if running_rules.get():
-            raise TypeError(
-                "a rule must be written with operators and mg.exp, not math.exp, to be differentiated again"
-            )
+        if self._primitive is not CONSTANT and (reason := floats_refused.get()):
+            raise TypeError(reason)
         return self.data
 
     def __bool__(self) -> bool:

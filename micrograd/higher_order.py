@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from micrograd.engine import Value
 
-# Whether a rule is being run on Values: one that took the float of a Value would lose its graph.
-running_rules: ContextVar[bool] = ContextVar("running_rules", default=False)
+# Where the float of a Value would lose its gradient without a word, this says what to do instead.
+floats_refused: ContextVar[str] = ContextVar("floats_refused", default="")
 
 
 def gradients(root: Value, start: Any, create_graph: bool, wanted: Collection[Value] | None = None) -> dict[Value, Any]:
@@ -30,10 +30,11 @@ def gradients(root: Value, start: Any, create_graph: bool, wanted: Collection[Va
     """
     order = topological_order(root)
     needed = set(order) if wanted is None else _leading_to(set(wanted), order)
+    useful = needed.union(wanted or ())
     found = {root: start}
     for node in reversed(order):
         if node in found and node in needed and not node.is_leaf:
-            for operand, share in _shares(node, found[node], create_graph):
+            for operand, share in _shares(node, found[node], create_graph, useful):
                 found[operand] = found[operand] + share if operand in found else share
     return found
 
@@ -47,16 +48,16 @@ def _leading_to(wanted: set[Value], order: list[Value]) -> set[Value]:
     return leading
 
 
-def _shares(node: Value, gradient: Any, create_graph: bool) -> list[tuple[Value, Any]]:
-    """What a node gives to each of its operands."""
+def _shares(node: Value, gradient: Any, create_graph: bool, useful: set[Value]) -> list[tuple[Value, Any]]:
+    """What a node gives to each of its operands that is of use."""
     primitive = node._primitive
     try:
-        return _graphs(node, gradient) if create_graph else primitive.shares(node, gradient)
+        return _graphs(node, gradient, useful) if create_graph else primitive.shares(node, gradient, useful)
     except (ArithmeticError, ValueError, TypeError) as error:
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
 
-def _graphs(node: Value, gradient: Value) -> list[tuple[Value, Value]]:
+def _graphs(node: Value, gradient: Value, useful: set[Value]) -> list[tuple[Value, Value]]:
     """What a node gives to each of its operands, as graphs on the operands themselves."""
     primitive, operands = node._primitive, node._operands()
     if isinstance(primitive, (HandWritten, Operation)):
@@ -64,13 +65,13 @@ def _graphs(node: Value, gradient: Value) -> list[tuple[Value, Value]]:
     if not primitive.derivatives:
         raise ValueError("this primitive has no derivative")
     check_unchanged(operands, node._inputs())
-    before = running_rules.get()
+    before = floats_refused.get()
     try:
-        running_rules.set(True)
+        floats_refused.set("a rule must be written with operators and mg.exp, not math.exp, to be differentiated again")
         return [
             (operand, rule(gradient, node, *operands))
             for operand, rule in zip(operands, primitive.derivatives, strict=True)
-            if rule and operand.requires_grad
+            if rule and operand.requires_grad and operand in useful
         ]
     finally:
-        running_rules.set(before)
+        floats_refused.set(before)

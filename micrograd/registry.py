@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from micrograd.checks import check_settings, required_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     Rule: TypeAlias = Callable[..., Any]
     Interval: TypeAlias = tuple[float, float]
@@ -121,15 +121,15 @@ class Primitive:
         pairs = zip(node._x, rules, strict=True)
         return [operand for operand, rule in pairs if rule and getattr(operand, "requires_grad", False)]
 
-    def shares(self, node: Any, gradient: float) -> list[tuple[Any, float]]:
-        """What a node with this gradient gives to each operand that gradients flow to."""
+    def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
+        """What a node with this gradient gives to each operand that gradients flow to, or to the useful ones."""
         if not self.derivatives:
             raise ValueError("this primitive has no derivative")
         inputs = node._inputs()
         return [
             (operand, rule(gradient, node._data, *inputs))
             for operand, rule in zip(node._operands(), self.derivatives, strict=True)
-            if rule and operand.requires_grad
+            if rule and operand.requires_grad and (useful is None or operand in useful)
         ]
 
     def closure(self, node: Any) -> Callable[[], object]:

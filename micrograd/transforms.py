@@ -9,18 +9,17 @@ another transformed function, as slope is inside curvature, it gives graphs, to 
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from micrograd import primitives
 from micrograd.checks import real_number
-from micrograd.containers import flatten
-from micrograd.engine import Value
-from micrograd.higher_order import gradients
+from micrograd.containers import flatten, matching
+from micrograd.engine import Value, differentiating
+from micrograd.higher_order import floats_refused, gradients
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 # Whether a transformed function is being run by another one.
 _nested: ContextVar[bool] = ContextVar("nested", default=False)
@@ -94,7 +93,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
         output = _run(f, inputs, settings)
         if not isinstance(output, Value) and real_number(output) is None:
             raise TypeError(f"a function to differentiate must return one number, not {type(output).__name__}")
-        return inputs.plain(output), inputs.gradient_of(output)
+        return inputs.plain(output), inputs.joined(inputs.gradients_of(output))
 
     return both
 
@@ -114,7 +113,8 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Calla
     def derivatives(*arguments: Any, **settings: Any) -> Any:
         inputs = _Inputs(arguments, argnums)
         outputs, rebuild = flatten(_run(f, inputs, settings), "the output of a function to differentiate")
-        return rebuild([inputs.gradient_of(output) for output in outputs])
+        rows = [inputs.gradients_of(output) for output in outputs]
+        return inputs.joined([rebuild([row[part] for row in rows]) for part in range(len(inputs.parts))])
 
     return derivatives
 
@@ -141,12 +141,10 @@ def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def product(argument: Any, vector: Any) -> Any:
-        weights, _ = flatten(vector, "the vector")
+        weights = matching(vector, argument, "the vector")
 
         def slope(point: Any) -> Any:
             slopes, _ = flatten(grad(f)(point), "the gradient")
-            if len(slopes) != len(weights):
-                raise ValueError(f"the vector has {len(weights)} numbers, the argument {len(slopes)}")
             return sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
 
         return grad(slope)(argument)
@@ -159,13 +157,18 @@ class _Inputs:
 
     def __init__(self, arguments: tuple[Any, ...], argnums: int | tuple[int, ...]) -> None:
         chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+        for number in chosen:
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise TypeError(f"argnums must be an int or a tuple of ints, not {argnums!r:.80}")
+            if not -len(arguments) <= number < len(arguments):
+                raise ValueError(f"argnums has {number}, but there are {len(arguments)} arguments")
+        if len({number % len(arguments) for number in chosen}) < len(chosen):
+            raise ValueError(f"argnums {argnums} has one argument twice")
         self.arguments = list(arguments)
         self.parts: list[tuple[list[Value], Callable[[list[Any]], Any]]] = []
         # Values among the arguments are the business of whoever gave them: the result is then a graph.
         self.create_graph = _nested.get()
         for number in chosen:
-            if not -len(arguments) <= number < len(arguments):
-                raise ValueError(f"argnums has {number}, but there are {len(arguments)} arguments")
             scalars, rebuild = flatten(arguments[number], f"argument {number}")
             self.create_graph = self.create_graph or any(isinstance(scalar, Value) for scalar in scalars)
             fresh = [_fresh(scalar) for scalar in scalars]
@@ -173,38 +176,38 @@ class _Inputs:
             self.parts.append((fresh, rebuild))
         self.single = not isinstance(argnums, tuple)
 
-    def gradient_of(self, output: Any) -> Any:
-        """The gradient of an output, in the shape of the arguments differentiated by."""
-        shaped = [
-            rebuild(
-                gradient(output, fresh, create_graph=self.create_graph)
-                if isinstance(output, Value)
-                else [0.0] * len(fresh)
-            )
-            for fresh, rebuild in self.parts
-        ]
-        return shaped[0] if self.single else tuple(shaped)
+    def gradients_of(self, output: Any) -> list[Any]:
+        """The gradients of an output, for each argument differentiated by, in its shape."""
+        if not isinstance(output, Value):
+            return [rebuild([0.0] * len(fresh)) for fresh, rebuild in self.parts]
+        with differentiating():
+            return [rebuild(gradient(output, fresh, create_graph=self.create_graph)) for fresh, rebuild in self.parts]
+
+    def joined(self, parts: list[Any]) -> Any:
+        """One result for one argument, a tuple of them for several."""
+        return parts[0] if self.single else tuple(parts)
 
     def plain(self, output: Any) -> Any:
         """The value as the caller expects it: a float, or a Value where graphs are wanted."""
-        return output if self.create_graph or not isinstance(output, Value) else output.data
+        if isinstance(output, Value):
+            return output if self.create_graph else output.data
+        return real_number(output)
 
 
 def _fresh(scalar: Any) -> Value:
     # A Value is not differentiated by itself but by a copy of it in the graph: what else f knows of it
     # is constant here.
-    return primitives.identity(scalar) if isinstance(scalar, Value) else Value(scalar)
+    with differentiating():
+        return primitives.identity(scalar) if isinstance(scalar, Value) else Value(scalar)
 
 
 def _run(f: Callable[..., Any], inputs: _Inputs, settings: dict[str, Any]) -> Any:
-    with _nesting():
-        return f(*inputs.arguments, **settings)
-
-
-@contextmanager
-def _nesting() -> Iterator[None]:
-    before = _nested.set(True)
+    before, before_floats = _nested.get(), floats_refused.get()
     try:
-        yield
+        _nested.set(True)
+        floats_refused.set("the float of a Value has no gradient: use mg.exp, not math.exp, or v.data on purpose")
+        with differentiating():
+            return f(*inputs.arguments, **settings)
     finally:
-        _nested.reset(before)
+        floats_refused.set(before_floats)
+        _nested.set(before)

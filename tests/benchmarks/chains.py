@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import tracemalloc
-from time import perf_counter
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from workers import Worker
@@ -63,19 +63,19 @@ def most_resident() -> int:
 
 
 def serve_deep(engine: Engine, lengths: tuple[int, ...]) -> Iterator[tuple[float, float, float]]:
-    """In the worker: yield for each length the seconds to build, to backpropagate and to free a chain."""
+    """In the worker: yield for each length the seconds (of the processor) to build, backpropagate and free a chain."""
     for length in lengths:
         leaf = engine.leaf(1.0)
-        times = [perf_counter()]
+        times = [process_time()]
         root = chain(leaf, length)
-        times.append(perf_counter())
+        times.append(process_time())
         root.backward()
-        times.append(perf_counter())
+        times.append(process_time())
         if leaf.grad != length + 1:
             raise ValueError(f"the gradient of a chain of {length} is {leaf.grad}")
         del root
         engine.free()
-        times.append(perf_counter())
+        times.append(process_time())
         yield times[1] - times[0], times[2] - times[1], times[3] - times[2]
 
 
