@@ -103,7 +103,7 @@ def draw_dot(
         gives its bytes, ``.source`` is its text in Graphviz's language.
 
     Raises:
-        TypeError: if root is not a Value, or depth not a whole number.
+        TypeError: if root is not a Value, format no string, or depth no whole number.
         ValueError: for an unknown format or rankdir, or a graph too large for a picture.
         ImportError: if the extra ``micrograd[draw]`` is not installed.
 
@@ -114,12 +114,14 @@ def draw_dot(
         3
     """
     _check_root(root)
+    if not isinstance(format, str):
+        raise TypeError(f"format must be a string such as 'svg', not {type(format).__name__}: {format!r:.80}")
     if rankdir not in RANKDIRS:
         raise ValueError(f"rankdir must be one of {', '.join(RANKDIRS)}, not {rankdir!r}")
     nodes = _all_nodes(root) if depth is None else _nodes_within(root, _checked_depth(depth))
     if (layers := _layers_passed(nodes)) > LAYER_LIMIT:
         raise _too_large(f"the arrows of this graph pass {layers:,} layers of it; a picture holds {LAYER_LIMIT:,}")
-    return _picture(root, nodes, layers, format, rankdir)
+    return _picture(root, nodes, layers, format.lower(), rankdir)
 
 
 def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None = None) -> None:
@@ -440,4 +442,4 @@ def _visible(character: str) -> str:
 
 
 def _in_tooltip(text: str) -> str:
-    return escape("".join(map(_visible, text))).replace("\\", "\\\\")
+    return escape("".join(map(_visible, text))).replace("\\", 4 * "\\")  # a tooltip is unescaped twice

@@ -42,8 +42,8 @@ def write_atomically(path: StrPath, data: bytes) -> None:
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)  # a folder refuses; a device or a pipe has no old content to keep
+        if os.path.exists(path) and not os.path.isfile(path):
+            Path(path).write_bytes(data)  # a folder refuses; a device or a pipe has no old content to keep
             return
         _write_durably(temporary, data, _permissions(target))
         os.replace(temporary, target)

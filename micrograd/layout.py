@@ -70,7 +70,7 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package h
         if any(options.values()) or not _has_library():
             _require_program()
             return super().pipe(format, quiet=quiet, engine=engine, encoding=encoding, **options)
-        picture = _laid_out(self.source, format or self.format, engine or self.engine)
+        picture = _laid_out(self.source, (format or self.format).lower(), (engine or self.engine).lower())
         return picture if encoding is None else picture.decode(encoding)
 
     def render(

@@ -64,6 +64,9 @@ def most_resident() -> int:
 
 def serve_deep(engine: Engine, lengths: tuple[int, ...]) -> Iterator[tuple[float, float, float]]:
     """In the worker: yield for each length the seconds (of the processor) to build, backpropagate and free a chain."""
+    for _ in range(engine.warm_up):
+        chain(engine.leaf(1.0), 100).backward()
+        engine.free()
     for length in lengths:
         leaf = engine.leaf(1.0)
         times = [process_time()]
