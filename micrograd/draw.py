@@ -50,7 +50,7 @@ INK, GREY, PALE = "#1f2933", "#616e7c", "#e9edf1"
 POSITIVE, NEGATIVE, NOT_A_NUMBER = "#0072b2", "#d55e00", "#cc79a7"  # told apart by the colour-blind too
 WARNING = "#a33c00"
 DECADES = 3  # a gradient a thousand times smaller than the largest has the palest tint
-FONT = "Helvetica,Arial,sans-serif"
+FONT = "Helvetica"  # Graphviz has its measures built in, for where no fonts are, and SVG falls back to sans-serif
 CUT = "⋯"
 SYMMETRIC = ("add", "mul", "maximum", "minimum")
 
@@ -361,14 +361,18 @@ def _draw_operation(picture: graphviz.Digraph, node: Value, names: dict[Value, s
     table = f'<table {frame} cellborder="0" cellspacing="0" cellpadding="3">{rows}</table>'
     picture.node(name, f"<{table}>", tooltip=_in_tooltip(primitive.name), **{"class": "operation"})
     picture.edge(name, names[node])
+    cut_off: dict[str, None] = {}
     for place, operand in enumerate(operands, 1):
+        end = f"{name}:{place}:{'w' if rankdir == 'LR' else 'n'}" if numbered else name
         if operand in names:
-            end = f"{name}:{place}:{'w' if rankdir == 'LR' else 'n'}" if numbered else name
             picture.edge(names[operand], end, style="" if operand.requires_grad else "dashed")
-    if any(operand not in names for operand in operands):
+        else:
+            cut_off[end] = None  # once where operands share it
+    if cut_off:
         dots = f'<<font color="{GREY}" point-size="14">{CUT} </font>>'
         picture.node(f"{name}_cut", dots, tooltip="not drawn", **{"class": "cut"})
-        picture.edge(f"{name}_cut", name, style="dotted")
+    for end in cut_off:
+        picture.edge(f"{name}_cut", end, style="dotted")
 
 
 def _is_numbered(primitive: Primitive, count: int) -> bool:

@@ -2,7 +2,7 @@
 
 An entry reads like a line in a list of derivatives. For the product ``out = x * y`` it says:
 
-    mul = primitive("mul", "*", operator.mul, lambda g, out, x, y: g * y, lambda g, out, x, y: g * x)
+    mul = define("mul", "*", operator.mul, lambda g, out, x, y: g * y, lambda g, out, x, y: g * x)
 
 a name, a symbol, the forward function on floats, then one rule for each operand. A rule takes ``g``,
 the gradient of the output, the output and the operands, and gives the gradient of its operand (the
@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 import operator
 
-from micrograd.registry import REAL_LINE, Primitive, primitive, unchanged
+from micrograd.registry import REAL_LINE, Primitive, define, unchanged
 
 
 def _power(x: float, y: float) -> float:
@@ -64,73 +64,73 @@ HYPERBOLIC = ((-710.0, 710.0),)
 # fmt: off
 # Helpers of the rules
 
-identity = primitive("identity", "=",    lambda x: x, unchanged)
-detach   = primitive("detach",  "detach", lambda x: x, None)
-is_zero  = primitive("is_zero", "= 0",    lambda x: float(x == 0), None)
-where: Primitive = primitive("where",   "where",  lambda condition, x, y: x if condition else y,
+identity = define("identity", "=",    lambda x: x, unchanged)
+detach   = define("detach",  "detach", lambda x: x, None)
+is_zero  = define("is_zero", "= 0",    lambda x: float(x == 0), None)
+where: Primitive = define("where",   "where",  lambda condition, x, y: x if condition else y,
                     None,
                     lambda g, out, condition, x, y: where(condition, g, 0.0),
                     lambda g, out, condition, x, y: where(condition, 0.0, g))
 
 # Arithmetic
-neg = primitive("neg", "-", operator.neg,     lambda g, out, x: -g)
-add = primitive("add", "+", operator.add,     unchanged, unchanged)
-sub = primitive("sub", "-", operator.sub,     unchanged, lambda g, out, x, y: -g)
-mul = primitive("mul", "*", operator.mul,     lambda g, out, x, y: g * y, lambda g, out, x, y: g * x)
-div = primitive("div", "/", operator.truediv, lambda g, out, x, y: g / y, lambda g, out, x, y: -g * out / y,
+neg = define("neg", "-", operator.neg,     lambda g, out, x: -g)
+add = define("add", "+", operator.add,     unchanged, unchanged)
+sub = define("sub", "-", operator.sub,     unchanged, lambda g, out, x, y: -g)
+mul = define("mul", "*", operator.mul,     lambda g, out, x, y: g * y, lambda g, out, x, y: g * x)
+div = define("div", "/", operator.truediv, lambda g, out, x, y: g / y, lambda g, out, x, y: -g * out / y,
                 domain=(REAL_LINE, *POSITIVE))
 # At 0 ** 0 (and so close to it that 1 / x overflows) the power in the first rule does not exist, nor
 # does the logarithm in the second at 0 ** y:
 # there 1 takes the place of the base, and the factor beside it makes the derivative 0.
-pow = primitive("pow", "**", _power,
+pow = define("pow", "**", _power,
                 lambda g, out, x, y: g * y * where((abs(x) < 1e-307) * is_zero(y), 1.0, x) ** (y - 1),
                 lambda g, out, x, y: g * out * log(where(is_zero(x), 1.0, x)),
                 domain=(*POSITIVE, REAL_LINE))
 
 # Exponentials, logarithms and roots
-exp   = primitive("exp",   "exp",   math.exp,   lambda g, out, x: g * out, domain=EXPONENT)
-expm1 = primitive("expm1", "expm1", math.expm1, lambda g, out, x: g * exp(x), domain=EXPONENT)
-log: Primitive = primitive("log",   "log",   math.log,   lambda g, out, x: g / x, domain=POSITIVE)
-log1p = primitive("log1p", "log1p", math.log1p, lambda g, out, x: g / (1 + x), domain=((-1.0, math.inf),))
-sqrt  = primitive("sqrt",  "sqrt",  math.sqrt,  lambda g, out, x: g / (2 * out), domain=POSITIVE)
+exp   = define("exp",   "exp",   math.exp,   lambda g, out, x: g * out, domain=EXPONENT)
+expm1 = define("expm1", "expm1", math.expm1, lambda g, out, x: g * exp(x), domain=EXPONENT)
+log: Primitive = define("log",   "log",   math.log,   lambda g, out, x: g / x, domain=POSITIVE)
+log1p = define("log1p", "log1p", math.log1p, lambda g, out, x: g / (1 + x), domain=((-1.0, math.inf),))
+sqrt  = define("sqrt",  "sqrt",  math.sqrt,  lambda g, out, x: g / (2 * out), domain=POSITIVE)
 
 # Circular and hyperbolic functions
-sin  = primitive("sin",  "sin",  math.sin,  lambda g, out, x: g * cos(x))
-cos: Primitive = primitive("cos",  "cos",  math.cos,  lambda g, out, x: -g * sin(x))
-tan  = primitive("tan",  "tan",  math.tan,  lambda g, out, x: g * (1 + out * out))
-asin = primitive("asin", "asin", math.asin, lambda g, out, x: g / sqrt((1 - x) * (1 + x)), domain=UNIT)
-acos = primitive("acos", "acos", math.acos, lambda g, out, x: -g / sqrt((1 - x) * (1 + x)), domain=UNIT)
-atan = primitive("atan", "atan", math.atan, lambda g, out, x: g / (1 + x * x))
-sinh = primitive("sinh", "sinh", math.sinh, lambda g, out, x: g * cosh(x), domain=HYPERBOLIC)
-cosh: Primitive = primitive("cosh", "cosh", math.cosh, lambda g, out, x: g * sinh(x), domain=HYPERBOLIC)
-tanh = primitive("tanh", "tanh", math.tanh, lambda g, out, x: 4 * g * sigmoid(2 * x) * sigmoid(-2 * x))
+sin  = define("sin",  "sin",  math.sin,  lambda g, out, x: g * cos(x))
+cos: Primitive = define("cos",  "cos",  math.cos,  lambda g, out, x: -g * sin(x))
+tan  = define("tan",  "tan",  math.tan,  lambda g, out, x: g * (1 + out * out))
+asin = define("asin", "asin", math.asin, lambda g, out, x: g / sqrt((1 - x) * (1 + x)), domain=UNIT)
+acos = define("acos", "acos", math.acos, lambda g, out, x: -g / sqrt((1 - x) * (1 + x)), domain=UNIT)
+atan = define("atan", "atan", math.atan, lambda g, out, x: g / (1 + x * x))
+sinh = define("sinh", "sinh", math.sinh, lambda g, out, x: g * cosh(x), domain=HYPERBOLIC)
+cosh: Primitive = define("cosh", "cosh", math.cosh, lambda g, out, x: g * sinh(x), domain=HYPERBOLIC)
+tanh = define("tanh", "tanh", math.tanh, lambda g, out, x: 4 * g * sigmoid(2 * x) * sigmoid(-2 * x))
 
 # Activations. sigmoid(-x) is 1 - sigmoid(x) without the cancellation; silu and gelu are 0 to the left of
 # where max bounds x, which keeps infinity times 0 out.
-sigmoid: Primitive = primitive("sigmoid",    "sigmoid",    _sigmoid,  lambda g, out, x: g * out * sigmoid(-x))
-softplus   = primitive("softplus",   "softplus",   _softplus, lambda g, out, x: g * sigmoid(x))
-relu       = primitive("relu",       "ReLU",       lambda x: 0.0 if x <= 0 else x,
+sigmoid: Primitive = define("sigmoid",    "sigmoid",    _sigmoid,  lambda g, out, x: g * out * sigmoid(-x))
+softplus   = define("softplus",   "softplus",   _softplus, lambda g, out, x: g * sigmoid(x))
+relu       = define("relu",       "ReLU",       lambda x: 0.0 if x <= 0 else x,
                        lambda g, out, x: where(x > 0, g, 0.0))
-leaky_relu = primitive("leaky_relu", "leaky_relu", lambda x, slope: x if x > 0 else slope * x,
+leaky_relu = define("leaky_relu", "leaky_relu", lambda x, slope: x if x > 0 else slope * x,
                        lambda g, out, x, slope: g * where(x > 0, 1.0, slope),
                        lambda g, out, x, slope: g * minimum(x, 0.0))
-elu        = primitive("elu",        "elu",        lambda x, alpha: x if x > 0 else alpha * math.expm1(x),
+elu        = define("elu",        "elu",        lambda x, alpha: x if x > 0 else alpha * math.expm1(x),
                        lambda g, out, x, alpha: g * where(x > 0, 1.0, alpha * exp(minimum(x, 0.0))),
                        lambda g, out, x, alpha: g * expm1(minimum(x, 0.0)))
-silu       = primitive("silu",       "silu",       lambda x: max(x, -1000.0) * _sigmoid(x),
+silu       = define("silu",       "silu",       lambda x: max(x, -1000.0) * _sigmoid(x),
                        lambda g, out, x: g * sigmoid(x) * (1 + x * sigmoid(-x)))
-gelu       = primitive("gelu",       "gelu",       lambda x: max(x, -50.0) * _normal_cdf(x),
+gelu       = define("gelu",       "gelu",       lambda x: max(x, -50.0) * _normal_cdf(x),
                        lambda g, out, x: g * (normal_cdf(x) + x * math.sqrt(0.5 / math.pi) * exp(-0.5 * x * x)))
 
 # The error function and the normal distribution
-erf        = primitive("erf",        "erf",        math.erf, lambda g, out, x: g * 2 / math.sqrt(math.pi) * exp(-x * x))
-normal_cdf: Primitive = primitive("normal_cdf", "normal_cdf", _normal_cdf,
+erf        = define("erf",        "erf",        math.erf, lambda g, out, x: g * 2 / math.sqrt(math.pi) * exp(-x * x))
+normal_cdf: Primitive = define("normal_cdf", "normal_cdf", _normal_cdf,
                        lambda g, out, x: g * math.sqrt(0.5 / math.pi) * exp(-0.5 * x * x))
 
 # Choices
-abs: Primitive = primitive("abs", "abs",  math.fabs, lambda g, out, x: g * where(x > 0, 1.0, where(x < 0, -1.0, 0.0)))
-maximum = primitive("maximum", "maximum", _maximum,
+abs: Primitive = define("abs", "abs",  math.fabs, lambda g, out, x: g * where(x > 0, 1.0, where(x < 0, -1.0, 0.0)))
+maximum = define("maximum", "maximum", _maximum,
                     lambda g, out, x, y: where(x >= y, g, 0.0), lambda g, out, x, y: where(x >= y, 0.0, g))
-minimum: Primitive = primitive("minimum", "minimum", _minimum,
+minimum: Primitive = define("minimum", "minimum", _minimum,
                     lambda g, out, x, y: where(x <= y, g, 0.0), lambda g, out, x, y: where(x <= y, 0.0, g))
 # fmt: on

@@ -176,6 +176,8 @@ def primitive(
         >>> cube(2.0)
         8.0
     """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a primitive must be a str, not {type(name).__name__}: {name!r:.80}")
     if not name.isidentifier():
         raise ValueError(f"the name of a primitive must be a Python identifier, not {name!r}")
     if name in PRIMITIVES and not replace:
@@ -185,8 +187,25 @@ def primitive(
             raise TypeError(f"primitive {name} needs functions, not {type(function).__name__}: {function!r:.80}")
     if domain and len(domain) != len(derivatives):
         raise ValueError(f"primitive {name} has {len(derivatives)} operands, but {len(domain)} domains")
+    return define(name, symbol, forward, *(rule and _checked(rule, name) for rule in derivatives), domain=domain)
+
+
+def define(
+    name: str, symbol: str, forward: Callable[..., float], *derivatives: Rule | None, domain: tuple[Interval, ...] = ()
+) -> Primitive:
+    """Make a primitive of the table and register it; its tests stand for what primitive checks at each call."""
     PRIMITIVES[name] = made = Primitive(name, symbol, forward, *derivatives, domain=domain)
     return made
+
+
+def _checked(rule: Rule, name: str) -> Rule:
+    """A rule that gives a float where it is handed one, or says that it does not."""
+
+    def checked(g: Any, *operands: Any, **settings: Any) -> Any:
+        share = rule(g, *operands, **settings)
+        return required_number(share, f"what a rule of {name} gives") if isinstance(g, float) else share
+
+    return checked
 
 
 def find(name: str, settings: dict[str, Any] | None = None) -> Primitive:
@@ -203,5 +222,5 @@ def unchanged(g: Any, *_: Any) -> Any:
 
 
 # What stands in place of the primitive in a Value that no primitive made.
-LEAF = primitive("leaf", "", float)
-CONSTANT = primitive("constant", "", float)  # no gradient flows to it
+LEAF = define("leaf", "", float)
+CONSTANT = define("constant", "", float)  # no gradient flows to it

@@ -357,9 +357,11 @@ class TestSettings:
 
     def test_are_kept_apart_even_where_they_compare_equal(self):
         own = mg.primitive("own", "own", lambda x, *, by: math.copysign(x, by), lambda g, out, x, *, by: g)
-        assert (own(Value(2.0), by=0.0).data, own(Value(2.0), by=-0.0).data) == (2.0, -2.0)
+        plus, minus = own(Value(2.0), by=0.0), own(Value(2.0), by=-0.0)
+        assert (plus.data, minus.data) == (2.0, -2.0)
         kind = mg.primitive("kind", "kind", lambda x, *, n: x + isinstance(n, bool), lambda g, out, x, *, n: g)
-        assert (kind(Value(2.0), n=1).data, kind(Value(2.0), n=True).data) == (2.0, 3.0)
+        number, truth = kind(Value(2.0), n=1), kind(Value(2.0), n=True)
+        assert (number.data, truth.data) == (2.0, 3.0)
 
     def test_are_shown_by_pictures_and_errors(self):
         own = self.powers()
