@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from micrograd.checks import explained
 from micrograd.interrupts import finish
-from micrograd.registry import CONSTANT, LEAF, unchanged
+from micrograd.registry import CONSTANT, LEAF, times_first, times_second, unchanged
 
 if TYPE_CHECKING:
     from micrograd.engine import Value
@@ -93,6 +93,8 @@ def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> int:
         count += 1
         if node._primitive is LEAF:
             leaves.append((node, node._grad))
+            node._grad = 0.0
+            continue
         node._grad = 0.0
         # The two operands are written out, here and below: a loop would take half as long again.
         operand = node._first
@@ -117,6 +119,8 @@ def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> int:
 def _pass_gradients(root: Value) -> int:
     """Let each Value pass its gradient on, once all of its uses have passed theirs to it.
 
+    Nearly all nodes are sums and products, so their rules are written out where the calls would be.
+
     Returns how many did: in a cycle each waits for another.
     """
     count = 0
@@ -130,11 +134,16 @@ def _pass_gradients(root: Value) -> int:
             operand = node._first
             if operand._primitive is not CONSTANT:
                 rule = primitive.first
-                operand._grad += gradient if rule is unchanged else rule(gradient, node._data, node._x, node._y)
+                if rule is unchanged:
+                    operand._grad += gradient
+                elif rule is times_second:
+                    operand._grad += gradient * node._y
+                else:
+                    operand._grad += rule(gradient, node._data, node._x, node._y)
                 operand._uses = uses = operand._uses - 1
                 if not uses:
                     ready.append(operand)
-            elif primitive.first is None and not node.is_leaf:
+            elif primitive.first is None and primitive is not LEAF:
                 for operand, share in primitive.shares(node, gradient):
                     operand._grad += share
                     operand._uses -= 1
@@ -143,7 +152,12 @@ def _pass_gradients(root: Value) -> int:
             operand = node._second
             if operand._primitive is not CONSTANT:
                 rule = primitive.second
-                operand._grad += gradient if rule is unchanged else rule(gradient, node._data, node._x, node._y)
+                if rule is unchanged:
+                    operand._grad += gradient
+                elif rule is times_first:
+                    operand._grad += gradient * node._x
+                else:
+                    operand._grad += rule(gradient, node._data, node._x, node._y)
                 operand._uses = uses = operand._uses - 1
                 if not uses:
                     ready.append(operand)

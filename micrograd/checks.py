@@ -22,7 +22,7 @@ def real_number(value: object) -> float | None:
     kind = type(value)
     if kind is float:
         return value  # type: ignore[return-value]  # kind says that it is a float
-    if kind is not int and not _is_real(value):
+    if kind is not int and kind is not bool and not _is_real(value):
         return None
     try:
         return float(value)  # type: ignore[arg-type]  # it has __float__

@@ -96,9 +96,19 @@ def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
 
 def _reflected(primitive: Primitive) -> Callable[[Value, Any], Value]:
     """The operator that applies a primitive of two operands, a plain number and a Value."""
+    forward = primitive.forward
 
     def method(self: Value, other: Any) -> Value:
-        return NotImplemented if real_number(other) is None else apply(primitive, other, self)
+        if (number := real_number(other)) is None:
+            return NotImplemented  # type: ignore[no-any-return]  # Python then says what it cannot do
+        if (recorder := _current_recorder()) is not None:
+            return recorder(primitive, other, self)  # type: ignore[no-any-return]  # a Value
+        y = self._data
+        try:
+            data = forward(number, y)
+        except (ArithmeticError, ValueError) as error:
+            raise explained(error, primitive, (number, y), (other, self)) from error
+        return _node(primitive, data, NUMBER, self, number, y)
 
     return method
 

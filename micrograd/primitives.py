@@ -1,8 +1,8 @@
 """The table of primitives: what each one computes, and its derivative, a line each.
 
-An entry reads like a line in a list of derivatives. For the product ``out = x * y`` it says:
+An entry reads like a line in a list of derivatives. For the quotient ``out = x / y`` it says:
 
-    mul = define("mul", "*", operator.mul, lambda g, out, x, y: g * y, lambda g, out, x, y: g * x)
+    div = define("div", "/", operator.truediv, lambda g, out, x, y: g / y, lambda g, out, x, y: -g * out / y)
 
 a name, a symbol, the forward function on floats, then one rule for each operand. A rule takes ``g``,
 the gradient of the output, the output and the operands, and gives the gradient of its operand (the
@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 import operator
 
-from micrograd.registry import REAL_LINE, Primitive, define, unchanged
+from micrograd.registry import REAL_LINE, Primitive, define, times_first, times_second, unchanged
 
 
 def _power(x: float, y: float) -> float:
@@ -76,7 +76,7 @@ where: Primitive = define("where",   "where",  lambda condition, x, y: x if cond
 neg = define("neg", "-", operator.neg,     lambda g, out, x: -g)
 add = define("add", "+", operator.add,     unchanged, unchanged)
 sub = define("sub", "-", operator.sub,     unchanged, lambda g, out, x, y: -g)
-mul = define("mul", "*", operator.mul,     lambda g, out, x, y: g * y, lambda g, out, x, y: g * x)
+mul = define("mul", "*", operator.mul,     times_second, times_first)
 div = define("div", "/", operator.truediv, lambda g, out, x, y: g / y, lambda g, out, x, y: -g * out / y,
                 domain=(REAL_LINE, *POSITIVE))
 # At 0 ** 0 (and so close to it that 1 / x overflows) the power in the first rule does not exist, nor

@@ -78,14 +78,19 @@ class Primitive:
         record = None
         for operand in operands:
             kind = type(operand)
-            if kind is not float:
+            if kind is not float and kind is not bool:
                 if hasattr(kind, "__array_function__"):
                     return self._elementwise(operands)
                 record = record or getattr(kind, "_apply", None)
         if record is not None:
             return record(self, *operands)
-        inputs = [required_number(operand, f"an operand of {self.name}") for operand in operands]
-        return required_number(self.forward(*inputs), f"the output of {self.name}")
+        # Rules call primitives on floats for every node: a float needs no check and no message
+        inputs = [
+            operand if type(operand) is float else required_number(operand, f"an operand of {self.name}")
+            for operand in operands
+        ]
+        data = self.forward(*inputs)
+        return data if type(data) is float else required_number(data, f"the output of {self.name}")
 
     def with_settings(self, **settings: Any) -> Primitive:
         """The primitive with its settings fixed: the same one as long as it is in use, for the same settings."""
@@ -219,6 +224,16 @@ def find(name: str, settings: dict[str, Any] | None = None) -> Primitive:
 def unchanged(g: Any, *_: Any) -> Any:
     """The rule of an operand that the gradient reaches as it is."""
     return g
+
+
+def times_second(g: Any, out: Any, x: Any, y: Any) -> Any:
+    """The rule of a product's first operand."""
+    return g * y
+
+
+def times_first(g: Any, out: Any, x: Any, y: Any) -> Any:
+    """The rule of a product's second operand."""
+    return g * x
 
 
 # What stands in place of the primitive in a Value that no primitive made.
