@@ -13,6 +13,7 @@ from micrograd import copying, losses, nn, optim, testing
 from micrograd.arrays import array, gradients, numbers
 from micrograd.backpropagation import topological_order
 from micrograd.closures import operation
+from micrograd.compiler import compile
 from micrograd.draw import draw_dot, save, trace
 from micrograd.engine import Value, no_grad
 from micrograd.functional import (
@@ -44,6 +45,7 @@ from micrograd.functional import (
     softmax,
     softplus,
     sqrt,
+    take,
     tan,
     tanh,
     where,

@@ -16,6 +16,8 @@ from micrograd.interrupts import finish
 from micrograd.registry import CONSTANT, LEAF, times_first, times_second, unchanged
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from micrograd.engine import Value
 
 # The walk keeps its counts in the nodes, so two threads may not walk shared nodes at a time. A
@@ -63,6 +65,8 @@ def backpropagate(root: Value, gradient: float) -> None:
     """
     leaves: list[tuple[Value, float]] = []  # and the gradients they had
     with _lock:
+        if root._primitive.accumulate(root, gradient):
+            return
         if _running and any(node._uses for node in topological_order(root) if not node.is_leaf):
             raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
         depth = len(_running)
@@ -79,6 +83,17 @@ def backpropagate(root: Value, gradient: float) -> None:
             raise
         finally:
             del _running[depth:]
+
+
+def accumulate(leaves: Collection[Value], shares: Collection[float]) -> None:
+    """Add to the gradients of leaves, each given once: to all of them, also where Ctrl-C comes."""
+    after = [leaf._grad + share for leaf, share in zip(leaves, shares, strict=True)]
+
+    def commit() -> None:
+        for leaf, gradient in zip(leaves, after, strict=True):
+            leaf._grad = gradient
+
+    finish(commit)
 
 
 def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> int:

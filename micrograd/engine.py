@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Where one is set, the operators hand their work to it instead of recording it themselves.
 _recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
-_current_recorder = _recorder.get
+_current_recorder = current_recorder = _recorder.get
 _new = object.__new__
 _RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
@@ -160,7 +160,19 @@ def _constant(primitive: Primitive, *operands: Any) -> Value:
 def _silence() -> Generator[None, None, None]:
     before = _recorder.get()
     try:
-        _recorder.set(_constant)
+        # A recorder of the compiler's has a quiet side of its own.
+        _recorder.set(getattr(getattr(before, "__self__", before), "quietly", _constant))
+        yield
+    finally:
+        _recorder.set(before)
+
+
+@contextmanager
+def recording(recorder: Callable[..., Any]) -> Generator[None, None, None]:
+    """Let another one record inside: it is called with each primitive and its operands."""
+    before = _recorder.get()
+    try:
+        _recorder.set(recorder)
         yield
     finally:
         _recorder.set(before)
@@ -226,6 +238,13 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     no_operand = first._primitive is CONSTANT and second._primitive is CONSTANT
     if no_operand and (primitive.first is not None or not primitive.receivers(node)):
         _forget(node)
+    return node
+
+
+def node_of(primitive: Primitive, data: float, operands: tuple[Value, ...], inputs: tuple[float, ...]) -> Value:
+    """A Value that remembers a primitive of any number of operands, all of which gradients flow to."""
+    node = Value(data)
+    node._primitive, node._x, node._y = primitive, operands, inputs
     return node
 
 

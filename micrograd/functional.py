@@ -322,6 +322,41 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return primitives.where(condition, x, y)
 
 
+def take(sequence: Sequence[Any], index: Any) -> Any:
+    """The element at an index: ``sequence[index]``, with an index that a compiled function is given too.
+
+    Args:
+        sequence: numbers or Values, or a table: rows of them, equally long.
+        index: an int; from -len(sequence), which counts from the end, to below len(sequence).
+
+    Returns:
+        The element, or the row as a list.
+
+    Raises:
+        IndexError: if there is no such element.
+        TypeError: if the index is not an int.
+
+    Example:
+        >>> take([10.0, 20.0, 30.0], 1)
+        20.0
+        >>> take([[1.0, 2.0], [3.0, 4.0]], -1)
+        [3.0, 4.0]
+    """
+    symbolic = getattr(type(index), "_take", None)  # what stands for an int while a function is compiled has one
+    if symbolic is None and (isinstance(index, Value) or not hasattr(index, "__index__")):
+        raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
+    if not len(sequence):
+        raise IndexError("there is nothing to take from an empty sequence")
+    first = sequence[0]
+    if not hasattr(type(first), "__len__"):
+        return sequence[index] if symbolic is None else symbolic(index, list(sequence))
+    if len({len(row) for row in sequence}) > 1:
+        raise ValueError("the rows of a table to take from must be equally long")
+    if symbolic is None:
+        return list(sequence[index])
+    return [take(column, index) for column in zip(*sequence, strict=True)]
+
+
 def detach(x: Any) -> Any:
     """The number of x, as a constant that no gradient flows through.
 

@@ -137,6 +137,10 @@ class Primitive:
             if rule and operand.requires_grad and (useful is None or operand in useful)
         ]
 
+    def accumulate(self, node: Any, gradient: float) -> bool:
+        """Do all of a backpropagation from a node, and say so, where a primitive can do it faster than node by node."""
+        return False
+
     def closure(self, node: Any) -> Callable[[], object]:
         """The function of no arguments that adds the shares to the operands' gradients."""
 

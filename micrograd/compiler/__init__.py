@@ -1,0 +1,76 @@
+"""The compiler: it finds the matrices in scalar programs, and runs them at the speed of the machine.
+
+    trace       run the function once on symbols, which write down what is done to them
+    normalise   sums flattened, products seen in them: everything is a dot product or a primitive
+    adjoint     the reverse program, from the primitives' own derivative rules
+    reroll      group what is alike into kernels over arrays, and lay the arrays out in one buffer
+    backends    run the kernels: NumPy, or native code through LLVM
+
+Take ``y[o] = w[o][0] * x[0] + w[o][1] * x[1]``, written for o in range(3). The trace holds nine
+operations on numbers. Normalised they are three dot products; rerolled, one kernel: the product of a
+3 by 2 matrix and a vector. Its adjoint, by the same route, is the product with the transpose.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from micrograd.compiler.function import CompiledFunction
+
+
+@overload
+def compile(function: Callable[..., Any], *, backend: str = ...) -> CompiledFunction: ...
+
+
+@overload
+def compile(*, backend: str = ...) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+
+
+def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto") -> Any:
+    """Make a function of Values run as array kernels; a decorator too.
+
+    The function is traced at its first call, with symbols in the place of numbers, and again for each
+    new structure of its arguments. Numbers and Values in the arguments, and the Values that it closes
+    over, may change from call to call; what else it closes over is part of the program.
+
+    Args:
+        function: returns a Value, or containers of Values, computed with the operators and functions of
+            micrograd from its arguments and from Values that it closes over.
+        backend: "llvm" for native code, "numpy", or "auto" for the best that is installed.
+
+    Returns:
+        A function of the same arguments with the same result, whose ``backward()`` fills the same ``grad``.
+
+    Raises:
+        TraceError: when called, where the function reads a number that is not known yet.
+        ImportError: if NumPy is not installed, or llvmlite for "llvm".
+        TypeError: if function is not callable.
+        ValueError: for an unknown backend.
+
+    Example:
+        >>> from micrograd import Value
+        >>> w = Value(2.0)
+        >>> @compile
+        ... def loss(xs):
+        ...     return sum((w * x - 1.0) ** 2 for x in xs)
+        >>> result = loss([1.0, 2.0, 3.0])
+        >>> result.backward()
+        >>> result.data, w.grad
+        (35.0, 44.0)
+    """
+    try:
+        from micrograd.compiler.function import CompiledFunction
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "numpy":
+            raise
+        raise ImportError("compiling needs NumPy: pip install 'micrograd[compile]'") from error
+
+    def compiled(function: Callable[..., Any]) -> CompiledFunction:
+        if not callable(function):
+            raise TypeError(f"compile takes a function, not {type(function).__name__}: {function!r:.80}")
+        return CompiledFunction(function, backend)
+
+    return compiled if function is None else compiled(function)

@@ -1,0 +1,252 @@
+"""Adjoint: the reverse program, from the primitives' own derivative rules.
+
+Each node v that a gradient is wanted through gets a second one, its adjoint: the derivative of the output
+with respect to v. It is a sum over the uses of v, and so it is in normal form already. Where v is a factor
+of a term, ``c * v * w`` in the sum s, the term is ``c * adjoint(s) * w``. Where v is the operand of a
+primitive, the primitive's rule says what it is: run once on symbols, it gives a small program, and that
+program is written down for all nodes of the primitive at a time. For ``s = w0 * x0 + w1 * x1``
+
+    adjoint(w0) = adjoint(s) * x0          adjoint(x0) = adjoint(s) * w0 + ... the other uses of x0
+
+so the adjoint of a matrix times a vector is the transpose times a vector, without being told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd.compiler.normalise import ARITHMETIC, ONE, SUM, Applications, Graph, Terms, flatten
+from micrograd.compiler.trace import CONSTANT, EQUAL, INPUT, TAKE, Symbol, Tape, tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from micrograd.compiler.normalise import Floats, Integers
+
+_STEP = 1 << 14  # a rule's program has fewer nodes
+_FEW = 16  # constants of a primitive; each gets a program of its own, with the constant in it
+
+
+@dataclass
+class _Builder:
+    """The nodes that are added to a graph."""
+
+    graph: Graph
+    ranks: list[Integers] = field(default_factory=list)
+    kinds: list[Integers] = field(default_factory=list)
+    constants: list[Floats] = field(default_factory=list)
+    terms: list[Terms] = field(default_factory=list)
+    applications: list[Applications] = field(default_factory=list)
+    constant_nodes: dict[float, int] = field(default_factory=dict)
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        self.size = len(self.graph.rank)
+
+    def nodes(self, rank: Integers, kind: int, constant: float = np.nan) -> Integers:
+        """New nodes, one for each rank."""
+        made = np.arange(self.size, self.size + len(rank))
+        self.size += len(rank)
+        self.ranks.append(rank)
+        self.kinds.append(np.full(len(rank), kind))
+        self.constants.append(np.full(len(rank), constant))
+        return made
+
+    def constant(self, number: float) -> int:
+        """The node of a constant."""
+        if number not in self.constant_nodes:
+            self.constant_nodes[number] = int(self.nodes(np.zeros(1, dtype=np.int64), 0, number)[0])
+        return self.constant_nodes[number]
+
+    def add(self, owner: Integers, first: Integers, second: Integers | None = None, coefficient: Any = 1.0) -> None:
+        """New terms."""
+        second = np.full(len(owner), ONE) if second is None else second
+        self.terms.append(Terms(owner, np.broadcast_to(np.float64(coefficient), owner.shape), first, second))
+
+
+def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
+    """Add to a graph the gradient of its outputs with respect to wanted nodes.
+
+    Returns:
+        The graph, the nodes of the gradients of the outputs themselves (inputs that are to be given:
+        1 for a single output), and the nodes of the wanted gradients.
+    """
+    size = len(graph.rank)
+    needed = _needed(graph, wanted)
+    builder = _Builder(graph)
+    reverse = 2 * size - np.arange(size)  # the later a node was computed, the earlier its adjoint is
+    graph.rank = graph.rank * _STEP
+    adjoints = np.full(size, ONE)
+    through = np.flatnonzero(needed)
+    adjoints[through] = builder.nodes(reverse[through] * _STEP, SUM)
+
+    seeds = builder.nodes(np.zeros(len(graph.outputs), dtype=np.int64), 0)
+    flowing = needed[graph.outputs]
+    builder.add(adjoints[graph.outputs[flowing]], seeds[flowing])
+    _through_terms(graph.terms, needed, adjoints, builder)
+    for application in graph.applications:
+        if application.primitive is TAKE:
+            _through_takes(application, graph, needed, adjoints, builder)
+        else:
+            _through_primitive(application, graph, needed, adjoints, builder, reverse)
+
+    given = np.zeros(builder.size, dtype=bool)
+    for terms in builder.terms:
+        given[terms.owner] = True
+    without = adjoints[through][~given[adjoints[through]]]
+    if len(without):
+        builder.add(without, np.full(len(without), builder.constant(0.0)))
+    gradients = np.array([adjoints[node] if needed[node] else builder.constant(0.0) for node in wanted], dtype=np.int64)
+    copies = builder.nodes(np.full(len(gradients), 3 * size * _STEP), SUM)  # each gradient has a place of its own
+    builder.add(copies, gradients)
+
+    graph.rank = np.concatenate([graph.rank, *builder.ranks])
+    graph.kind = np.concatenate([graph.kind, *builder.kinds])
+    new_constants = np.concatenate(builder.constants)
+    graph.constants = np.concatenate([graph.constants, new_constants])
+    is_new_constant = np.zeros(len(new_constants), dtype=bool)
+    is_new_constant[[node - size for node in builder.constant_nodes.values()]] = True
+    graph.is_constant = np.concatenate([graph.is_constant, is_new_constant])
+    terms = Terms.joined([graph.terms, *builder.terms])
+    graph.terms = terms[np.argsort(terms.owner, kind="stable")]
+    graph.applications = graph.applications + builder.applications
+    graph.outputs = np.concatenate([graph.outputs, copies])
+    graph.differentiable = np.concatenate([graph.differentiable, np.zeros(builder.size - size, dtype=bool)])
+    return flatten(graph), seeds, copies
+
+
+def _needed(graph: Graph, wanted: Integers) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The nodes that a wanted one flows into, and that a gradient reaches."""
+    users, used = graph.edges(differentiable=True)
+    kept = graph.differentiable[users]
+    users, used = users[kept], used[kept]
+    order = np.argsort(users, kind="stable")
+    flows = bytearray(len(graph.rank))
+    for node in wanted.tolist():
+        flows[node] = True
+    # A node comes after those that it uses, so one pass in the order of the nodes is enough.
+    for user, operand in zip(users[order].tolist(), used[order].tolist(), strict=True):
+        if flows[operand]:
+            flows[user] = True
+    return (np.frombuffer(flows, dtype=np.uint8) > 0) & graph.differentiable
+
+
+def _through_terms(terms: Terms, needed: Any, adjoints: Integers, builder: _Builder) -> None:
+    """What the factors of terms are given: the coefficient, the owner's adjoint and the other factor."""
+    owners = adjoints[terms.owner]
+    square = terms.first == terms.second
+    flows = needed[terms.owner] & needed[terms.first]
+    builder.add(
+        adjoints[terms.first[flows]],
+        owners[flows],
+        terms.second[flows],
+        (terms.coefficient * np.where(square, 2.0, 1.0))[flows],
+    )
+    flows = needed[terms.owner] & ~square & (terms.second != ONE)
+    flows &= needed[terms.second]
+    builder.add(adjoints[terms.second[flows]], owners[flows], terms.first[flows], terms.coefficient[flows])
+
+
+def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder) -> None:
+    """What the elements of tables are given: each take's adjoint where it is the element that was taken."""
+    assert takes.tables is not None
+    hits: dict[tuple[int, int], int] = {}
+    owners, taken, factors = [], [], []
+    for node, (index,), table in zip(takes.nodes.tolist(), takes.operands.tolist(), takes.tables.tolist(), strict=True):
+        if not needed[node]:
+            continue
+        for number, element in enumerate(graph.tables[table].tolist()):
+            if needed[element]:
+                owners.append(adjoints[element])
+                taken.append(adjoints[node])
+                # A negative index counts from the end, as Python's do.
+                for place in (number, number - len(graph.tables[table])):
+                    if (index, place) not in hits:
+                        hits[index, place] = len(hits)
+                factors.append((hits[index, number], hits[index, number - len(graph.tables[table])]))
+    if not owners:
+        return
+    equal = builder.nodes(graph.rank[[index for index, _ in hits]] + 1, 0)
+    compared = np.array([(index, builder.constant(float(place))) for index, place in hits])
+    builder.applications.append(Applications(EQUAL, equal, compared))
+    pairs = np.array(factors)
+    for column in range(2):
+        builder.add(np.array(owners), np.array(taken), equal[pairs[:, column]])
+
+
+def _through_primitive(
+    application: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder, reverse: Integers
+) -> None:
+    """What a primitive's rules give to its operands, for all nodes of it at a time."""
+    primitive, operands = application.primitive, application.operands
+    if not primitive.derivatives:
+        if needed[application.nodes].any():
+            raise ValueError(f"{primitive.name} has no derivative")
+        return
+    has_rule = np.array([rule is not None for rule in primitive.derivatives])
+    wanted = needed[operands] & has_rule & needed[application.nodes][:, None]
+    fixed = graph.is_constant[operands]
+    numbers = np.where(fixed, graph.constants[operands], 0.0)
+    few = len(np.unique(numbers[wanted.any(axis=1)], axis=0)) <= _FEW
+    numbers, fixed = (numbers, fixed) if few else (np.zeros_like(numbers), np.zeros_like(fixed))
+    cases = np.concatenate([wanted, fixed, numbers.view(np.int64)], axis=1)[wanted.any(axis=1)]
+    if not len(cases):
+        return
+    rows = np.flatnonzero(wanted.any(axis=1))
+    _, first, which = np.unique(cases, axis=0, return_index=True, return_inverse=True)
+    for case, example in enumerate(rows[first]):
+        alike = rows[which.ravel() == case]
+        known = [float(numbers[example, i]) if fixed[example, i] else None for i in range(operands.shape[1])]
+        case_of = Applications(primitive, application.nodes[alike], operands[alike])
+        _written(case_of, wanted[example], known, adjoints, builder, reverse)
+
+
+def _written(
+    application: Applications,
+    wanted: Sequence[bool],
+    known: Sequence[float | None],
+    adjoints: Integers,
+    builder: _Builder,
+    reverse: Integers,
+) -> None:
+    """Run the rules once on symbols, and write what they did down for every node."""
+    primitive, nodes, operands = application.primitive, application.nodes, application.operands
+    tape = Tape()
+    with tracing(tape):
+        names: dict[Any, Integers] = {"gradient": adjoints[nodes], "output": nodes}
+        gradient, output = tape.input("gradient"), tape.input("output")
+        inputs: list[Any] = []
+        for column, number in enumerate(known):
+            names[column] = operands[:, column]
+            inputs.append(tape.input(column) if number is None else number)
+        shares = [
+            (column, rule(gradient, output, *inputs))
+            for column, (rule, is_wanted) in enumerate(zip(primitive.derivatives, wanted, strict=True))
+            if rule is not None and is_wanted
+        ]
+    made: list[Integers] = []
+    for place, (operation, *places) in enumerate(tape.operations):
+        if operation is INPUT:
+            made.append(names[places[0]])
+            continue
+        if operation is CONSTANT:
+            made.append(np.full(len(nodes), builder.constant(places[0])))
+            continue
+        rank = reverse[nodes] * _STEP + 1 + place
+        if operation in ARITHMETIC:
+            made.append(builder.nodes(rank, SUM))
+            for coefficient, first, second in ARITHMETIC[operation]:
+                other = made[places[second - 1]] if second else None
+                builder.add(made[-1], made[places[first - 1]], other, coefficient)
+        else:
+            made.append(builder.nodes(rank, 0))
+            columns = np.stack([made[operand] for operand in places], axis=1)
+            builder.applications.append(Applications(operation, made[-1], columns))
+    for column, share in shares:
+        if isinstance(share, Symbol):
+            builder.add(adjoints[operands[:, column]], made[share._uses])
+        elif share:
+            builder.add(adjoints[operands[:, column]], np.full(len(nodes), builder.constant(float(share))))

@@ -1,0 +1,372 @@
+"""Compiled functions: they look like the function they are made from, and run its program instead.
+
+    fast = micrograd.compile(f)
+    loss = fast(x, y)         # the same Value as f(x, y), computed by kernels
+    loss.backward()           # fills the grad of the same Values as f's own result would
+
+The result is one node, whose operands are the Values that f read and those that it was given. The numbers
+in the arguments are read at each call, and so are those of the Values that f closes over. What decides
+which operations there are (strings, bools, None, the lengths of containers) is static: for other static
+parts the function is traced again, and each program is kept.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from functools import update_wrapper
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd.backpropagation import accumulate
+from micrograd.checks import is_array, real_number
+from micrograd.compiler.adjoint import adjoint
+from micrograd.compiler.normalise import normalise
+from micrograd.compiler.reroll import reroll
+from micrograd.compiler.trace import Symbol, Tape, TraceError, tracing
+from micrograd.engine import Value, current_recorder, node_of
+from micrograd.registry import CONSTANT, Primitive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Sequence
+
+    from micrograd.compiler.normalise import Floats, Integers
+    from micrograd.compiler.program import Program
+
+    Key = tuple[Any, ...]
+
+
+class Explanation(str):
+    """A text that a prompt shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Structure:
+    """The static part of nested arguments, and their numbers and Values in order.
+
+    Attributes:
+        key: hashable; equal for arguments that differ in their numbers only.
+        leaves: the numbers and Values.
+    """
+
+    def __init__(self, nested: Any) -> None:
+        self.leaves: list[Any] = []
+        self.key = self._key(nested)
+        self.nested = nested
+
+    def _key(self, item: Any) -> Key:
+        kind = type(item)
+        if kind is float or kind is int:
+            self.leaves.append(item)
+            return (kind,)
+        if isinstance(item, Value):
+            self.leaves.append(item)
+            return (Value, item.requires_grad)
+        if isinstance(item, (list, tuple)):
+            return (kind, *[self._key(part) for part in item])
+        if isinstance(item, dict):
+            return (kind, *[(name, self._key(part)) for name, part in item.items()])
+        if is_array(item) and item.dtype != bool:
+            return (np.ndarray, item.shape, *({self._key(part) for part in item.ravel().tolist()}))
+        if item is not None and kind is not bool and real_number(item) is not None:
+            self.leaves.append(item)
+            return (float,)
+        return (kind, _hashable(item))
+
+    def rebuilt(self, leaves: Iterable[Any]) -> Any:
+        """The same containers with other leaves."""
+        return _rebuilt(self.nested, iter(leaves))
+
+
+def _hashable(item: Any) -> Any:
+    if is_array(item):
+        return item.shape, item.tobytes()
+    try:
+        hash(item)
+    except TypeError:
+        raise TypeError(
+            f"a compiled function takes numbers, Values, arrays and containers of them, and static arguments that are "
+            f"hashable; not {type(item).__name__}: {item!r:.80}"
+        ) from None
+    return item
+
+
+def _rebuilt(item: Any, leaves: Any) -> Any:
+    if isinstance(item, (list, tuple)):
+        kind: Any = type(item)
+        return getattr(kind, "_make", kind)([_rebuilt(part, leaves) for part in item])
+    if isinstance(item, dict):
+        return {name: _rebuilt(part, leaves) for name, part in item.items()}
+    if is_array(item) and item.dtype != bool:
+        result = np.empty(item.shape, dtype=object)
+        for place in np.ndindex(item.shape):
+            result[place] = next(leaves)
+        return result
+    if isinstance(item, Value) or (item is not None and not isinstance(item, bool) and real_number(item) is not None):
+        return next(leaves)
+    return item
+
+
+class Specialised:
+    """A function traced for one structure of its arguments: its programs, and where their numbers come from.
+
+    Attributes:
+        values: the Values that the function read from outside.
+        outputs: the structure of the result; what in it is a plain number is the same each time.
+        computed: for each number or Value in it, whether the program computes it.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], arguments: Structure, backend: type[Any], order: Sequence[Value] = ()
+    ) -> None:
+        start = time.perf_counter()
+        self._backend = backend
+        self._tape = tape = Tape()
+        with tracing(tape):
+            for value in order:
+                tape.place(value)
+            inputs = [tape.input(number) for number in range(len(arguments.leaves))]
+            positional, named = arguments.rebuilt(inputs)
+            result = function(*positional, **named)
+            self.outputs = Structure(result)
+            self.computed = [isinstance(leaf, Value) for leaf in self.outputs.leaves]
+            self._places = [tape.place(leaf) for leaf in self.outputs.leaves if isinstance(leaf, Value)]
+        self.values = list(tape.values)
+        self.kinds = [value._primitive for value in self.values]
+        self._given = [value.requires_grad for value in self.values]
+        self._given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
+        self._inputs = [np.array(list(tape.values.values()), dtype=np.int64), _places(inputs)]
+        self.of_floats = not self.values and not any(isinstance(leaf, Value) for leaf in arguments.leaves)
+        self.wanted = np.flatnonzero(self._given)
+        self.trained = tuple(value for value in self.values if value.requires_grad)
+        self.leaves_only = all(value.is_leaf for value in self.values)
+        self._seconds = {"trace": time.perf_counter() - start}
+        self._executables: dict[bool, Any] = {}
+
+    def program(self, gradients: bool) -> Program:
+        """The program, with or without what computes gradients."""
+        marks = [time.perf_counter()]
+        graph = normalise(self._tape, self._places)
+        marks.append(time.perf_counter())
+        wanted = np.concatenate(self._inputs)[self.wanted]
+        seeds = copies = wanted[:0]
+        if gradients:
+            graph, seeds, copies = adjoint(graph, wanted)
+        marks.append(time.perf_counter())
+        program = reroll(graph, self._inputs, seeds, copies)
+        marks.append(time.perf_counter())
+        names = ("normalise", "adjoint", "reroll")
+        seconds = self._seconds | {n: b - a for n, a, b in zip(names, marks, marks[1:], strict=False)}
+        return program.described(len(self._tape.operations) - len(self._inputs[0]) - len(self._inputs[1]), seconds)
+
+    def executable(self, gradients: bool) -> Any:
+        """The program in a buffer of its own, ready to run."""
+        if gradients not in self._executables:
+            program = self.program(gradients)
+            start = time.perf_counter()
+            executable = self._backend(program)
+            program.seconds["compile"] = time.perf_counter() - start
+            executable.buffer[program.seeds] = 1.0
+            self._executables[gradients] = executable
+        return self._executables[gradients]
+
+
+def _places(symbols: list[Symbol]) -> Integers:
+    return np.array([symbol._uses for symbol in symbols], dtype=np.int64)
+
+
+class CompiledFunction:
+    """A function that runs as array kernels; micrograd.compile makes one.
+
+    Attributes:
+        function: the function as it was written.
+    """
+
+    def __init__(self, function: Callable[..., Any], backend: str = "auto") -> None:
+        self.function = function
+        self._backend = _backend(backend)
+        self._specialised: dict[Any, Specialised] = {}
+        self._last: Specialised | None = None
+        self._lock = RLock()
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """What the function gives for these arguments."""
+        recorder = current_recorder()
+        if isinstance(getattr(recorder, "__self__", recorder), Tape):
+            return self.function(*arguments, **named)  # inside of another compiled function
+        given = Structure((arguments, named))
+        with self._lock:
+            special = self._specialise(given)
+            numbers = [value._data for value in special.values]
+            numbers += [leaf._data if isinstance(leaf, Value) else float(leaf) for leaf in given.leaves]
+            recording = recorder is None and len(special.wanted) > 0
+            result = self._run(special, given, numbers, recording)
+        if result is None:  # what eager raises, or gives, says more than a NaN does
+            return self.function(*arguments, **named)
+        computed = iter(result)
+        pairs = zip(special.outputs.leaves, special.computed, strict=True)
+        return special.outputs.rebuilt([next(computed) if is_computed else leaf for leaf, is_computed in pairs])
+
+    def explain(self, *arguments: Any, **named: Any) -> str:
+        """What the compiler found: kernels by kind and shape, flops, bytes, and how long each stage took.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            **named: the same.
+        """
+        return Explanation(self.program(*arguments, **named).program.explain())
+
+    def program(self, *arguments: Any, **named: Any) -> Any:
+        """The program itself, to be run from buffer to buffer.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            **named: the same.
+
+        Returns:
+            An executable with ``buffer``, ``run()`` and the ``program``, which says where inputs, outputs
+            and gradients are in the buffer. The inputs are the Values that the function reads, then
+            the numbers and Values in the arguments.
+        """
+        with self._lock:
+            given = Structure((arguments, named))
+            special = self._last if self._last is not None and not given.leaves else self._specialise(given)
+            executable = special.executable(len(special.wanted) > 0)
+            leaves = given.leaves if given.leaves else []
+            numbers = [value._data for value in special.values] + [float(leaf) for leaf in leaves]
+            executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
+        return executable
+
+    def _specialise(self, given: Structure) -> Specialised:
+        """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
+        special = self._specialised.get(given.key)
+        if special is None or special.kinds != [value._primitive for value in special.values]:
+            special = Specialised(self.function, given, self._backend)
+            self._specialised[given.key] = special
+        self._last = special
+        return special
+
+    def _run(self, special: Specialised, given: Structure, numbers: list[float], recording: bool) -> list[Any] | None:
+        """The outputs, or None where the program cannot say what they are."""
+        several = sum(special.computed) > 1
+        executable = special.executable(recording and not several)
+        program, buffer = executable.program, executable.buffer
+        inputs = np.array(numbers)
+        buffer[program.inputs] = inputs
+        executable.run()
+        outputs: list[Any] = buffer[program.outputs].tolist()
+        gradients = buffer[program.gradients].copy()
+        if not all(map(math.isfinite, outputs)) or not np.isfinite(gradients).all():
+            return None
+        if special.of_floats:
+            return outputs
+        if not recording:
+            return [Value(output, requires_grad=False) for output in outputs]
+        given_values = [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]
+        operands = (*special.trained, *given_values)
+        leaves_only = special.leaves_only and all(value.is_leaf for value in given_values)
+        leaves_only = leaves_only and len(set(given_values).difference(special.trained)) == len(given_values)
+        name = getattr(self.function, "__name__", "function")
+        results = []
+        for number, output in enumerate(outputs):
+            found = (lambda number=number: self._gradients(special, inputs, number)) if several else gradients
+            call = Call(name, found, leaves_only)
+            results.append(node_of(call, output, operands, tuple(inputs[special.wanted].tolist())))
+        return results
+
+    def _gradients(self, special: Specialised, inputs: Floats, output: int) -> Floats:
+        """The gradients of one of several outputs."""
+        with self._lock:
+            executable = special.executable(True)
+            program, buffer = executable.program, executable.buffer
+            buffer[program.inputs] = inputs
+            buffer[program.seeds] = 0.0
+            buffer[program.seeds[output]] = 1.0
+            executable.run()
+            return buffer[program.gradients].copy()  # type: ignore[no-any-return]  # an array
+
+    def __repr__(self) -> str:
+        return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
+
+
+class Call(Primitive):
+    """The primitive of a compiled function's result: it has the gradients already.
+
+    Args:
+        name: the function's.
+        found: the derivatives with respect to the operands, or what finds them.
+        leaves_only: whether the operands are leaves, each of them another one.
+    """
+
+    __slots__ = ("_found", "leaves_only")
+
+    def __init__(self, name: str, found: Floats | Callable[[], Floats], leaves_only: bool) -> None:
+        super().__init__(name, f"compiled {name}", float)
+        self._found: Any = found
+        self.leaves_only = leaves_only
+
+    @property
+    def gradients(self) -> Floats:
+        """The derivative of the output with respect to each operand."""
+        if callable(self._found):
+            self._found = self._found()
+        return self._found  # type: ignore[no-any-return]  # an array by now
+
+    def receivers(self, node: Any) -> list[Any]:
+        """The operands, all of which gradients flow to."""
+        return [operand for operand in node._x if operand._primitive is not CONSTANT]
+
+    def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
+        """The gradients times that of the output."""
+        pairs = zip(node._x, (gradient * self.gradients).tolist(), strict=True)
+        return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]
+
+    def accumulate(self, node: Any, gradient: float) -> bool:
+        """Add to the gradients of the leaves directly, where there is nothing else between."""
+        if not self.leaves_only:
+            return False
+        accumulate(node._x, (gradient * self.gradients).tolist())
+        node._grad = gradient
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(f"the result of the compiled {self.name} cannot be copied or pickled; call {self.name} itself")
+
+
+_warned = False
+
+
+def _backend(name: str) -> type[Any]:
+    """The executable of a backend."""
+    global _warned
+    if name not in ("auto", "numpy", "llvm"):
+        raise ValueError(f"backend must be 'auto', 'numpy' or 'llvm', not {name!r}")
+    if name != "numpy":
+        try:
+            from micrograd.compiler.llvm_backend import Executable as Native
+        except ImportError as error:
+            if name == "llvm":
+                raise ImportError("the llvm backend needs llvmlite: pip install 'micrograd[compile]'") from error
+            if not _warned:
+                _warned = True
+                warnings.warn(
+                    "llvmlite is not installed, so compiled functions run on NumPy, some 50 times slower: "
+                    "pip install 'micrograd[compile]'",
+                    stacklevel=4,
+                )
+        else:
+            return Native
+    from micrograd.compiler.numpy_backend import Executable
+
+    return Executable
+
+
+__all__ = ["CompiledFunction", "TraceError"]

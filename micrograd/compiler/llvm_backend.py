@@ -1,0 +1,180 @@
+"""The LLVM backend: native kernels, called one after the other by a loop that is native as well.
+
+A program is a table: for each kernel the address of its function and the address of its arguments.
+
+    for step in table: step.function(buffer, step.arguments)
+
+So a new program needs no compiling beyond the kernels it has that no program before it had, and those
+are looked up on disk first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+
+from micrograd.compiler.llvm_kernels import DOUBLE, FUNCTIONS, INTEGER, KERNEL, code_of, integer, module_of
+from micrograd.compiler.object_cache import cached
+from micrograd.compiler.program import Map, Reduction, Take
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from micrograd.compiler.llvm_kernels import Code
+    from micrograd.compiler.normalise import Floats, Integers
+    from micrograd.compiler.program import Kernel, Program
+    from micrograd.registry import Primitive
+
+_VERSION = 1  # of the code that is written: another one does not take this one's objects from disk
+
+
+class Machine:
+    """The compiler for this machine's processor, and the functions that it has compiled."""
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._processor = llvm.get_host_cpu_name()
+        try:
+            self._features = llvm.get_host_cpu_features().flatten()
+        except RuntimeError:  # LLVM cannot tell on every platform
+            self._features = ""
+        target = llvm.Target.from_default_triple()
+        self._machine = target.create_target_machine(cpu=self._processor, features=self._features, opt=2, jit=True)
+        empty = llvm.parse_assembly("")
+        empty.triple = target.triple
+        self._engine = llvm.create_mcjit_compiler(empty, self._machine)
+        self._addresses: dict[str, int] = {}
+        self._lock = Lock()
+        self._anchors: list[Any] = []
+
+    def address(self, name: str, make: Callable[[], ir.Module]) -> int:
+        """The address of a function, compiled if need be."""
+        with self._lock:
+            if name not in self._addresses:
+                key = "\n".join((name, self._processor, self._features, llvmlite.__version__, str(_VERSION)))
+                content = cached(key, lambda: self._compiled(make()))
+                try:
+                    self._addresses[name] = self._loaded(name, content)
+                except RuntimeError:  # whole, but not what it says: never seen, and not worth failing for
+                    self._addresses[name] = self._loaded(name, self._compiled(make()))
+            return self._addresses[name]
+
+    def _loaded(self, name: str, content: bytes) -> int:
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+        self._engine.finalize_object()
+        if not (address := int(self._engine.get_function_address(name))):
+            raise RuntimeError(f"no function {name} in its object")
+        return address
+
+    def _compiled(self, module: ir.Module) -> bytes:
+        module.triple = self._machine.triple
+        parsed = llvm.parse_assembly(str(module))
+        parsed.verify()
+        # No passes before this one: the code is written as it is meant to be, and they would take as long again.
+        return bytes(self._machine.emit_object(parsed))
+
+
+_machine: Machine | None = None
+
+
+def machine() -> Machine:
+    """The one of this process."""
+    global _machine
+    if _machine is None:
+        _machine = Machine()
+    return _machine
+
+
+def _runner() -> ir.Module:
+    """The function that runs a table of kernels."""
+    module = ir.Module(name="run")
+    kind = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer(), INTEGER])
+    function = ir.Function(module, kind, "micrograd_run")
+    buffer, table, count = function.args
+    before, head, body, end = (function.append_basic_block(name) for name in ("entry", "head", "body", "end"))
+    builder = ir.IRBuilder(before)
+    builder.branch(head)
+    builder.position_at_end(head)
+    index = builder.phi(INTEGER)
+    index.add_incoming(integer(0), before)
+    builder.cbranch(builder.icmp_signed("<", index, count), body, end)
+    builder.position_at_end(body)
+    place = builder.mul(index, integer(2))
+    kernel = builder.inttoptr(builder.load(builder.gep(table, [place])), KERNEL.as_pointer())
+    arguments = builder.load(builder.gep(table, [builder.add(place, integer(1))]))
+    builder.call(kernel, [buffer, builder.inttoptr(arguments, INTEGER.as_pointer())])
+    index.add_incoming(builder.add(index, integer(1)), body)
+    builder.branch(head)
+    builder.position_at_end(end)
+    builder.ret_void()
+    return module
+
+
+class Executable:
+    """A program and its buffer, ready to run.
+
+    Args:
+        program: what to run.
+
+    Attributes:
+        buffer: all of its numbers; see Program for what is where.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.buffer: Floats = program.buffer()
+        self._kept: list[Any] = []  # what the table refers to by address
+        run = machine().address("micrograd_run", _runner)
+        self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(run)
+        self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64).reshape(-1, 2)
+        self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
+
+    def run(self) -> None:
+        """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+        self._run(*self._call)
+
+    def _step(self, kernel: Kernel) -> tuple[int, int]:
+        code = code_of(kernel)
+        name = f"micrograd_{code.name}"
+        address = machine().address(name, lambda: module_of(code, name))
+        arguments = self._arguments(kernel, code)
+        self._kept.append(arguments)
+        return address, arguments.ctypes.data
+
+    def _arguments(self, kernel: Kernel, code: Code) -> Integers:
+        numbers = [kernel.rows, kernel.columns]
+        for access in (kernel.target, *kernel.accesses):
+            table = access.table if access.table is not None else access.row_table
+            if table is None:
+                table = access.base + access.row_step * np.arange(kernel.rows)
+            self._kept.append(table := np.ascontiguousarray(table, dtype=np.int64))
+            numbers += [table.ctypes.data, access.column_step, access.term_step]
+        if isinstance(kernel, Reduction):
+            numbers += [part.terms for part in kernel.segments]
+        elif isinstance(kernel, Take):
+            numbers.append(kernel.terms)
+        elif isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS:
+            function = _callback(kernel.primitive, len(kernel.operands))
+            self._kept.append(function)
+            numbers.append(ctypes.cast(function, ctypes.c_void_p).value or 0)
+        return np.array(numbers, dtype=np.int64)
+
+
+def _callback(primitive: Primitive, operands: int) -> Any:
+    """A primitive's forward function in Python, called from native code; NaN where it raises."""
+
+    def forward(*inputs: float) -> float:
+        try:
+            return float(primitive.forward(*inputs))
+        except (ArithmeticError, ValueError):
+            return math.nan
+
+    return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(forward)

@@ -1,0 +1,292 @@
+"""Normalise: everything is a sum of products, or a primitive.
+
+Of the trace's additions, subtractions, negations and multiplications only one kind of node is left: a
+sum of terms, each a coefficient times one or two factors. ``b + w0 * x0 - w1 * x1`` was four operations,
+and is one node:
+
+    1 * b  +  1 * w0 * x0  +  -1 * w1 * x1
+
+That is a dot product with a bias, seen at a glance. A sum is taken into another one where it is used
+once and as it is; a copy gives way to what it copies; what nothing needs is left out. Where no gradient
+flows, as in the largest of softmax's inputs, maxima are flattened in the same way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from micrograd import primitives
+from micrograd.compiler.trace import CONSTANT, INPUT, TAKE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from micrograd.compiler.trace import Tape
+    from micrograd.registry import Primitive
+
+    Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+    Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+ONE = -1  # the second factor of a term that has none
+OTHER, SUM, MAXIMUM = 0, 1, 2  # what a node's terms make: nothing, their sum, the largest of them
+
+# What an arithmetic primitive is as terms: for each, its coefficient and which operands are its factors.
+ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
+    primitives.add: ((1.0, 1, 0), (1.0, 2, 0)),
+    primitives.sub: ((1.0, 1, 0), (-1.0, 2, 0)),
+    primitives.neg: ((-1.0, 1, 0),),
+    primitives.mul: ((1.0, 1, 2),),
+}
+
+
+@dataclass
+class Terms:
+    """Terms side by side: ``coefficient * first * second`` is one term of the node that owns it."""
+
+    owner: Integers
+    coefficient: Floats
+    first: Integers
+    second: Integers
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def __getitem__(self, chosen: Any) -> Terms:
+        return Terms(self.owner[chosen], self.coefficient[chosen], self.first[chosen], self.second[chosen])
+
+    @staticmethod
+    def joined(parts: Sequence[Terms]) -> Terms:
+        """All terms of several, one after the other."""
+        return Terms(
+            np.concatenate([part.owner for part in parts]),
+            np.concatenate([part.coefficient for part in parts]),
+            np.concatenate([part.first for part in parts]),
+            np.concatenate([part.second for part in parts]),
+        )
+
+
+@dataclass
+class Applications:
+    """Nodes that all apply one primitive: a row each, with the nodes of its operands."""
+
+    primitive: Primitive
+    nodes: Integers
+    operands: Integers  # (number of nodes, arity)
+    tables: Integers | None = None  # of TAKE: which table each takes from
+
+
+@dataclass
+class Graph:
+    """A program in normal form.
+
+    Attributes:
+        rank: for each node, in what order it may be computed; nodes are indices into it.
+        kind: for each node, what its terms make.
+        constants: the number of each constant node; NaN for other nodes.
+        is_constant: which nodes are constants.
+        terms: of all nodes.
+        applications: of primitives other than + - *.
+        tables: for each table, the nodes of its elements.
+        outputs: the nodes whose numbers are wanted; they are never merged into others.
+        differentiable: which nodes a gradient reaches from the outputs.
+    """
+
+    rank: Integers
+    kind: Integers
+    constants: Floats
+    is_constant: np.ndarray[Any, np.dtype[np.bool_]]
+    terms: Terms
+    applications: list[Applications]
+    tables: list[Integers]
+    outputs: Integers
+    differentiable: np.ndarray[Any, np.dtype[np.bool_]]
+
+    def edges(self, differentiable: bool = False) -> tuple[Integers, Integers]:
+        """From each node that is computed to each that it needs: all, or those that a gradient takes."""
+        second = self.terms.second != ONE
+        users, used = [self.terms.owner, self.terms.owner[second]], [self.terms.first, self.terms.second[second]]
+        for application in self.applications:
+            rules = application.primitive.derivatives or (None,) * application.operands.shape[1]
+            for column, rule in enumerate(rules):
+                if rule is not None or not differentiable:
+                    users.append(application.nodes)
+                    used.append(application.operands[:, column])
+            if application.tables is not None:
+                for node, table in zip(application.nodes, application.tables, strict=True):
+                    users.append(np.full(len(self.tables[table]), node))
+                    used.append(self.tables[table])
+        return np.concatenate(users), np.concatenate(used)
+
+
+def normalise(tape: Tape, outputs: Sequence[int]) -> Graph:
+    """The normal form of what a tape says of its outputs."""
+    keys = list(tape.operations)
+    tables = list(tape.tables)
+    reached = _reached(keys, tables, outputs)
+    places: defaultdict[Primitive, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys):
+        if reached[place]:
+            places[key[0]].append(place)
+
+    size = len(keys)
+    kind = np.zeros(size, dtype=np.int64)
+    constants = np.full(size, np.nan)
+    is_constant = np.zeros(size, dtype=bool)
+    parts, applications = [], []
+    for primitive, chosen in places.items():
+        nodes = np.array(chosen)
+        if primitive is INPUT:
+            continue
+        if primitive is CONSTANT:
+            constants[nodes] = [keys[place][1] for place in chosen]
+            is_constant[nodes] = True
+            continue
+        columns = [np.array(column) for column in list(zip(*map(keys.__getitem__, chosen), strict=True))[1:]]
+        if primitive is TAKE:
+            applications.append(Applications(primitive, nodes, columns[0][:, None], columns[1]))
+        elif primitive in ARITHMETIC:
+            kind[nodes] = SUM
+            for coefficient, first, second in ARITHMETIC[primitive]:
+                others = columns[second - 1] if second else np.full(len(nodes), ONE)
+                parts.append(Terms(nodes, np.full(len(nodes), coefficient), columns[first - 1], others))
+        elif primitive is primitives.maximum:
+            free = np.array([reached[place] == _WITHOUT_GRADIENT for place in chosen])
+            kind[nodes[free]] = MAXIMUM
+            alone = np.full(free.sum(), ONE)
+            parts += [Terms(nodes[free], np.ones(free.sum()), column[free], alone) for column in columns]
+            if not free.all():
+                applications.append(Applications(primitive, nodes[~free], np.stack(columns, axis=1)[~free]))
+        else:
+            applications.append(Applications(primitive, nodes, np.stack(columns, axis=1)))
+    terms = Terms.joined(parts) if parts else no_terms()
+    terms = terms[np.argsort(terms.owner, kind="stable")]
+    graph = Graph(
+        rank=np.arange(size),
+        kind=kind,
+        constants=constants,
+        is_constant=is_constant,
+        terms=terms,
+        applications=applications,
+        tables=[np.array(table) for table in tables],
+        outputs=np.array(outputs, dtype=np.int64),
+        differentiable=np.frombuffer(reached, dtype=np.uint8) == _WITH_GRADIENT,
+    )
+    return flatten(graph)
+
+
+def no_terms() -> Terms:
+    """Terms, none of them."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return Terms(nothing, np.zeros(0), nothing, nothing)
+
+
+_WITHOUT_GRADIENT, _WITH_GRADIENT = 1, 2
+
+
+def _reached(keys: list[tuple[Any, ...]], tables: list[tuple[int, ...]], outputs: Sequence[int]) -> bytearray:
+    """For each place whether the outputs need it, and whether a gradient flows from them to it."""
+    reached = bytearray(len(keys))
+    for place in outputs:
+        reached[place] = _WITH_GRADIENT
+    for place in range(len(keys) - 1, -1, -1):
+        if not (how := reached[place]):
+            continue
+        primitive, *operands = keys[place]
+        if primitive in ARITHMETIC:
+            for operand in operands:
+                if reached[operand] < how:
+                    reached[operand] = how
+        elif primitive is TAKE:
+            reached[operands[0]] = reached[operands[0]] or _WITHOUT_GRADIENT
+            for operand in tables[operands[1]]:
+                reached[operand] = max(reached[operand], how)
+        elif primitive is not INPUT and primitive is not CONSTANT:
+            for operand, rule in zip(operands, primitive.derivatives or repeat(True), strict=False):
+                reached[operand] = max(reached[operand], how if rule is not None else _WITHOUT_GRADIENT)
+    return reached
+
+
+def flatten(graph: Graph) -> Graph:
+    """Leave out zeros, replace copies by what they copy, and take sums used once into the sums that use them."""
+    return _merged(_without_copies(_without_zeros(graph)))
+
+
+def _without_zeros(graph: Graph) -> Graph:
+    """Leave out terms of 0, such as the one that Python's sum() starts from."""
+    terms = graph.terms
+    zero = (graph.constants[terms.first] == 0) & (terms.second == ONE) & (graph.kind[terms.owner] == SUM)
+    if zero.any():
+        others = np.bincount(terms.owner[~zero], minlength=len(graph.rank))
+        graph.terms = terms[~(zero & (others[terms.owner] > 0))]
+    return graph
+
+
+def _without_copies(graph: Graph) -> Graph:
+    """Use, in the place of a node that only copies or negates another, that other node."""
+    terms, size = graph.terms, len(graph.rank)
+    counts = np.bincount(terms.owner, minlength=size)
+    copies = (counts[terms.owner] == 1) & (terms.second == ONE)
+    copies &= ~np.isin(terms.owner, graph.outputs)
+    if not copies.any():
+        return graph
+    original, factor = np.arange(size + 1), np.ones(size + 1)  # the last is ONE itself
+    original[-1] = ONE
+    original[terms.owner[copies]] = terms.first[copies]
+    factor[terms.owner[copies]] = terms.coefficient[copies]
+    original, factor = _followed(original, factor)
+    coefficient = terms.coefficient * factor[terms.first] * factor[terms.second]
+    graph.terms = Terms(terms.owner, coefficient, original[terms.first], original[terms.second])
+    same = factor[:-1] == 1
+    alias = np.where(same, original[:-1], np.arange(size))
+    for application in graph.applications:
+        application.operands = alias[application.operands]
+    graph.tables = [alias[table] for table in graph.tables]
+    needed = _uses(graph) > 0
+    graph.terms = graph.terms[~np.isin(graph.terms.owner, terms.owner[copies]) | needed[graph.terms.owner]]
+    return graph
+
+
+def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats]:
+    """Where chains of targets end, and the product of the factors on the way."""
+    while not np.array_equal(target[target], target):
+        factor = factor * factor[target]
+        target = target[target]
+    return target, factor
+
+
+def _uses(graph: Graph) -> Integers:
+    """How often each node is used."""
+    size = len(graph.rank)
+    second = graph.terms.second
+    uses = np.bincount(graph.terms.first, minlength=size) + np.bincount(second[second != ONE], minlength=size)
+    for application in graph.applications:
+        uses += np.bincount(application.operands.ravel(), minlength=size)
+        if application.tables is not None:
+            for table in np.unique(application.tables):
+                np.add.at(uses, graph.tables[table], 2)
+    np.add.at(uses, graph.outputs, 2)  # never merged into another
+    return uses
+
+
+def _merged(graph: Graph) -> Graph:
+    """Take sums that are used once, as they are, into the sums that use them; so with maxima."""
+    terms = graph.terms
+    once = (_uses(graph)[terms.first] == 1) & (terms.second == ONE)
+    once &= graph.kind[terms.first] == graph.kind[terms.owner]
+    once &= (graph.kind[terms.owner] == SUM) | (terms.coefficient == 1)  # the largest does not stay it when negated
+    if not once.any():
+        return graph
+    size = len(graph.rank)
+    owner, factor = np.arange(size), np.ones(size)
+    owner[terms.first[once]] = terms.owner[once]
+    factor[terms.first[once]] = terms.coefficient[once]
+    owner, factor = _followed(owner, factor)
+    kept = terms[~once]
+    kept = Terms(owner[kept.owner], kept.coefficient * factor[kept.owner], kept.first, kept.second)
+    graph.terms = kept[np.argsort(kept.owner, kind="stable")]
+    return graph

@@ -1,0 +1,244 @@
+"""Program: kernels over arrays in one buffer, as plain data that any backend can read.
+
+All numbers of a program are in one buffer of float64: the inputs, then what the kernels compute, then
+the constants. A kernel computes ``rows * columns`` numbers, each from up to ``terms`` terms, and says
+where they are by affine maps: element (row, column, term) of an operand is at
+
+    base + row * row_step + column * column_step + term * term_step
+
+The product of a 3 by 2 matrix at 0 and a vector at 6, to be written at 8, is a kernel of 1 row and 3
+columns: the target at 8 + column, the first factor at 0 + 2 * column + term, the second at 6 + term.
+Where an index map is not affine, a table says where each row starts, or where each element is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from micrograd.compiler.normalise import Floats, Integers
+    from micrograd.registry import Primitive
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where the numbers of an operand, or of the result, are.
+
+    Attributes:
+        base: where the first is.
+        row_step: how far apart rows are, unless there is a table.
+        column_step: how far apart columns are.
+        term_step: how far apart terms are.
+        row_table: where each row starts, in place of base and row_step.
+        table: where each term of each row starts, of shape (rows, 1, terms), in place of base, row_step
+            and term_step; or of shape (rows, columns, terms), in place of column_step as well.
+    """
+
+    base: int
+    row_step: int = 0
+    column_step: int = 0
+    term_step: int = 0
+    row_table: Integers | None = None
+    table: Integers | None = None
+
+    def positions(self, rows: int, columns: int, terms: int) -> Integers:
+        """The places of all elements, of shape (rows, columns, terms)."""
+        if self.table is not None:
+            return self.table + self.column_step * np.arange(columns)[None, :, None]
+        starts = self.base + self.row_step * np.arange(rows) if self.row_table is None else self.row_table
+        return (
+            starts[:, None, None]
+            + self.column_step * np.arange(columns)[None, :, None]
+            + self.term_step * np.arange(terms)[None, None, :]
+        )
+
+    def __str__(self) -> str:
+        if self.table is not None:
+            return "gather"
+        start = f"{self.base}+{self.row_step}r" if self.row_table is None else "rows[r]"
+        return f"{start}+{self.column_step}c+{self.term_step}t"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Some of a kernel's terms: ``coefficient * first * second``, or without a second factor."""
+
+    coefficient: float
+    terms: int
+    first: Access
+    second: Access | None
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A kernel of sums of products, or of maxima: each result is one over all terms of all segments."""
+
+    rows: int
+    columns: int
+    target: Access
+    segments: tuple[Segment, ...]
+    largest: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What it is called: by what its terms make, and whether factors are multiplied."""
+        if self.largest:
+            return "maximum"
+        if all(segment.second is None for segment in self.segments):
+            return "copy" if self.terms == 1 else "sum"
+        if self.terms == 1:
+            return "product"
+        if self._is_product_of_matrices():
+            return "matrix product" if self.rows > 1 else "matrix-vector"
+        return "dot"
+
+    @property
+    def terms(self) -> int:
+        """How many terms each result has."""
+        return sum(segment.terms for segment in self.segments)
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions."""
+        products = sum(segment.terms * (2 if segment.second else 1) for segment in self.segments)
+        return self.rows * self.columns * max(products - 1, 0)
+
+    @property
+    def accesses(self) -> list[Access]:
+        """Where its operands are."""
+        return [access for part in self.segments for access in (part.first, part.second) if access is not None]
+
+    def _is_product_of_matrices(self) -> bool:
+        return all(
+            any(factor.column_step == 0 and factor.table is None for factor in (part.first, part.second) if factor)
+            for part in self.segments
+            if part.second is not None
+        )
+
+
+@dataclass(frozen=True)
+class Map:
+    """A kernel that applies a primitive to each of its elements."""
+
+    primitive: Primitive
+    rows: int
+    columns: int
+    target: Access
+    operands: tuple[Access, ...]
+
+    terms = 1
+
+    @property
+    def kind(self) -> str:
+        """The primitive's name."""
+        return self.primitive.name
+
+    @property
+    def flops(self) -> int:
+        """One for each element."""
+        return self.rows * self.columns
+
+    @property
+    def accesses(self) -> list[Access]:
+        """Where its operands are."""
+        return list(self.operands)
+
+
+@dataclass(frozen=True)
+class Take:
+    """A kernel that takes one of ``terms`` elements each, by an index that is a number in the buffer."""
+
+    rows: int
+    columns: int
+    terms: int
+    target: Access
+    index: Access
+    elements: Access
+
+    kind = "take"
+    flops = 0
+
+    @property
+    def accesses(self) -> list[Access]:
+        """Where its operands are."""
+        return [self.index, self.elements]
+
+
+Kernel = Reduction | Map | Take
+
+
+@dataclass(frozen=True)
+class Program:
+    """Kernels in the order in which they run, and where inputs and results are in the buffer.
+
+    Attributes:
+        size: how many numbers the buffer has.
+        kernels: each reads what inputs, constants and kernels before it have written.
+        inputs: where the inputs are, in the order of the trace.
+        outputs: where the outputs are.
+        seeds: where the gradients of the outputs are to be given.
+        gradients: where the gradients of the inputs that were asked for are, one after the other.
+        constants: where runs of constants begin, and what they are.
+        nodes: how many scalar operations were traced.
+        seconds: how long each stage took.
+    """
+
+    size: int
+    kernels: tuple[Kernel, ...]
+    inputs: Integers
+    outputs: Integers
+    seeds: Integers
+    gradients: slice
+    constants: tuple[tuple[int, Floats], ...]
+    nodes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict, compare=False)
+
+    def buffer(self) -> Floats:
+        """A new buffer with the constants in their places."""
+        buffer = np.zeros(self.size)
+        for start, numbers in self.constants:
+            buffer[start : start + len(numbers)] = numbers
+        return buffer
+
+    def described(self, nodes: int, seconds: dict[str, float]) -> Program:
+        """The same program, with what is known of how it was made."""
+        return replace(self, nodes=nodes, seconds=seconds)
+
+    @property
+    def flops(self) -> int:
+        """How many operations on floats a run takes."""
+        return sum(kernel.flops for kernel in self.kernels)
+
+    def explain(self) -> str:
+        """The kernels as a table: by kind and shape, how many there are, and what they gather."""
+        counts: Counter[tuple[str, str]] = Counter()
+        scalars: Counter[tuple[str, str]] = Counter()
+        flops: Counter[tuple[str, str]] = Counter()
+        gathers: Counter[tuple[str, str]] = Counter()
+        for kernel in self.kernels:
+            shape = f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
+            key = (kernel.kind, shape)
+            counts[key] += 1
+            scalars[key] += kernel.rows * kernel.columns * kernel.terms
+            flops[key] += kernel.flops
+            gathers[key] += sum(access.table is not None for access in kernel.accesses)
+        rows = [["kernel", "rows x columns x terms", "times", "scalars", "flops", "gathers"]]
+        rows += [
+            [kind, shape, *(f"{table[kind, shape]:,}" for table in (counts, scalars, flops, gathers))]
+            for kind, shape in sorted(counts, key=lambda key: -scalars[key])
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        seconds = ", ".join(f"{stage} {1e3 * taken:.0f} ms" for stage, taken in self.seconds.items())
+        summary = (
+            f"{self.nodes:,} scalar operations became {len(self.kernels)} kernels: {self.flops:,} flops, "
+            f"{8 * self.size:,} bytes"
+        )
+        return "\n".join([summary, *([f"Took {seconds}"] if seconds else []), "", *lines])
+
+    def __str__(self) -> str:
+        return self.explain()

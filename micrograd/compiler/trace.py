@@ -1,0 +1,241 @@
+"""Trace: run a function once on symbols, and write down every operation that is done to them.
+
+A Symbol stands for a number that is not known yet. It has the operators and the methods of a Value,
+and each of them appends to the tape: the primitive, and where on the tape its operands stand. For
+``x * y + x`` the tape says
+
+    0  input        x
+    1  input        y
+    2  mul   0 1
+    3  add   2 0
+
+An operation that stands there already is not written a second time, so equal nodes are shared. What
+would freeze a number into the program (its truth, its float) has no answer here: TraceError says so.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from micrograd import primitives
+from micrograd.checks import required_number
+from micrograd.engine import Value, recording
+from micrograd.registry import Primitive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+PACKAGE = str(Path(__file__).parent.parent)
+
+# What a compiled program may have beside the primitives of the table. No gradient flows through a choice.
+INPUT = Primitive("input", "", float)
+CONSTANT = Primitive("constant", "", float)
+TAKE = Primitive("take", "take", float)  # its operands: an index, and the number of a table
+LESS = Primitive("less", "<", lambda x, y: float(x < y), None, None)
+LESS_EQUAL = Primitive("less_equal", "<=", lambda x, y: float(x <= y), None, None)
+EQUAL = Primitive("equal", "=", lambda x, y: float(x == y), None, None)
+
+
+class TraceError(TypeError):
+    """What a compiled function may not do with a number that it is given, and what to write instead."""
+
+
+class Tape:
+    """The operations of one trace, in order; an operation's place is its number.
+
+    Attributes:
+        operations: from (primitive, places of its operands) to its place.
+        values: the Values that were read from outside, and their places.
+        tables: from the places of a sequence's elements to the number of the table.
+    """
+
+    def __init__(self) -> None:
+        self.operations: dict[tuple[Any, ...], int] = {}
+        self.values: dict[Value, int] = {}
+        self.tables: dict[tuple[int, ...], int] = {}
+        self._symbols: list[Symbol] = []
+
+    def input(self, name: object) -> Symbol:
+        """A new number that is given from outside."""
+        return self._symbols[self._written((INPUT, name))]
+
+    def __call__(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down: the operators and primitives call this while the tape records."""
+        key = (primitive, *[operand._uses if type(operand) is Symbol else self.place(operand) for operand in operands])
+        if (place := self.operations.get(key)) is not None:
+            return self._symbols[place]
+        if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
+            return instead
+        return self._symbols[self._written(key)]
+
+    def quietly(self, primitive: Primitive, *operands: Any) -> Any:
+        """The same under no_grad: no gradient flows through the result."""
+        return self(primitives.detach, self(primitive, *operands))
+
+    def place(self, operand: Any) -> int:
+        """Where an operand stands: a symbol, a Value from outside, or a plain number."""
+        if isinstance(operand, Symbol):
+            if operand._grad is not self:
+                raise TraceError(f"a number of another trace is used here{_where()}: return it, or give it in")
+            return operand._uses
+        if isinstance(operand, Value):
+            if operand not in self.values:
+                self.values[operand] = self._written((INPUT, operand))
+            return self.values[operand]
+        number = required_number(operand, "an operand")
+        return self._written((CONSTANT, number, math.copysign(1.0, number)))
+
+    def take(self, elements: list[Any], index: Any) -> Any:
+        """The element at a place that is not known yet."""
+        table = tuple(map(self.place, elements))
+        number = self.tables.setdefault(table, len(self.tables))
+        return self._symbols[self._written((TAKE, self.place(index), number))]
+
+    def _written(self, key: tuple[Any, ...]) -> int:
+        place = self.operations.setdefault(key, len(self._symbols))
+        if place == len(self._symbols):
+            symbol = _new(Symbol)
+            symbol._data = _UNKNOWN
+            symbol._uses = place
+            symbol._grad = self
+            symbol.label = ""
+            self._symbols.append(symbol)
+        return place
+
+
+_new: Callable[[type[Symbol]], Symbol] = object.__new__
+
+
+def _where() -> str:
+    """The file and the line of the user's own code that is running."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
+
+
+def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
+    def refuse(self: Symbol, *_: Any) -> NoReturn:
+        raise TraceError(
+            f"{what} would freeze a number into the compiled program{_where()}: the function runs once, on "
+            f"symbols, and its numbers come later. {instead}"
+        )
+
+    return refuse
+
+
+class _Unknown:
+    """What stands in a symbol's place for its number: computing with it, after the trace, is refused."""
+
+    __float__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refused(
+        "a symbol, used after its trace has ended,", "Return what is needed from the function."
+    )
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __float__
+
+
+_UNKNOWN: Any = _Unknown()
+
+
+def _compared(primitive: Primitive, swapped: bool = False) -> Callable[[Symbol, Any], Any]:
+    def method(self: Symbol, other: Any) -> Any:
+        return self._grad(primitive, *((other, self) if swapped else (self, other)))
+
+    return method
+
+
+class Symbol(Value):
+    """A number that is not known yet, in the place of a Value or of a float."""
+
+    # Two of a Value's slots serve here: _uses holds the place on the tape, and _grad the tape.
+    __slots__ = ()
+
+    def _take(self, elements: list[Any]) -> Any:
+        return self._grad.take(elements, self)
+
+    __lt__, __gt__ = _compared(LESS), _compared(LESS, swapped=True)
+    __le__, __ge__ = _compared(LESS_EQUAL), _compared(LESS_EQUAL, swapped=True)
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Value):
+            _refused("==", "Compare with < and <=, or choose with mg.where and mg.take.")(self)
+        return self is other
+
+    __bool__ = _refused("the truth of a number", "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum.")
+    __float__ = _refused("the float of a number", "Write mg.exp for math.exp, and no float().")
+    __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(
+        "the int of a number, or its use as an index,", "Write mg.take(sequence, index)."
+    )
+    backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
+    __format__ = _refused("the text of a number", "Print the result of the function instead.")
+    data = property(
+        _refused(".data", "Write mg.detach(x) for a number without a gradient."),
+        _refused("setting .data", "Set it outside of the function."),
+    )
+    grad = property(
+        _refused(".grad", "Call backward() on the result, and read it then."),
+        _refused("setting .grad", "Set it outside of the function."),
+    )
+
+    is_leaf = property(lambda self: False)
+    requires_grad = property(
+        lambda self: True, _refused("setting requires_grad", "Set it outside of the function, or write mg.detach(x).")
+    )
+    _operands = _backward = _refused("a gradient inside a compiled function", "Compile the function itself.")
+
+    def __repr__(self) -> str:
+        return f"<symbol {self._uses}>"
+
+
+def _power(tape: Tape, x: Any, y: Any) -> Any:
+    """A power with a small constant exponent, without pow."""
+    if isinstance(y, Value) or not isinstance(x, Value):
+        return None
+    if y == 2:
+        return x * x
+    if y == 3:
+        return x * x * x
+    if y == 1:
+        return x
+    if y == -1:
+        return 1.0 / x
+    if y == 0.5:
+        return tape(primitives.sqrt, x)
+    if y == -0.5:
+        return 1.0 / tape(primitives.sqrt, x)
+    return None
+
+
+def _quotient(tape: Tape, x: Any, y: Any) -> Any:
+    """A quotient with a constant divisor, as a product."""
+    if isinstance(y, Value) or not isinstance(x, Value):
+        return None
+    return x * (1.0 / y) if y and 1e-300 < abs(y) < 1e300 else None
+
+
+_REWRITES: dict[Primitive, Callable[..., Any]] = {
+    primitives.pow: _power,
+    primitives.div: _quotient,
+    primitives.identity: lambda tape, x: x,
+}
+
+
+@contextmanager
+def tracing(tape: Tape) -> Generator[None, None, None]:
+    """Let every operation be written on the tape; the garbage collector rests meanwhile.
+
+    A trace makes no garbage, so walking through it again and again would only take time.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        with recording(tape):
+            yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -1,0 +1,197 @@
+"""Compiled functions against the same functions run eagerly: values and gradients, with both backends."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+from tests.strategies import programs
+
+BACKENDS = ["numpy", "llvm"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cache_folder(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MICROGRAD_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def gradients(f, leaves):
+    """The value of f and the gradients of the leaves."""
+    for leaf in leaves:
+        leaf.grad = 0.0
+    output = f()
+    output.backward()
+    return [output.data, *(leaf.grad for leaf in leaves)]
+
+
+def assert_same(f, leaves, backend):
+    """Eager and compiled agree to 1e-9, twice: with the numbers of the trace, and with others."""
+    fast = mg.compile(f, backend=backend)
+    for factor in (1.0, 1.01):
+        for leaf in leaves:
+            leaf.data *= factor
+        expected = gradients(f, leaves)
+        assert gradients(fast, leaves) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    return fast
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@settings(max_examples=60, deadline=None)
+@given(program=programs())
+def test_random_expressions(program, backend):
+    leaves = list(map(Value, program.leaves))
+    fast = mg.compile(lambda: program(*leaves), backend=backend)
+    if not program(*leaves).requires_grad:
+        return
+    expected = gradients(lambda: program(*leaves), leaves)
+    assert gradients(fast, leaves) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@settings(max_examples=25, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=2, max_size=4),
+    activation=st.sampled_from(["relu", "tanh", "sigmoid", "softplus", "gelu", "elu", "silu", "leaky_relu"]),
+    batch=st.integers(1, 5),
+    seed=st.integers(0, 100),
+)
+def test_random_networks(sizes, activation, batch, seed, backend):
+    random.seed(seed)
+    model = mg.nn.MLP(sizes[0], sizes[1:], activation=activation)
+    points = [[random.gauss(0, 1) for _ in range(sizes[0])] for _ in range(batch)]
+
+    def loss():
+        outputs = [model(point) for point in points]
+        outputs = [output if isinstance(output, list) else [output] for output in outputs]
+        return mg.mean(mg.logsumexp(output) + mg.tanh(output[0]) ** 2 for output in outputs)
+
+    assert_same(loss, model.parameters(), backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_a_recurrent_network(steps, backend):
+    random.seed(3)
+    width = 5
+    recurrent = [[Value(random.gauss(0, 0.5)) for _ in range(width)] for _ in range(width)]
+    given = [Value(random.gauss(0, 0.5)) for _ in range(width)]
+    inputs = [random.gauss(0, 1) for _ in range(steps)]
+
+    def loss():
+        state = [0.0] * width
+        for x in inputs:
+            state = [mg.tanh(mg.dot(row, state) + w * x) for row, w in zip(recurrent, given, strict=True)]
+        return sum(s * s for s in state)
+
+    assert_same(loss, [*given, *(w for row in recurrent for w in row)], backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_causal_attention(length, backend):
+    random.seed(4)
+    width = 4
+
+    def matrix():
+        return [[Value(random.gauss(0, 0.7)) for _ in range(width)] for _ in range(width)]
+
+    tokens = [[Value(random.gauss(0, 1)) for _ in range(width)] for _ in range(length)]
+    queries, keys, values = matrix(), matrix(), matrix()
+
+    def loss():
+        q, k, v = ([[mg.dot(row, x) for row in m] for x in tokens] for m in (queries, keys, values))
+        total = 0.0
+        for t in range(length):
+            weights = mg.softmax([mg.dot(q[t], k[s]) * 0.5 for s in range(t + 1)])
+            mixed = [sum(w * v[s][j] for s, w in enumerate(weights)) for j in range(width)]
+            total = total + mg.dot(mixed, mixed)
+        return total
+
+    leaves = [w for m in (tokens, queries, keys, values) for row in m for w in row]
+    assert_same(loss, leaves, backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_convolution_in_loops(backend):
+    random.seed(5)
+    image = [[Value(random.gauss(0, 1)) for _ in range(8)] for _ in range(7)]
+    filters = [[[Value(random.gauss(0, 1)) for _ in range(3)] for _ in range(3)] for _ in range(2)]
+
+    def loss():
+        total = 0.0
+        for f in filters:
+            for row in range(5):
+                for column in range(0, 6, 2):
+                    window = sum(f[i][j] * image[row + i][column + j] for i in range(3) for j in range(3))
+                    total = total + mg.maximum(window, 0.1 * window) ** 2
+        return total
+
+    assert_same(loss, [w for m in (image, *filters) for row in m for w in row], backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_arguments_of_all_kinds(backend):
+    w = [Value(0.5), Value(-1.5)]
+
+    def f(x, pair, settings, *, rows, name="a"):
+        total = x * w[0] + pair[0] * pair[1] * w[1]
+        if name == "b":
+            total = total * 2
+        for row in rows:
+            total = total + (row * settings["scale"]).sum() * w[0]
+        return total
+
+    fast = mg.compile(f, backend=backend)
+    for name in ("a", "b", "a"):
+        for factor in (1.0, 2.0):
+            v, u = Value(3.0 * factor), Value(factor)
+            arguments = (1.5 * factor, (v, 2.0), {"scale": u})
+            named = {"rows": np.array([[1.0, 2.0], [3.0, factor]]), "name": name}
+            expected = gradients(lambda: f(*arguments, **named), [v, u, *w])  # noqa: B023  # called at once
+            found = gradients(lambda: fast(*arguments, **named), [v, u, *w])  # noqa: B023  # called at once
+            assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_take_gathers_and_its_gradient_scatters(backend):
+    table = [[Value(10.0 * row + column) for column in range(3)] for row in range(4)]
+    leaves = [v for row in table for v in row]
+
+    def f(indices):
+        return sum(x * x for index in indices for x in mg.take(table, index))
+
+    fast = mg.compile(f, backend=backend)
+    for indices in ([0, 1, 1], [3, 3, 3], [-1, -4, 2]):
+        expected = gradients(lambda: f(indices), leaves)  # noqa: B023  # called at once
+        assert gradients(lambda: fast(indices), leaves) == pytest.approx(expected)  # noqa: B023
+    with pytest.raises(IndexError):
+        fast([0, 1, 4])
+    with pytest.raises(IndexError):
+        fast([0, 1, -5])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_several_outputs(backend):
+    x, y = Value(2.0), Value(3.0)
+    fast = mg.compile(lambda s: {"sum": x + y * s, "parts": [x * y, mg.exp(y), 7.0]}, backend=backend)
+    result = fast(2.0)
+    assert result["parts"][2] == 7.0
+    assert [result["sum"].data, result["parts"][0].data] == [8.0, 6.0]
+    (result["sum"] * 10 + result["parts"][0] + result["parts"][1]).backward()
+    assert [x.grad, y.grad] == pytest.approx([13.0, 22.0 + math.exp(3.0)])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_result_is_an_operand_like_any_other(backend):
+    w = Value(3.0)
+    fast = mg.compile(lambda x: w * x, backend=backend)
+    x = Value(2.0)
+    (fast(x * x) * fast(x)).backward()  # w * x**2 * w * x
+    assert [w.grad, x.grad] == [2 * 3.0 * 8.0, 9.0 * 12.0]
