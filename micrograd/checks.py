@@ -45,6 +45,11 @@ def is_array(value: object) -> bool:
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 
+def is_symbolic(value: object) -> bool:
+    """Whether this stands for a number that is not known yet, while a function is compiled."""
+    return hasattr(type(value), "_take")
+
+
 def check_settings(name: str, settings: dict[str, Any]) -> None:
     """Refuse Values and arrays as settings: no gradient flows to a setting."""
     for key, setting in settings.items():

@@ -5,10 +5,11 @@ Each takes one prediction and its target, or sequences of them, of which it give
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional, primitives
-from micrograd.checks import real_number
+from micrograd.checks import is_symbolic, real_number
 from micrograd.engine import Value
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def hinge(scores: Any, targets: Any) -> Any:
     """
 
     def margin(score: Any, target: Any) -> Any:
-        if real_number(target) not in (-1.0, 1.0):
+        if not is_symbolic(target) and real_number(target) not in (-1.0, 1.0):
             raise ValueError(f"a target of the hinge loss must be -1 or 1, not {target!r}")
         return primitives.relu(1 - target * score)
 
@@ -78,6 +79,8 @@ def binary_cross_entropy(logits: Any, targets: Any) -> Any:
     """
 
     def entropy(logit: Any, target: Any) -> Any:
+        if is_symbolic(target):
+            return target * primitives.softplus(-logit) + (1 - target) * primitives.softplus(logit)
         if (probability := real_number(target)) is None or not 0 <= probability <= 1:
             raise ValueError(f"a target of the binary cross-entropy must be from 0 to 1, not {target!r}")
         if probability == 1:
@@ -117,6 +120,9 @@ def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
 
 
 def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
+    if is_symbolic(target):  # each logit but the target's own, which minus infinity takes out of the sum
+        others = [primitives.where(target._equals(index), -math.inf, logit) for index, logit in enumerate(logits)]
+        return primitives.softplus(functional.logsumexp(others) - functional.take(logits, target))
     if isinstance(target, (bool, Value)) or not hasattr(target, "__index__"):
         raise TypeError(f"a target of the cross-entropy must be an int, the index of a class, not {target!r:.80}")
     if not 0 <= target < len(logits):

@@ -81,7 +81,7 @@ class Optimizer:
         Raises:
             ArithmeticError: if an update overflows or is not finite, naming the parameter.
         """
-        rate = _rate(self.learning_rate(self.steps), self.steps)
+        rate = self.next_rate()
         updates = [self._next(index, rate) for index in range(len(self.parameters))]
         steps, states = self.steps + 1, [state for _, state in updates]
 
@@ -91,6 +91,14 @@ class Optimizer:
             self._state, self.steps, self.rate = states, steps, rate
 
         finish(commit)
+
+    def next_rate(self) -> float:
+        """The learning rate of the next step.
+
+        Raises:
+            ValueError: if it is negative or not finite.
+        """
+        return _rate(self.learning_rate(self.steps), self.steps)
 
     def _next(self, index: int, rate: float) -> tuple[float, State]:
         """The next number and state of a parameter, all of them finite."""

@@ -7,6 +7,7 @@ import random
 import sys
 from typing import TYPE_CHECKING, Any
 
+from micrograd.compiler import compiled_steps
 from micrograd.engine import Value
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def fit(
     seed: int | None = None,
     progress: bool | None = None,
     callback: Callable[[History], object] | None = None,
+    compile: bool | str = False,
 ) -> History:
     """Train: minimise the mean loss over the data.
 
@@ -67,6 +69,9 @@ def fit(
             Python's ``random`` shuffles.
         progress: whether to show a bar (this needs tqdm); by default on a terminal, if tqdm is there.
         callback: called after each epoch with the history; what it raises ends the run.
+        compile: whether to run the loss, its gradient and the update as compiled programs, with the same
+            results up to rounding; or the name of the backend: "llvm" or "numpy". Numbers in the
+            examples are dynamic then, as in micrograd.compile.
 
     Returns:
         The history of the loss.
@@ -75,7 +80,8 @@ def fit(
         ValueError: if there is no data, or if epochs or batch_size is below 1.
         TypeError: if loss does not return a Value.
         ArithmeticError: if a loss is not finite, naming the epoch and the example.
-        ImportError: if progress is True and tqdm is not installed.
+        ImportError: if progress is True and tqdm is not installed, or if what compiling needs is not.
+        TraceError: if the loss cannot be compiled.
 
     Example:
         >>> from micrograd.optim import SGD
@@ -95,6 +101,9 @@ def fit(
             raise ValueError(f"{name} must be at least 1, not {number}")
     shuffler: Any = random if seed is None else random.Random(seed)
     history = History()
+    steps: Any = _Eager(loss, examples, optimizer)
+    if compile:
+        steps = compiled_steps(loss, examples, optimizer, steps, "auto" if compile is True else compile)
     bar = _progress_bar(progress, epochs * math.ceil(len(examples) / batch_size))
     try:
         for epoch in range(epochs):
@@ -102,7 +111,7 @@ def fit(
             total = 0.0
             for start in range(0, len(order), batch_size):
                 batch = order[start : start + batch_size]
-                mean = _step(loss, examples, batch, optimizer, epoch)
+                mean = steps.step(batch, epoch)
                 history.steps.append(mean)
                 total += mean * len(batch)
                 if bar is not None:
@@ -110,35 +119,45 @@ def fit(
                     bar.update()
             history.epochs.append(total / len(examples))
             if callback is not None:
+                steps.update_values()
                 callback(history)
     except KeyboardInterrupt:
         history.interrupted = True
     finally:
+        steps.update_values()
         if bar is not None:
             bar.close()
     return history
 
 
-def _step(
-    loss: Callable[..., Value], examples: Sequence[Any], batch: list[int], optimizer: Optimizer, epoch: int
-) -> float:
-    """One update from the mean loss of a batch, which is returned."""
-    optimizer.zero_grad()
-    total = 0.0
-    for index in batch:
-        example = examples[index]
-        value = loss(*example) if isinstance(example, tuple) else loss(example)
-        if not isinstance(value, Value):
-            raise TypeError(f"loss must return a Value, not {type(value).__name__}: {value!r:.80}")
-        if not math.isfinite(value.data):
-            raise ArithmeticError(
-                f"the loss of example {index} is {value.data} in epoch {epoch + 1}; a smaller learning rate may help"
-            )
-        # One example's graph at a time: its share of the mean, and it is freed before the next.
-        value.backward(1 / len(batch))
-        total += value.data
-    optimizer.step()
-    return total / len(batch)
+class _Eager:
+    """Steps that build the graph of each example anew."""
+
+    def __init__(self, loss: Callable[..., Value], examples: Sequence[Any], optimizer: Optimizer) -> None:
+        self._loss, self._examples, self._optimizer = loss, examples, optimizer
+
+    def step(self, batch: list[int], epoch: int) -> float:
+        """One update from the mean loss of a batch, which is returned."""
+        self._optimizer.zero_grad()
+        total = 0.0
+        for index in batch:
+            example = self._examples[index]
+            value = self._loss(*example) if isinstance(example, tuple) else self._loss(example)
+            if not isinstance(value, Value):
+                raise TypeError(f"loss must return a Value, not {type(value).__name__}: {value!r:.80}")
+            if not math.isfinite(value.data):
+                raise ArithmeticError(
+                    f"the loss of example {index} is {value.data} in epoch {epoch + 1}; "
+                    "a smaller learning rate may help"
+                )
+            # One example's graph at a time: its share of the mean, and it is freed before the next.
+            value.backward(1 / len(batch))
+            total += value.data
+        self._optimizer.step()
+        return total / len(batch)
+
+    def update_values(self) -> None:
+        """Do nothing: the Values are what is trained."""
 
 
 def _progress_bar(progress: bool | None, steps: int) -> Any:

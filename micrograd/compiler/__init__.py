@@ -16,9 +16,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from micrograd.compiler.function import CompiledFunction
+    from micrograd.compiler.training import CompiledSteps
+    from micrograd.optim import Optimizer
 
 
 @overload
@@ -61,12 +63,8 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
         >>> result.data, w.grad
         (35.0, 44.0)
     """
-    try:
-        from micrograd.compiler.function import CompiledFunction
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "numpy":
-            raise
-        raise ImportError("compiling needs NumPy: pip install 'micrograd[compile]'") from error
+    _need_numpy()
+    from micrograd.compiler.function import CompiledFunction
 
     def compiled(function: Callable[..., Any]) -> CompiledFunction:
         if not callable(function):
@@ -74,3 +72,20 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
         return CompiledFunction(function, backend)
 
     return compiled if function is None else compiled(function)
+
+
+def compiled_steps(
+    loss: Callable[..., Any], examples: Sequence[Any], optimizer: Optimizer, eager: Any, backend: str
+) -> CompiledSteps:
+    """The steps of micrograd.fit as compiled programs."""
+    _need_numpy()
+    from micrograd.compiler.training import CompiledSteps
+
+    return CompiledSteps(loss, examples, optimizer, eager, backend)
+
+
+def _need_numpy() -> None:
+    try:
+        import numpy  # noqa: F401  # only to see that it is there
+    except ImportError:
+        raise ImportError("compiling needs NumPy: pip install 'micrograd[compile]'") from None

@@ -20,6 +20,7 @@ import numpy as np
 
 from micrograd.compiler.normalise import ARITHMETIC, ONE, SUM, Applications, Graph, Terms, flatten
 from micrograd.compiler.trace import CONSTANT, EQUAL, INPUT, TAKE, Symbol, Tape, tracing
+from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,17 +122,7 @@ def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
 def _needed(graph: Graph, wanted: Integers) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """The nodes that a wanted one flows into, and that a gradient reaches."""
     users, used = graph.edges(differentiable=True)
-    kept = graph.differentiable[users]
-    users, used = users[kept], used[kept]
-    order = np.argsort(users, kind="stable")
-    flows = bytearray(len(graph.rank))
-    for node in wanted.tolist():
-        flows[node] = True
-    # A node comes after those that it uses, so one pass in the order of the nodes is enough.
-    for user, operand in zip(users[order].tolist(), used[order].tolist(), strict=True):
-        if flows[operand]:
-            flows[user] = True
-    return (np.frombuffer(flows, dtype=np.uint8) > 0) & graph.differentiable
+    return Edges(len(graph.rank), used, users).reached(wanted) & graph.differentiable
 
 
 def _through_terms(terms: Terms, needed: Any, adjoints: Integers, builder: _Builder) -> None:

@@ -26,7 +26,7 @@ from micrograd.checks import is_array, real_number
 from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.reroll import reroll
-from micrograd.compiler.trace import Symbol, Tape, TraceError, tracing
+from micrograd.compiler.trace import Symbol, Tape, TraceError, tracing, without_collecting
 from micrograd.engine import Value, current_recorder, node_of
 from micrograd.registry import CONSTANT, Primitive
 
@@ -119,6 +119,7 @@ class Specialised:
 
     Attributes:
         values: the Values that the function read from outside.
+        result: what the function returned: symbols, where it computed numbers.
         outputs: the structure of the result; what in it is a plain number is the same each time.
         computed: for each number or Value in it, whether the program computes it.
     """
@@ -134,10 +135,11 @@ class Specialised:
                 tape.place(value)
             inputs = [tape.input(number) for number in range(len(arguments.leaves))]
             positional, named = arguments.rebuilt(inputs)
-            result = function(*positional, **named)
-            self.outputs = Structure(result)
+            self.result = function(*positional, **named)
+            self.outputs = Structure(self.result)
             self.computed = [isinstance(leaf, Value) for leaf in self.outputs.leaves]
             self._places = [tape.place(leaf) for leaf in self.outputs.leaves if isinstance(leaf, Value)]
+        tape.finish()
         self.values = list(tape.values)
         self.kinds = [value._primitive for value in self.values]
         self._given = [value.requires_grad for value in self.values]
@@ -150,8 +152,16 @@ class Specialised:
         self._seconds = {"trace": time.perf_counter() - start}
         self._executables: dict[bool, Any] = {}
 
-    def program(self, gradients: bool) -> Program:
-        """The program, with or without what computes gradients."""
+    def want(self, inputs: Iterable[int]) -> None:
+        """Ask for the gradients of these inputs only."""
+        self.wanted = np.array(list(inputs), dtype=np.int64)
+
+    def program(self, gradients: bool, start: int = 0) -> Program:
+        """The program, with or without what computes gradients; see reroll for the start."""
+        with without_collecting():
+            return self._program(gradients, start)
+
+    def _program(self, gradients: bool, start: int) -> Program:
         marks = [time.perf_counter()]
         graph = normalise(self._tape, self._places)
         marks.append(time.perf_counter())
@@ -160,7 +170,7 @@ class Specialised:
         if gradients:
             graph, seeds, copies = adjoint(graph, wanted)
         marks.append(time.perf_counter())
-        program = reroll(graph, self._inputs, seeds, copies)
+        program = reroll(graph, self._inputs, seeds, copies, start)
         marks.append(time.perf_counter())
         names = ("normalise", "adjoint", "reroll")
         seconds = self._seconds | {n: b - a for n, a, b in zip(names, marks, marks[1:], strict=False)}
@@ -191,7 +201,7 @@ class CompiledFunction:
 
     def __init__(self, function: Callable[..., Any], backend: str = "auto") -> None:
         self.function = function
-        self._backend = _backend(backend)
+        self._backend = backend_of(backend)
         self._specialised: dict[Any, Specialised] = {}
         self._last: Specialised | None = None
         self._lock = RLock()
@@ -344,7 +354,7 @@ class Call(Primitive):
 _warned = False
 
 
-def _backend(name: str) -> type[Any]:
+def backend_of(name: str) -> type[Any]:
     """The executable of a backend."""
     global _warned
     if name not in ("auto", "numpy", "llvm"):

@@ -20,12 +20,22 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from micrograd.compiler.llvm_kernels import DOUBLE, FUNCTIONS, INTEGER, KERNEL, code_of, integer, module_of
+from micrograd.compiler.llvm_kernels import (
+    DOUBLE,
+    FUNCTIONS,
+    INTEGER,
+    KERNEL,
+    WIDE,
+    Loops,
+    code_of,
+    integer,
+    module_of,
+)
 from micrograd.compiler.object_cache import cached
 from micrograd.compiler.program import Map, Reduction, Take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from micrograd.compiler.llvm_kernels import Code
     from micrograd.compiler.normalise import Floats, Integers
@@ -93,29 +103,123 @@ def machine() -> Machine:
     return _machine
 
 
+_ADDRESS = ctypes.c_void_p
+_RUN = ctypes.CFUNCTYPE(None, _ADDRESS, _ADDRESS, ctypes.c_int64)
+_BATCH = ctypes.CFUNCTYPE(
+    None, _ADDRESS, _ADDRESS, _ADDRESS, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_double, _ADDRESS
+)
+_JOB = 7  # numbers of a job: see _jobs
+
+
 def _runner() -> ir.Module:
     """The function that runs a table of kernels."""
     module = ir.Module(name="run")
-    kind = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer(), INTEGER])
-    function = ir.Function(module, kind, "micrograd_run")
-    buffer, table, count = function.args
-    before, head, body, end = (function.append_basic_block(name) for name in ("entry", "head", "body", "end"))
-    builder = ir.IRBuilder(before)
-    builder.branch(head)
-    builder.position_at_end(head)
-    index = builder.phi(INTEGER)
-    index.add_incoming(integer(0), before)
-    builder.cbranch(builder.icmp_signed("<", index, count), body, end)
-    builder.position_at_end(body)
-    place = builder.mul(index, integer(2))
-    kernel = builder.inttoptr(builder.load(builder.gep(table, [place])), KERNEL.as_pointer())
-    arguments = builder.load(builder.gep(table, [builder.add(place, integer(1))]))
-    builder.call(kernel, [buffer, builder.inttoptr(arguments, INTEGER.as_pointer())])
-    index.add_incoming(builder.add(index, integer(1)), body)
-    builder.branch(head)
-    builder.position_at_end(end)
+    numbers, integers = DOUBLE.as_pointer(), INTEGER.as_pointer()
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [numbers, integers, INTEGER]), "micrograd_run")
+    code = Loops(function)
+    _run_table(code, *function.args)
+    code.builder.ret_void()
+    return module
+
+
+def _run_table(code: Loops, buffer: Any, table: Any, count: Any) -> None:
+    """Write a loop over a table of kernels and their arguments."""
+    builder = code.builder
+    with code.loop(integer(0), count, 1) as index:
+        place = builder.mul(index, integer(2))
+        kernel = builder.inttoptr(builder.load(builder.gep(table, [place])), KERNEL.as_pointer())
+        arguments = builder.load(builder.gep(table, [builder.add(place, integer(1))]))
+        builder.call(kernel, [buffer, builder.inttoptr(arguments, INTEGER.as_pointer())])
+
+
+def _batch_runner() -> ir.Module:
+    """The function that runs the program of each example of a batch, and adds their gradients up."""
+    module = ir.Module(name="batch")
+    numbers, integers = DOUBLE.as_pointer(), INTEGER.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [numbers, integers, integers, INTEGER, INTEGER, INTEGER, DOUBLE, numbers])
+    function = ir.Function(module, kind, "micrograd_batch")
+    buffer, jobs, examples, count, gradients, parameters, weight, losses = function.args
+    code = Loops(function)
+    builder = code.builder
+    with code.loop(integer(0), parameters, 1) as index:
+        builder.store(ir.Constant(DOUBLE, 0.0), builder.gep(buffer, [builder.add(gradients, index)]))
+    with code.loop(integer(0), count, 1) as turn:
+        first = builder.mul(builder.load(builder.gep(examples, [turn])), integer(_JOB))
+        table, kernels, source, target, inputs, loss, start = (
+            builder.load(builder.gep(jobs, [builder.add(first, integer(index))])) for index in range(_JOB)
+        )
+        source = builder.inttoptr(source, numbers)
+        with code.loop(integer(0), inputs, 1) as index:
+            number = builder.load(builder.gep(source, [index]))
+            builder.store(number, builder.gep(buffer, [builder.add(target, index)]))
+        _run_table(code, buffer, builder.inttoptr(table, integers), kernels)
+        builder.store(builder.load(builder.gep(buffer, [loss])), builder.gep(losses, [turn]))
+        whole = builder.mul(builder.sdiv(parameters, integer(WIDE)), integer(WIDE))
+        for width, begin, end in ((WIDE, integer(0), whole), (1, whole, parameters)):
+            with code.loop(begin, end, width) as index:
+                pointers = [builder.gep(buffer, [builder.add(region, index)]) for region in (gradients, start)]
+                if width > 1:
+                    vector = ir.VectorType(DOUBLE, width).as_pointer()
+                    pointers = [builder.bitcast(pointer, vector) for pointer in pointers]
+                total, share = (builder.load(pointer, align=8) for pointer in pointers)
+                share = builder.fmul(share, code.splat(weight, width))
+                builder.store(builder.fadd(total, share), pointers[0], align=8)
     builder.ret_void()
     return module
+
+
+class Batches:
+    """Runs the programs of the examples of a batch, in native code.
+
+    Args:
+        runs: the programs, in one buffer.
+        numbers: those of each example.
+        which: of which program each example is.
+        gradients: where in the buffer the mean gradient is to be.
+    """
+
+    def __init__(
+        self, runs: Sequence[Executable], numbers: Sequence[Floats], which: Integers, gradients: slice
+    ) -> None:
+        self._runs, self._gradients = runs, gradients
+        self._numbers = np.concatenate([*numbers, np.zeros(1)])
+        self._jobs = np.array(
+            [
+                _job(runs[program], start, len(row))
+                for program, row, start in zip(
+                    which.tolist(),
+                    numbers,
+                    (self._numbers.ctypes.data + 8 * np.cumsum([0, *map(len, numbers)])).tolist(),
+                    strict=False,
+                )
+            ],
+            dtype=np.int64,
+        )
+        self._call = _BATCH(machine().address("micrograd_batch", _batch_runner))
+
+    def run(self, batch: Sequence[int]) -> list[float]:
+        """The losses of some examples; their mean gradient is in its place in the buffer then."""
+        examples = np.array(batch, dtype=np.int64)
+        losses = np.empty(len(batch))
+        self._call(
+            self._runs[0].buffer.ctypes.data,
+            self._jobs.ctypes.data,
+            examples.ctypes.data,
+            len(batch),
+            self._gradients.start,
+            self._gradients.stop - self._gradients.start,
+            1 / len(batch),
+            losses.ctypes.data,
+        )
+        return losses.tolist()
+
+
+def _job(run: Executable, source: int, count: int) -> list[int]:
+    """What an example needs: a table of kernels, its numbers, where they go, and where the results are."""
+    program = run.program
+    target = int(program.inputs[len(program.inputs) - count]) if count else 0
+    table = [run.table.ctypes.data, len(run.table)]
+    return [*table, source, target, count, int(program.outputs[0]), program.gradients.start]
 
 
 class Executable:
@@ -123,17 +227,19 @@ class Executable:
 
     Args:
         program: what to run.
+        buffer: where to run it, if not in a buffer of its own.
 
     Attributes:
         buffer: all of its numbers; see Program for what is where.
     """
 
-    def __init__(self, program: Program) -> None:
+    batches = Batches
+
+    def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         self.program = program
-        self.buffer: Floats = program.buffer()
+        self.buffer = program.fill(np.zeros(program.size) if buffer is None else buffer)
         self._kept: list[Any] = []  # what the table refers to by address
-        run = machine().address("micrograd_run", _runner)
-        self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(run)
+        self._run = _RUN(machine().address("micrograd_run", _runner))
         self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64).reshape(-1, 2)
         self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
 

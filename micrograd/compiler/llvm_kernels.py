@@ -37,7 +37,7 @@ DOUBLE, INTEGER = ir.DoubleType(), ir.IntType(64)
 KERNEL = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer()])
 PER_ACCESS = 3  # arguments of an operand: the address of its table, its column step and its term step
 _FAST = ("contract", "reassoc")
-_WIDE, _NARROW = 8, 4  # numbers in a vector
+WIDE, _NARROW = 8, 4  # numbers in a vector
 _TOGETHER = 4  # columns whose sums over vectors of terms are folded together
 
 ROWS, TERMS, ELEMENTS = "r", "t", "e"  # what an operand's table has an entry for
@@ -107,11 +107,11 @@ def _vector(accesses: list[Access], columns: int, terms: int) -> tuple[str, int]
     """Along what, and in how long vectors, a kernel is best computed."""
     target, *operands = accesses
     if columns >= _NARROW and target.column_step == 1 and all(_even(access, access.column_step) for access in operands):
-        if columns >= 2 * _WIDE and terms > 1:
-            return "columns", 2 * _WIDE
-        return "columns", _WIDE if columns >= _WIDE else _NARROW
+        if columns >= 2 * WIDE and terms > 1:
+            return "columns", 2 * WIDE
+        return "columns", WIDE if columns >= WIDE else _NARROW
     if terms >= _NARROW and all(access.table is None and access.term_step in (0, 1) for access in operands):
-        return "terms", _WIDE if terms >= _WIDE else _NARROW
+        return "terms", WIDE if terms >= WIDE else _NARROW
     return "", 1
 
 
@@ -188,19 +188,71 @@ class _Operand:
         return self.writer.builder.load(self.writer.builder.gep(self.table, [index]))
 
 
-class _Writer:
+class Loops:
+    """Writes a function with loops."""
+
+    def __init__(self, function: ir.Function) -> None:
+        self.function = function
+        self.entry = function.append_basic_block("entry")
+        self.builder = ir.IRBuilder(self.entry)
+        self.carried: list[Any] = []
+
+    def splat(self, number: Any, width: int) -> Any:
+        """A number in all places of a vector."""
+        if width == 1:
+            return number
+        if isinstance(number, ir.Constant):
+            return ir.Constant(ir.VectorType(DOUBLE, width), [number] * width)
+        undefined = ir.Constant(ir.VectorType(DOUBLE, width), ir.Undefined)
+        vector = self.builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+        return self.builder.shuffle_vector(vector, undefined, _integers([0] * width))
+
+    @contextmanager
+    def loop(self, start: Any, stop: Any, step: int, first: Any = None) -> Generator[Any, None, None]:
+        """A loop from start to below stop; what is written inside is its body.
+
+        With first values, it hands on variables from turn to turn: the body says with carry what they
+        are next, and after the loop carried has what they were in the end.
+        """
+        builder = self.builder
+        head = self.function.append_basic_block("head")
+        body = self.function.append_basic_block("body")
+        end = self.function.append_basic_block("end")
+        before = builder.block
+        builder.branch(head)
+        builder.position_at_end(head)
+        index = builder.phi(INTEGER)
+        index.add_incoming(start, before)
+        variables = [builder.phi(value.type) for value in first or []]
+        for variable, value in zip(variables, first or [], strict=True):
+            variable.add_incoming(value, before)
+        builder.cbranch(builder.icmp_signed("<", index, stop), body, end)
+        builder.position_at_end(body)
+        yield index if first is None else (index, variables)
+        index.add_incoming(builder.add(index, integer(step)), builder.block)
+        if first is not None:
+            for variable, value in zip(variables, self.carried, strict=True):
+                variable.add_incoming(value, builder.block)
+            self.carried = variables
+        builder.branch(head)
+        builder.position_at_end(end)
+
+    def carry(self, values: list[Any]) -> None:
+        """What a loop's variables are in its next turn."""
+        self.carried = values
+
+
+class _Writer(Loops):
     """Writes the function of one code."""
 
     def __init__(self, module: ir.Module, function: ir.Function, code: Code) -> None:
-        self.module, self.function, self.code = module, function, code
-        self.entry = function.append_basic_block("entry")
-        self.builder = ir.IRBuilder(self.entry)
+        super().__init__(function)
+        self.module, self.code = module, code
         self.buffer, self.arguments = function.args
         self.rows, self.columns = self.argument(0), self.argument(1)
         self.operands = [_Operand(self, number, shape) for number, shape in enumerate(code.shapes)]
         self.extra = 2 + PER_ACCESS * len(code.shapes)  # the arguments from here on are the kind's own
         self.row: Any = None
-        self.carried: list[Any] = []
         self.nothing = ir.Constant(DOUBLE, -math.inf if code.kind == "maximum" else 0.0)
 
     def write(self) -> None:
@@ -240,8 +292,8 @@ class _Writer:
 
     def _reduction(self, column: Any) -> None:
         """A number, a vector of columns, or two of them that share what stands still."""
-        width = min(self.code.width, _WIDE)
-        columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(_WIDE))]
+        width = min(self.code.width, WIDE)
+        columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(WIDE))]
         totals = [self.splat(self.nothing, width) for _ in columns]
         for coefficient, factors, terms in self._segments():
             with self.loop(integer(0), terms, 1, totals) as (term, sums):
@@ -360,50 +412,6 @@ class _Writer:
         with self.builder.goto_block(self.entry):
             return self.builder.load(self.builder.gep(self.arguments, [integer(number)]))
 
-    def splat(self, number: Any, width: int) -> Any:
-        """A number in all places of a vector."""
-        if width == 1:
-            return number
-        if isinstance(number, ir.Constant):
-            return ir.Constant(ir.VectorType(DOUBLE, width), [number] * width)
-        undefined = ir.Constant(ir.VectorType(DOUBLE, width), ir.Undefined)
-        vector = self.builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-        return self.builder.shuffle_vector(vector, undefined, _integers([0] * width))
-
-    @contextmanager
-    def loop(self, start: Any, stop: Any, step: int, first: Any = None) -> Generator[Any, None, None]:
-        """A loop from start to below stop; what is written inside is its body.
-
-        With first values, it hands on variables from turn to turn: the body says with carry what they
-        are next, and after the loop carried has what they were in the end.
-        """
-        builder = self.builder
-        head = self.function.append_basic_block("head")
-        body = self.function.append_basic_block("body")
-        end = self.function.append_basic_block("end")
-        before = builder.block
-        builder.branch(head)
-        builder.position_at_end(head)
-        index = builder.phi(INTEGER)
-        index.add_incoming(start, before)
-        variables = [builder.phi(value.type) for value in first or []]
-        for variable, value in zip(variables, first or [], strict=True):
-            variable.add_incoming(value, before)
-        builder.cbranch(builder.icmp_signed("<", index, stop), body, end)
-        builder.position_at_end(body)
-        yield index if first is None else (index, variables)
-        index.add_incoming(builder.add(index, integer(step)), builder.block)
-        if first is not None:
-            for variable, value in zip(variables, self.carried, strict=True):
-                variable.add_incoming(value, builder.block)
-            self.carried = variables
-        builder.branch(head)
-        builder.position_at_end(end)
-
-    def carry(self, values: list[Any]) -> None:
-        """What a loop's variables are in its next turn."""
-        self.carried = values
-
 
 class Formula:
     """What the forward functions are written with: operations on numbers or on vectors of them."""
@@ -456,16 +464,17 @@ class Formula:
         )
         return self.builder.call(function, operands)
 
-    def library(self, name: str, x: Any) -> Any:
+    def library(self, name: str, *operands: Any) -> Any:
         """A function of the C library, for one element after the other."""
-        kind = ir.FunctionType(DOUBLE, [DOUBLE])
+        kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(operands))
         function = self.module.globals.get(name) or ir.Function(self.module, kind, name)
-        if not isinstance(x.type, ir.VectorType):
-            return self.builder.call(function, [x])
-        result = ir.Constant(x.type, ir.Undefined)
-        for index in range(x.type.count):
+        vector = operands[0].type
+        if not isinstance(vector, ir.VectorType):
+            return self.builder.call(function, operands)
+        result = ir.Constant(vector, ir.Undefined)
+        for index in range(vector.count):
             place = ir.Constant(ir.IntType(32), index)
-            element = self.builder.call(function, [self.builder.extract_element(x, place)])
+            element = self.builder.call(function, [self.builder.extract_element(x, place) for x in operands])
             result = self.builder.insert_element(result, element, place)
         return result
 
@@ -562,6 +571,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     primitives.is_zero: lambda f, x: f.compare("==", x, f.number(x, 0.0)),
     primitives.where: lambda f, condition, x, y: f.choose(f.not_equal(condition, f.number(x, 0.0)), x, y),
     primitives.div: lambda f, x, y: f.div(x, y),
+    primitives.pow: lambda f, x, y: f.library("pow", x, y),
     primitives.exp: lambda f, x: f.exp(x),
     primitives.sigmoid: lambda f, x: f.sigmoid(x),
     primitives.softplus: _softplus,

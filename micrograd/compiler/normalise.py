@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from micrograd import primitives
 from micrograd.compiler.trace import CONSTANT, INPUT, TAKE
+from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +79,11 @@ class Applications:
     operands: Integers  # (number of nodes, arity)
     tables: Integers | None = None  # of TAKE: which table each takes from
 
+    def chosen(self, rows: Any) -> Applications:
+        """Some of them."""
+        tables = None if self.tables is None else self.tables[rows]
+        return Applications(self.primitive, self.nodes[rows], self.operands[rows], tables)
+
 
 @dataclass
 class Graph:
@@ -125,90 +130,78 @@ class Graph:
 
 def normalise(tape: Tape, outputs: Sequence[int]) -> Graph:
     """The normal form of what a tape says of its outputs."""
-    keys = list(tape.operations)
-    tables = list(tape.tables)
-    reached = _reached(keys, tables, outputs)
-    places: defaultdict[Primitive, list[int]] = defaultdict(list)
-    for place, key in enumerate(keys):
-        if reached[place]:
-            places[key[0]].append(place)
+    places: defaultdict[Primitive, list[tuple[int, ...]]] = defaultdict(list)
+    for place, (primitive, *operands) in enumerate(tape.operations):
+        places[primitive].append((place, *operands))
 
-    size = len(keys)
+    size = len(tape.operations)
     kind = np.zeros(size, dtype=np.int64)
     constants = np.full(size, np.nan)
     is_constant = np.zeros(size, dtype=bool)
-    parts, applications = [], []
-    for primitive, chosen in places.items():
-        nodes = np.array(chosen)
+    parts, applications = [no_terms()], []
+    for primitive, rows in places.items():
         if primitive is INPUT:
             continue
+        nodes, *columns = map(np.array, zip(*rows, strict=True))
         if primitive is CONSTANT:
-            constants[nodes] = [keys[place][1] for place in chosen]
+            constants[nodes] = columns[0]
             is_constant[nodes] = True
-            continue
-        columns = [np.array(column) for column in list(zip(*map(keys.__getitem__, chosen), strict=True))[1:]]
-        if primitive is TAKE:
+        elif primitive is TAKE:
             applications.append(Applications(primitive, nodes, columns[0][:, None], columns[1]))
         elif primitive in ARITHMETIC:
             kind[nodes] = SUM
             for coefficient, first, second in ARITHMETIC[primitive]:
                 others = columns[second - 1] if second else np.full(len(nodes), ONE)
                 parts.append(Terms(nodes, np.full(len(nodes), coefficient), columns[first - 1], others))
-        elif primitive is primitives.maximum:
-            free = np.array([reached[place] == _WITHOUT_GRADIENT for place in chosen])
-            kind[nodes[free]] = MAXIMUM
-            alone = np.full(free.sum(), ONE)
-            parts += [Terms(nodes[free], np.ones(free.sum()), column[free], alone) for column in columns]
-            if not free.all():
-                applications.append(Applications(primitive, nodes[~free], np.stack(columns, axis=1)[~free]))
         else:
             applications.append(Applications(primitive, nodes, np.stack(columns, axis=1)))
-    terms = Terms.joined(parts) if parts else no_terms()
-    terms = terms[np.argsort(terms.owner, kind="stable")]
+    terms = Terms.joined(parts)
     graph = Graph(
         rank=np.arange(size),
         kind=kind,
         constants=constants,
         is_constant=is_constant,
-        terms=terms,
+        terms=terms[np.argsort(terms.owner, kind="stable")],
         applications=applications,
-        tables=[np.array(table) for table in tables],
+        tables=[np.array(table) for table in tape.tables],
         outputs=np.array(outputs, dtype=np.int64),
-        differentiable=np.frombuffer(reached, dtype=np.uint8) == _WITH_GRADIENT,
+        differentiable=np.zeros(size, dtype=bool),
     )
-    return flatten(graph)
+    graph.differentiable = Edges(size, *graph.edges(differentiable=True)).reached(graph.outputs)
+    return flatten(_with_maxima(_without_the_unused(graph)))
+
+
+def _without_the_unused(graph: Graph) -> Graph:
+    """Leave out what the outputs do not need."""
+    needed = Edges(len(graph.rank), *graph.edges()).reached(graph.outputs)
+    graph.terms = graph.terms[needed[graph.terms.owner]]
+    graph.applications = [a.chosen(needed[a.nodes]) for a in graph.applications if needed[a.nodes].any()]
+    return graph
+
+
+def _with_maxima(graph: Graph) -> Graph:
+    """Make maxima through which no gradient flows nodes with terms, so that they can be flattened."""
+    kept = []
+    for application in graph.applications:
+        if application.primitive is primitives.maximum:
+            free = ~graph.differentiable[application.nodes]
+            nodes = application.nodes[free]
+            graph.kind[nodes] = MAXIMUM
+            ones, alone = np.ones(len(nodes)), np.full(len(nodes), ONE)
+            parts = [Terms(nodes, ones, column, alone) for column in application.operands[free].T]
+            graph.terms = Terms.joined([graph.terms, *parts])
+            application = application.chosen(~free)
+        if len(application.nodes):
+            kept.append(application)
+    graph.terms = graph.terms[np.argsort(graph.terms.owner, kind="stable")]
+    graph.applications = kept
+    return graph
 
 
 def no_terms() -> Terms:
     """Terms, none of them."""
     nothing = np.zeros(0, dtype=np.int64)
     return Terms(nothing, np.zeros(0), nothing, nothing)
-
-
-_WITHOUT_GRADIENT, _WITH_GRADIENT = 1, 2
-
-
-def _reached(keys: list[tuple[Any, ...]], tables: list[tuple[int, ...]], outputs: Sequence[int]) -> bytearray:
-    """For each place whether the outputs need it, and whether a gradient flows from them to it."""
-    reached = bytearray(len(keys))
-    for place in outputs:
-        reached[place] = _WITH_GRADIENT
-    for place in range(len(keys) - 1, -1, -1):
-        if not (how := reached[place]):
-            continue
-        primitive, *operands = keys[place]
-        if primitive in ARITHMETIC:
-            for operand in operands:
-                if reached[operand] < how:
-                    reached[operand] = how
-        elif primitive is TAKE:
-            reached[operands[0]] = reached[operands[0]] or _WITHOUT_GRADIENT
-            for operand in tables[operands[1]]:
-                reached[operand] = max(reached[operand], how)
-        elif primitive is not INPUT and primitive is not CONSTANT:
-            for operand, rule in zip(operands, primitive.derivatives or repeat(True), strict=False):
-                reached[operand] = max(reached[operand], how if rule is not None else _WITHOUT_GRADIENT)
-    return reached
 
 
 def flatten(graph: Graph) -> Graph:

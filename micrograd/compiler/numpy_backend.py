@@ -21,9 +21,9 @@ from micrograd.compiler.program import Map, Reduction, Take
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from micrograd.compiler.normalise import Floats
+    from micrograd.compiler.normalise import Floats, Integers
     from micrograd.compiler.program import Access, Kernel, Program
     from micrograd.registry import Primitive
 
@@ -54,6 +54,7 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     primitives.is_zero: lambda x: x == 0,
     primitives.where: lambda condition, x, y: np.where(condition != 0, x, y),
     primitives.div: np.divide,
+    primitives.pow: np.power,
     primitives.exp: np.exp,
     primitives.expm1: np.expm1,
     primitives.log: np.log,
@@ -77,19 +78,51 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
 }
 
 
+class Batches:
+    """Runs the programs of the examples of a batch.
+
+    Args:
+        runs: the programs, in one buffer.
+        numbers: those of each example.
+        which: of which program each example is.
+        gradients: where in the buffer the mean gradient is to be.
+    """
+
+    def __init__(
+        self, runs: Sequence[Executable], numbers: Sequence[Floats], which: Integers, gradients: slice
+    ) -> None:
+        self._runs, self._numbers, self._which, self._gradients = runs, numbers, which, gradients
+
+    def run(self, batch: Sequence[int]) -> list[float]:
+        """The losses of some examples; their mean gradient is in its place in the buffer then."""
+        buffer = self._runs[0].buffer
+        total, losses = np.zeros(self._gradients.stop - self._gradients.start), []
+        for example in batch:
+            run, numbers = self._runs[self._which[example]], self._numbers[example]
+            buffer[run.program.inputs[len(run.program.inputs) - len(numbers) :]] = numbers
+            run.run()
+            losses.append(float(buffer[run.program.outputs[0]]))
+            total += buffer[run.program.gradients] / len(batch)
+        buffer[self._gradients] = total
+        return losses
+
+
 class Executable:
     """A program and its buffer, ready to run.
 
     Args:
         program: what to run.
+        buffer: where to run it, if not in a buffer of its own.
 
     Attributes:
         buffer: all of its numbers; see Program for what is where.
     """
 
-    def __init__(self, program: Program) -> None:
+    batches = Batches
+
+    def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         self.program = program
-        self.buffer = program.buffer()
+        self.buffer = program.fill(np.zeros(program.size) if buffer is None else buffer)
         self._steps = [self._step(kernel) for kernel in program.kernels]
 
     def run(self) -> None:

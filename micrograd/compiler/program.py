@@ -197,9 +197,8 @@ class Program:
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
-    def buffer(self) -> Floats:
-        """A new buffer with the constants in their places."""
-        buffer = np.zeros(self.size)
+    def fill(self, buffer: Floats) -> Floats:
+        """Put the constants in their places."""
         for start, numbers in self.constants:
             buffer[start : start + len(numbers)] = numbers
         return buffer

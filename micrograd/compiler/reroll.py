@@ -23,6 +23,7 @@ import numpy as np
 from micrograd.compiler.normalise import MAXIMUM, ONE
 from micrograd.compiler.program import Access, Kernel, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.trace import TAKE
+from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +35,7 @@ _NOTHING = _CONSTANTS + 1
 _ALIGNMENT = 8  # numbers: a cache line
 
 
-def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients: Integers) -> Program:
+def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients: Integers, start: int = 0) -> Program:
     """Kernels for a graph.
 
     Args:
@@ -42,10 +43,12 @@ def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients:
         inputs: nodes that are given, group by group; they lie in the buffer in this order.
         seeds: nodes that are given as well: the gradients of the outputs.
         gradients: nodes that shall lie in the buffer one after the other.
+        start: where all but the first inputs begin, in a buffer that programs share.
     """
     rolling = _Rolling(graph)
     for nodes in (*inputs, seeds):
         rolling.place(nodes)
+        rolling.end = max(rolling.end, start)
     first = rolling.end
     rolling.position[gradients] = np.arange(first, first + len(gradients))
     rolling.end += len(gradients)
@@ -63,20 +66,10 @@ def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients:
     )
 
 
-def _levels(graph: Graph) -> Integers:
-    """For each node how many steps it is above the inputs."""
-    users, used = graph.edges()
-    order = np.argsort(graph.rank[users], kind="stable")
-    levels = [0] * len(graph.rank)
-    for user, operand in zip(users[order].tolist(), used[order].tolist(), strict=True):
-        if levels[operand] >= levels[user]:
-            levels[user] = levels[operand] + 1
-    return np.array(levels)
-
-
 def _batches(graph: Graph, rolling: _Rolling) -> Iterator[Callable[[], None]]:
     """What is to be rolled, level after level."""
-    levels = _levels(graph)
+    users, used = graph.edges()
+    levels = Edges(len(graph.rank), used, users).levels()
     by_level: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
     owners, starts, counts = np.unique(graph.terms.owner, return_index=True, return_counts=True)
     for chosen in _runs(np.lexsort((owners, levels[owners])), levels[owners][:, None]):

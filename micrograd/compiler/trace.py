@@ -96,6 +96,10 @@ class Tape:
         number = self.tables.setdefault(table, len(self.tables))
         return self._symbols[self._written((TAKE, self.place(index), number))]
 
+    def finish(self) -> None:
+        """Let go of the symbols; the operations stay."""
+        self._symbols.clear()
+
     def _written(self, key: tuple[Any, ...]) -> int:
         place = self.operations.setdefault(key, len(self._symbols))
         if place == len(self._symbols):
@@ -156,6 +160,9 @@ class Symbol(Value):
 
     def _take(self, elements: list[Any]) -> Any:
         return self._grad.take(elements, self)
+
+    def _equals(self, number: float) -> Any:
+        return self._grad(EQUAL, self, number)
 
     __lt__, __gt__ = _compared(LESS), _compared(LESS, swapped=True)
     __le__, __ge__ = _compared(LESS_EQUAL), _compared(LESS_EQUAL, swapped=True)
@@ -227,15 +234,18 @@ _REWRITES: dict[Primitive, Callable[..., Any]] = {
 
 @contextmanager
 def tracing(tape: Tape) -> Generator[None, None, None]:
-    """Let every operation be written on the tape; the garbage collector rests meanwhile.
+    """Let every operation be written on the tape."""
+    with recording(tape), without_collecting():
+        yield
 
-    A trace makes no garbage, so walking through it again and again would only take time.
-    """
+
+@contextmanager
+def without_collecting() -> Generator[None, None, None]:
+    """Let the garbage collector rest: a trace makes no garbage, and walking through it again takes time."""
     collecting = gc.isenabled()
     gc.disable()
     try:
-        with recording(tape):
-            yield
+        yield
     finally:
         if collecting:
             gc.enable()

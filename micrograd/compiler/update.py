@@ -1,0 +1,162 @@
+"""The optimiser's update as a program: traced on one parameter, and run for all of them.
+
+An update is a formula on scalars. Traced once, each of its operations becomes a kernel over all
+parameters. What is the same for all of them, such as the learning rate or Adam's count of steps,
+stays one number:
+
+    parameter - rate * gradient      2 operations, on 1,000 parameters: 2 kernels, of 1,000 columns each
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd.compiler.normalise import MAXIMUM, ONE, normalise
+from micrograd.compiler.program import Access, Kernel, Map, Program, Reduction, Segment
+from micrograd.compiler.trace import Tape, tracing
+
+if TYPE_CHECKING:
+    from micrograd.compiler.normalise import Floats, Graph
+    from micrograd.optim import Optimizer
+
+
+@dataclass(frozen=True)
+class Update:
+    """An optimiser's update for a number of parameters, in a buffer that starts with these.
+
+    Attributes:
+        program: computes the next parameters and states, and leaves the old ones as they are.
+        commit: copies the next ones to the place of the old ones.
+        parameters: where the parameters are.
+        gradients: where their gradients are.
+        states: where each number of the state is: for all parameters, or one for all.
+        rate: where the learning rate is.
+        results: where the next parameters and states are.
+    """
+
+    program: Program
+    commit: Program
+    parameters: slice
+    gradients: slice
+    states: list[slice]
+    rate: int
+    results: list[slice]
+
+
+def update_of(optimizer: Optimizer, states: Floats) -> Update:
+    """The update of an optimiser for parameters with these states, a row each."""
+    tape = Tape()
+    with tracing(tape):
+        symbols = [tape.input(number) for number in range(3 + states.shape[1])]
+        parameter, gradient, rate, *state = symbols
+        number, next_state = optimizer.update(parameter, gradient, tuple(state), rate)
+        results = [tape.place(result) for result in (number, *next_state)]
+    graph = normalise(tape, results)
+    shared = [bool((column == column[0]).all()) for column in states.T]
+    inputs = [symbol._uses for symbol in symbols]
+    while True:
+        single = _single(graph, [2, *(3 + index for index, same in enumerate(shared) if same)], inputs)
+        still = [same and bool(single[results[1 + index]]) for index, same in enumerate(shared)]
+        if still == shared:
+            break
+        shared = still
+    return _Widened(graph, single, inputs, results, len(states)).update()
+
+
+def _single(graph: Graph, alike: list[int], inputs: list[int]) -> Any:
+    """Which nodes are the same for all parameters: made of nothing but constants and what is alike."""
+    single = graph.is_constant.copy()
+    single[[inputs[index] for index in alike]] = True
+    for node, operands in _computed(graph):
+        single[node] = all(single[operand] for operand in operands)
+    return single
+
+
+def _computed(graph: Graph) -> list[tuple[int, list[int]]]:
+    """The nodes that are computed, in order, each with what it is computed from."""
+    users, used = graph.edges()
+    operands: dict[int, list[int]] = {}
+    for user, operand in zip(users.tolist(), used.tolist(), strict=True):
+        operands.setdefault(user, []).append(operand)
+    return sorted(operands.items())
+
+
+class _Widened:
+    """A graph of one parameter, laid out for many."""
+
+    def __init__(self, graph: Graph, single: Any, inputs: list[int], results: list[int], count: int) -> None:
+        self.graph, self.single, self.inputs, self.results, self.count = graph, single, inputs, results, count
+        self.end = 0
+        self.place: dict[int, int] = {}
+        self.constants: list[tuple[int, Floats]] = []
+        for node in inputs:
+            self._lay(node)
+        for node in np.flatnonzero(graph.is_constant).tolist():
+            self.constants.append((self._lay(node), graph.constants[node : node + 1]))
+
+    def update(self) -> Update:
+        """The kernels over all parameters."""
+        kernels = [self._kernel(node) for node, _ in _computed(self.graph)]
+        copies = [self._copy(result, self.inputs[place]) for result, place in self._targets()]
+        parameter, gradient, rate, *state = (self._slice(node) for node in self.inputs)
+        return Update(
+            program=self._program(kernels),
+            commit=self._program(copies),
+            parameters=parameter,
+            gradients=gradient,
+            states=state,
+            rate=rate.start,
+            results=[self._slice(node) for node in self.results],
+        )
+
+    def _targets(self) -> list[tuple[int, int]]:
+        places = [0, *range(3, len(self.inputs))]
+        return list(zip(self.results, places, strict=True))
+
+    def _lay(self, node: int) -> int:
+        self.place[node] = self.end
+        self.end += 1 if self.single[node] else self.count
+        return self.place[node]
+
+    def _slice(self, node: int) -> slice:
+        return slice(self.place[node], self.place[node] + (1 if self.single[node] else self.count))
+
+    def _access(self, node: int) -> Access:
+        return Access(self.place[node], column_step=0 if self.single[node] else 1)
+
+    def _kernel(self, node: int) -> Kernel:
+        self._lay(node)
+        columns = 1 if self.single[node] else self.count
+        target = Access(self.place[node], column_step=1)
+        for application in self.graph.applications:
+            for row in np.flatnonzero(application.nodes == node).tolist():
+                operands = tuple(self._access(operand) for operand in application.operands[row].tolist())
+                return Map(application.primitive, 1, columns, target, operands)
+        terms = self.graph.terms[self.graph.terms.owner == node]
+        segments = tuple(
+            Segment(coefficient, 1, self._access(first), None if second == ONE else self._access(second))
+            for coefficient, first, second in zip(
+                terms.coefficient.tolist(), terms.first.tolist(), terms.second.tolist(), strict=True
+            )
+        )
+        return Reduction(1, columns, target, segments, bool(self.graph.kind[node] == MAXIMUM))
+
+    def _copy(self, source: int, target: int) -> Kernel:
+        columns = 1 if self.single[target] else self.count
+        segment = Segment(1.0, 1, self._access(source), None)
+        return Reduction(1, columns, Access(self.place[target], column_step=1), (segment,))
+
+    def _program(self, kernels: list[Kernel]) -> Program:
+        nothing = np.zeros(0, dtype=np.int64)
+        return Program(
+            size=self.end,
+            kernels=tuple(kernels),
+            inputs=nothing,
+            outputs=nothing,
+            seeds=nothing,
+            gradients=slice(0, 0),
+            constants=tuple(self.constants),
+        )

@@ -1,0 +1,67 @@
+"""Walks through a graph of edges, all of a frontier at a time.
+
+An edge goes from a source to a target. From {a}, along a -> b, a -> c and b -> c, the first frontier is
+{a} and the next one {b, c}: each step is a few operations on arrays, whatever the number of nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from micrograd.compiler.normalise import Integers
+
+    Marks = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Edges:
+    """Edges, sorted by their sources.
+
+    Args:
+        size: how many nodes there are.
+        sources: where each edge begins.
+        targets: where it ends.
+    """
+
+    def __init__(self, size: int, sources: Integers, targets: Integers) -> None:
+        self.size = size
+        self.targets = targets[np.argsort(sources, kind="stable")]
+        self.counts = np.bincount(sources, minlength=size)
+        self.starts = np.cumsum(self.counts) - self.counts
+
+    def leaving(self, nodes: Integers) -> Integers:
+        """The targets of all edges that begin in these nodes."""
+        counts = self.counts[nodes]
+        ends = np.cumsum(counts)
+        if not len(ends) or not ends[-1]:
+            return self.targets[:0]
+        places = np.repeat(self.starts[nodes] - ends + counts, counts) + np.arange(ends[-1])
+        return np.asarray(self.targets[places])
+
+    def reached(self, nodes: Integers) -> Marks:
+        """Which nodes can be reached from these, they themselves among them."""
+        marks = np.zeros(self.size, dtype=bool)
+        marks[nodes] = True
+        frontier = np.unique(nodes)
+        while len(frontier):
+            found = self.leaving(frontier)
+            fresh = found[~marks[found]]
+            marks[fresh] = True
+            frontier = np.unique(fresh)
+        return marks
+
+    def levels(self) -> Integers:
+        """For each node the length of the longest way to it."""
+        levels = np.zeros(self.size, dtype=np.int64)
+        missing = np.bincount(self.targets, minlength=self.size)
+        frontier = np.flatnonzero((missing == 0) & (self.counts > 0))
+        level = 0
+        while len(frontier):
+            found = self.leaving(frontier)
+            np.subtract.at(missing, found, 1)
+            frontier = np.unique(found[missing[found] == 0])
+            level += 1
+            levels[frontier] = level
+        return levels

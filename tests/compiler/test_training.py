@@ -1,0 +1,167 @@
+"""fit with compile=True against fit without."""
+
+import random
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+
+BACKENDS = ["numpy", "llvm"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cache_folder(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MICROGRAD_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def network(make=lambda parameters: mg.optim.Adam(parameters, 0.02)):
+    """A small classifier, its data and its optimiser, the same ones each time."""
+    rng = random.Random(1)
+    random.seed(1)
+    model = mg.nn.MLP(3, [5, 4], activation="tanh")
+    data = [([rng.gauss(0, 1) for _ in range(3)], rng.randrange(4)) for _ in range(23)]
+    return model, data, make(model.parameters())
+
+
+def loss_of(model):
+    return lambda x, target: mg.losses.cross_entropy(model(x), target)
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: mg.optim.SGD(p, mg.optim.cosine(0.1, 0.01, 60)),
+    "nesterov": lambda p: mg.optim.SGD(p, 0.05, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "adam": lambda p: mg.optim.Adam(p, 0.02),
+    "adamw": lambda p: mg.optim.AdamW(p, mg.optim.warmup(0.02, 10)),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_the_same_losses_over_a_hundred_steps(name, backend):
+    runs = []
+    for mode in (False, backend):
+        model, data, optimizer = network(OPTIMIZERS[name])
+        history = mg.fit(loss_of(model), data, optimizer, epochs=17, batch_size=4, seed=3, compile=mode)
+        grads = [p.grad for p in model.parameters()]
+        runs.append((history, list(model.state_dict().values()), grads, optimizer))
+    (eager, numbers, grads, optimizer), (compiled, found, found_grads, other) = runs
+    assert len(compiled.steps) == 17 * 6
+    assert compiled.steps == pytest.approx(eager.steps, rel=1e-9)
+    assert compiled.epochs == pytest.approx(eager.epochs, rel=1e-9)
+    assert found == pytest.approx(numbers, rel=1e-8)
+    assert found_grads == pytest.approx(grads, rel=1e-6, abs=1e-12)
+    assert (other.steps, other.rate) == (optimizer.steps, optimizer.rate)
+    assert [list(state) for state in other._state] == [
+        pytest.approx(list(s), rel=1e-7, abs=1e-14) for s in optimizer._state
+    ]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_run_goes_on_where_the_last_one_ended(backend):
+    model, data, optimizer = network()
+    for mode in (False, backend, False, backend):
+        history = mg.fit(loss_of(model), data, optimizer, epochs=2, batch_size=5, seed=3, compile=mode)
+    model, data, optimizer = network()
+    for _ in range(4):
+        expected = mg.fit(loss_of(model), data, optimizer, epochs=2, batch_size=5, seed=3)
+    assert history.steps == pytest.approx(expected.steps, rel=1e-9)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_examples_of_several_lengths(backend):
+    def run(mode):
+        rng = random.Random(2)
+        weights = [Value(rng.gauss(0, 1)) for _ in range(2)]
+        data = [[rng.gauss(0, 1) for _ in range(length)] for length in (1, 2, 3, 2, 5, 1, 3)]
+
+        def loss(*xs):
+            return sum(mg.tanh(weights[0] * x + weights[1]) ** 2 for x in xs) / len(xs)
+
+        optimizer = mg.optim.SGD(weights, 0.1, momentum=0.5)
+        return mg.fit(loss, list(map(tuple, data)), optimizer, epochs=5, batch_size=2, seed=1, compile=mode).steps
+
+    assert run(backend) == pytest.approx(run(False), rel=1e-9)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_frozen_parameters_stay(backend):
+    model, data, optimizer = network()
+    frozen = model.layers[0].neurons[0].w[0]
+    frozen.requires_grad = False
+    before = frozen.data
+    mg.fit(loss_of(model), data, optimizer, epochs=1, seed=0, compile=backend)
+    assert frozen.data == before
+    assert model.layers[0].neurons[0].w[1].data != 0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_values_are_up_to_date_in_callbacks_and_when_it_ends(backend):
+    model, data, optimizer = network()
+    seen = []
+
+    def callback(history):
+        seen.append(list(model.state_dict().values()))
+        if len(seen) == 3:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        mg.fit(loss_of(model), data, optimizer, epochs=9, batch_size=23, seed=0, compile=backend, callback=callback)
+    assert len({tuple(numbers) for numbers in seen}) == 3
+    assert list(model.state_dict().values()) == seen[-1]
+    assert optimizer.steps == 3
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_ctrl_c_keeps_the_last_finished_step(backend):
+    model, data, optimizer = network()
+
+    def callback(history):
+        if len(history.epochs) == 2:
+            raise KeyboardInterrupt
+
+    history = mg.fit(loss_of(model), data, optimizer, epochs=9, seed=0, compile=backend, callback=callback)
+    assert history.interrupted
+    assert optimizer.steps == len(history.steps) == 46
+    model2, data, optimizer = network()
+    mg.fit(loss_of(model2), data, optimizer, epochs=2, seed=0)
+    assert list(model.state_dict().values()) == pytest.approx(list(model2.state_dict().values()), rel=1e-8)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_loss_that_fails_raises_what_eager_raises(backend):
+    messages = []
+    for mode in (False, backend):
+        w = Value(1.0, label="w")
+        with pytest.raises(ValueError, match="log") as error:
+            mg.fit(
+                lambda x, w=w: mg.log(w * x),
+                [1.0, 2.0, 0.5],
+                mg.optim.SGD([w], 0.9),
+                epochs=9,
+                seed=0,
+                compile=mode,
+            )
+        messages.append((str(error.value), w.data))
+    assert messages[0][0] == messages[1][0]
+    assert messages[0][1] == pytest.approx(messages[1][1])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_update_that_overflows_raises_and_changes_nothing(backend):
+    w = Value(1e200)
+    with pytest.raises(ArithmeticError):
+        mg.fit(lambda x: w * w * x, [1e100], mg.optim.SGD([w], 1e30), compile=backend)
+    assert w.data == 1e200
+
+
+def test_an_optimizer_with_a_step_of_its_own_is_refused():
+    class Own(mg.optim.SGD):
+        def step(self):
+            pass
+
+    w = Value(1.0)
+    with pytest.raises(TypeError, match="step of its own"):
+        mg.fit(lambda x: w * x, [1.0], Own([w], 0.1), compile=True)
