@@ -50,8 +50,8 @@ matplotlib.rcParams.update(
 )
 
 
-def options(description: str | None, output: str, epochs: int) -> argparse.ArgumentParser:
-    """A parser of the options that every demo has, with the defaults of this one."""
+def options(description: str | None, output: str, epochs: int, compile: bool = False) -> argparse.ArgumentParser:
+    """A parser of the options that demos have, with the defaults of this one."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter, allow_abbrev=False
     )
@@ -59,7 +59,18 @@ def options(description: str | None, output: str, epochs: int) -> argparse.Argum
     parser.add_argument("--epochs", type=at_least_one, default=epochs, help="how often to go through the data")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    add_compile(parser, compile)
     return parser
+
+
+def add_compile(parser: argparse.ArgumentParser, default: bool) -> None:
+    """The option of the demos that train."""
+    parser.add_argument(
+        "--compile",
+        action=argparse.BooleanOptionalAction,
+        default=default,
+        help="train with compiled programs, or step by step through graphs",
+    )
 
 
 def at_least_one(text: str) -> int:

@@ -94,6 +94,7 @@ def main() -> None:
         batch_size=BATCH_SIZE,
         seed=arguments.seed,
         progress=False if arguments.quiet else None,
+        compile=arguments.compile,
     )
     trained(history, time.perf_counter() - start)
     print(f"Accuracy: {accuracy(model, points):.1%} on its points, {accuracy(model, others):.1%} on the others")

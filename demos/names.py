@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from common import at_least_one, run, trained
+from common import add_compile, at_least_one, run, trained
 
 import micrograd as mg
 
@@ -37,7 +37,7 @@ class Transformer(mg.nn.Module):
 
     def __call__(self, token: int, memory: Memory) -> Vector:
         """A score for each token to come next; what later tokens need to know is put into the memory."""
-        x = added(self.letter[token], self.place[len(memory)])
+        x = added(mg.take(self.letter, token), self.place[len(memory)])
         x = added(x, self.attention(normalised(x), memory))
         wide = [mg.relu(total) for total in times(self.widen, normalised(x))]
         x = added(x, times(self.narrow, wide))
@@ -119,6 +119,7 @@ def main() -> None:
     parser.add_argument("--temperature", type=float, default=0.5, help="lower is more cautious (default: 0.5)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run (default: 1)")
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    add_compile(parser, default=False)
     arguments = parser.parse_args()
     if not 0.01 <= arguments.temperature <= 100:
         parser.error(f"--temperature must be from 0.01 to 100, not {arguments.temperature}")
@@ -137,7 +138,7 @@ def main() -> None:
     optimizer = mg.optim.Adam(model.parameters(), mg.optim.linear(0.02, 0.0, arguments.steps), betas=(0.85, 0.99))
     start = time.perf_counter()
     progress = False if arguments.quiet else None
-    history = mg.fit(model.loss, examples, optimizer, seed=arguments.seed, progress=progress)
+    history = mg.fit(model.loss, examples, optimizer, seed=arguments.seed, progress=progress, compile=arguments.compile)
     trained(history, time.perf_counter() - start)
     for _ in range(arguments.samples):
         name = sample(model, letters, arguments.temperature)
