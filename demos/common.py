@@ -50,7 +50,7 @@ matplotlib.rcParams.update(
 )
 
 
-def options(description: str | None, output: str, epochs: int, compile: bool = False) -> argparse.ArgumentParser:
+def options(description: str | None, output: str, epochs: int, compiled: bool = False) -> argparse.ArgumentParser:
     """A parser of the options that demos have, with the defaults of this one."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter, allow_abbrev=False
@@ -59,7 +59,7 @@ def options(description: str | None, output: str, epochs: int, compile: bool = F
     parser.add_argument("--epochs", type=at_least_one, default=epochs, help="how often to go through the data")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
-    add_compile(parser, compile)
+    add_compile(parser, compiled)
     return parser
 
 

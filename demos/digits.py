@@ -235,7 +235,7 @@ def check_drawing() -> None:
 
 def main() -> None:
     """Train, test and report."""
-    parser = options(__doc__.partition("\n")[0], output="digits-report", epochs=12, compile=True)
+    parser = options(__doc__.partition("\n")[0], output="digits-report", epochs=12, compiled=True)
     parser.add_argument("--hidden", type=at_least_one, default=16, help="the number of tanh neurons")
     arguments = parser.parse_args()
     try:

@@ -130,19 +130,21 @@ class Graph:
 
 def normalise(tape: Tape, outputs: Sequence[int]) -> Graph:
     """The normal form of what a tape says of its outputs."""
-    places: defaultdict[Primitive, list[tuple[int, ...]]] = defaultdict(list)
-    for place, (primitive, *operands) in enumerate(tape.operations):
-        places[primitive].append((place, *operands))
+    keys = list(tape.operations)
+    places: defaultdict[Primitive, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys):
+        places[key[0]].append(place)
 
-    size = len(tape.operations)
+    size = len(keys)
     kind = np.zeros(size, dtype=np.int64)
     constants = np.full(size, np.nan)
     is_constant = np.zeros(size, dtype=bool)
     parts, applications = [no_terms()], []
-    for primitive, rows in places.items():
+    for primitive, chosen in places.items():
         if primitive is INPUT:
             continue
-        nodes, *columns = map(np.array, zip(*rows, strict=True))
+        nodes = np.array(chosen)
+        _, *columns = map(np.array, zip(*[keys[place] for place in chosen], strict=True))
         if primitive is CONSTANT:
             constants[nodes] = columns[0]
             is_constant[nodes] = True

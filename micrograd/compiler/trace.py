@@ -66,7 +66,13 @@ class Tape:
 
     def __call__(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down: the operators and primitives call this while the tape records."""
-        key = (primitive, *[operand._uses if type(operand) is Symbol else self.place(operand) for operand in operands])
+        key: tuple[Any, ...]
+        if len(operands) == 2:  # nearly all have two: they are the trace's time
+            x, y = operands
+            first = x._uses if type(x) is Symbol and x._grad is self else self.place(x)
+            key = (primitive, first, y._uses if type(y) is Symbol and y._grad is self else self.place(y))
+        else:
+            key = (primitive, *map(self.place, operands))
         if (place := self.operations.get(key)) is not None:
             return self._symbols[place]
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
@@ -79,14 +85,15 @@ class Tape:
 
     def place(self, operand: Any) -> int:
         """Where an operand stands: a symbol, a Value from outside, or a plain number."""
+        if type(operand) is Value:
+            place = self.values.get(operand)
+            if place is None:
+                place = self.values[operand] = self._written((INPUT, operand))
+            return place
         if isinstance(operand, Symbol):
             if operand._grad is not self:
                 raise TraceError(f"a number of another trace is used here{_where()}: return it, or give it in")
             return operand._uses
-        if isinstance(operand, Value):
-            if operand not in self.values:
-                self.values[operand] = self._written((INPUT, operand))
-            return self.values[operand]
         number = required_number(operand, "an operand")
         return self._written((CONSTANT, number, math.copysign(1.0, number)))
 
@@ -101,14 +108,12 @@ class Tape:
         self._symbols.clear()
 
     def _written(self, key: tuple[Any, ...]) -> int:
-        place = self.operations.setdefault(key, len(self._symbols))
-        if place == len(self._symbols):
+        symbols = self._symbols
+        place = self.operations.setdefault(key, len(symbols))
+        if place == len(symbols):
             symbol = _new(Symbol)
-            symbol._data = _UNKNOWN
-            symbol._uses = place
-            symbol._grad = self
-            symbol.label = ""
-            self._symbols.append(symbol)
+            symbol._data, symbol._uses, symbol._grad, symbol.label = _UNKNOWN, place, self, ""
+            symbols.append(symbol)
         return place
 
 
