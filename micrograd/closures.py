@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
 
+def _refuse_graphs(primitive: Primitive) -> None:
+    raise ValueError("its derivative is a closure on floats, no graph; make it a primitive, with a rule")
+
+
 class HandWritten(Primitive):
     """The primitive of a single node, ``Value(data, children, op)``: its derivative is a closure.
 
@@ -51,6 +55,8 @@ class HandWritten(Primitive):
         finally:
             for value, grad in zip(involved, before, strict=True):
                 value._grad = grad
+
+    check_differentiable_again = _refuse_graphs
 
     def closure(self, node: Any) -> Callable[[], object]:
         """The closure as it was assigned."""
@@ -87,6 +93,8 @@ class Operation(Primitive):
 
     def _again(self, *operands: Any) -> Any:
         return Operation(self.function, self.settings)(*operands)  # each element has a closure of its own
+
+    check_differentiable_again = _refuse_graphs
 
     def receivers(self, node: Any) -> list[Any]:
         """The operands that gradients flow to."""

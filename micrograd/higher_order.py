@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.backpropagation import topological_order
 from micrograd.checks import check_unchanged, explained
-from micrograd.closures import HandWritten, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -60,8 +59,7 @@ def _shares(node: Value, gradient: Any, create_graph: bool, useful: set[Value]) 
 def _graphs(node: Value, gradient: Value, useful: set[Value]) -> list[tuple[Value, Value]]:
     """What a node gives to each of its operands, as graphs on the operands themselves."""
     primitive, operands = node._primitive, node._operands()
-    if isinstance(primitive, (HandWritten, Operation)):
-        raise ValueError("its derivative is a closure on floats, no graph; make it a primitive, with a rule")
+    primitive.check_differentiable_again()
     if not primitive.derivatives:
         raise ValueError("this primitive has no derivative")
     check_unchanged(operands, node._inputs())

@@ -137,6 +137,9 @@ class Primitive:
             if rule and operand.requires_grad and (useful is None or operand in useful)
         ]
 
+    def check_differentiable_again(self) -> None:
+        """Say that gradients of gradients need another kind of primitive, where they do."""
+
     def accumulate(self, node: Any, gradient: float) -> bool:
         """Do all of a backpropagation from a node, and say so, where a primitive can do it faster than node by node."""
         return False

@@ -140,11 +140,14 @@ class Specialised:
             self.computed = [isinstance(leaf, Value) for leaf in self.outputs.leaves]
             self._places = [tape.place(leaf) for leaf in self.outputs.leaves if isinstance(leaf, Value)]
         tape.finish()
-        self.values = list(tape.values)
+        # Those that are used alike lie side by side, in the order of their first use
+        groups = [values for values in tape.roles.values() if values]
+        self.values = [value for values in groups for value in values]
         self.kinds = [value._primitive for value in self.values]
         self._given = [value.requires_grad for value in self.values]
         self._given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
-        self._inputs = [np.array(list(tape.values.values()), dtype=np.int64), _places(inputs)]
+        self._inputs = [np.array([tape.values[value] for value in values]) for values in groups]
+        self._inputs.append(_places(inputs))
         self.of_floats = not self.values and not any(isinstance(leaf, Value) for leaf in arguments.leaves)
         self.wanted = np.flatnonzero(self._given)
         self.trained = tuple(value for value in self.values if value.requires_grad)
@@ -174,7 +177,7 @@ class Specialised:
         marks.append(time.perf_counter())
         names = ("normalise", "adjoint", "reroll")
         seconds = self._seconds | {n: b - a for n, a, b in zip(names, marks, marks[1:], strict=False)}
-        return program.described(len(self._tape.operations) - len(self._inputs[0]) - len(self._inputs[1]), seconds)
+        return program.described(len(self._tape.operations) - sum(map(len, self._inputs)), seconds)
 
     def executable(self, gradients: bool) -> Any:
         """The program in a buffer of its own, ready to run."""
@@ -322,6 +325,10 @@ class Call(Primitive):
         super().__init__(name, f"compiled {name}", float)
         self._found: Any = found
         self.leaves_only = leaves_only
+
+    def check_differentiable_again(self) -> None:
+        """Refuse: gradients that are there are no graphs."""
+        raise ValueError("the gradient of a compiled function is no graph: differentiate the function itself")
 
     @property
     def gradients(self) -> Floats:

@@ -11,7 +11,9 @@ are looked up on disk first.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import math
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
+from micrograd.compiler import llvm_kernels
 from micrograd.compiler.llvm_kernels import (
     DOUBLE,
     FUNCTIONS,
@@ -42,7 +45,11 @@ if TYPE_CHECKING:
     from micrograd.compiler.program import Kernel, Program
     from micrograd.registry import Primitive
 
-_VERSION = 1  # of the code that is written: another one does not take this one's objects from disk
+
+def _version() -> str:
+    """A hash of what writes the code: kernels of another version are not taken from disk."""
+    content = b"".join(Path(path).read_bytes() for path in (__file__, llvm_kernels.__file__))
+    return hashlib.sha256(content).hexdigest()
 
 
 class Machine:
@@ -61,6 +68,7 @@ class Machine:
         empty = llvm.parse_assembly("")
         empty.triple = target.triple
         self._engine = llvm.create_mcjit_compiler(empty, self._machine)
+        self._version = _version()
         self._addresses: dict[str, int] = {}
         self._lock = Lock()
         self._anchors: list[Any] = []
@@ -69,7 +77,7 @@ class Machine:
         """The address of a function, compiled if need be."""
         with self._lock:
             if name not in self._addresses:
-                key = "\n".join((name, self._processor, self._features, llvmlite.__version__, str(_VERSION)))
+                key = "\n".join((name, self._processor, self._features, llvmlite.__version__, self._version))
                 content = cached(key, lambda: self._compiled(make()))
                 try:
                     self._addresses[name] = self._loaded(name, content)

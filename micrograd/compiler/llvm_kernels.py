@@ -543,6 +543,13 @@ def _integers(values: Any) -> Any:
     return ir.Constant(ir.VectorType(ir.IntType(32), len(values)), values)
 
 
+def _power(f: Formula, x: Any, y: Any) -> Any:
+    # C has a power of minus infinity with any exponent
+    fractional = f.not_equal(y, f.intrinsic("rint", y))
+    none = f.builder.and_(f.holds("<", x, f.number(x, 0.0)), fractional)
+    return f.choose(none, f.number(x, math.nan), f.library("pow", x, y))
+
+
 def _relu(f: Formula, x: Any) -> Any:
     zero = f.number(x, 0.0)
     return f.choose(f.holds("<=", x, zero), zero, x)
@@ -571,7 +578,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     primitives.is_zero: lambda f, x: f.compare("==", x, f.number(x, 0.0)),
     primitives.where: lambda f, condition, x, y: f.choose(f.not_equal(condition, f.number(x, 0.0)), x, y),
     primitives.div: lambda f, x, y: f.div(x, y),
-    primitives.pow: lambda f, x, y: f.library("pow", x, y),
+    primitives.pow: _power,
     primitives.exp: lambda f, x: f.exp(x),
     primitives.sigmoid: lambda f, x: f.sigmoid(x),
     primitives.softplus: _softplus,

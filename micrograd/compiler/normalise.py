@@ -116,9 +116,9 @@ class Graph:
         second = self.terms.second != ONE
         users, used = [self.terms.owner, self.terms.owner[second]], [self.terms.first, self.terms.second[second]]
         for application in self.applications:
-            rules = application.primitive.derivatives or (None,) * application.operands.shape[1]
-            for column, rule in enumerate(rules):
-                if rule is not None or not differentiable:
+            stops = [rule is None for rule in application.primitive.derivatives] or [application.primitive is TAKE]
+            for column in range(application.operands.shape[1]):
+                if not differentiable or not stops[min(column, len(stops) - 1)]:
                     users.append(application.nodes)
                     used.append(application.operands[:, column])
             if application.tables is not None:

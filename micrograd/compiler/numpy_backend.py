@@ -37,6 +37,11 @@ def _softplus(x: Floats) -> Floats:
     return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 
 
+def _power(x: Floats, y: Floats) -> Floats:
+    # C has a power of minus infinity with any exponent
+    return np.asarray(np.where((x < 0) & (y != np.rint(y)), np.nan, np.power(x, y)))
+
+
 def _maximum(x: Floats, y: Floats) -> Floats:
     return np.where((x >= y) | np.isnan(x), x, y)
 
@@ -54,7 +59,7 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     primitives.is_zero: lambda x: x == 0,
     primitives.where: lambda condition, x, y: np.where(condition != 0, x, y),
     primitives.div: np.divide,
-    primitives.pow: np.power,
+    primitives.pow: _power,
     primitives.exp: np.exp,
     primitives.expm1: np.expm1,
     primitives.log: np.log,

@@ -225,14 +225,13 @@ class _Rolling:
             return self.position[nodes]
         if not is_constant.all():
             return np.where(is_constant, self._constants(self.graph.constants[nodes]), self.position[nodes])
-        numbers = self.graph.constants[nodes]
-        if (numbers == numbers[0, 0]).all():
-            return np.full(nodes.shape, self._constants(numbers[:1, :1])[0, 0])
-        if (numbers == numbers[0]).all():
-            return np.broadcast_to(self._constants(numbers[:1]), nodes.shape)
-        if (numbers == numbers[:, :1]).all():
-            return np.broadcast_to(self._constants(numbers[:, :1]), nodes.shape)
-        return self._constants(numbers)
+        bits = self.graph.constants[nodes].view(np.int64)  # so that 0 is not -0, and NaN is NaN
+        if (bits == bits[:, :1]).all():
+            bits = bits[:, :1]
+        # Rows that are the same, as a point's for all neurons of a layer, are one row in the buffer
+        _, first, which = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+        rows = self._constants(bits[np.sort(first)].view(np.float64))
+        return np.asarray(np.broadcast_to(rows[np.argsort(np.argsort(first))[which.ravel()]], nodes.shape))
 
     def _constants(self, numbers: Floats) -> Integers:
         content = np.ascontiguousarray(numbers).tobytes()

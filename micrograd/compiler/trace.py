@@ -51,12 +51,14 @@ class Tape:
     Attributes:
         operations: from (primitive, places of its operands) to its place.
         values: the Values that were read from outside, and their places.
+        roles: the Values that are first used as this operand of that primitive: weights, say, or biases.
         tables: from the places of a sequence's elements to the number of the table.
     """
 
     def __init__(self) -> None:
         self.operations: dict[tuple[Any, ...], int] = {}
         self.values: dict[Value, int] = {}
+        self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
         self.tables: dict[tuple[int, ...], int] = {}
         self._symbols: list[Symbol] = []
 
@@ -69,10 +71,10 @@ class Tape:
         key: tuple[Any, ...]
         if len(operands) == 2:  # nearly all have two: they are the trace's time
             x, y = operands
-            first = x._uses if type(x) is Symbol and x._grad is self else self.place(x)
-            key = (primitive, first, y._uses if type(y) is Symbol and y._grad is self else self.place(y))
+            first = x._uses if type(x) is Symbol and x._grad is self else self.place(x, primitive)
+            key = (primitive, first, y._uses if type(y) is Symbol and y._grad is self else self.place(y, primitive, 1))
         else:
-            key = (primitive, *map(self.place, operands))
+            key = (primitive, *[self.place(operand, primitive, index) for index, operand in enumerate(operands)])
         if (place := self.operations.get(key)) is not None:
             return self._symbols[place]
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
@@ -83,12 +85,13 @@ class Tape:
         """The same under no_grad: no gradient flows through the result."""
         return self(primitives.detach, self(primitive, *operands))
 
-    def place(self, operand: Any) -> int:
-        """Where an operand stands: a symbol, a Value from outside, or a plain number."""
+    def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
+        """Where an operand stands: a symbol, a Value from outside, or a plain number; and as what it is used."""
         if type(operand) is Value:
             place = self.values.get(operand)
             if place is None:
                 place = self.values[operand] = self._written((INPUT, operand))
+                self.roles.setdefault((primitive, index), []).append(operand)
             return place
         if isinstance(operand, Symbol):
             if operand._grad is not self:

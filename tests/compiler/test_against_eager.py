@@ -12,15 +12,6 @@ import micrograd as mg
 from micrograd import Value
 from tests.strategies import programs
 
-BACKENDS = ["numpy", "llvm"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _cache_folder(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MICROGRAD_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
 
 def gradients(f, leaves):
     """The value of f and the gradients of the leaves."""
@@ -42,7 +33,6 @@ def assert_same(f, leaves, backend):
     return fast
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @settings(max_examples=60, deadline=None)
 @given(program=programs())
 def test_random_expressions(program, backend):
@@ -54,7 +44,6 @@ def test_random_expressions(program, backend):
     assert gradients(fast, leaves) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @settings(max_examples=25, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=2, max_size=4),
@@ -75,7 +64,6 @@ def test_random_networks(sizes, activation, batch, seed, backend):
     assert_same(loss, model.parameters(), backend)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("steps", [1, 2, 7])
 def test_a_recurrent_network(steps, backend):
     random.seed(3)
@@ -93,7 +81,6 @@ def test_a_recurrent_network(steps, backend):
     assert_same(loss, [*given, *(w for row in recurrent for w in row)], backend)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_causal_attention(length, backend):
     random.seed(4)
@@ -118,7 +105,6 @@ def test_causal_attention(length, backend):
     assert_same(loss, leaves, backend)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_convolution_in_loops(backend):
     random.seed(5)
     image = [[Value(random.gauss(0, 1)) for _ in range(8)] for _ in range(7)]
@@ -136,7 +122,6 @@ def test_a_convolution_in_loops(backend):
     assert_same(loss, [w for m in (image, *filters) for row in m for w in row], backend)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_arguments_of_all_kinds(backend):
     w = [Value(0.5), Value(-1.5)]
 
@@ -159,7 +144,6 @@ def test_arguments_of_all_kinds(backend):
             assert found == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_take_gathers_and_its_gradient_scatters(backend):
     table = [[Value(10.0 * row + column) for column in range(3)] for row in range(4)]
     leaves = [v for row in table for v in row]
@@ -177,7 +161,6 @@ def test_take_gathers_and_its_gradient_scatters(backend):
         fast([0, 1, -5])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_several_outputs(backend):
     x, y = Value(2.0), Value(3.0)
     fast = mg.compile(lambda s: {"sum": x + y * s, "parts": [x * y, mg.exp(y), 7.0]}, backend=backend)
@@ -188,7 +171,6 @@ def test_several_outputs(backend):
     assert [x.grad, y.grad] == pytest.approx([13.0, 22.0 + math.exp(3.0)])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_result_is_an_operand_like_any_other(backend):
     w = Value(3.0)
     fast = mg.compile(lambda x: w * x, backend=backend)

@@ -7,15 +7,6 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
-BACKENDS = ["numpy", "llvm"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _cache_folder(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MICROGRAD_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
 
 def network(make=lambda parameters: mg.optim.Adam(parameters, 0.02)):
     """A small classifier, its data and its optimiser, the same ones each time."""
@@ -38,7 +29,6 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_the_same_losses_over_a_hundred_steps(name, backend):
     runs = []
@@ -59,7 +49,6 @@ def test_the_same_losses_over_a_hundred_steps(name, backend):
     ]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_run_goes_on_where_the_last_one_ended(backend):
     model, data, optimizer = network()
     for mode in (False, backend, False, backend):
@@ -70,7 +59,6 @@ def test_a_run_goes_on_where_the_last_one_ended(backend):
     assert history.steps == pytest.approx(expected.steps, rel=1e-9)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_examples_of_several_lengths(backend):
     def run(mode):
         rng = random.Random(2)
@@ -86,7 +74,6 @@ def test_examples_of_several_lengths(backend):
     assert run(backend) == pytest.approx(run(False), rel=1e-9)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_frozen_parameters_stay(backend):
     model, data, optimizer = network()
     frozen = model.layers[0].neurons[0].w[0]
@@ -97,7 +84,6 @@ def test_frozen_parameters_stay(backend):
     assert model.layers[0].neurons[0].w[1].data != 0
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_values_are_up_to_date_in_callbacks_and_when_it_ends(backend):
     model, data, optimizer = network()
     seen = []
@@ -114,7 +100,6 @@ def test_values_are_up_to_date_in_callbacks_and_when_it_ends(backend):
     assert optimizer.steps == 3
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_ctrl_c_keeps_the_last_finished_step(backend):
     model, data, optimizer = network()
 
@@ -130,7 +115,6 @@ def test_ctrl_c_keeps_the_last_finished_step(backend):
     assert list(model.state_dict().values()) == pytest.approx(list(model2.state_dict().values()), rel=1e-8)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_loss_that_fails_raises_what_eager_raises(backend):
     messages = []
     for mode in (False, backend):
@@ -149,7 +133,6 @@ def test_a_loss_that_fails_raises_what_eager_raises(backend):
     assert messages[0][1] == pytest.approx(messages[1][1])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 def test_an_update_that_overflows_raises_and_changes_nothing(backend):
     w = Value(1e200)
     with pytest.raises(ArithmeticError):

@@ -1,0 +1,138 @@
+"""What surrounds the kernels: the cache on disk, what may be missing, special numbers."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from micrograd.compiler import object_cache
+from micrograd.registry import CONSTANT, LEAF, PRIMITIVES
+
+RUN = """
+import micrograd as mg
+w = mg.Value(3.0)
+fast = mg.compile(lambda x: mg.exp(w * x) + sum(w * i for i in range(9)), backend="llvm")
+fast(2.0).backward()
+print(w.grad)
+"""
+
+
+def run(folder, program=RUN):
+    """What a process of its own prints."""
+    environment = {"MICROGRAD_CACHE": str(folder), "PATH": "/usr/bin", "PYTHONWARNINGS": "error"}
+    result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_the_cache_is_filled_and_a_damaged_entry_is_made_anew(tmp_path):
+    expected = run(tmp_path)
+    entries = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert entries
+    for path, content in entries.items():
+        path.write_bytes(content[: len(content) // 2])
+    assert run(tmp_path) == expected
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == entries
+    for path, content in entries.items():
+        path.write_bytes(content[:70] + bytes([content[70] ^ 255]) + content[71:])
+    assert run(tmp_path) == expected
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == entries
+
+
+def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert run(tmp_path / "file" / "folder") == run(tmp_path / "cache")
+
+
+def test_an_entry_is_made_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
+    made = []
+    for _ in range(3):
+        assert object_cache.cached("key", lambda: made.append(1) or b"two\nlines") == b"two\nlines"
+    assert len(made) == 1
+    assert object_cache.cached("other key", lambda: b"other") == b"other"
+
+
+def test_several_processes_share_an_empty_cache(tmp_path):
+    environment = {"MICROGRAD_CACHE": str(tmp_path), "PATH": "/usr/bin"}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert len({process.communicate()[0] for process in processes}) == 1
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".new-")]
+
+
+WITHOUT = """
+import sys
+sys.modules[{module!r}] = None
+import warnings
+import micrograd as mg
+w = mg.Value(3.0)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+        for _ in range(2):
+            result = mg.compile(lambda x: w * x, backend={backend!r})(2.0)
+            result.backward()
+        print(w.grad)
+    except ImportError as error:
+        print(error)
+print(*[warning.message for warning in caught], sep="|")
+"""
+
+
+def test_without_llvmlite_auto_takes_numpy_and_says_so_once(tmp_path):
+    printed, warned = run(tmp_path, WITHOUT.format(module="llvmlite", backend="auto")).splitlines()
+    assert printed == "4.0"
+    assert warned.startswith("llvmlite is not installed")
+    assert "|" not in warned
+    printed = run(tmp_path, WITHOUT.format(module="llvmlite", backend="llvm")).splitlines()[0]
+    assert printed == "the llvm backend needs llvmlite: pip install 'micrograd[compile]'"
+
+
+def test_without_numpy_the_error_names_the_extra(tmp_path):
+    printed = run(tmp_path, WITHOUT.format(module="numpy", backend="auto")).splitlines()[0]
+    assert printed == "compiling needs NumPy: pip install 'micrograd[compile]'"
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -30.0, 30.0, 700.0, -740.0, 800.0, 1e-300, -1e-300, 5e-324, 1e300, -1e300]
+SPECIAL += [math.inf, -math.inf, math.nan]
+TABLE = [p for p in PRIMITIVES.values() if p not in (LEAF, CONSTANT) and p.domain]
+
+
+def forward(primitive, inputs):
+    """What the primitive gives, or None where it raises."""
+    try:
+        return float(primitive.forward(*inputs))
+    except (ArithmeticError, ValueError):
+        return None
+
+
+@pytest.mark.parametrize("primitive", TABLE, ids=lambda p: p.name)
+def test_each_primitive_at_special_numbers(primitive, backend):
+    """Widths of 1 and of a vector; NaN where the primitive raises."""
+    from micrograd.compiler.function import backend_of
+    from micrograd.compiler.program import Access, Map, Program
+
+    arity = len(primitive.domain)
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(*[SPECIAL] * min(arity, 2), indexing="ij")])
+    operands = grid if arity < 3 else np.concatenate([np.arange(grid.shape[1])[None] % 2, grid])
+    expected = [forward(primitive, inputs) for inputs in operands.T.tolist()]
+    for count in (operands.shape[1], 1):
+        accesses = tuple(Access(index * count, column_step=1) for index in range(arity + 1))
+        nothing = np.zeros(0, dtype=np.int64)
+        kernel = Map(primitive, 1, count, accesses[-1], accesses[:-1])
+        program = Program((arity + 1) * count, (kernel,), nothing, nothing, nothing, slice(0, 0), ())
+        executable = backend_of(backend)(program)
+        executable.buffer[: arity * count] = operands[:, :count].ravel()
+        executable.run()
+        for inputs, found, right in zip(
+            operands.T.tolist(), executable.buffer[arity * count :], expected, strict=False
+        ):
+            if right is None:  # what raises eagerly is infinite or NaN, which is found out
+                assert not math.isfinite(found), inputs
+            else:
+                assert found == pytest.approx(right, rel=1e-13, abs=1e-320, nan_ok=True), inputs

@@ -1,0 +1,114 @@
+"""That matrices are found: what kernels scalar programs become."""
+
+import random
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+
+
+def kernels(f, *arguments):
+    """The kernels of a function with its gradient: (kind, rows, columns, terms), most flops first."""
+    fast = mg.compile(f, backend="numpy")
+    found = fast.program(*arguments).program.kernels
+    return [(k.kind, k.rows, k.columns, k.terms) for k in sorted(found, key=lambda k: -k.flops)]
+
+
+def layer(inputs, outputs):
+    random.seed(0)
+    return [[Value(random.random()) for _ in range(inputs)] for _ in range(outputs)]
+
+
+def test_a_layer_is_one_matrix_vector_kernel_each_way():
+    w, x = layer(5, 7), [Value(float(i)) for i in range(5)]
+    found = kernels(lambda: [mg.dot(row, x) for row in w])
+    assert ("matrix-vector", 1, 7, 5) in found  # w @ x
+    assert ("matrix-vector", 1, 5, 7) in found  # the gradient of x: w.T @ gradient
+    assert [kind for kind, *_ in found if kind == "dot"] == []
+
+
+def test_a_layer_with_a_bias_and_a_residual_is_still_one_kernel():
+    w, b = layer(6, 6), [Value(0.5) for _ in range(6)]
+
+    def f(x):
+        return [xi + bi + mg.dot(row, x) for xi, bi, row in zip(x, b, w, strict=True)]
+
+    fast = mg.compile(f, backend="numpy")
+    with mg.no_grad():
+        fast([float(i) for i in range(6)])
+    program = fast._last.executable(False).program
+    assert [(k.rows, k.columns, k.terms) for k in program.kernels] == [(1, 6, 8)]
+
+
+def test_a_batch_is_a_product_of_matrices():
+    model = mg.nn.MLP(4, [8, 3])
+    points = [[random.random() for _ in range(4)] for _ in range(100)]
+
+    def loss():
+        return sum(sum(o * o for o in model(point)) for point in points)
+
+    found = kernels(loss)
+    shapes = {(rows, columns) for kind, rows, columns, _ in found if kind == "matrix product"}
+    assert {(100, 8), (100, 3)} <= shapes
+    assert [kernel for kernel in found if kernel[0] == "dot"] == [("dot", 1, 1, 300)]  # the squares
+    assert len(found) < 25
+
+
+def test_a_gradient_of_weights_is_a_product_over_the_batch():
+    w = layer(4, 8)
+    points = [[random.random() for _ in range(4)] for _ in range(10)]
+    found = kernels(lambda: sum(mg.tanh(mg.dot(row, p)) for p in points for row in w))
+    assert ("matrix product", 8, 4, 10) in found
+
+
+def test_index_maps_are_affine_for_layers_and_attention():
+    model = mg.nn.MLP(3, [9, 9, 2])
+    fast = mg.compile(lambda x: mg.logsumexp(model(x)), backend="numpy")
+    program = fast.program([1.0, 2.0, 3.0]).program
+    assert all(access.table is None for kernel in program.kernels for access in kernel.accesses)
+
+
+def test_causal_sums_of_all_lengths_lie_together():
+    n, width = 6, 4
+    shares, tokens, mix = layer(n, n), layer(width, n), layer(width, width)
+
+    def loss():
+        mixed = [[mg.dot(shares[t][: t + 1], [x[j] for x in tokens[: t + 1]]) for j in range(width)] for t in range(n)]
+        return sum(mg.tanh(mg.dot(row, x)) for x in mixed for row in mix)
+
+    # The sums have 1 to 6 terms, and what uses them sees one matrix
+    assert ("matrix product", n, width, width) in kernels(loss)
+
+
+def test_a_long_sum_is_one_kernel():
+    xs = [Value(float(i)) for i in range(1000)]
+    assert ("sum", 1, 1, 1000) in kernels(lambda: sum(xs))
+
+
+def test_nothing_is_computed_for_what_needs_no_gradient():
+    w = layer(5, 7)
+    constant = [[Value(v.data, requires_grad=False) for v in row] for row in w]
+    x = [Value(1.0) for _ in range(5)]
+    with_gradient = kernels(lambda: sum(mg.tanh(mg.dot(row, x)) for row in w))
+    without = kernels(lambda: sum(mg.tanh(mg.dot(row, x)) for row in constant))
+    assert ("product", 7, 5, 1) in with_gradient  # the gradient of w, an outer product
+    assert not [k for k in without if k[:3] == ("product", 7, 5)]
+
+
+def test_the_explanation_names_kernels_shapes_and_times():
+    model = mg.nn.MLP(4, [8, 3])
+    fast = mg.compile(lambda x: mg.logsumexp(model(x)), backend="numpy")
+    fast([1.0, 2.0, 3.0, 4.0])
+    text = fast.explain()
+    assert text == repr(text) == str(text)
+    for part in ("scalar operations became", "kernels", "flops", "bytes", "matrix-vector", "1x8x5", "trace", "reroll"):
+        assert part in text
+
+
+def test_programs_are_plain_data_that_is_the_same_each_time():
+    x = [Value(float(i)) for i in range(4)]
+    programs = [mg.compile(lambda: mg.dot(x, x), backend="numpy").program().program for _ in range(2)]
+    assert str(programs[0].kernels) == str(programs[1].kernels)
+    with pytest.raises(AttributeError):
+        programs[0].kernels = ()

@@ -1,0 +1,268 @@
+"""What a compiled function may not do, and what it may."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.compiler.normalise import normalise
+from micrograd.compiler.trace import Tape, TraceError, tracing
+
+FREEZING = {
+    ".data": (lambda x: x.data * 2, "mg.detach"),
+    "setting .data": (lambda x: setattr(x, "data", 2.0), "outside"),
+    ".grad": (lambda x: x.grad, "backward"),
+    "float()": (lambda x: float(x), "mg.exp"),  # what a user writes
+    "math": (lambda x: math.exp(x), "mg.exp"),  # what a user writes
+    "truth": (lambda x: x if x else -x, "mg.where"),
+    "comparison": (lambda x: x if x > 0 else -x, "mg.where"),
+    "max": (lambda x: max(x, 1.0), "mg.maximum"),
+    "equality": (lambda x: 1.0 if x == 2 else x, "mg.where"),
+    "index": (lambda x: [1.0, 2.0][x], "mg.take"),
+    "range": (lambda x: sum(range(x)), "mg.take"),
+    "int": (lambda x: x * int(x), "mg.take"),
+    "format": (lambda x: f"{x:.3f}", "result"),
+    "backward": (lambda x: (x * x).backward(), "result"),
+    "gradient": (lambda x: mg.gradient(x * x, x), "function itself"),
+}
+
+
+@pytest.mark.parametrize("what", FREEZING)
+@pytest.mark.parametrize("make", [Value, lambda x: x], ids=["Value", "number"])
+def test_what_would_freeze_a_number_is_refused_with_the_line(what, make, backend):
+    f, advice = FREEZING[what]
+    with pytest.raises(TraceError, match=advice) as error:
+        mg.compile(f, backend=backend)(make(2))
+    assert f"{__file__}:{f.__code__.co_firstlineno}" in str(error.value)
+
+
+def test_a_refused_function_can_be_called_again_and_leaves_nothing_behind():
+    w = Value(3.0)
+    fast = mg.compile(lambda x, wrong: w * x if wrong is None else float(x))
+    with pytest.raises(TraceError):
+        fast(2.0, True)
+    assert (w * 2.0).data == 6.0  # nothing records any more
+    assert fast(2.0, None).data == 6.0
+
+
+def test_a_symbol_that_escapes_is_refused_afterwards():
+    kept = []
+    mg.compile(lambda x: kept.append(x) or x * 2)(Value(1.0))
+    for use in (lambda s: s + 1.0, lambda s: 2.0 * s, lambda s: s.exp(), lambda s: Value(1.0) * s, lambda s: -s):
+        with pytest.raises(TraceError):
+            use(kept[0])
+    with pytest.raises(TraceError):
+        mg.compile(lambda x: x * kept[0])(Value(1.0))
+
+
+def test_equal_operations_are_written_once_and_constants_fold():
+    tape = Tape()
+    with tracing(tape):
+        x, y = tape.input("x"), tape.input("y")
+        assert x * y is x * y
+        assert mg.exp(x) is x.exp()
+        assert mg.exp(2.0) * 3 == math.exp(2.0) * 3  # plain numbers stay plain
+    assert len(tape.operations) == 4
+
+
+def test_what_the_result_does_not_need_vanishes():
+    x = Value(2.0)
+
+    def f():
+        mg.exp(x)  # not used
+        return x * 3.0
+
+    fast = mg.compile(f, backend="numpy")
+    assert fast().data == 6.0
+    assert [kernel.kind for kernel in fast.program().program.kernels if kernel.kind == "exp"] == []
+
+
+def test_sums_become_one_node_with_all_of_their_terms():
+    tape = Tape()
+    with tracing(tape):
+        b, *factors = (tape.input(i) for i in range(5))
+        out = b + factors[0] * factors[1] - factors[2] * factors[3]
+    graph = normalise(tape, [out._uses])
+    assert set(graph.terms.owner.tolist()) == {out._uses}
+    terms = zip(graph.terms.coefficient, graph.terms.first, graph.terms.second, strict=True)
+    assert sorted(terms) == [(-1.0, 3, 4), (1.0, 0, -1), (1.0, 1, 2)]
+
+
+def test_another_structure_is_traced_anew_and_other_numbers_are_not():
+    traces = []
+
+    @mg.compile
+    def f(xs, name="a"):
+        traces.append(name)
+        return sum(x * 2.0 for x in xs)
+
+    assert [f([Value(1.0)]).data, f([Value(5.0)]).data] == [2.0, 10.0]
+    assert len(traces) == 1
+    assert f([Value(1.0), Value(2.0)]).data == 6.0
+    f([Value(1.0)], name="b")
+    f((Value(1.0),))
+    assert len(traces) == 4
+    f([Value(7.0)])
+    assert len(traces) == 4
+
+
+def test_freezing_a_parameter_takes_effect():
+    a, b = Value(2.0), Value(3.0)
+    fast = mg.compile(lambda: a * b)
+    fast().backward()
+    b.requires_grad = False
+    result = fast()
+    result.backward()
+    assert (a.grad, b.grad) == (6.0, 2.0)
+    assert result._prev == {a}
+    b.requires_grad = True
+    fast().backward()
+    assert (a.grad, b.grad) == (9.0, 4.0)
+
+
+def test_under_no_grad_the_result_is_a_constant_and_no_gradient_is_computed():
+    w = Value(2.0)
+    fast = mg.compile(lambda x: w * x)
+    with mg.no_grad():
+        result = fast(3.0)
+    assert (result.data, result.requires_grad) == (6.0, False)
+    assert fast(3.0).requires_grad
+
+
+def test_no_grad_inside_cuts_the_gradient():
+    w = Value(2.0)
+
+    @mg.compile
+    def f(x):
+        with mg.no_grad():
+            constant = w * x
+        return constant * w
+
+    result = f(3.0)
+    result.backward()
+    assert (result.data, w.grad) == (12.0, 6.0)
+
+
+def test_plain_numbers_in_give_plain_numbers_out():
+    assert mg.compile(lambda x, y: x * y + mg.exp(x))(0.0, 3.0) == 1.0
+    assert mg.compile(lambda: 3.0)() == 3.0
+
+
+def test_a_compiled_function_inside_another_is_inlined():
+    inner = mg.compile(lambda x: x * x)
+    w = Value(3.0)
+    outer = mg.compile(lambda x: inner(w) + inner(x))
+    outer(2.0).backward()
+    assert w.grad == 6.0
+
+
+def test_arrays_of_values_and_numbers():
+    w = mg.array([[1.0, 2.0], [3.0, 4.0]])
+    fast = mg.compile(lambda m, x: np.tanh(m @ x).sum())
+    x = np.array([0.5, -0.25])
+    result = fast(w, x)
+    result.backward()
+    found = mg.gradients(w)
+    for value in w.ravel():
+        value.grad = 0.0
+    expected = np.tanh(w @ x).sum()
+    expected.backward()
+    assert result.data == pytest.approx(expected.data)
+    assert found == pytest.approx(mg.gradients(w))
+
+
+def test_a_user_s_primitive_is_compiled_with_its_own_rule(backend):
+    cube = mg.primitive("cube_compiled", "cube", lambda x: x**3, lambda g, out, x: g * 3 * x * x, replace=True)
+    leaves = [Value(float(i)) for i in range(1, 6)]
+    fast = mg.compile(lambda: sum(cube(x) for x in leaves), backend=backend)
+    result = fast()
+    result.backward()
+    assert result.data == 225.0
+    assert [x.grad for x in leaves] == [3.0, 12.0, 27.0, 48.0, 75.0]
+
+
+def test_a_primitive_without_a_derivative_says_so():
+    flat = mg.primitive("flat_compiled", "flat", lambda x: x, replace=True)
+    w = Value(1.0)
+    with pytest.raises(ValueError, match="flat_compiled has no derivative"):
+        mg.compile(lambda: flat(w))()
+
+
+def test_what_eager_raises_is_raised_and_what_it_gives_is_given(backend):
+    x = Value(1.0, label="x")
+    fast = mg.compile(lambda: mg.log(x), backend=backend)
+    assert fast().data == 0.0
+    x.data = -1.0
+    with pytest.raises(ValueError, match=r"log\(+x = -1.0"):
+        fast()
+    x.data = math.inf
+    assert fast().data == math.inf
+    root = mg.compile(lambda: mg.sqrt(x), backend=backend)
+    x.data = 0.0
+    result = root()
+    assert result.data == 0.0
+    with pytest.raises(ZeroDivisionError):
+        result.backward()
+
+
+@pytest.mark.parametrize("argument", [{1, 2}, object(), [[object()], []], bytearray(b"a")])
+def test_arguments_that_are_neither_numbers_nor_static_are_refused(argument):
+    try:
+        hash(argument)
+        hashable = True
+    except TypeError:
+        hashable = False
+    fast = mg.compile(lambda a: 1.0)
+    if hashable or isinstance(argument, list):
+        assert fast(argument) == 1.0  # static: compared as an object
+    else:
+        with pytest.raises(TypeError, match="static arguments that are hashable"):
+            fast(argument)
+
+
+def test_bad_calls_of_compile():
+    with pytest.raises(TypeError, match="compile takes a function, not int: 3"):
+        mg.compile(3)
+    with pytest.raises(ValueError, match="backend must be 'auto', 'numpy' or 'llvm', not 'cuda'"):
+        mg.compile(lambda: 1.0, backend="cuda")
+
+
+def test_threads_may_call_one_compiled_function():
+    w = Value(2.0)
+    fast = mg.compile(lambda x: w * mg.exp(x) * x)
+    expected = {x: (w * mg.exp(x) * x).data for x in range(20)}
+    wrong = []
+
+    def work():
+        for _ in range(30):
+            for x, value in expected.items():
+                result = fast(float(x))
+                if not math.isclose(result.data, value, rel_tol=1e-12):
+                    wrong.append((x, result.data))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_the_result_draws_and_refuses_a_copy_and_a_second_derivative():
+    w = Value(2.0)
+
+    @mg.compile
+    def square():
+        return w * w
+
+    result = square()
+    assert result._op == "compiled square"
+    with pytest.raises(TypeError, match="compiled square cannot be copied"):
+        __import__("copy").deepcopy(result)
+    with pytest.raises(ValueError, match="differentiate the function itself"):
+        result.backward(create_graph=True)
+    assert repr(square) == "<compiled square>"
+    assert mg.grad(mg.compile(lambda x: x * x * x))(2.0) == pytest.approx(12.0)
