@@ -59,22 +59,23 @@ def regression(wanted: Sequence[float], predicted: Sequence[float], usual: float
     Returns:
         ``rmse`` and ``mae``, the root of the mean square and the mean size of the errors; ``guessing``, the
         rmse of always saying ``usual``; and ``r2``, the share of the variance of ``wanted`` that the
-        predictions explain (None where there is no variance).
+        predictions explain (None where there is no variance, or they are too far off).
 
     Example:
-        >>> regression([1.0, 3.0], [1.0, 2.0], 2.0)
-        {'rows': 2, 'rmse': 0.7071067811865476, 'mae': 0.5, 'guessing': 1.0, 'r2': 0.5}
+        >>> regression([0.0, 4.0], [1.0, 3.0], 2.0)
+        {'rows': 2, 'rmse': 1.0, 'mae': 1.0, 'guessing': 2.0, 'r2': 0.75}
     """
     errors = [prediction - right for prediction, right in zip(predicted, wanted, strict=True)]
     rmse = _root_mean_square(errors)
     mean = math.fsum(right / len(wanted) for right in wanted)
     deviation = _root_mean_square([right - mean for right in wanted])
+    ratio = rmse / deviation if deviation else math.inf
     return {
         "rows": len(wanted),
         "rmse": rmse,
         "mae": math.fsum(abs(error) / len(errors) for error in errors),
         "guessing": _root_mean_square([usual - right for right in wanted]),
-        "r2": 1 - (rmse / deviation) ** 2 if deviation else None,
+        "r2": 1 - ratio * ratio if math.isfinite(ratio * ratio) else None,
     }
 
 
