@@ -54,7 +54,11 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _complain(error: Exception) -> int:
-    print(f"micrograd: {error}", file=sys.stderr)
+    if isinstance(error, OSError) and error.strerror:
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    else:
+        message = str(error)
+    print(f"micrograd: {message}", file=sys.stderr)
     return WRONG
 
 

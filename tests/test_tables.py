@@ -213,6 +213,13 @@ def test_columns_that_tell_nothing_are_left_out_with_a_reason(cells, reason):
     assert reason in left_out["x"]
 
 
+def test_row_numbers_under_a_blank_header_are_not_learned_from(tmp_path):
+    path = written(tmp_path / "table.csv", ",x,y\n" + "".join(f"{row},{row % 7},{row // 10}\n" for row in range(20)))
+    found = prepare(read_table(path), "y")
+    assert [column.name for column in found.predictor.columns] == ["x"]
+    assert found.left_out == {"column 1": "its header is blank, as over row numbers"}
+
+
 def test_an_infinite_number_is_named_by_its_line():
     table = Table(("x",), [["1"], ["inf"], ["3"]], [2, 3, 4])
     with pytest.raises(ValueError, match="line 3: 'inf' in 'x' is not finite"):
@@ -381,7 +388,7 @@ def test_a_damaged_model_is_refused(study, tmp_path, damage, message):
         ({"target": "kid"}, "no column 'kid'; did you mean 'kind'"),
         ({"ignored": ["kind"]}, "'kind' is the target, and cannot be ignored"),
         ({"ignored": ["size", "colour", "weight"]}, "no column is left"),
-        ({"rows": 4}, "only 4 rows have a value of 'kind'"),
+        ({"rows": 4}, "'kind' has a value in 4 rows only"),
     ],
 )
 def test_what_cannot_be_learned_is_refused(change, message):
@@ -574,6 +581,9 @@ def test_ctrl_c_ends_the_training_and_the_report_is_about_what_was_learned(tmp_p
             "a smaller learning rate may help",
         ),
         (["train", ".", "--target", "kind"], "Is a directory"),
+        (["train", "small.csv", "--target", "size", "--task", "classification"], "each row has a class of its own"),
+        (["train", "small.csv", "--target", "kind", "-o", "/dev/null/report"], "/dev/null/report: "),
+        (["train", "none.csv", "--target", "kind", "-o", "deep/in/folders"], "none.csv: No such file or directory"),
         (["predict", "small.csv", "small.csv"], "no saved model"),
         (["predict", "none.json", "small.csv"], "No such file or directory"),
     ],

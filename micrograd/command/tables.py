@@ -33,7 +33,7 @@ def train(options: argparse.Namespace) -> int:
     """Train a network and write its report."""
     settings = networks.Settings(
         task=options.task,
-        hidden=tuple(options.hidden),
+        hidden=networks.Settings.hidden if options.hidden is None else tuple(options.hidden),
         activation=options.activation,
         epochs=options.epochs,
         batch_size=options.batch_size,
@@ -46,6 +46,7 @@ def train(options: argparse.Namespace) -> int:
     )
     # What can go wrong goes wrong before the training, not after it.
     networks.is_compiled(settings)
+    study = networks.prepare(_read(options), options.target, settings, options.ignore or ())
     folder = options.output or f"{_stem(options.data)}-report"
     report.check_folder(folder, overwrite=options.overwrite)
     if not options.no_pictures:
@@ -54,7 +55,6 @@ def train(options: argparse.Namespace) -> int:
         except ImportError as error:
             raise ImportError(f"{error}, or --no-pictures") from error
 
-    study = networks.prepare(_read(options), options.target, settings, options.ignore)
     say = _say if not (options.quiet or options.json) else lambda text: None
     _describe(study, say)
     start = time.perf_counter()

@@ -46,10 +46,12 @@ def parser() -> argparse.ArgumentParser:
     _expression(add("grad", expressions.grad, "print the value of an expression and the gradient of each name"))
     _expression(add("check", expressions.check, "compare the gradients of an expression with finite differences"))
     draw = _expression(add("draw", expressions.draw, "draw the graph of an expression with its gradients"))
-    draw.add_argument("-o", "--output", default="graph.svg", metavar="FILE", help="a .svg, .png, .pdf or .dot file")
+    draw.add_argument(
+        "-o", "--output", default="graph.svg", metavar="FILE", help="a .svg, .png, .pdf or .dot file (graph.svg)"
+    )
     explore = _expression(add("explore", expressions.explore, "write a page that steps through its graph"))
-    explore.add_argument("-o", "--output", default="page.html", metavar="FILE", help="the page")
-    explore.add_argument("--title", help="of the page; the expression if left out")
+    explore.add_argument("-o", "--output", default="page.html", metavar="FILE", help="default: %(default)s")
+    explore.add_argument("--title", help="of the page (default: the expression)")
     _training(add("train", tables.train, "train a network to predict a column of a CSV file, and report on it"))
 
     predict = add("predict", tables.predict, "predict the column of a CSV file that a saved model learned")
@@ -65,7 +67,6 @@ def _adder(commands: Any) -> Callable[..., argparse.ArgumentParser]:
             name,
             help=what,
             description=f"{what[0].upper()}{what[1:]}.",
-            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
             allow_abbrev=False,
         )
         command.set_defaults(run=run)
@@ -82,50 +83,42 @@ def _expression(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _table(command: argparse.ArgumentParser) -> None:
-    command.add_argument("data", help="a CSV file with a header line, in UTF-8; may be compressed by gzip; - reads it")
-    command.add_argument("--delimiter", type=_delimiter, help="between the cells, such as ';' or tab (default: found)")
-    command.add_argument("--decimal", default=".", choices=[".", ","], help="what numbers have before their decimals")
-    command.add_argument(
-        "--missing",
-        nargs="+",
-        default=[],
-        metavar="TEXT",
-        help="what missing values are written as, beside NA and such",
-    )
+    add = command.add_argument
+    add("data", help="a CSV file with a header line, in UTF-8; may be compressed by gzip; - for the standard input")
+    add("--delimiter", type=_delimiter, metavar="MARK", help="between the cells: ';', tab ... (default: found out)")
+    add("--decimal", default=".", metavar="MARK", help="before the decimals of a number: . or , (default: .)")
+    help_ = "what stands for a missing value, beside an empty cell, NA, N/A, NaN, null, None and ?"
+    add("--missing", nargs="+", default=[], metavar="TEXT", help=help_)
 
 
 def _training(command: argparse.ArgumentParser) -> None:
     usual = Settings()
     _table(command)
-    add = command.add_argument
-    add("--target", required=True, metavar="COLUMN", help="what to predict")
-    add("--task", choices=["classification", "regression"], help="what the target is (default: what it looks like)")
-    add("--ignore", nargs="+", default=[], metavar="COLUMN", help="columns not to predict from")
-    add(
-        "--hidden", nargs="*", type=_count, default=list(usual.hidden), metavar="N",
-        help="the number of neurons in each hidden layer; none for a linear model",
-    )  # fmt: skip
-    add("--activation", choices=list(ACTIVATIONS), default=usual.activation, help="of the hidden neurons")
-    add(
-        "--epochs",
-        type=_count,
-        metavar="N",
-        help="how often to go through the rows (default: from 3 to 60)",
-    )
-    add("--batch-size", type=_count, default=usual.batch_size, metavar="N", help="rows in each step")
-    add("--learning-rate", type=_positive, default=usual.learning_rate, metavar="RATE", help="of AdamW, at the start")
-    add("--weight-decay", type=_not_negative, default=usual.weight_decay, metavar="DECAY", help="of AdamW")
-    add("--test", type=float, default=usual.test, metavar="SHARE", help="the share of the rows to test on")
-    add("--seed", type=int, default=usual.seed, help="the same seed gives the same report")
-    add(
-        "--compile",
-        action=argparse.BooleanOptionalAction,
-        help="compile the training (default: if it can be)",
-    )
-    add("-o", "--output", metavar="FOLDER", help="of the report (default: the file's name and -report)")
-    add("--overwrite", action="store_true", help="replace an older report")
-    add("--no-pictures", action="store_true", help="draw none")
-    add("--quiet", action="store_true", help="print nothing but errors")
+
+    def add(name: str, what: str, default: Any = None, **options: Any) -> None:
+        shown = "" if default is None else " (default: %(default)s)"
+        command.add_argument(*name.split(), default=default, help=what + shown, **options)
+
+    add("--target", "what to predict", required=True, metavar="COLUMN")
+    tasks = ["classification", "regression"]
+    add("--task", "what the target is (default: what it looks like)", choices=tasks)
+    add("--ignore", "columns not to predict from", nargs="+", metavar="COLUMN")
+    hidden = "neurons in each hidden layer; no number for a linear model (default: 16)"
+    add("--hidden", hidden, nargs="*", type=_count, metavar="N")
+    add("--activation", ", ".join(ACTIVATIONS), usual.activation, choices=list(ACTIVATIONS), metavar="NAME")
+    epochs = "how often to go through the rows (default: by their number, from 3 to 60)"
+    add("--epochs", epochs, type=_count, metavar="N")
+    add("--batch-size", "rows in each step", usual.batch_size, type=_count, metavar="N")
+    add("--learning-rate", "of AdamW, at the start", usual.learning_rate, type=_positive, metavar="RATE")
+    add("--weight-decay", "of AdamW", usual.weight_decay, type=_not_negative, metavar="DECAY")
+    add("--test", "the share of the rows to test on", usual.test, type=float, metavar="SHARE")
+    add("--seed", "the same seed gives the same report", usual.seed, type=int, metavar="N")
+    compiled = "whether to compile the training (default: if it can be)"
+    add("--compile", compiled, action=argparse.BooleanOptionalAction)
+    add("-o --output", "of the report (default: the file's name and -report)", metavar="FOLDER")
+    add("--overwrite", "replace an older report", action="store_true")
+    add("--no-pictures", "draw none", action="store_true")
+    add("--quiet", "print nothing but errors", action="store_true")
 
 
 def with_minus_signs(words: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -229,14 +230,15 @@ def prepare(table: Table, target: str, settings: Settings | None = None, ignored
         raise ValueError(f"{target!r} is the target, and cannot be ignored")
     present = table.without(row for row, cell in enumerate(table.column(target)) if not cell)
     if len(present.rows) < FEWEST:
-        raise ValueError(f"only {len(present.rows)} rows have a value of {target!r}: too few to train and to test on")
+        raise ValueError(f"{target!r} has a value in {len(present.rows)} rows only: too few to train and to test on")
     task = settings.task or likely_task(present.column(target))
     test_rows = split(present.column(target), settings.test, settings.seed, stratified=task == "classification")
     training, test = present.without(test_rows), present.without(set(range(len(present.rows))) - test_rows)
 
     encoded_target = target_of(present, training, target, task)
-    names = [name for name in table.columns if name != target and name not in ignored]
+    names = [name for name in table.columns if name not in {target, *ignored, *table.unnamed}]
     columns, left_out = inputs_of(present, training, names)
+    left_out |= dict.fromkeys(sorted(table.unnamed - {target, *ignored}), "its header is blank, as over row numbers")
     if not columns:
         reasons = "".join(f"\n  {name!r}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"no column is left to predict {target!r} from{reasons}")
@@ -307,8 +309,10 @@ def split(cells: Sequence[str], share: float, seed: int, *, stratified: bool) ->
     """
     rows = random.Random(seed).sample(range(len(cells)), len(cells))
     if stratified:
-        alone = {cell for cell in set(cells) if cells.count(cell) == 1}
-        rows = sorted((row for row in rows if cells[row] not in alone), key=lambda row: cells[row])
+        counts = Counter(cells)
+        rows = sorted((row for row in rows if counts[cells[row]] > 1), key=lambda row: cells[row])
+        if not rows:
+            raise ValueError("each row has a class of its own: there is nothing to learn")
     # Of rows in order of their class, every fifth, for a share of 0.2: as evenly from all classes as can be.
     chosen = {row for place, row in enumerate(rows) if int((place + 1) * share) > int(place * share)}
     if not chosen:

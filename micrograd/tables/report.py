@@ -60,8 +60,11 @@ def check_folder(path: StrPath, *, overwrite: bool = False) -> None:
             raise ValueError(f"{path} has a report in it: choose another folder, or --overwrite it")
     elif target.exists():
         raise ValueError(f"{path} is a file: choose another name for the folder")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    Path(tempfile.mkdtemp(dir=target.parent, prefix=".")).rmdir()
+    parent = next(folder for folder in target.parents if folder.exists())
+    try:
+        Path(tempfile.mkdtemp(dir=parent, prefix=".")).rmdir()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def check_pictures() -> None:
@@ -153,6 +156,7 @@ def write_report(
     check_folder(path, overwrite=overwrite)
 
     target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
     try:
         new = temporary / "new"

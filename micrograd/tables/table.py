@@ -34,6 +34,7 @@ class Table(NamedTuple):
         columns: the names, all different.
         rows: for each row a cell for each column, without the spaces around it; "" where it is missing.
         lines: the line of the file that each row is on, for messages.
+        unnamed: those columns whose header is blank, and which are named by their place.
 
     Example:
         >>> table = Table(("size", "colour"), [["1", "red"], ["", "blue"]], [2, 3])
@@ -44,6 +45,7 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
     rows: list[list[str]]
     lines: list[int]
+    unnamed: frozenset[str] = frozenset()
 
     def column(self, name: str) -> list[str]:
         """The cells of a column.
@@ -70,7 +72,7 @@ class Table(NamedTuple):
         """The table without some of its rows."""
         gone = set(rows)
         kept = [row for row in range(len(self.rows)) if row not in gone]
-        return Table(self.columns, [self.rows[row] for row in kept], [self.lines[row] for row in kept])
+        return self._replace(rows=[self.rows[row] for row in kept], lines=[self.lines[row] for row in kept])
 
 
 def read_table(
@@ -96,7 +98,7 @@ def read_table(
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "cats.csv").write_text("name;weight\nTom;NA\n'Kit'; 3.5\n")
         ...     read_table(f"{folder}/cats.csv")
-        Table(columns=('name', 'weight'), rows=[['Tom', ''], ["'Kit'", '3.5']], lines=[2, 3])
+        Table(columns=('name', 'weight'), rows=[['Tom', ''], ["'Kit'", '3.5']], lines=[2, 3], unnamed=frozenset())
     """
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise ValueError(f"a delimiter is one character, not a quote or a line end: {delimiter!r}")
@@ -194,4 +196,6 @@ def _table(records: list[tuple[int, list[str]]], missing: frozenset[str], decima
             return ""
         return cell.replace(",", ".") if decimal == "," and DECIMAL_COMMA.fullmatch(cell) else cell
 
-    return Table(columns, [[cleaned(cell) for cell in cells] for _, cells in rows], [line for line, _ in rows])
+    unnamed = frozenset(column for column, name in zip(columns, header, strict=True) if not name)
+    cleaned_rows = [[cleaned(cell) for cell in cells] for _, cells in rows]
+    return Table(columns, cleaned_rows, [line for line, _ in rows], unnamed)
