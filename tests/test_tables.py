@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -397,6 +398,24 @@ def test_what_cannot_be_learned_is_refused(change, message):
     assert message in str(caught.value)
 
 
+def test_a_model_that_somebody_wrote_by_hand_is_refused_in_words(study, tmp_path):
+    study.predictor.save(tmp_path / "model.json")
+    content = json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
+    content["columns"][0]["kind"] = "Date"
+    del content["checksum"]
+    content["checksum"] = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    with pytest.raises(ValueError, match="is no model that `micrograd train` saved: 'Date'"):
+        load(written(tmp_path / "edited.json", json.dumps(content)))
+
+
+def test_numbers_too_large_for_the_network_are_named_by_their_line():
+    far = prepare(small(60), "weight", Settings(hidden=(), progress=False))
+    far.predictor.model.parameters()[0].data = 1e10
+    table = Table(("size", "colour", "kind"), [["1e308", "red", "small"]], [7])
+    with pytest.raises(ValueError, match="line 7: the numbers are too large"):
+        far.predictor.predict(table)
+
+
 @pytest.mark.parametrize("wrong", [{"test": 0.0}, {"test": 0.6}, {"test": math.nan}, {"task": "clustering"}])
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match=r"must be above 0|the task is"):
@@ -475,6 +494,25 @@ def test_a_regression_has_a_scatter_plot(tmp_path, capsys):
     assert numbers == json.loads((tmp_path / "report" / "metrics.json").read_text(encoding="utf-8"))
     assert numbers["task"] == "regression"
     assert (tmp_path / "report" / "scatter.svg").exists()
+    _, lines, _ = run(capsys, "predict", tmp_path / "report" / "model.json", tmp_path / "small.csv")
+    _, records, _ = run(capsys, "predict", tmp_path / "report" / "model.json", tmp_path / "small.csv", "--json")
+    header, *predictions = lines.split()
+    assert header == "weight"
+    assert [record["prediction"] for record in json.loads(records)] == pytest.approx([float(p) for p in predictions])
+
+
+def test_what_is_left_out_is_on_the_page(tmp_path, capsys):
+    path = written(
+        tmp_path / "t.csv", "x,same,y\n" + "".join(f"{row},7,{row % 2 or ''}\n{row},7,no\n" for row in range(20))
+    )
+    words = ["train", path, "--target", "y", "-o", tmp_path / "report", *QUICK]
+    code, out, _ = run(capsys, *words)
+    assert code == 0
+    assert "Left out: same, because it is 7 in every row" in out
+    assert "10 without a target are left out" in out
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "it is 7 in every row" in page
+    assert "10, left out" in page
 
 
 def test_names_are_shown_as_typed(tmp_path, capsys):
@@ -541,6 +579,26 @@ def test_a_report_appears_whole_or_not_at_all(tmp_path, capsys, monkeypatch, err
     assert run(capsys, *words, "--seed", 2)[0] == (130 if isinstance(error, KeyboardInterrupt) else 2)
     assert {entry.name for entry in tmp_path.iterdir()} == ({"small.csv", "report"} if older else {"small.csv"})
     assert ({file.name: file.read_bytes() for file in folder.iterdir()} if older else None) == before
+
+
+def test_where_the_new_report_cannot_take_its_name_the_old_one_keeps_it(tmp_path, capsys, monkeypatch):
+    path, folder = small_file(tmp_path), tmp_path / "report"
+    words = ["train", path, "--target", "kind", "-o", folder, *QUICK, "--overwrite"]
+    assert run(capsys, *words)[0] == 0
+    before = (folder / "model.json").read_bytes()
+    rename = Path.rename
+
+    def refuse(self, target):
+        if self.name == "new":
+            raise PermissionError(13, "Permission denied", str(target))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    code, _, err = run(capsys, *words, "--seed", 2)
+    assert code == 2
+    assert "report: Permission denied" in err
+    assert (folder / "model.json").read_bytes() == before
+    assert {entry.name for entry in tmp_path.iterdir()} == {"small.csv", "report"}
 
 
 def test_ctrl_c_ends_the_training_and_the_report_is_about_what_was_learned(tmp_path):
