@@ -221,6 +221,14 @@ def test_row_numbers_under_a_blank_header_are_not_learned_from(tmp_path):
     assert found.left_out == {"column 1": "its header is blank, as over row numbers"}
 
 
+@pytest.mark.parametrize("target", ["x", "y"])
+def test_decimal_commas_do_not_pass_for_text(tmp_path, target):
+    path = written(tmp_path / "table.csv", "x;y\n" + "".join(f"{row},{row % 3};{row % 2}\n" for row in range(20)))
+    with pytest.raises(ValueError, match=r"'x' has numbers with commas, as '0,0'.*--decimal ,"):
+        prepare(read_table(path), target)
+    assert prepare(read_table(path, decimal=","), target).left_out == {}
+
+
 def test_an_infinite_number_is_named_by_its_line():
     table = Table(("x",), [["1"], ["inf"], ["3"]], [2, 3, 4])
     with pytest.raises(ValueError, match="line 3: 'inf' in 'x' is not finite"):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.functional import softmax
 from micrograd.losses import cross_entropy, mean_squared_error
-from micrograd.tables.table import number
+from micrograd.tables.table import DECIMAL_COMMA, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -213,11 +213,12 @@ def inputs_of(table: Table, training: Table, names: Sequence[str]) -> tuple[list
         names: of the columns that may be inputs.
 
     Raises:
-        ValueError: if a number is infinite.
+        ValueError: if a number is infinite, or numbers have commas in them.
     """
     columns: list[Number | Category] = []
     left_out: dict[str, str] = {}
     for name in names:
+        refuse_commas(table, name)
         cells = training.column(name)
         column = _number(table, name, cells) if _are_numbers(table.column(name)) else _category(name, cells)
         if isinstance(column, str):
@@ -268,6 +269,19 @@ def likely_task(cells: Sequence[str]) -> str:
     values = {number(cell) or 0.0 for cell in cells}
     few = len(values) <= MOST_WHOLE_NUMBERS
     return "classification" if few and all(map(float.is_integer, values)) else "regression"
+
+
+def refuse_commas(table: Table, name: str) -> None:
+    """Refuse a column of numbers such as 1,5, which would pass for text.
+
+    Raises:
+        ValueError: saying how to read them.
+    """
+    cells = [cell for cell in table.column(name) if cell and number(cell) is None]
+    if cells and all(map(DECIMAL_COMMA.fullmatch, cells)):
+        raise ValueError(
+            f"{name!r} has numbers with commas, as {cells[0]!r}: if that is a decimal mark, give --decimal ,"
+        )
 
 
 def to_json(column: Number | Category | Classes | Quantity) -> dict[str, Any]:

@@ -22,7 +22,7 @@ import micrograd
 from micrograd.files import write_atomically
 from micrograd.nn import MLP
 from micrograd.optim import AdamW, cosine
-from micrograd.tables.encoding import from_json, inputs_of, likely_task, target_of, to_json
+from micrograd.tables.encoding import from_json, inputs_of, likely_task, refuse_commas, target_of, to_json
 from micrograd.training import fit
 
 if TYPE_CHECKING:
@@ -231,6 +231,7 @@ def prepare(table: Table, target: str, settings: Settings | None = None, ignored
     present = table.without(row for row, cell in enumerate(table.column(target)) if not cell)
     if len(present.rows) < FEWEST:
         raise ValueError(f"{target!r} has a value in {len(present.rows)} rows only: too few to train and to test on")
+    refuse_commas(present, target)
     task = settings.task or likely_task(present.column(target))
     test_rows = split(present.column(target), settings.test, settings.seed, stratified=task == "classification")
     training, test = present.without(test_rows), present.without(set(range(len(present.rows))) - test_rows)
