@@ -464,9 +464,9 @@ def test_the_numbers_of_the_report_are_those_of_the_saved_model(small_report):
         predictor.target.likeliest(p) == kind
         for p, kind in zip(predictor.predict(test), test.column("kind"), strict=True)
     ]
-    assert numbers["on test rows"]["accuracy"] == statistics.fmean(right) > 0.8
-    assert numbers["on test rows"]["rows"] == 12
-    assert sum(map(sum, numbers["on training rows"]["confusion"])) == 48
+    assert numbers["on_test_rows"]["accuracy"] == statistics.fmean(right) > 0.8
+    assert numbers["on_test_rows"]["rows"] == 12
+    assert sum(map(sum, numbers["on_training_rows"]["confusion"])) == 48
 
 
 def test_the_drawn_neuron_shows_its_inputs_and_gradients(small_report):
@@ -838,7 +838,7 @@ def test_real_tables_are_predicted_as_well_as_by_scikit_learn(
     assert (code, err) == (0, "")
     numbers = json.loads(out)
     assert numbers["task"] == task
-    ours = numbers["on test rows"]["accuracy" if task == "classification" else "r2"]
+    ours = numbers["on_test_rows"]["accuracy" if task == "classification" else "r2"]
     theirs = reference(path, target, task, (hidden,), epochs)
     assert ours > least
     assert ours > theirs - 0.04

@@ -46,9 +46,8 @@ def parser() -> argparse.ArgumentParser:
     _expression(add("grad", expressions.grad, "print the value of an expression and the gradient of each name"))
     _expression(add("check", expressions.check, "compare the gradients of an expression with finite differences"))
     draw = _expression(add("draw", expressions.draw, "draw the graph of an expression with its gradients"))
-    draw.add_argument(
-        "-o", "--output", default="graph.svg", metavar="FILE", help="a .svg, .png, .pdf or .dot file (graph.svg)"
-    )
+    picture = "a .svg, .png, .pdf or .dot file (default: %(default)s)"
+    draw.add_argument("-o", "--output", default="graph.svg", metavar="FILE", help=picture)
     explore = _expression(add("explore", expressions.explore, "write a page that steps through its graph"))
     explore.add_argument("-o", "--output", default="page.html", metavar="FILE", help="default: %(default)s")
     explore.add_argument("--title", help="of the page (default: the expression)")

@@ -17,15 +17,15 @@ def page(numbers: dict[str, Any], files: Sequence[str]) -> str:
         files: the names of the files beside the page; the pictures among them are shown.
     """
     rows, network, training = numbers["rows"], numbers["network"], numbers["training"]
-    target, test = numbers["target"], numbers["on test rows"]
+    target, test = numbers["target"], numbers["on_test_rows"]
     facts = [
         ("Rows", f"{rows['training']:,} to train on, {rows['test']:,} to test on"),
-        ("Rows without a target", f"{rows['without target']:,}, left out" if rows["without target"] else ""),
+        ("Rows without a target", f"{rows['without_target']:,}, left out" if rows["without_target"] else ""),
         ("Network", f"{describe(network)}, {network['parameters']:,} parameters"),
         (
             "Training",
-            f"{training['epochs']:,} epochs, {training['steps']:,} steps, loss {training['first loss']:.4g} to "
-            f"{training['last loss']:.4g}{', interrupted' if training['interrupted'] else ''}",
+            f"{training['epochs']:,} epochs, {training['steps']:,} steps, loss {training['first_loss']:.4g} to "
+            f"{training['last_loss']:.4g}{', interrupted' if training['interrupted'] else ''}",
         ),
     ]
     kinds = [
@@ -47,7 +47,7 @@ def page(numbers: dict[str, Any], files: Sequence[str]) -> str:
         f"<p class=headline>{escape(headline(numbers))}</p>",
         _html_table((), [fact for fact in facts if fact[1]]),
         "<h2>How well it predicts</h2>",
-        _html_table(("", "test rows", "training rows"), _scores(test, numbers["on training rows"])),
+        _html_table(("", "test rows", "training rows"), _scores(test, numbers["on_training_rows"])),
         *pictures[:1],
     ]
     if "classes" in test:
@@ -58,8 +58,8 @@ def page(numbers: dict[str, Any], files: Sequence[str]) -> str:
         ]
         parts += ["<h2>Class by class</h2>", _html_table(header, shown)]
     parts += [*pictures[1:], "<h2>Columns</h2>", _html_table(("column", "kind", "inputs", "missing"), kinds)]
-    if numbers["left out"]:
-        parts += ["<h2>Columns left out</h2>", _html_table(("column", "because"), numbers["left out"].items())]
+    if numbers["left_out"]:
+        parts += ["<h2>Columns left out</h2>", _html_table(("column", "because"), numbers["left_out"].items())]
     return _HTML.format(title=escape(target), body="\n".join(parts))
 
 
@@ -77,7 +77,7 @@ def describe(network: dict[str, Any]) -> str:
 
 def headline(numbers: dict[str, Any]) -> str:
     """The result in a sentence."""
-    test = numbers["on test rows"]
+    test = numbers["on_test_rows"]
     if numbers["task"] == "classification":
         right = round(test["accuracy"] * test["rows"])
         return (

@@ -86,10 +86,10 @@ def evaluate(study: Study, history: History) -> dict[str, Any]:
         "rows": {
             "training": len(study.training.rows),
             "test": len(study.test.rows),
-            "without target": study.without_target,
+            "without_target": study.without_target,
         },
         "columns": columns(study),
-        "left out": study.left_out,
+        "left_out": study.left_out,
         "network": network(predictor),
         "training": {
             "epochs": len(history.epochs),
@@ -97,11 +97,11 @@ def evaluate(study: Study, history: History) -> dict[str, Any]:
             "seed": study.settings.seed,
             "compiled": is_compiled(study.settings),
             "interrupted": history.interrupted,
-            "first loss": history.steps[0],
-            "last loss": (history.epochs or history.steps)[-1],
+            "first_loss": history.steps[0],
+            "last_loss": (history.epochs or history.steps)[-1],
         },
-        "on training rows": _measured(study, study.training),
-        "on test rows": _measured(study, study.test),
+        "on_training_rows": _measured(study, study.training),
+        "on_test_rows": _measured(study, study.test),
     }
 
 
@@ -200,7 +200,7 @@ def _pictures(study: Study, history: History, numbers: dict[str, Any]) -> dict[s
     files = {"neuron.svg": draw_dot(_neuron(study)).pipe("svg")}
     if isinstance(target, Classes):
         files["loss.svg"] = plots.loss(history.steps, math.log(len(target.classes)), "cross-entropy")
-        confusion = numbers["on test rows"]["confusion"]
+        confusion = numbers["on_test_rows"]["confusion"]
         files["confusion.svg"] = plots.confusion(target.classes, confusion, target.name)
     else:
         files["loss.svg"] = plots.loss(history.steps, 1.0, "squared error, in variances")
