@@ -1,0 +1,120 @@
+"""grad, check, draw and explore: what is done with an expression and the numbers of its names."""
+
+from __future__ import annotations
+
+import keyword
+import sys
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+import micrograd
+from micrograd.command.output import FAILED, OK, print_json
+from micrograd.draw import save
+from micrograd.engine import Value
+from micrograd.expressions import FUNCTIONS, Expression
+from micrograd.testing import GradientError, gradcheck, numerical_gradient
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+
+def _backpropagated(options: argparse.Namespace) -> tuple[Value, dict[str, Value]]:
+    """The result with its gradients, and the leaves by name."""
+    expression, leaves = Expression(options.expression), _leaves(options.names)
+    result = expression(leaves)
+    if result.requires_grad:
+        result.backward()
+    return result, leaves
+
+
+def grad(options: argparse.Namespace) -> int:
+    """Print the value and the gradients."""
+    result, leaves = _backpropagated(options)
+    text = options.expression.strip()
+    gradients = {name: leaf.grad for name, leaf in leaves.items()}
+    if options.json:
+        print_json({"expression": text, "value": result.data, "gradients": gradients})
+        return OK
+    print(f"{text} = {result.data!r}")
+    for name, gradient in gradients.items():
+        print(f"gradient of {name} = {gradient!r}")
+    return OK
+
+
+def check(options: argparse.Namespace) -> int:
+    """Compare the gradients with finite differences, and print the table of both."""
+    expression = Expression(options.expression)
+    _, leaves = _backpropagated(options)
+    if not leaves:
+        raise ValueError("there is no gradient to check: give names their numbers, as in x=2")
+
+    def function(*operands: Value | float) -> Value:
+        values = [operand if isinstance(operand, Value) else Value(operand) for operand in operands]
+        return expression(dict(zip(leaves, values, strict=True)))
+
+    point = [leaf.data for leaf in leaves.values()]
+    try:
+        gradcheck(function, point)
+        complaint = ""
+    except GradientError as error:
+        complaint = str(error)
+    rows = [
+        {"name": name, "at": leaf.data, "backpropagation": leaf.grad, "differences": slope}
+        for (name, leaf), slope in zip(leaves.items(), numerical_gradient(function, point), strict=True)
+    ]
+    if options.json:
+        print_json({"expression": expression.text.strip(), "agree": not complaint, "gradients": rows})
+    else:
+        print(f"{'name':>12}{'at':>26}{'backpropagation':>26}{'finite differences':>26}")
+        for row in rows:
+            print(f"{row['name']:>12}{row['at']!r:>26}{row['backpropagation']!r:>26}{row['differences']!r:>26}")
+        verdict = "do NOT agree" if complaint else "agree"
+        print(f"the gradients of {expression.text.strip()} {verdict} with finite differences")
+    if complaint:
+        print(f"micrograd: {complaint}", file=sys.stderr)
+    return FAILED if complaint else OK
+
+
+def draw(options: argparse.Namespace) -> int:
+    """Draw the graph into a file."""
+    result, _ = _backpropagated(options)
+    save(result, options.output)
+    return _wrote(options)
+
+
+def explore(options: argparse.Namespace) -> int:
+    """Write the page that steps through the graph."""
+    write: Any = getattr(micrograd, "explore", None)
+    if write is None:
+        raise ImportError("this version of micrograd has no page that steps through a graph")
+    result, _ = _backpropagated(options)
+    write(result, options.output, title=options.title or options.expression.strip())
+    return _wrote(options)
+
+
+def _wrote(options: argparse.Namespace) -> int:
+    if options.json:
+        print_json({"wrote": options.output})
+    else:
+        print(f"wrote {options.output}")
+    return OK
+
+
+def _leaves(assignments: Sequence[str]) -> dict[str, Value]:
+    """The names that are given, each a labelled leaf."""
+    leaves: dict[str, Value] = {}
+    for assignment in assignments:
+        name, equals, number = assignment.strip().partition("=")
+        name = unicodedata.normalize("NFKC", name)  # as Python does with the names in an expression
+        if not (equals and name.isidentifier()) or keyword.iskeyword(name):
+            raise ValueError(f"{assignment!r} is not of the form name=number, as x=2 is")
+        if name in FUNCTIONS:
+            raise ValueError(f"{name!r} is a function: choose another name")
+        if name in leaves:
+            raise ValueError(f"{name!r} is given twice")
+        try:
+            leaves[name] = Value(float(number), label=name)
+        except ValueError:
+            raise ValueError(f"{number!r}, given for {name!r}, is not a number") from None
+    return leaves

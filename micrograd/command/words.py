@@ -1,0 +1,153 @@
+"""What may be typed: the commands, their options, and the help."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import micrograd
+from micrograd.command import expressions, tables
+from micrograd.expressions import FUNCTIONS
+from micrograd.nn import ACTIVATIONS
+from micrograd.tables.predictor import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+EPILOG = """examples:
+  micrograd grad "x*y + z" x=2 y=-3 z=10
+  micrograd check "tanh(x*y + exp(x))" x=0.7 y=-0.4
+  micrograd draw "x*y + z" x=2 y=-3 z=10 -o graph.svg
+  micrograd explore "x*y + z" x=2 y=-3 z=10 -o page.html
+  micrograd train penguins.csv --target species --hidden 16 16 -o report
+  micrograd predict report/model.json more.csv -o predictions.csv
+
+exit codes: 0 all went well, 1 a check failed, 2 something is wrong with the words, an expression or a file,
+130 interrupted, 141 nobody reads the output any more"""
+OPTION = re.compile(r"--$|--[a-z]|-h$|-o")
+NOTATION = f"in Python's notation: numbers, names, + - * / ** and {', '.join(FUNCTIONS)}"
+
+
+def parser() -> argparse.ArgumentParser:
+    """What reads the words; it ends the program with exit code 2 where it cannot, as argparse does."""
+    top = argparse.ArgumentParser(
+        prog="micrograd",
+        description="Gradients and pictures of an expression, and networks that learn from a table.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"micrograd {micrograd.__version__}")
+    commands = top.add_subparsers(required=True, metavar="command", dest="command")
+    add = _adder(commands)
+
+    _expression(add("grad", expressions.grad, "print the value of an expression and the gradient of each name"))
+    _expression(add("check", expressions.check, "compare the gradients of an expression with finite differences"))
+    draw = _expression(add("draw", expressions.draw, "draw the graph of an expression with its gradients"))
+    picture = "a .svg, .png, .pdf or .dot file (default: %(default)s)"
+    draw.add_argument("-o", "--output", default="graph.svg", metavar="FILE", help=picture)
+    explore = _expression(add("explore", expressions.explore, "write a page that steps through its graph"))
+    explore.add_argument("-o", "--output", default="page.html", metavar="FILE", help="default: %(default)s")
+    explore.add_argument("--title", help="of the page (default: the expression)")
+    _training(add("train", tables.train, "train a network to predict a column of a CSV file, and report on it"))
+
+    predict = add("predict", tables.predict, "predict the column of a CSV file that a saved model learned")
+    predict.add_argument("model", help="the model.json of a report")
+    _table(predict)
+    predict.add_argument("-o", "--output", metavar="FILE", help="write there, not to the standard output")
+    return top
+
+
+def _adder(commands: Any) -> Callable[..., argparse.ArgumentParser]:
+    def add(name: str, run: Callable[[argparse.Namespace], int], what: str) -> argparse.ArgumentParser:
+        command: argparse.ArgumentParser = commands.add_parser(
+            name,
+            help=what,
+            description=f"{what[0].upper()}{what[1:]}.",
+            allow_abbrev=False,
+        )
+        command.set_defaults(run=run)
+        command.add_argument("--json", action="store_true", help="print JSON, for scripts")
+        return command
+
+    return add
+
+
+def _expression(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    command.add_argument("expression", help=NOTATION)
+    command.add_argument("names", nargs="*", metavar="name=number", help="what the names stand for: x=2 y=-3")
+    return command
+
+
+def _table(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("data", help="a CSV file with a header line, in UTF-8; may be compressed by gzip; - for the standard input")
+    add("--delimiter", type=_delimiter, metavar="MARK", help="between the cells: ';', tab ... (default: found out)")
+    add("--decimal", default=".", metavar="MARK", help="before the decimals of a number: . or , (default: .)")
+    help_ = "what stands for a missing value, beside an empty cell, NA, N/A, NaN, null, None and ?"
+    add("--missing", nargs="+", default=[], metavar="TEXT", help=help_)
+
+
+def _training(command: argparse.ArgumentParser) -> None:
+    usual = Settings()
+    _table(command)
+
+    def add(name: str, what: str, default: Any = None, **options: Any) -> None:
+        shown = "" if default is None else " (default: %(default)s)"
+        command.add_argument(*name.split(), default=default, help=what + shown, **options)
+
+    add("--target", "what to predict", required=True, metavar="COLUMN")
+    tasks = ["classification", "regression"]
+    add("--task", "what the target is (default: what it looks like)", choices=tasks)
+    add("--ignore", "columns not to predict from", nargs="+", metavar="COLUMN")
+    hidden = "neurons in each hidden layer; no number for a linear model (default: 16)"
+    add("--hidden", hidden, nargs="*", type=_count, metavar="N")
+    add("--activation", ", ".join(ACTIVATIONS), usual.activation, choices=list(ACTIVATIONS), metavar="NAME")
+    epochs = "how often to go through the rows (default: by their number, from 3 to 60)"
+    add("--epochs", epochs, type=_count, metavar="N")
+    add("--batch-size", "rows in each step", usual.batch_size, type=_count, metavar="N")
+    add("--learning-rate", "of AdamW, at the start", usual.learning_rate, type=_positive, metavar="RATE")
+    add("--weight-decay", "of AdamW", usual.weight_decay, type=_not_negative, metavar="DECAY")
+    add("--test", "the share of the rows to test on", usual.test, type=float, metavar="SHARE")
+    add("--seed", "the same seed gives the same report", usual.seed, type=int, metavar="N")
+    compiled = "whether to compile the training (default: if it can be)"
+    add("--compile", compiled, action=argparse.BooleanOptionalAction)
+    add("-o --output", "of the report (default: the file's name and -report)", metavar="FOLDER")
+    add("--overwrite", "replace an older report", action="store_true")
+    add("--no-pictures", "draw none", action="store_true")
+    add("--quiet", "print nothing but errors", action="store_true")
+
+
+def with_minus_signs(words: Sequence[str]) -> list[str]:
+    """The words, where an expression such as -x*y is not taken for an option."""
+    if not words or words[0] not in {"grad", "check", "draw", "explore"}:
+        return list(words)
+    return [f" {word}" if word.startswith("-") and not OPTION.match(word) else word for word in words]
+
+
+def _delimiter(text: str) -> str:
+    return "\t" if text in {"tab", "\\t"} else text
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def _not_negative(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 up")
+    return number
+
+
+def _positive(text: str) -> float:
+    if not (number := _not_negative(text)):
+        raise argparse.ArgumentTypeError("it must be above 0")
+    return number
