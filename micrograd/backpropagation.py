@@ -8,6 +8,7 @@ No order has to be stored, no node is met before its uses, and no recursion limi
 
 from __future__ import annotations
 
+from operator import add
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -87,7 +88,7 @@ def backpropagate(root: Value, gradient: float) -> None:
 
 def accumulate(leaves: Collection[Value], shares: Collection[float]) -> None:
     """Add to the gradients of leaves, each given once: to all of them, also where Ctrl-C comes."""
-    after = [leaf._grad + share for leaf, share in zip(leaves, shares, strict=True)]
+    after = list(map(add, [leaf._grad for leaf in leaves], shares))
 
     def commit() -> None:
         for leaf, gradient in zip(leaves, after, strict=True):

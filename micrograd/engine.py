@@ -241,7 +241,7 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     return node
 
 
-def node_of(primitive: Primitive, data: float, operands: tuple[Value, ...], inputs: tuple[float, ...]) -> Value:
+def node_of(primitive: Primitive, data: float, operands: tuple[Value, ...], inputs: Iterable[float]) -> Value:
     """A Value that remembers a primitive of any number of operands, all of which gradients flow to."""
     node = Value(data)
     node._primitive, node._x, node._y = primitive, operands, inputs
@@ -282,6 +282,7 @@ class Value:
 
     _first: Value
     _second: Value
+    _freezings = 0  # how often requires_grad was set: who remembers it can tell that nothing has changed
 
     def __init__(
         self,
@@ -379,6 +380,7 @@ class Value:
         if not self.is_leaf:
             raise ValueError(f"{self!r} is the result of {self._op!r}: set requires_grad of its leaves")
         self._primitive = LEAF if requires_grad else CONSTANT
+        Value._freezings += 1
 
     @property
     def _op(self) -> str:

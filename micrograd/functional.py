@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd import primitives
-from micrograd.engine import Value
+from micrograd.engine import Value, current_recorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -380,8 +380,19 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
     xs, ys = list(xs), list(ys)
     if len(xs) != len(ys) or not xs:
         raise ValueError(f"dot needs two sequences of one length, not of {len(xs)} and {len(ys)}")
+    if (recorded := sum_of_products(xs, ys, 0.0)) is not None:
+        return recorded
     products = [x * y for x, y in zip(xs, ys, strict=True)]
     return sum(products[1:], products[0])
+
+
+def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
+    """Start plus the sum of the products as one operation, where the recorder has one for it; else None.
+
+    While a function is compiled, one operation in the place of 32 makes the trace as much shorter.
+    """
+    record = getattr(current_recorder(), "sum_of_products", None)
+    return record(xs, ys, start) if record is not None else None
 
 
 def mean(xs: Iterable[Any]) -> Any:

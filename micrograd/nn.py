@@ -152,7 +152,9 @@ class Neuron(Module):
         """The neuron's output for nin numbers or Values; ValueError for another number of them."""
         if len(x) != len(self.w):
             raise ValueError(f"{self!r} takes {len(self.w)} inputs, not {len(x)}")
-        total: Any = sum((wi * xi for wi, xi in zip(self.w, x, strict=True)), self.b)
+        total = functional.sum_of_products(self.w, x, self.b)
+        if total is None:
+            total = sum((wi * xi for wi, xi in zip(self.w, x, strict=True)), self.b)
         return self._activation(total) if self.nonlin else total
 
     def __repr__(self) -> str:

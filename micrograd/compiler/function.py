@@ -16,6 +16,7 @@ import math
 import time
 import warnings
 from functools import update_wrapper
+from struct import pack
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,8 @@ class Specialised:
         # Those that are used alike lie side by side, in the order of their first use
         groups = [values for values in tape.roles.values() if values]
         self.values = [value for values in groups for value in values]
-        self.kinds = [value._primitive for value in self.values]
+        self._kinds = [value._primitive for value in self.values]
+        self._freezings = Value._freezings
         self._given = [value.requires_grad for value in self.values]
         self._given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
         self._inputs = [np.array([tape.values[value] for value in values]) for values in groups]
@@ -154,6 +156,14 @@ class Specialised:
         self.leaves_only = all(value.is_leaf for value in self.values)
         self._seconds = {"trace": time.perf_counter() - start}
         self._executables: dict[bool, Any] = {}
+
+    def is_outdated(self) -> bool:
+        """Whether gradients are wanted elsewhere since it was traced."""
+        if self._freezings != Value._freezings:
+            if self._kinds != [value._primitive for value in self.values]:
+                return True
+            self._freezings = Value._freezings
+        return False
 
     def want(self, inputs: Iterable[int]) -> None:
         """Ask for the gradients of these inputs only."""
@@ -261,7 +271,7 @@ class CompiledFunction:
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
         special = self._specialised.get(given.key)
-        if special is None or special.kinds != [value._primitive for value in special.values]:
+        if special is None or special.is_outdated():
             special = Specialised(self.function, given, self._backend)
             self._specialised[given.key] = special
         self._last = special
@@ -272,7 +282,7 @@ class CompiledFunction:
         several = sum(special.computed) > 1
         executable = special.executable(recording and not several)
         program, buffer = executable.program, executable.buffer
-        inputs = np.array(numbers)
+        inputs = np.frombuffer(pack(f"{len(numbers)}d", *numbers))
         buffer[program.inputs] = inputs
         executable.run()
         outputs: list[Any] = buffer[program.outputs].tolist()
@@ -283,16 +293,16 @@ class CompiledFunction:
             return outputs
         if not recording:
             return [Value(output, requires_grad=False) for output in outputs]
-        given_values = [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]
-        operands = (*special.trained, *given_values)
-        leaves_only = special.leaves_only and all(value.is_leaf for value in given_values)
-        leaves_only = leaves_only and len(set(given_values).difference(special.trained)) == len(given_values)
+        operands, leaves_only = special.trained, special.leaves_only
+        if values := [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]:
+            operands = (*operands, *values)
+            leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
         name = getattr(self.function, "__name__", "function")
         results = []
         for number, output in enumerate(outputs):
             found = (lambda number=number: self._gradients(special, inputs, number)) if several else gradients
             call = Call(name, found, leaves_only)
-            results.append(node_of(call, output, operands, tuple(inputs[special.wanted].tolist())))
+            results.append(node_of(call, output, operands, inputs[special.wanted]))
         return results
 
     def _gradients(self, special: Specialised, inputs: Floats, output: int) -> Floats:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from micrograd import primitives
-from micrograd.compiler.trace import CONSTANT, INPUT, TAKE
+from micrograd.compiler.trace import CONSTANT, INPUT, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
@@ -143,6 +143,10 @@ def normalise(tape: Tape, outputs: Sequence[int]) -> Graph:
     for primitive, chosen in places.items():
         if primitive is INPUT:
             continue
+        if primitive is SUM_OF_PRODUCTS:
+            kind[chosen] = SUM
+            parts += _sums_of_products([(place, *keys[place][1:]) for place in chosen])
+            continue
         nodes = np.array(chosen)
         _, *columns = map(np.array, zip(*[keys[place] for place in chosen], strict=True))
         if primitive is CONSTANT:
@@ -171,6 +175,21 @@ def normalise(tape: Tape, outputs: Sequence[int]) -> Graph:
     )
     graph.differentiable = Edges(size, *graph.edges(differentiable=True)).reached(graph.outputs)
     return flatten(_with_maxima(_without_the_unused(graph)))
+
+
+def _sums_of_products(rows: list[tuple[int, ...]]) -> list[Terms]:
+    """The terms of sums of products: of those that are equally long, all at a time."""
+    by_length: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
+    for row in rows:
+        by_length[len(row) // 2 - 1].append(row)
+    parts = []
+    for length, alike in by_length.items():
+        table = np.array(alike)
+        nodes, starts = table[:, 0], table[:, 1]
+        first, second = table[:, 2 : 2 + length].ravel(), table[:, 2 + length :].ravel()
+        parts.append(Terms(nodes, np.ones(len(nodes)), starts, np.full(len(nodes), ONE)))
+        parts.append(Terms(np.repeat(nodes, length), np.ones(len(first)), first, second))
+    return parts
 
 
 def _without_the_unused(graph: Graph) -> Graph:

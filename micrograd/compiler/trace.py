@@ -28,13 +28,14 @@ from micrograd.engine import Value, recording
 from micrograd.registry import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
 PACKAGE = str(Path(__file__).parent.parent)
 
 # What a compiled program may have beside the primitives of the table. No gradient flows through a choice.
 INPUT = Primitive("input", "", float)
 CONSTANT = Primitive("constant", "", float)
+SUM_OF_PRODUCTS = Primitive("sum_of_products", "dot", float)  # its operands: the start, the first factors, the others
 TAKE = Primitive("take", "take", float)  # its operands: an index, and the number of a table
 LESS = Primitive("less", "<", lambda x, y: float(x < y), None, None)
 LESS_EQUAL = Primitive("less_equal", "<=", lambda x, y: float(x <= y), None, None)
@@ -99,6 +100,20 @@ class Tape:
             return operand._uses
         number = required_number(operand, "an operand")
         return self._written((CONSTANT, number, math.copysign(1.0, number)))
+
+    def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
+        """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... down as one operation; None for plain numbers."""
+        if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)):
+            return None
+        key: list[Any] = [SUM_OF_PRODUCTS, self.place(start, SUM_OF_PRODUCTS)]
+        for role, operands in enumerate((xs, ys), start=1):
+            key += [
+                operand._uses
+                if type(operand) is Symbol and operand._grad is self
+                else self.place(operand, SUM_OF_PRODUCTS, role)
+                for operand in operands
+            ]
+        return self._symbols[self._written(tuple(key))]
 
     def take(self, elements: list[Any], index: Any) -> Any:
         """The element at a place that is not known yet."""
