@@ -15,6 +15,7 @@ from micrograd.backpropagation import topological_order
 from micrograd.closures import operation
 from micrograd.draw import draw_dot, save, trace
 from micrograd.engine import Value, no_grad
+from micrograd.explore import explore
 from micrograd.functional import (
     abs,
     acos,
