@@ -6,6 +6,7 @@ const tape = JSON.parse(document.getElementById("data").textContent);
 const { nodes, groups, primitives, root } = tape;
 const find = (id) => document.getElementById(id);
 const SMOOTH = 3000; // items at a time
+const FEW = 300; // items, up to which those out of sight are kept, for screen readers to go through
 const OPEN_UNASKED = 260; // Values, up to which everything is open at first
 
 // ---- Numbers and names ---------------------------------------------------------------------------------
@@ -373,13 +374,19 @@ function draw() {
   visible.clear();
   edges.length = 0;
   edgesOf.clear();
+  for (const kind of Object.keys(marked)) marked[kind].clear();
   const whole = arrange(0);
   size = { width: whole.width, height: whole.height };
   const routes = new Map();
   place(whole, 0, 0, routes);
   connect(routes);
   graph.classList.toggle("many", visible.size > 600);
-  for (const element of edges) find("edges").append(element.element);
+  const few = visible.size <= FEW;
+  for (const shown of [...visible.values(), ...edges]) {
+    shown.away = !few;
+    if (few) shown.home.append(shown.element);
+  }
+  look();
   find("expand").disabled = open.size === groups.length;
   find("collapse").disabled = open.size === 0;
   setTabStop(visible.has(focused) ? focused : itemOf(steps[at].node ?? root));
@@ -396,11 +403,11 @@ function place(arrangement, dx, dy, routes) {
     const shown = { item, x: x + dx, y: y + dy, w, h, group: groupOf(item) };
     if (inner) {
       shown.element = openBox(shown);
-      find("boxes").append(shown.element);
+      shown.home = find("boxes");
       place(inner, shown.x - w / 2 + MARGIN, shown.y - h / 2 + MARGIN + TITLE, routes);
     } else {
       shown.element = shown.group ? closedBox(shown) : card(shown);
-      find("nodes").append(shown.element);
+      shown.home = find("nodes");
     }
     visible.set(item, shown);
   }
@@ -414,18 +421,27 @@ function connect(routes) {
       if (tail === head) continue;
       const key = `${tail}>${head}`;
       if (!between.has(key)) between.set(key, { tail, head, pairs: [] });
-      between.get(key).pairs.push(`${operand}>${node.index}`);
+      between.get(key).pairs.push([operand, node.index]);
     }
   }
   for (const [key, { tail, head, pairs }] of between) {
     const dashed = tail[0] === "n" && nodes[tail.slice(1)].kind === "constant";
     for (const path of routes.get(key) ?? [straight(visible.get(tail), visible.get(head))]) {
       const [x, y, ...rest] = path.map((value) => Math.round(value * 10) / 10);
-      const edge = { pairs, element: svg("path", { class: dashed ? "edge dashed" : "edge", d: `M${x} ${y}C${rest.join(" ")}` }) };
+      const edge = { pairs, element: svg("path", { class: dashed ? "edge dashed" : "edge", d: `M${x} ${y}C${rest.join(" ")}` }), home: find("edges"), ...extent(path) };
       edges.push(edge);
-      for (const pair of pairs) edgesOf.set(pair, [...(edgesOf.get(pair) ?? []), edge]);
+      for (const [operand, user] of pairs) {
+        const name = `${operand}>${user}`;
+        edgesOf.set(name, [...(edgesOf.get(name) ?? []), edge]);
+      }
     }
   }
+}
+
+function extent(path) {
+  const [xs, ys] = [path.filter((_, index) => index % 2 === 0), path.filter((_, index) => index % 2)];
+  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  return { x: (left + right) / 2, y: (top + bottom) / 2, w: right - left, h: bottom - top };
 }
 
 function straight(from, to) {
@@ -514,25 +530,42 @@ function tint(gradient, largest) {
   return `rgb(var(${gradient > 0 ? "--positive" : "--negative"}) / ${share.toFixed(2)})`;
 }
 
+let present = { receiving: new Set() }; // what the step says about items, for paint
+let version = 0;
+
 function refresh() {
-  const largest = gradients.reduce((most, gradient) => (Number.isFinite(gradient) ? Math.max(most, Math.abs(gradient)) : most), 0);
   const step = steps[at];
-  const active = step.node === undefined ? null : itemOf(step.node);
-  const receiving = new Set(step.phase === "backward" ? receivers(turns[step.turn]).map(itemOf) : []);
-  for (const shown of visible.values()) {
-    const { element, item, group } = shown;
-    const index = group ? (group.outputs.length === 1 ? group.outputs[0] : null) : Number(item.slice(1));
-    element.classList.toggle("active", item === active);
-    element.classList.toggle("receiving", receiving.has(item) && item !== active);
-    if (index !== null && shown.data) write(shown, index, largest);
-    const label = group ? groupLabel(group) : nodeLabel(Number(item.slice(1)));
-    if (shown.label !== label) element.setAttribute("aria-label", (shown.label = label));
-    if (group) element.setAttribute("aria-expanded", String(open.has(group.index)));
-  }
-  const pairs = activePairs(step);
-  const lit = new Set(pairs.flatMap((pair) => edgesOf.get(pair) ?? []));
-  for (const edge of edges) edge.element.classList.toggle("active", lit.has(edge));
+  present = {
+    largest: gradients.reduce((most, gradient) => (Number.isFinite(gradient) ? Math.max(most, Math.abs(gradient)) : most), 0),
+    active: step.node === undefined ? null : itemOf(step.node),
+    receiving: new Set(step.phase === "backward" ? receivers(turns[step.turn]).map(itemOf) : []),
+  };
+  version++;
+  for (const shown of visible.values()) if (!shown.away) paint(shown);
+  mark("active", activePairs(step).flatMap((pair) => edgesOf.get(pair) ?? []));
   showPaths();
+}
+
+/** Put the present numbers and colours into an item. */
+function paint(shown) {
+  const { element, item, group } = shown;
+  const index = group ? (group.outputs.length === 1 ? group.outputs[0] : null) : Number(item.slice(1));
+  shown.version = version;
+  element.classList.toggle("active", item === present.active);
+  element.classList.toggle("receiving", present.receiving.has(item) && item !== present.active);
+  if (index !== null && shown.data) write(shown, index, present.largest);
+  const label = group ? groupLabel(group) : nodeLabel(index);
+  if (shown.label !== label) element.setAttribute("aria-label", (shown.label = label));
+  if (group) element.setAttribute("aria-expanded", String(open.has(group.index)));
+}
+
+const marked = { active: new Set(), path: new Set(), found: new Set() };
+/** Give a class to these items and edges, and take it from those that had it. */
+function mark(kind, those) {
+  const before = marked[kind];
+  marked[kind] = new Set(those);
+  for (const { element } of before) element.classList.remove(kind);
+  for (const { element } of marked[kind]) element.classList.add(kind);
 }
 
 function write(shown, index, largest) {
@@ -569,14 +602,9 @@ function showPaths() {
   const start = hovered ? (groupOf(hovered) && open.has(groupOf(hovered).index) ? [] : inItem(hovered)) : selected === null ? [] : [selected];
   const onPath = new Set(start);
   for (const index of onPath) for (const user of nodes[index].users) onPath.add(user);
-  const items = new Set([...onPath].map(itemOf));
-  for (const shown of visible.values()) shown.element.classList.toggle("path", items.has(shown.item));
-  for (const { element, pairs } of edges) {
-    element.classList.toggle("path", onPath.size > 0 && pairs.some((pair) => {
-      const [operand, user] = pair.split(">").map(Number);
-      return onPath.has(operand) && onPath.has(user);
-    }));
-  }
+  const items = [...new Set([...onPath].map(itemOf))].map((item) => visible.get(item));
+  const between = onPath.size ? edges.filter(({ pairs }) => pairs.some(([operand, user]) => onPath.has(operand) && onPath.has(user))) : [];
+  mark("path", [...items, ...between]);
 }
 const inItem = (item) => groupOf(item)?.outputs ?? [Number(item.slice(1))];
 
@@ -681,7 +709,7 @@ const gradientBefore = (turn) => gradients[turn.node]; // complete before its tu
 let panelOf = null; // the Value in the panel, and what refreshes its numbers
 
 function explainNode() {
-  const editing = document.activeElement?.closest?.("#edit") && panelOf;
+  const editing = find("edit")?.classList.contains("changed"); // what is being typed stays
   const item = hovered && !(groupOf(hovered)?.outputs.length > 1) ? inItem(hovered)[0] : null;
   const index = editing ? panelOf.index : (item ?? selected ?? steps[at].node ?? root);
   if (panelOf?.index !== index) panelOf = nodePanel(index);
@@ -737,6 +765,7 @@ function editor(node) {
     try {
       setLeaf(node, number);
       problem.hidden = true;
+      form.classList.remove("changed");
     } catch (error) {
       problem.textContent = `${error.message}. Nothing was changed.`;
       problem.hidden = false;
@@ -744,15 +773,16 @@ function editor(node) {
   };
   const submit = (event) => {
     event.preventDefault();
-    const text = input.value.trim().replace("−", "-").replace(",", ".");
+    const text = input.value.trim().replace("−", "-");
     apply(text === "" ? NaN : Number(text));
   };
   const restore = () => {
     input.value = String(node.recorded);
     apply(node.recorded);
   };
-  return html("div", {}, html("form", { id: "edit", onsubmit: submit }, input, html("button", { type: "submit", class: "primary" }, "Set"),
-    html("button", { type: "button", onclick: restore }, "Restore")), problem);
+  const form = html("form", { id: "edit", onsubmit: submit, oninput: () => form.classList.add("changed") }, input, html("button", { type: "submit", class: "primary" }, "Set"),
+    html("button", { type: "button", onclick: restore }, "Restore"));
+  return html("div", {}, form, problem);
 }
 
 /** Give a leaf another number and compute both passes anew, or change nothing and throw. */
@@ -774,13 +804,14 @@ function setNumbers(numbers) {
 
 // ---- Going from step to step --------------------------------------------------------------------------------
 
-function go(step, following = true) {
+function go(step) {
   at = Math.max(0, Math.min(steps.length - 1, step));
-  if (following) selected = null;
+  selected = null;
+  find("edit")?.classList.remove("changed");
   show();
   const { node } = steps[at];
   if (node !== undefined) bringIntoView(itemOf(node));
-  if (!playing) say(find("step").innerText.replace(/\s+/g, " "));
+  if (!playing) say([...find("step").querySelectorAll("p, h2, h3, dt, dd")].map((part) => part.textContent).join(". "));
 }
 
 /** Show everything anew. */
@@ -880,10 +911,27 @@ const bounds = () => graph.getBoundingClientRect();
 function look() {
   find("world").setAttribute("transform", `translate(${view.x.toFixed(2)} ${view.y.toFixed(2)}) scale(${view.scale.toFixed(4)})`);
   graph.classList.toggle("far", view.scale < 0.3);
+  graph.classList.toggle("farther", view.scale < 0.12);
+  if (visible.size > FEW) cull();
+}
+
+/** Leave out what is out of sight: of thousands of cards, the browser then handles some dozens. */
+function cull() {
+  const { width, height } = bounds();
+  const [left, top, right, bottom] = [-view.x, -view.y, width - view.x, height - view.y].map((edge) => edge / view.scale);
+  const isAway = ({ x, y, w, h }) => x + w / 2 < left || x - w / 2 > right || y + h / 2 < top || y - h / 2 > bottom;
+  for (const shown of [...visible.values(), ...edges]) {
+    const away = shown.item !== tabStop && shown.home !== find("boxes") && isAway(shown); // boxes lie in each other, in order
+    if (away === shown.away) continue;
+    shown.away = away;
+    if (away) shown.element.remove();
+    else shown.home.append(shown.element);
+    if (!away && shown.item && shown.version !== version) paint(shown);
+  }
 }
 
 function zoom(factor, x = bounds().width / 2, y = bounds().height / 2) {
-  const scale = Math.max(0.01, Math.min(4, view.scale * factor));
+  const scale = Math.max(0.004, Math.min(4, view.scale * factor));
   view.x = x - ((x - view.x) / view.scale) * scale;
   view.y = y - ((y - view.y) / view.scale) * scale;
   view.scale = scale;
@@ -894,7 +942,7 @@ function fit() {
   const { width, height } = bounds();
   const room = 24;
   const tools = 64;
-  view.scale = Math.max(0.01, Math.min(1.35, (width - 2 * room) / size.width, (height - room - tools) / size.height));
+  view.scale = Math.max(0.004, Math.min(1.35, (width - 2 * room) / size.width, (height - room - tools) / size.height));
   view.x = (width - size.width * view.scale) / 2;
   view.y = (height - tools + room - size.height * view.scale) / 2;
   look();
@@ -1004,7 +1052,11 @@ let tabStop = null;
 function setTabStop(item) {
   visible.get(tabStop)?.element.setAttribute("tabindex", "-1");
   tabStop = item;
-  visible.get(item)?.element.setAttribute("tabindex", "0");
+  const shown = visible.get(item);
+  shown.element.setAttribute("tabindex", "0");
+  if (shown.away) shown.home.append(shown.element);
+  shown.away = false;
+  paint(shown);
 }
 
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -1020,10 +1072,15 @@ function neighbour(item, [dx, dy]) {
   }
   return best;
 }
+function goTo(shown) {
+  if (!shown) return;
+  bringIntoView(shown.item);
+  shown.element.focus({ preventScroll: true });
+}
 graph.addEventListener("keydown", (event) => {
   const item = itemAt(event);
   if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
-  if (event.key in DIRECTIONS) neighbour(item, DIRECTIONS[event.key])?.element.focus({ preventScroll: true });
+  if (event.key in DIRECTIONS) goTo(neighbour(item, DIRECTIONS[event.key]));
   else if (event.key === "Enter") jumpTo(item);
   else return;
   event.preventDefault();
@@ -1072,8 +1129,7 @@ function search() {
   matches = wanted ? nodes.map((node) => node.index).filter((index) => named(index).includes(wanted)) : [];
   matches.sort((one, other) => (named(other) === wanted) - (named(one) === wanted));
   match = -1;
-  const items = new Set(matches.map(itemOf));
-  for (const shown of visible.values()) shown.element.classList.toggle("found", items.has(shown.item));
+  mark("found", [...new Set(matches.map(itemOf))].map((item) => visible.get(item)));
   find("find-count").textContent = wanted ? `${matches.length}` : "";
 }
 find("find-text").addEventListener("input", search);
@@ -1101,9 +1157,10 @@ function start() {
   document.body.prepend(svg("svg", { width: 0, height: 0, "aria-hidden": "true", class: "tips" }, ...["", "path", "active"].map((kind) =>
     svg("marker", { id: `tip${kind && "-"}${kind}`, viewBox: "0 0 8 8", refX: 7.5, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
       svg("path", { class: `tip ${kind}`, d: "M0 0.5 8 4 0 7.5z" })))));
+  replay();
   draw();
-  firstView();
   show();
+  firstView();
   new ResizeObserver(firstView).observe(graph);
 }
 start();
