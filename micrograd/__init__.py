@@ -49,6 +49,7 @@ from micrograd.functional import (
     tanh,
     where,
 )
+from micrograd.recording import Recording
 from micrograd.registry import primitive
 from micrograd.training import fit
 from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, value_and_grad

@@ -114,6 +114,12 @@ class Module:
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"cannot load {path}: {error}") from error
 
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: the parameters, group by group."""
+        from micrograd.notebook import module_table  # what shows things loads when something is shown
+
+        return module_table(self)
+
 
 class Neuron(Module):
     """A weighted sum of its inputs plus a bias, then an activation.

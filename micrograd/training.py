@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from micrograd.optim import Optimizer
+    from micrograd.recording import Recording
 
 
 class History:
@@ -37,6 +38,12 @@ class History:
         loss = f", loss {self.steps[0]:.4g} -> {(self.epochs or self.steps)[-1]:.4g}" if self.steps else ""
         return f"History({len(self.epochs)} epochs, {len(self.steps)} steps{loss}{', interrupted' * self.interrupted})"
 
+    def _repr_html_(self) -> str:
+        """The curve of the loss that a notebook shows."""
+        from micrograd.notebook import history_chart  # what shows things loads when something is shown
+
+        return history_chart(self)
+
 
 def fit(
     loss: Callable[..., Value],
@@ -48,6 +55,7 @@ def fit(
     seed: int | None = None,
     progress: bool | None = None,
     callback: Callable[[History], object] | None = None,
+    record: Recording | None = None,
 ) -> History:
     """Train: minimise the mean loss over the data.
 
@@ -67,6 +75,7 @@ def fit(
             Python's ``random`` shuffles.
         progress: whether to show a bar (this needs tqdm); by default on a terminal, if tqdm is there.
         callback: called after each epoch with the history; what it raises ends the run.
+        record: a Recording, which is told of each step; explore makes a film of it.
 
     Returns:
         The history of the loss.
@@ -104,6 +113,8 @@ def fit(
                 batch = order[start : start + batch_size]
                 mean = _step(loss, examples, batch, optimizer, epoch)
                 history.steps.append(mean)
+                if record is not None:
+                    record.step(mean)
                 total += mean * len(batch)
                 if bar is not None:
                     bar.set_postfix_str(f"epoch {epoch + 1}, loss {total / (start + len(batch)):.4f}", refresh=False)

@@ -60,7 +60,12 @@ def _contents(tape: dict[str, Any]) -> tuple[list[list[str]], list[list[tuple[st
             if tail[0] == head[0] == "n" or (tail, head) not in seen:  # a * a has two arrows; groups have one
                 seen.add((tail, head))
                 arrows[place].append((tail, head))
-    return [list(inside) for inside in items], arrows
+    return [sorted(inside, key=_rank) for inside in items], arrows
+
+
+def _rank(item: str) -> int:
+    """Groups come after Values, in their own order: the first neuron of a layer is to stand on top."""
+    return int(item[1:]) if item[0] == "g" else -1
 
 
 def _path(item: str, group: int | None, groups: list[dict[str, Any]]) -> list[tuple[int, str]]:

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from micrograd.registry import Primitive
 
 
-def tape(root: Value) -> dict[str, Any]:
-    """The graph under root, its groups, and both passes through it, as plain data for JSON.
+def tape(root: Value) -> tuple[dict[str, Any], list[Value]]:
+    """The graph under root, its groups, and both passes through it.
 
     Args:
         root: the Value to backpropagate from, with gradient 1. No gradient of the graph is changed.
+
+    Returns:
+        Plain data for JSON, and the Values in the order in which it has them.
 
     Raises:
         ValueError: if the graph has a cycle.
@@ -32,7 +35,7 @@ def tape(root: Value) -> dict[str, Any]:
     Example:
         >>> from micrograd import Value
         >>> x = Value(3.0, label="x")
-        >>> [(turn["node"], turn["shares"]) for turn in tape(x * x)["turns"]]
+        >>> [(turn["node"], turn["shares"]) for turn in tape(x * x)[0]["turns"]]
         [(1, [3.0, 3.0])]
     """
     nodes = topological_order(root)
@@ -48,7 +51,7 @@ def tape(root: Value) -> dict[str, Any]:
         except (ArithmeticError, ValueError, TypeError) as error:
             notes.append(f"There is no backward pass: {error}")
     keys: dict[Primitive, int] = {}
-    return {
+    data_of_page = {
         "root": number[root],
         "nodes": [
             {
@@ -68,6 +71,7 @@ def tape(root: Value) -> dict[str, Any]:
         "turns": turns or [],
         "notes": ["".join(map(visible, note)) for note in notes],
     }
+    return data_of_page, nodes
 
 
 def _recorded_numbers(nodes: list[Value]) -> tuple[dict[Value, float], list[str]]:
