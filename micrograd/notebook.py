@@ -58,7 +58,9 @@ def history_chart(history: History) -> str:
     logarithmic = least > 0 and most / least > 30  # it spans more than a decade and a half
 
     def height_of(loss: float) -> float:
-        share = (math.log(loss / least) / math.log(most / least)) if logarithmic else (loss - least) / (most - least or 1.0)
+        share = (
+            (math.log(loss / least) / math.log(most / least)) if logarithmic else (loss - least) / (most - least or 1.0)
+        )
         return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - 10)
 
     def place_of(place: int) -> float:

@@ -55,9 +55,7 @@ class TestFormulas:
         generator = random.Random(name)
         primitive = LIBRARY[name]
         for _ in range(20):
-            inputs = [
-                generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain
-            ]
+            inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
             out, g = primitive.forward(*inputs), generator.uniform(-2, 2)
             for rule, formula in zip(primitive.derivatives, formulas(primitive), strict=True):
                 if rule is None:
@@ -168,9 +166,7 @@ class TestGroups:
         model = mg.nn.MLP(2, [3, 1], activation="tanh")
         output = model([Value(1.0), Value(2.0)])
         grouping = Grouping(mg.topological_order((output - 1) ** 2))
-        path = {
-            parameter: grouping.groups[grouping.of[parameter]].name for _, parameter in model.named_parameters()
-        }
+        path = {parameter: grouping.groups[grouping.of[parameter]].name for _, parameter in model.named_parameters()}
         for place, neuron in enumerate(model.layers[0].neurons):
             assert {path[weight] for weight in [*neuron.w, neuron.b]} == {f"Neuron {place + 1}"}
         assert grouping.groups[grouping.of[output]].name == "Layer 2"
@@ -217,7 +213,9 @@ class TestPage:
         assert re.findall(r"""(?:src|href)\s*=|@import|url\((?!"#)""", text) == []
         assert set(re.findall(r"https?://[^\s\"']*", text)) == {"http://www.w3.org/2000/svg"}
 
-    @pytest.mark.parametrize("label", ["</script><script>alert(1)</script>", "<!--DATA-->", "\ud800 \x00 \u2028", "𝒳{a|b}"])
+    @pytest.mark.parametrize(
+        "label", ["</script><script>alert(1)</script>", "<!--DATA-->", "\ud800 \x00 \u2028", "𝒳{a|b}"]
+    )
     def test_holds_any_label_and_title(self, tmp_path, label):
         data = explored(Value(1.0, label=label) * 2, tmp_path, title=label)
         (shown,) = {node["label"] for node in data["nodes"]} - {""}

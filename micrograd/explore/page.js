@@ -308,13 +308,14 @@ const groupOf = (item) => (item[0] === "g" ? groups[item.slice(1)] : null);
 function stretched(intervals) {
   const marks = [...new Set(intervals.flatMap(([start, end]) => [start, end]))].sort((one, other) => one - other);
   const rank = new Map(marks.map((mark, index) => [mark, index]));
-  const ending = marks.map(() => []);
-  for (const interval of intervals) ending[rank.get(interval[1])].push(interval);
-  const places = [marks[0]];
-  for (let index = 1; index < marks.length; index++) {
-    places[index] = places[index - 1] + marks[index] - marks[index - 1];
-    for (const [start, , needed] of ending[index]) places[index] = Math.max(places[index], places[rank.get(start)] + needed);
+  const lengths = marks.slice(1).map((mark, index) => mark - marks[index]);
+  for (const [start, end, needed] of intervals) {
+    const [first, last] = [rank.get(start), rank.get(end)];
+    const length = lengths.slice(first, last).reduce((sum, part) => sum + part, 0);
+    for (let index = first; needed > length && index < last; index++) lengths[index] *= needed / length;
   }
+  const places = [marks[0]];
+  for (const length of lengths) places.push(places[places.length - 1] + length);
   return (x) => {
     let low = 0;
     let high = marks.length - 1;
@@ -1191,7 +1192,7 @@ function startFilm() {
     const tick = () => {
       turnTo(Number(slider.value) + 1);
       if (Number(slider.value) === film.frames.length - 1) roll(false);
-      else rolling = setTimeout(tick, Math.max(30, 6000 / film.frames.length));
+      else rolling = setTimeout(tick, Math.max(30, Math.min(150, 6000 / film.frames.length)));
     };
     rolling = setTimeout(tick, 30);
   }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,16 @@ def browser():
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """The text of axe-core, which looks for what keeps people out."""
+    try:
+        import axe_playwright_python
+    except ImportError:
+        missing("axe-core is not installed: pip install 'micrograd[browser]'")
+    return Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import re
-from pathlib import Path
 
 import pytest
 
@@ -169,7 +168,10 @@ class TestGraph:
         told = looked_at(page, "s")
         assert page.locator("#node .link bdi").all_inner_texts() == ["x", "y", "q"]
         assert told["operation"] == "mul"
-        lit = {text.split(",")[0] for text in page.locator(".item.path").evaluate_all("items => items.map(i => i.ariaLabel)")}
+        lit = {
+            text.split(",")[0]
+            for text in page.locator(".item.path").evaluate_all("items => items.map(i => i.ariaLabel)")
+        }
         assert lit == {"s", "q", "f"}
 
     def test_find_goes_to_the_label_and_opens_the_group_it_is_in(self, show):
@@ -238,7 +240,8 @@ class TestGraph:
         page = show(root)
         page.locator("#expand").click()
         assert page.locator("#nodes .item").count() > 2800
-        milliseconds = page.evaluate("""async near => {
+        milliseconds = page.evaluate(
+            """async near => {
             if (near) { view.scale = 0.8; centre(visible.get("n1500")); }
             const frame = () => new Promise(requestAnimationFrame);
             const times = [];
@@ -251,7 +254,9 @@ class TestGraph:
                 await frame();
             }
             return times.sort((a, b) => a - b)[10];
-        }""", near)
+        }""",
+            near,
+        )
         assert milliseconds < 100  # 10 or so where nothing else runs
 
     def test_beyond_3000_values_it_opens_closed(self, show):
@@ -427,10 +432,8 @@ def test_labels_are_shown_as_typed_and_run_nothing(show, label):
     assert page.locator("#find-count").inner_text() == "1 of 2"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_axe_finds_no_serious_violation(show, scheme, width):
-    axe = Path(pytest.importorskip("axe_playwright_python").__file__).with_name("axe.min.js").read_text()
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 390), ("light", 1280)])
+def test_axe_finds_no_serious_violation(show, axe, scheme, width):
     page = show((mg.nn.MLP(2, [3, 1])([1.0, 2.0]) - 1) ** 2, width=width, color_scheme=scheme, bypass_csp=True)
     page.locator("#keys summary").click()
     for key in ("Home", "ArrowRight", "End"):
