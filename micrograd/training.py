@@ -8,12 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine import Value
+from micrograd.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from micrograd.optim import Optimizer
-    from micrograd.recording import Recording
 
 
 class History:
@@ -82,7 +82,7 @@ def fit(
 
     Raises:
         ValueError: if there is no data, or if epochs or batch_size is below 1.
-        TypeError: if loss does not return a Value.
+        TypeError: if loss does not return a Value, or record is no Recording.
         ArithmeticError: if a loss is not finite, naming the epoch and the example.
         ImportError: if progress is True and tqdm is not installed.
 
@@ -102,6 +102,8 @@ def fit(
             raise TypeError(f"{name} must be an int, not {type(number).__name__}: {number!r:.80}")
         if number < 1:
             raise ValueError(f"{name} must be at least 1, not {number}")
+    if record is not None and not isinstance(record, Recording):
+        raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
     shuffler: Any = random if seed is None else random.Random(seed)
     history = History()
     bar = _progress_bar(progress, epochs * math.ceil(len(examples) / batch_size))

@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -200,6 +201,12 @@ class TestGroups:
         assert max(sizes) <= 150
         assert sum(sizes) == 1001 + len(data["groups"])
 
+    def test_several_hundred_values_side_by_side_are_laid_out(self):
+        data, _ = tape(sum(Value(float(x)) for x in range(200)))
+        (shape,) = arrange(data)["shapes"]
+        assert len(shape["places"]) == len(data["nodes"]) > 250
+        assert all(0 <= x <= shape["width"] and 0 <= y <= shape["height"] for x, y, _, _ in shape["places"])
+
     def test_neurons_alike_share_one_layout(self):
         data, _ = tape(mg.nn.MLP(2, [16, 16, 1])([1.0, 2.0]))
         assert len(data["groups"]) == 35
@@ -281,12 +288,12 @@ class TestRecording:
         assert frames[-1][1] == [parameter.data for parameter in model.parameters()]
 
     def test_a_long_run_is_thinned_evenly_and_ends_with_the_last_step(self):
-        model, recording, history, _ = trained(steps=100, frames=10)
+        _, recording, history, _ = trained(steps=100, frames=10)
         steps = [step for step, _ in recording.frames()]
         assert 5 <= len(steps) <= 11
         assert steps[0] == 0
         assert steps[-1] == len(history.steps)
-        assert len({after - before for before, after in zip(steps[:-2], steps[1:-1], strict=True)}) == 1
+        assert len({after - before for before, after in pairwise(steps[:-1])}) == 1
 
     def test_the_film_has_the_frames_and_leaves_the_model_as_it_is(self, tmp_path):
         model, recording, _, _ = trained()
@@ -296,6 +303,31 @@ class TestRecording:
         assert len(data["film"]["frames"]) == len(recording.frames())
         numbers = data["film"]["frames"][-1]["numbers"]
         assert numbers == [data["nodes"][node]["data"] for node in data["film"]["parameters"]]
+
+    def test_a_film_of_several_outputs_starts_from_their_sum(self, tmp_path):
+        model = mg.nn.MLP(2, [3])
+        recording = mg.Recording(model, [[1.0, 2.0]])
+        recording.step(1.0)
+        data = explored(recording, tmp_path)
+        hints = {node["hint"] for node in data["nodes"]}
+        assert {"output 1", "output 2", "output 3", "sum of outputs"} <= hints
+        assert data["nodes"][data["root"]]["data"] == sum(output.data for output in model([1.0, 2.0]))
+
+    def test_a_film_of_what_is_no_network_of_values_or_not_finite_is_refused(self, tmp_path):
+        class Constant(mg.nn.Module):
+            def __call__(self, inputs):
+                return 1.0
+
+        recording = mg.Recording(Constant(), [[1.0]])
+        recording.step(1.0)
+        with pytest.raises(TypeError, match="the network must give Values, not float"):
+            mg.explore(recording, tmp_path / "film.html")
+        model = mg.nn.Neuron(1)
+        recording = mg.Recording(model, [[1.0]])
+        model.b.data = math.inf
+        recording.step(1.0)
+        with pytest.raises(ValueError, match="not finite after step 1"):
+            mg.explore(recording, tmp_path / "film.html")
 
     def test_what_cannot_be_recorded_is_refused(self, tmp_path):
         model = mg.nn.MLP(2, [1])
@@ -307,6 +339,8 @@ class TestRecording:
         ):
             with pytest.raises(kind, match=message):
                 mg.Recording(*arguments)
+        with pytest.raises(TypeError, match="record must be a Recording, not MLP"):
+            mg.fit(lambda x: model(x), [[1, 2]], mg.optim.SGD(model.parameters(), 0.1), record=model)
         with pytest.raises(ValueError, match="at least 2 frames"):
             mg.Recording(model, [[1, 2]], frames=1)
         with pytest.raises(ValueError, match="nothing was recorded"):

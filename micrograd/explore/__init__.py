@@ -4,8 +4,8 @@
     explore(recording, "film.html")    # after fit(..., record=recording)
 
 formulas.py turns the derivative rules into formulas, tape.py writes both passes down, groups.py finds
-the neurons and layers, film.py adds a training run, arrangement.py has Graphviz lay them out, and page.py puts it all into page.html,
-page.css and page.js, which are written by hand and need no build.
+the neurons and layers, film.py adds a training run, arrangement.py has Graphviz lay them out, and
+page.py puts it all into page.html, page.css and page.js, which are written by hand and need no build.
 """
 
 from __future__ import annotations

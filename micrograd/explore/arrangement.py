@@ -80,10 +80,10 @@ def _path(item: str, group: int | None, groups: list[dict[str, Any]]) -> list[tu
 
 def _meeting(tail: list[tuple[int, str]], head: list[tuple[int, str]]) -> tuple[int, str, str]:
     """The innermost place that two paths share, and what each of them enters there."""
-    for (place, one), (_, other) in zip(tail, head, strict=False):
-        if one != other:
-            return place, one, other
-    raise AssertionError("two Values cannot be one item")
+    depth = 0
+    while tail[depth] == head[depth]:
+        depth += 1
+    return *tail[depth], head[depth][1]
 
 
 def _size(item: str, tape: dict[str, Any]) -> tuple[int, int]:

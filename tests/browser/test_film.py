@@ -60,7 +60,7 @@ def test_the_loss_and_the_step_are_shown(show, training):
 
 
 def test_the_boundary_is_the_networks(show, training):
-    model, points, recording = training
+    model, _, recording = training
     page = show(recording)
     turn_to(page, 40)
     image = page.evaluate(

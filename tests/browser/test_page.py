@@ -248,8 +248,9 @@ class TestGraph:
             for (let step = 0; step < 20; step++) {
                 const start = performance.now();
                 document.getElementById("next").click();
-                document.getElementById("graph").dispatchEvent(new WheelEvent("wheel", { deltaY: step % 2 ? 40 : -40, cancelable: true }));
-                document.getElementById("graph").getBoundingClientRect();
+                const wheel = new WheelEvent("wheel", { deltaY: step % 2 ? 40 : -40, cancelable: true });
+                graph.dispatchEvent(wheel);
+                graph.getBoundingClientRect();
                 times.push(performance.now() - start);
                 await frame();
             }
@@ -271,8 +272,14 @@ class TestGraph:
 def assert_no_overlap(page):
     """No card lies on another, and every text is inside its card."""
     boxes = page.locator("#nodes .item").evaluate_all(
-        "items => items.map(i => { const f = i.querySelector('.frame').getBoundingClientRect();"
-        " return [f.left, f.top, f.right, f.bottom, [...i.querySelectorAll('text')].map(t => { const b = t.getBoundingClientRect(); return [b.left, b.right, t.textContent]; })]; })"
+        """items => items.map((item) => {
+            const { left, top, right, bottom } = item.querySelector(".frame").getBoundingClientRect();
+            const texts = [...item.querySelectorAll("text")].map((text) => {
+                const box = text.getBoundingClientRect();
+                return [box.left, box.right, text.textContent];
+            });
+            return [left, top, right, bottom, texts];
+        })"""
     )
     for index, (left, top, right, bottom, texts) in enumerate(boxes):
         for begin, end, text in texts:
@@ -340,13 +347,16 @@ class TestEditing:
                 """inputs => {
                     const leaf = Object.fromEntries(nodes.map((node) => [node.label, node.index]));
                     const numbers = new Map();
-                    for (const [name, xs] of Object.entries(inputs)) xs.forEach((x, i) => numbers.set(leaf[`${name}-${i}`], x));
+                    for (const [name, xs] of Object.entries(inputs)) {
+                        xs.forEach((x, i) => numbers.set(leaf[`${name}-${i}`], x));
+                    }
                     setNumbers(numbers);
                     at = steps.length - 1;
                     show();
                     const shown = (index) => [nodes[index].data, gradients[index]];
+                    const result = (name) => nodes[leaf[`${name}-0`]].users[0];
                     return Object.fromEntries(Object.entries(inputs).map(([name, xs]) =>
-                        [name, [shown(nodes[leaf[`${name}-0`]].users[0]), ...xs.map((_, i) => shown(leaf[`${name}-${i}`]))]]));
+                        [name, [shown(result(name)), ...xs.map((_, i) => shown(leaf[`${name}-${i}`]))]]));
                 }""",
                 inputs,
             )
