@@ -20,7 +20,7 @@ def missing(what):
     pytest.skip(what)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # no longer: while it lives, Playwright keeps an event loop running in this thread
 def browser():
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
