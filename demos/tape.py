@@ -1,6 +1,8 @@
-"""Backpropagate through a product and a sum, print every value and gradient, and draw the graph.
+"""Backpropagate through a product and a sum, print every value and gradient, and draw the graph; write a page, too.
 
     python demos/tape.py -o tape.svg
+
+A page beside the picture, tape.html, steps through both passes in a browser.
 
 The program is a = x * y, f = a + z, at x = 2, y = -3, z = 10.
 """
@@ -10,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from micrograd import Value
+from micrograd import Value, explore
 from micrograd.draw import save
 
 
@@ -40,9 +42,10 @@ def main() -> None:
 
     try:
         save(f, output)
+        explore(f, output.with_suffix(".html"), title="a = x * y, f = a + z")
     except (OSError, ValueError, ImportError) as error:
         parser.exit(1, f"no picture: {error}\n")
-    print(f"\nThe graph is drawn in {output}")
+    print(f"\nThe graph is drawn in {output}, and {output.with_suffix('.html')} steps through it")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from micrograd.closures import operation
 from micrograd.compiler import compile
 from micrograd.draw import draw_dot, save, trace
 from micrograd.engine import Value, no_grad
+from micrograd.explore import explore
 from micrograd.functional import (
     abs,
     acos,
@@ -50,6 +51,7 @@ from micrograd.functional import (
     tanh,
     where,
 )
+from micrograd.recording import Recording
 from micrograd.registry import primitive
 from micrograd.training import fit
 from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, value_and_grad

@@ -59,15 +59,17 @@ def topological_order(root: Value) -> list[Value]:
     return list(order)
 
 
-def backpropagate(root: Value, gradient: float) -> None:
+def backpropagate(root: Value, gradient: float) -> list[Value]:
     """Run the chain rule from root to the leaves, which add up what they are given over calls.
+
+    Returns the Values that gradients flow to, in the order in which they took their turns.
 
     On an error every leaf has the gradient it had before, and the nodes between have none.
     """
     leaves: list[tuple[Value, float]] = []  # and the gradients they had
     with _lock:
         if root._primitive.accumulate(root, gradient):
-            return
+            return [root, *root._x]
         if _running and any(node._uses for node in topological_order(root) if not node.is_leaf):
             raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
         depth = len(_running)
@@ -75,7 +77,8 @@ def backpropagate(root: Value, gradient: float) -> None:
             _running.append(root)
             count = _count_uses(root, leaves)
             root._grad = gradient
-            if _pass_gradients(root) != count:
+            turns = _pass_gradients(root)
+            if len(turns) != count:
                 raise ValueError(f"the graph of {root!r} has a cycle")
             for leaf, before in leaves:
                 leaf._grad += before
@@ -84,6 +87,7 @@ def backpropagate(root: Value, gradient: float) -> None:
             raise
         finally:
             del _running[depth:]
+    return turns
 
 
 def accumulate(leaves: Collection[Value], shares: Collection[float]) -> None:
@@ -132,18 +136,19 @@ def _count_uses(root: Value, leaves: list[tuple[Value, float]]) -> int:
     return count
 
 
-def _pass_gradients(root: Value) -> int:
+def _pass_gradients(root: Value) -> list[Value]:
     """Let each Value pass its gradient on, once all of its uses have passed theirs to it.
 
     Nearly all nodes are sums and products, so their rules are written out where the calls would be.
 
-    Returns how many did: in a cycle each waits for another.
+    Returns those that did, in this order: in a cycle each waits for another.
     """
-    count = 0
+    turns: list[Value] = []
+    take_turn = turns.append
     ready = [root]
     while ready:
         node = ready.pop()
-        count += 1
+        take_turn(node)
         gradient = node._grad
         primitive = node._primitive
         try:
@@ -179,7 +184,7 @@ def _pass_gradients(root: Value) -> int:
                     ready.append(operand)
         except (ArithmeticError, ValueError, TypeError) as error:
             raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
-    return count
+    return turns
 
 
 def _restore(root: Value, leaves: list[tuple[Value, float]]) -> None:

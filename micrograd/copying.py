@@ -38,7 +38,7 @@ _graphs: ContextVar[tuple[ref[_Graph], ...]] = ContextVar("graphs", default=())
 def _reduce(node: Value) -> tuple[Any, ...]:
     """What pickle and copy ask of a Value: how to make it again."""
     if node.is_leaf or any(node in graph.members for reference in _graphs.get() if (graph := reference())):
-        return _empty, (), (None, {name: getattr(node, name) for name in Value.__slots__})
+        return _empty, (), (None, {name: getattr(node, name) for name in Value.__slots__ if name != "_call"})
     graph = _Graph(topological_order(node))
     _graphs.set((*(reference for reference in _graphs.get() if reference()), ref(graph)))
     return _last, (graph,)

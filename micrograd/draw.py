@@ -287,7 +287,7 @@ def _picture(root: Value, nodes: list[Value], layers: int, format: str, rankdir:
     unreached = not root.is_leaf and not any(gradients[node] for node in nodes if not node.is_leaf)
     largest = max(abs(gradient) for gradient in (0.0, *gradients.values()) if math.isfinite(gradient))
     for node, gradient in reversed(gradients.items()):  # from the result back, first operands come to stand on top
-        shown = "—" if unreached and gradient == 0 else _number(gradient)
+        shown = "—" if unreached and gradient == 0 else readable(gradient)
         _draw_value(picture, node, names[node], _row("grad", shown, _tint(gradient, largest)))
     for node in nodes:
         if not node.is_leaf:
@@ -333,7 +333,7 @@ def _draw_value(picture: graphviz.Digraph, node: Value, name: str, gradient: str
 
 def _constant(node: Value) -> str:
     label = f"{_shown(node.label)} = " if node.label else ""
-    text = f'<font color="{GREY}" point-size="10">{label}{_number(node.data)}</font>'
+    text = f'<font color="{GREY}" point-size="10">{label}{readable(node.data)}</font>'
     return f'<table border="0" cellpadding="3" bgcolor="{PALE}" style="rounded"><tr><td>{text}</td></tr></table>'
 
 
@@ -341,7 +341,7 @@ def _card(node: Value, gradient: str, frame: str) -> str:
     """The rows label, data and grad, with rules between them."""
     label = f'<tr><td colspan="2" align="left" balign="left"><b>{_shown(node.label)}</b></td></tr>'
     rows = [label] if node.label else []
-    rows += [_row("data", _number(node.data)), gradient]
+    rows += [_row("data", readable(node.data)), gradient]
     return f'<table {frame} bgcolor="white" cellborder="0" cellspacing="0" cellpadding="3">{"<hr/>".join(rows)}</table>'
 
 
@@ -416,11 +416,11 @@ def _tint(gradient: float, largest: float) -> str:
 # Texts
 
 
-def _number(number: float) -> str:
+def readable(number: float) -> str:
     """A number as it is where that is short, else to four digits: 1.000 is nearly 1, and 1 is 1.
 
     Example:
-        >>> [_number(x) for x in (1.0, 0.99999, -24.5, 24.7041, 1382.47, 1e-300, 123456.0, math.nan)]
+        >>> [readable(x) for x in (1.0, 0.99999, -24.5, 24.7041, 1382.47, 1e-300, 123456.0, math.nan)]
         ['1', '1.000', '-24.5', '24.70', '1382.5', '1e-300', '123456', 'nan']
     """
     exact = repr(number).removesuffix(".0")
@@ -435,15 +435,15 @@ def _shown(label: object) -> str:
     text = str(label)
     if len(text) > LABEL_LIMIT:
         text = f"{text[: LABEL_LIMIT - 1]}…"
-    text = "".join(map(_visible, text)).replace("\\", "\\\\")  # Graphviz has its own use for \\N and \\L
+    text = "".join(map(visible, text)).replace("\\", "\\\\")  # Graphviz has its own use for \\N and \\L
     return escape(text).replace("\n", "<br/>")
 
 
-def _visible(character: str) -> str:
+def visible(character: str) -> str:
     """A character, or its escape in Python where it is one that XML cannot hold or Graphviz would drop."""
     unseen = unicodedata.category(character) in ("Cc", "Cs") or character in "\ufffe\uffff"
     return repr(character)[1:-1] if unseen and character != "\n" else character
 
 
 def _in_tooltip(text: str) -> str:
-    return escape("".join(map(_visible, text))).replace("\\", 4 * "\\")  # a tooltip is unescaped twice
+    return escape("".join(map(visible, text))).replace("\\", 4 * "\\")  # a tooltip is unescaped twice

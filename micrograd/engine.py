@@ -277,9 +277,11 @@ class Value:
     # had. NUMBER stands for a plain number and for no operand. A primitive without .first (of more
     # operands, or hand-written) has all of them in _x and their numbers in _y. No tuple and no closure:
     # the garbage collector's time is spent on the objects it tracks, and one a node is the least
-    # there can be. _uses is 0 whenever backward() is not running.
-    __slots__ = ("_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
+    # there can be. _uses is 0 whenever backward() is not running. _call is set in what a Neuron returns, to
+    # the Neuron and its inputs, for pages to name groups by; elsewhere it is not set, and costs no time.
+    __slots__ = ("_call", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
 
+    _call: tuple[Any, Any]
     _first: Value
     _second: Value
     _freezings = 0  # how often requires_grad was set: who remembers it can tell that nothing has changed

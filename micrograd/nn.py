@@ -114,6 +114,12 @@ class Module:
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"cannot load {path}: {error}") from error
 
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: the parameters, group by group."""
+        from micrograd.notebook import module_table  # what shows things loads when something is shown
+
+        return module_table(self)
+
 
 class Neuron(Module):
     """A weighted sum of its inputs plus a bias, then an activation.
@@ -136,6 +142,8 @@ class Neuron(Module):
         TanhNeuron(3)
     """
 
+    _place = 0  # among the neurons of its layer
+
     def __init__(
         self,
         nin: int,
@@ -155,7 +163,10 @@ class Neuron(Module):
         total = functional.sum_of_products(self.w, x, self.b)
         if total is None:
             total = sum((wi * xi for wi, xi in zip(self.w, x, strict=True)), self.b)
-        return self._activation(total) if self.nonlin else total
+        output = self._activation(total) if self.nonlin else total
+        if type(output) is Value and not output.is_leaf:
+            output._call = self, x  # what is between the two is this neuron's: explore shows it as a group
+        return output
 
     def __repr__(self) -> str:
         return f"{self._kind if self.nonlin else 'Linear'}Neuron({len(self.w)})"
@@ -178,6 +189,8 @@ class Layer(Module):
         if isinstance(initial := kwargs.get("initial"), str) and (spread := INITIAL_WEIGHTS.get(initial)):
             kwargs["initial"] = spread(_size(nin, "nin"), _size(nout, "nout"))
         self.neurons = [Neuron(nin, **kwargs) for _ in range(_size(nout, "nout"))]
+        for place, neuron in enumerate(self.neurons):
+            neuron._place = place
 
     def outputs(self, x: Sequence[Any]) -> list[Any]:
         """The neurons' outputs: a list, also of a single one."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler import compiled_steps
 from micrograd.engine import Value
+from micrograd.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -38,6 +39,12 @@ class History:
         loss = f", loss {self.steps[0]:.4g} -> {(self.epochs or self.steps)[-1]:.4g}" if self.steps else ""
         return f"History({len(self.epochs)} epochs, {len(self.steps)} steps{loss}{', interrupted' * self.interrupted})"
 
+    def _repr_html_(self) -> str:
+        """The curve of the loss that a notebook shows."""
+        from micrograd.notebook import history_chart  # what shows things loads when something is shown
+
+        return history_chart(self)
+
 
 def fit(
     loss: Callable[..., Value],
@@ -50,6 +57,7 @@ def fit(
     progress: bool | None = None,
     callback: Callable[[History], object] | None = None,
     compile: bool | str = False,
+    record: Recording | None = None,
 ) -> History:
     """Train: minimise the mean loss over the data.
 
@@ -72,13 +80,14 @@ def fit(
         compile: whether to run the loss, its gradient and the update as compiled programs, with the same
             results up to rounding; or the name of the backend: "llvm" or "numpy". Numbers in the
             examples are dynamic then, as in micrograd.compile.
+        record: a Recording, which is told of each step; explore makes a film of it.
 
     Returns:
         The history of the loss.
 
     Raises:
         ValueError: if there is no data, or if epochs or batch_size is below 1.
-        TypeError: if loss does not return a Value.
+        TypeError: if loss does not return a Value, or record is no Recording.
         ArithmeticError: if a loss is not finite, naming the epoch and the example.
         ImportError: if progress is True and tqdm is not installed, or if what compiling needs is not.
         TraceError: if the loss cannot be compiled.
@@ -99,6 +108,8 @@ def fit(
             raise TypeError(f"{name} must be an int, not {type(number).__name__}: {number!r:.80}")
         if number < 1:
             raise ValueError(f"{name} must be at least 1, not {number}")
+    if record is not None and not isinstance(record, Recording):
+        raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
     shuffler: Any = random if seed is None else random.Random(seed)
     history = History()
     steps: Any = _Eager(loss, examples, optimizer)
@@ -113,6 +124,9 @@ def fit(
                 batch = order[start : start + batch_size]
                 mean = steps.step(batch, epoch)
                 history.steps.append(mean)
+                if record is not None:
+                    steps.update_values()
+                    record.step(mean)
                 total += mean * len(batch)
                 if bar is not None:
                     bar.set_postfix_str(f"epoch {epoch + 1}, loss {total / (start + len(batch)):.4f}", refresh=False)

@@ -232,7 +232,7 @@ class TestNumbers:
 
     @given(st.floats(-1e308, 1e308))
     def test_are_right_to_four_digits_and_never_long(self, number):
-        shown = draw._number(number)
+        shown = draw.readable(number)
         assert len(shown) <= 11
         assert float(shown) == pytest.approx(number, rel=6e-4, abs=5e-324)
         assert math.copysign(1, float(shown)) == math.copysign(1, number)

@@ -1,0 +1,71 @@
+"""Pages that play backpropagation: one file to open in a browser, with the graph and both passes through it.
+
+    explore(loss, "loss.html")
+    explore(recording, "film.html")    # after fit(..., record=recording)
+
+formulas.py turns the derivative rules into formulas, tape.py writes both passes down, groups.py finds
+the neurons and layers, film.py adds a training run, arrangement.py has Graphviz lay them out, and
+page.py puts it all into page.html, page.css and page.js, which are written by hand and need no build.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from micrograd.engine import Value
+from micrograd.recording import Recording
+
+if TYPE_CHECKING:
+    from micrograd.files import StrPath
+
+NODE_LIMIT = 100_000  # a page of these is about 20 MB
+
+
+def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
+    """Write a page that steps through the graph under a Value, forward and backward; or the film of a training.
+
+    The page is one HTML file that needs nothing else: no network, no server. It is written whole or not
+    at all. No number and no gradient of the graph is changed.
+
+    Args:
+        root: the Value to backpropagate from, usually a loss; or a Recording, which fit filled.
+        path: where to write; ends in ``.html``.
+        title: of the page; one is made up where left out.
+
+    Raises:
+        TypeError: if root is neither, or title no string.
+        ValueError: for another suffix, a graph with a cycle or of more than 100,000 Values, or a
+            recording of nothing.
+        ImportError: if the extra ``micrograd[draw]`` is not installed.
+        OSError: if the file cannot be written.
+
+    Example:
+        >>> import os, tempfile
+        >>> x = Value(3.0, label="x")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     explore(x * x + x, f"{folder}/square.html", title="A square and a sum")
+        ...     os.listdir(folder)
+        ['square.html']
+    """
+    import os
+
+    from micrograd.explore.arrangement import arrange
+    from micrograd.explore.film import film
+    from micrograd.explore.page import page
+    from micrograd.explore.tape import tape
+    from micrograd.files import write_atomically
+
+    if not isinstance(title, str):
+        raise TypeError(f"title must be a string, not {type(title).__name__}: {title!r:.80}")
+    if os.path.splitext(path)[1].lower() not in (".html", ".htm"):
+        raise ValueError(f"a page's file must end in .html: {os.fspath(path)!r}")
+    if isinstance(root, Recording):
+        title, data = title or "Training, step by step", film(root)
+    elif isinstance(root, Value):
+        named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
+        title, (data, _) = title or named, tape(root)
+    else:
+        raise TypeError(f"a page is made of a Value or a Recording, not of {type(root).__name__}: {root!r:.80}")
+    if (count := len(data["nodes"])) > NODE_LIMIT:
+        raise ValueError(f"this graph has {count:,} Values, and a page holds {NODE_LIMIT:,}: explore a part of it")
+    write_atomically(path, page(title, data | arrange(data)).encode())

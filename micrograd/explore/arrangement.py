@@ -1,0 +1,127 @@
+"""Where everything stands: Graphviz lays out each group by itself, with the groups in it closed.
+
+The page opens a group by making room for it, which moves the rest apart and changes no order. So a few
+small layouts serve every way to open and close the groups, and those of neurons that are alike are one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from micrograd.layout import Picture
+
+POINTS = 72  # an inch; the page counts points as pixels
+CARD, CONSTANT, GROUP = (132, 66), (64, 28), (150, 66)  # width and height; the page draws to this size
+STRAIGHT_FROM = 250  # items; beyond, arrows that bend around what is in their way take Graphviz too long
+
+
+def arrange(tape: dict[str, Any]) -> dict[str, Any]:
+    """The shapes of all groups, and which group has which.
+
+    Args:
+        tape: the graph, as tape() gives it.
+
+    Returns:
+        ``shapes``, each with its size, the places of its items and the routes between them; and
+        ``contents``, for the whole (first) and each group its shape and its items: ``n3`` is the Value
+        3, ``g1`` the group 1.
+
+    Raises:
+        ImportError: if the extra ``micrograd[draw]`` is not installed.
+    """
+    items, arrows = _contents(tape)
+    shapes: dict[str, dict[str, Any]] = {}
+    position: dict[str, int] = {}
+    contents = []
+    for inside, between in zip(items, arrows, strict=True):
+        number = {item: index for index, item in enumerate(inside)}
+        pairs = [(number[tail], number[head]) for tail, head in between]
+        picture = _picture([_size(item, tape) for item in inside], pairs)
+        if picture.source not in shapes:
+            position[picture.source] = len(shapes)
+            shapes[picture.source] = _read(picture.pipe("plain", encoding="utf-8"))
+        contents.append({"shape": position[picture.source], "items": inside})
+    return {"shapes": list(shapes.values()), "contents": contents}
+
+
+def _contents(tape: dict[str, Any]) -> tuple[list[list[str]], list[list[tuple[str, str]]]]:
+    """For the whole and each group: the items right inside, and the arrows between these."""
+    nodes, groups = tape["nodes"], tape["groups"]
+    items: list[dict[str, None]] = [{} for _ in range(len(groups) + 1)]
+    arrows: list[list[tuple[str, str]]] = [[] for _ in items]
+    seen: set[tuple[str, str]] = set()
+    paths: list[list[tuple[int, str]]] = []
+    for index, node in enumerate(nodes):
+        paths.append(_path(f"n{index}", node["group"], groups))
+        for place, item in paths[-1]:
+            items[place][item] = None
+        for operand in node["operands"]:
+            place, tail, head = _meeting(paths[operand], paths[-1])
+            if tail[0] == head[0] == "n" or (tail, head) not in seen:  # a * a has two arrows; groups have one
+                seen.add((tail, head))
+                arrows[place].append((tail, head))
+    return [sorted(inside, key=_rank) for inside in items], arrows
+
+
+def _rank(item: str) -> int:
+    """Groups come after Values, in their own order: the first neuron of a layer is to stand on top."""
+    return int(item[1:]) if item[0] == "g" else -1
+
+
+def _path(item: str, group: int | None, groups: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    """The way to an item from outside: the places passed, and what is right inside each; 0 is the whole."""
+    path = []
+    while group is not None:
+        path.append((group + 1, item))
+        item, group = f"g{group}", groups[group]["parent"]
+    path.append((0, item))
+    return path[::-1]
+
+
+def _meeting(tail: list[tuple[int, str]], head: list[tuple[int, str]]) -> tuple[int, str, str]:
+    """The innermost place that two paths share, and what each of them enters there."""
+    depth = 0
+    while tail[depth] == head[depth]:
+        depth += 1
+    return *tail[depth], head[depth][1]
+
+
+def _size(item: str, tape: dict[str, Any]) -> tuple[int, int]:
+    if item[0] == "g":
+        return GROUP
+    return CONSTANT if tape["nodes"][int(item[1:])]["kind"] == "constant" else CARD
+
+
+def _picture(sizes: list[tuple[int, int]], arrows: list[tuple[int, int]]) -> Picture:
+    effort = f"{min(30.0, 3e3 / (len(sizes) + 1)):.3g}"  # without a bound Graphviz may work for minutes
+    style = {"rankdir": "LR", "ranksep": "0.45", "nodesep": "0.2", "nslimit": effort, "nslimit1": effort}
+    if len(sizes) > STRAIGHT_FROM:
+        style |= {"splines": "line", "mclimit": "0.1"}
+    picture = Picture(graph_attr=style, node_attr={"shape": "box", "fixedsize": "true", "label": ""})
+    for index, (width, height) in reversed(list(enumerate(sizes))):  # what is declared last comes to stand on top
+        picture.node(str(index), width=f"{width / POINTS:.4f}", height=f"{height / POINTS:.4f}")
+    for tail, head in arrows:
+        picture.edge(str(tail), str(head), arrowhead="none")
+    return picture
+
+
+def _read(plain: str) -> dict[str, Any]:
+    """What Graphviz's plain format says, in points from the upper left corner."""
+    height, width = 0.0, 0.0
+    places: dict[int, list[float]] = {}
+    routes: list[list[Any]] = []
+
+    def point(x: str, y: str) -> list[float]:
+        return [round(float(x) * POINTS, 1), round(height - float(y) * POINTS, 1)]
+
+    for line in plain.splitlines():
+        match line.split():
+            case ["graph", _, w, h]:
+                width, height = float(w) * POINTS, float(h) * POINTS
+            case ["node", name, x, y, w, h, *_]:
+                places[int(name)] = [*point(x, y), round(float(w) * POINTS, 1), round(float(h) * POINTS, 1)]
+            case ["edge", tail, head, count, *rest]:
+                points = [number for i in range(0, 2 * int(count), 2) for number in point(rest[i], rest[i + 1])]
+                routes.append([int(tail), int(head), points])
+    ordered = [places[index] for index in sorted(places)]
+    return {"width": round(width, 1), "height": round(height, 1), "places": ordered, "routes": routes}

@@ -1,0 +1,117 @@
+"""The derivative rules of primitives.py as formulas that a page can show and compute.
+
+A rule is written with operators and primitives, so it works on whatever it is handed. Here it is handed
+Symbols, which write down what is done with them:
+
+    lambda g, out, x, y: -g * out / y    ->    ["div", ["mul", ["neg", "g"], "out"], "1"]
+
+A list is a primitive and its operands, a number is itself, ``"g"`` and ``"out"`` are what they are called
+in the rule, and ``"0"``, ``"1"``, ... the operands. So there is one list of derivatives, in Python, and what
+the page computes after an edit follows from it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from micrograd import primitives
+from micrograd.registry import Primitive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Formula: TypeAlias = "str | float | list[Any]"
+
+LIBRARY = {name: made for name, made in vars(primitives).items() if isinstance(made, Primitive)}
+
+
+class Symbol:
+    """A quantity in a rule: what is done with it becomes a formula.
+
+    Example:
+        >>> x = Symbol("0")
+        >>> (2 * primitives.cos(x)).formula
+        ['mul', 2.0, ['cos', '0']]
+    """
+
+    __slots__ = ("formula",)
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+
+    @staticmethod
+    def _apply(primitive: Primitive, *operands: Any) -> Symbol:
+        if not in_library(primitive):
+            raise TypeError(f"{primitive.name} is no primitive of the library")
+        return Symbol([primitive.name, *map(_formula, operands)])
+
+    @staticmethod
+    def _operator(primitive: Primitive) -> tuple[Callable[..., Symbol], Callable[..., Symbol]]:
+        """The operator of two operands, and its reflection."""
+        return (
+            lambda self, other: Symbol._apply(primitive, self, other),
+            lambda self, other: Symbol._apply(primitive, other, self),
+        )
+
+    def __neg__(self) -> Symbol:
+        return Symbol._apply(primitives.neg, self)
+
+    def __lt__(self, other: Any) -> Symbol:
+        return Symbol(["<", self.formula, _formula(other)])
+
+    def __le__(self, other: Any) -> Symbol:
+        return Symbol(["<=", self.formula, _formula(other)])
+
+    def __gt__(self, other: Any) -> Symbol:
+        return Symbol([">", self.formula, _formula(other)])
+
+    def __ge__(self, other: Any) -> Symbol:
+        return Symbol([">=", self.formula, _formula(other)])
+
+    def __bool__(self) -> bool:
+        raise TypeError("which way a rule branches is not known before its numbers are: use where")
+
+    __add__, __radd__ = _operator(primitives.add)
+    __sub__, __rsub__ = _operator(primitives.sub)
+    __mul__, __rmul__ = _operator(primitives.mul)
+    __truediv__, __rtruediv__ = _operator(primitives.div)
+    __pow__, __rpow__ = _operator(primitives.pow)
+
+
+def _formula(operand: Any) -> Formula:
+    if isinstance(operand, Symbol):
+        return operand.formula
+    if not math.isfinite(number := float(operand)):
+        raise ValueError("a formula holds finite numbers")
+    return number
+
+
+def in_library(primitive: Primitive) -> bool:
+    """Whether this is an entry of the table, so that its name says what it computes.
+
+    Example:
+        >>> in_library(primitives.exp), in_library(Primitive("exp", "exp", lambda x: 0.0))
+        (True, False)
+    """
+    return LIBRARY.get(primitive.name) is primitive
+
+
+def formulas(primitive: Primitive) -> list[Formula | None]:
+    """The rule of each operand as a formula; None where no gradient flows, or where a rule is no formula.
+
+    Example:
+        >>> formulas(primitives.mul), formulas(primitives.detach)
+        ([['mul', 'g', '1'], ['mul', 'g', '0']], [None])
+    """
+    operands = [Symbol(str(position)) for position in range(len(primitive.derivatives))]
+    return [_derivative(rule, operands) for rule in primitive.derivatives]
+
+
+def _derivative(rule: Any, operands: list[Symbol]) -> Formula | None:
+    if rule is None:
+        return None
+    try:
+        return _formula(rule(Symbol("g"), Symbol("out"), *operands))
+    except Exception:  # a rule of somebody's own may do anything to a Symbol: then there is no formula
+        return None

@@ -1,0 +1,151 @@
+"""Both passes through a graph, written down number by number: what a page plays.
+
+The numbers are the engine's own. Its backpropagation runs once and says in which order the Values took
+their turns; what each turn gave to each operand then comes from the same derivative rules. Adding these
+shares up in that order gives the gradients after every step, to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from micrograd.backpropagation import backpropagate, topological_order
+from micrograd.draw import readable, visible
+from micrograd.explore.formulas import formulas, in_library
+from micrograd.explore.groups import Grouping
+
+if TYPE_CHECKING:
+    from micrograd.engine import Value
+    from micrograd.registry import Primitive
+
+
+def tape(root: Value) -> tuple[dict[str, Any], list[Value]]:
+    """The graph under root, its groups, and both passes through it.
+
+    Args:
+        root: the Value to backpropagate from, with gradient 1. No gradient of the graph is changed.
+
+    Returns:
+        Plain data for JSON, and the Values in the order in which it has them.
+
+    Raises:
+        ValueError: if the graph has a cycle.
+
+    Example:
+        >>> from micrograd import Value
+        >>> x = Value(3.0, label="x")
+        >>> [(turn["node"], turn["shares"]) for turn in tape(x * x)[0]["turns"]]
+        [(1, [3.0, 3.0])]
+    """
+    nodes = topological_order(root)
+    number = {node: index for index, node in enumerate(nodes)}
+    grouping = Grouping(nodes)
+    data, notes = _recorded_numbers(nodes)
+    turns: list[dict[str, Any]] | None = None
+    if not root.requires_grad:
+        notes.append("The result requires no gradient, so there is no backward pass.")
+    else:
+        try:
+            turns = [_turn(node, gradient, number) for node, gradient in _gradients(root, nodes) if not node.is_leaf]
+        except (ArithmeticError, ValueError, TypeError) as error:
+            notes.append(f"There is no backward pass: {error}")
+    keys: dict[Primitive, int] = {}
+    data_of_page = {
+        "root": number[root],
+        "nodes": [
+            {
+                "label": "".join(map(visible, str(node.label))),
+                "hint": grouping.hints.get(node, ""),
+                "kind": ("leaf" if node.requires_grad else "constant") if node.is_leaf else "result",
+                "primitive": None if node.is_leaf else keys.setdefault(node._primitive, len(keys)),
+                "operands": [number[operand] for operand in node._operands()],
+                "data": _jsonable(data[node]),
+                "group": grouping.of[node],
+            }
+            for node in nodes
+        ],
+        "primitives": [_primitive(primitive) for primitive in keys],
+        "groups": [vars(group) for group in grouping.groups],
+        "backward": turns is not None,
+        "turns": turns or [],
+        "notes": ["".join(map(visible, note)) for note in notes],
+    }
+    return data_of_page, nodes
+
+
+def _recorded_numbers(nodes: list[Value]) -> tuple[dict[Value, float], list[str]]:
+    """The numbers of the forward pass: a leaf may have been set to another since."""
+    data = {node: node.data for node in nodes}
+    notes = []
+    for node in nodes:
+        for operand, recorded in zip(node._operands(), node._inputs(), strict=True):
+            if operand.is_leaf and recorded != operand.data and not math.isnan(recorded):
+                if data[operand] != recorded:
+                    name = operand.label or "A leaf"
+                    notes.append(
+                        f"{name} is {readable(operand.data)} by now; the page shows the pass that was recorded, "
+                        f"where it was {readable(recorded)}."
+                    )
+                data[operand] = recorded
+    return data, notes[:3]
+
+
+def _gradients(root: Value, nodes: list[Value]) -> list[tuple[Value, float]]:
+    """The Values in the order of the engine's backpropagation, with the gradients it gives them."""
+    before = [node._grad for node in nodes]
+    try:
+        for node in nodes:
+            node._grad = 0.0
+        turns = backpropagate(root, 1.0)
+        return [(node, node._grad) for node in turns]
+    finally:
+        for node, grad in zip(nodes, before, strict=True):
+            node._grad = grad
+
+
+def _turn(node: Value, gradient: float, number: dict[Value, int]) -> dict[str, Any]:
+    """What a Value gives to each of its operands, and the local derivatives, where these are known."""
+    operands = node._operands()
+    shares: list[Any] = [None] * len(operands)
+    locals_: list[Any] = [None] * len(operands)
+    place = 0
+    for operand, share in node._primitive.shares(node, gradient):
+        while operands[place] is not operand or not _receives(node, place):
+            place += 1
+        shares[place] = _jsonable(share)
+        locals_[place] = _local(node, place)
+        place += 1
+    return {"node": number[node], "shares": shares, "locals": locals_}
+
+
+def _receives(node: Value, place: int) -> bool:
+    rules = node._primitive.derivatives
+    return not rules or rules[place] is not None
+
+
+def _local(node: Value, place: int) -> float | str | None:
+    """The local derivative: what the rule gives for a gradient of 1."""
+    rules = node._primitive.derivatives
+    if not rules or (rule := rules[place]) is None:
+        return None
+    try:
+        return _jsonable(rule(1.0, node._data, *node._inputs()))
+    except (ArithmeticError, ValueError):  # a gradient of 1 may be too large where the real one is not
+        return None
+
+
+def _primitive(primitive: Primitive) -> dict[str, Any]:
+    return {
+        "name": primitive.name,
+        "symbol": "".join(map(visible, primitive.symbol or primitive.name)),
+        "library": in_library(primitive),
+        "rules": formulas(primitive),
+    }
+
+
+def _jsonable(number: float) -> float | str:
+    """A number, or what JavaScript's Number() reads one from that JSON cannot write."""
+    if math.isfinite(number):
+        return number
+    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
