@@ -66,17 +66,23 @@ def required_number(value: object, what: str) -> float:
     return number
 
 
+def shown_call(primitive: Any, inputs: Iterable[object], operands: Iterable[Any]) -> str:
+    """A primitive at work, as messages show it: the numbers of its operands, and their labels."""
+    infix = len(operands := tuple(operands)) == 2 and not any(map(str.isalpha, primitive.symbol))
+    shown = [
+        f"({label} = {number!r})" if infix and label else f"{label} = {number!r}" if label else f"{number!r}"
+        for number, label in zip(inputs, (getattr(operand, "label", "") for operand in operands), strict=True)
+    ]
+    shown += [f"{name}={setting!r}" for name, setting in primitive.settings.items()]
+    return f" {primitive.symbol} ".join(shown) if infix else f"{primitive.name}({', '.join(shown)})"
+
+
 def explained(
     error: Exception, primitive: Any, inputs: Iterable[object], operands: Iterable[Any], what: str = ""
 ) -> Exception:
     """The same kind of error, its message saying the primitive, the numbers and their labels."""
-    shown = [
-        f"({label} = {number!r})" if (label := getattr(operand, "label", "")) else f"{number!r}"
-        for number, operand in zip(inputs, operands, strict=True)
-    ]
-    shown += [f"{name}={setting!r}" for name, setting in primitive.settings.items()]
-    infix = len(shown) == 2 and not any(map(str.isalpha, primitive.symbol))
-    call = f" {primitive.symbol} ".join(shown) if infix else f"{primitive.name}({', '.join(shown)})"
-    kinds = (ZeroDivisionError, OverflowError, ArithmeticError, ValueError, TypeError)
+    kinds = (ZeroDivisionError, OverflowError, FloatingPointError, ArithmeticError, ValueError, TypeError)
     kind = next(kind for kind in kinds if isinstance(error, kind))
-    return kind(f"{what}{call}: {error.args[-1] if error.args else type(error).__name__}")
+    return kind(
+        f"{what}{shown_call(primitive, inputs, operands)}: {error.args[-1] if error.args else type(error).__name__}"
+    )

@@ -23,7 +23,7 @@ from micrograd import primitives
 from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
 from micrograd.closures import HandWritten
-from micrograd.higher_order import floats_refused, gradients
+from micrograd.higher_order import floats_refused, gradients, shares, shares_of
 from micrograd.interrupts import finish
 from micrograd.registry import CONSTANT, LEAF, Primitive
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Where one is set, the operators hand their work to it instead of recording it themselves.
 _recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
-_current_recorder = _recorder.get
+recorder_in_use = _current_recorder = _recorder.get
 _new = object.__new__
 _RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
@@ -157,27 +157,62 @@ def _constant(primitive: Primitive, *operands: Any) -> Value:
     return node
 
 
-def _silence() -> Generator[None, None, None]:
+def recording(recorder: Any) -> Generator[None, None, None]:
+    """Once started and until closed, the operators hand their work to a recorder; for None they record it."""
     before = _recorder.get()
     try:
-        _recorder.set(_constant)
+        _recorder.set(recorder)
         yield
     finally:
         _recorder.set(before)
+
+
+def _innermost(recorder: Any) -> Any:
+    """What records in the end: a recorder may look at what another one, its ``inner``, makes."""
+    return getattr(recorder, "inner", recorder)
+
+
+def _around(recorder: Any, inner: Any) -> Any:
+    """What records as inner does, looked at by whatever looks at what the recorder makes."""
+    return type(recorder)(inner) if hasattr(recorder, "inner") else inner
 
 
 @contextmanager
 def differentiating() -> Generator[None, None, None]:
     """Record inside, under no_grad too: a derivative is asked for there on purpose."""
     before = _recorder.get()
-    try:
-        _recorder.set(None if before is _constant else before)
-        yield
-    finally:
-        _recorder.set(before)
+    yield from recording(_around(before, None) if _innermost(before) is _constant else before)
 
 
-class no_grad(ContextDecorator):  # noqa: N801  # used as a function is, as in PyTorch
+class Stretch(ContextDecorator):
+    """A context manager that holds for this thread or asyncio task only, and decorates functions."""
+
+    def __init__(self) -> None:
+        self._running: list[Generator[None, None, None]] = []
+
+    def _stretch(self) -> Generator[None, None, None]:
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        running = self._stretch()  # a generator puts things back even where Ctrl-C comes in between
+        next(running)
+        self._running.append(running)
+
+    def __exit__(self, *_: object) -> None:
+        self._running.pop().close()
+
+    def _recreate_cm(self) -> Stretch:
+        return type(self)()  # for each call of a decorated function, which threads may make at a time
+
+    def __call__(self, function: Any) -> Any:
+        """The function, run inside; TypeError for one that runs later than it is called."""
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _RUNS_LATER:
+            name = type(self).__name__
+            raise TypeError(f"{name} cannot decorate {function.__name__}, which runs later: use it inside")
+        return super().__call__(function)
+
+
+class no_grad(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
     """Record nothing inside: results are constants. Holds for this thread or asyncio task only.
 
     A context manager, and a decorator of functions (not of generators and coroutines, which run later).
@@ -190,25 +225,8 @@ class no_grad(ContextDecorator):  # noqa: N801  # used as a function is, as in P
         (9.0, False)
     """
 
-    def __init__(self) -> None:
-        self._running: list[Generator[None, None, None]] = []
-
-    def __enter__(self) -> None:
-        running = _silence()  # a generator puts the recorder back even where Ctrl-C comes in between
-        next(running)
-        self._running.append(running)
-
-    def __exit__(self, *_: object) -> None:
-        self._running.pop().close()
-
-    def _recreate_cm(self) -> no_grad:
-        return no_grad()  # for each call of a decorated function, which threads may make at a time
-
-    def __call__(self, function: Any) -> Any:
-        """The function, run under no_grad; TypeError for one that runs later than it is called."""
-        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _RUNS_LATER:
-            raise TypeError(f"no_grad cannot decorate {function.__name__}, which runs later: use it inside")
-        return super().__call__(function)
+    def _stretch(self) -> Generator[None, None, None]:
+        return recording(_around(_recorder.get(), _constant))
 
 
 def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
@@ -389,7 +407,10 @@ class Value:
                 raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
         self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
         self._x, self._y = children, tuple(child._data for child in children)
-        if _current_recorder() is not None or not primitive.receivers(self):
+        recorder: Any = _current_recorder()
+        if hasattr(recorder, "look_at"):
+            recorder.look_at(self)
+        if _innermost(recorder) is not None or not primitive.receivers(self):
             _forget(self)
 
     def _operands(self) -> tuple[Value, ...]:
@@ -433,7 +454,10 @@ class Value:
         if self._primitive is CONSTANT:
             raise ValueError(f"{self!r} requires no gradient: it is a constant, made of constants, or under no_grad")
         if not create_graph:
-            backpropagate(self, required_number(gradient, "the gradient of a Value"))
+            number = required_number(gradient, "the gradient of a Value")
+            if shares_of.get() is not shares:
+                gradients(self, number, create_graph=False)  # looked at, all of them, before any is set
+            backpropagate(self, number)
             return
         start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
         found = gradients(self, start, create_graph=True)
