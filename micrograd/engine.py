@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd import primitives
 from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
-from micrograd.closures import HandWritten
+from micrograd.closures import HandWritten, changing_gradients
 from micrograd.higher_order import floats_refused, gradients, shares, shares_of
 from micrograd.interrupts import finish
 from micrograd.registry import CONSTANT, LEAF, Primitive
@@ -461,14 +461,15 @@ class Value:
             return
         start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
         found = gradients(self, start, create_graph=True)
-        for leaf in filter(lambda node: node.is_leaf, found):
-            found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Value) or leaf._grad else found[leaf]
 
         def commit() -> None:
             for node, grad in found.items():
                 node._grad = grad
 
-        finish(commit)
+        with changing_gradients:
+            for leaf in filter(lambda node: node.is_leaf, found):
+                found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Value) or leaf._grad else found[leaf]
+            finish(commit)
 
     def conjugate(self) -> Value:
         """This Value, which is real; NumPy asks for it in dot products."""
