@@ -25,7 +25,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("data", [b"", b"text\n", bytes(range(256)) * 10_000])
+@pytest.mark.parametrize("data", [b"", b"text\n", bytes(range(256)) * 10_000], ids=len)
 def test_writes_a_new_file(tmp_path, data):
     write_atomically(tmp_path / "new", data)
     assert (tmp_path / "new").read_bytes() == data
