@@ -127,7 +127,7 @@ def operation(function: Callable[..., Any]) -> Callable[..., Any]:
         The function, to be called with Values and numbers.
 
     Raises:
-        TypeError: when called, if the function does not return such a pair.
+        TypeError: for what is no function; and when called, if the function does not return such a pair.
 
     Example:
         >>> from micrograd import Value
@@ -139,6 +139,8 @@ def operation(function: Callable[..., Any]) -> Callable[..., Any]:
         >>> x.grad
         2.0
     """
+    if not callable(function):
+        raise TypeError(f"operation needs a function, not {type(function).__name__}: {function!r:.80}")
 
     @wraps(function)
     def apply(*operands: Any, **settings: Any) -> Any:

@@ -51,7 +51,7 @@ def _unary(primitive: Primitive) -> Callable[[Value], Value]:
             raise explained(error, primitive, (x,), (self,)) from error
         return _node(primitive, data, self, NUMBER, x, 0.0)
 
-    method.__name__ = primitive.name
+    method.__name__, method.__qualname__ = primitive.name, f"Value.{primitive.name}"
     method.__doc__ = f"See micrograd.{primitive.name}."
     return method
 
@@ -89,7 +89,7 @@ def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
             _forget(node)
         return node
 
-    method.__name__ = primitive.name
+    method.__name__, method.__qualname__ = primitive.name, f"Value.{primitive.name}"
     method.__doc__ = f"See micrograd.{primitive.name}."
     return method
 
@@ -119,7 +119,10 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any],
     def method(self: Value, other: Any) -> bool:
         if type(other) is int:
             return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
-        number = other.data if isinstance(other, Value) else real_number(other)
+        try:
+            number = other.data if isinstance(other, Value) else real_number(other)
+        except OverflowError:
+            return compare(self.data, other)  # a Fraction beyond every float, which Python compares exactly
         return NotImplemented if number is None else compare(self.data, number)
 
     return method
@@ -139,11 +142,17 @@ def apply(primitive: Primitive, *operands: Any) -> Any:
 
 def _evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
     """The output of a primitive, and the numbers its operands have."""
-    inputs = tuple(o._data if isinstance(o, Value) else required_number(o, "an operand") for o in operands)
+    inputs = tuple(_number(o, primitive) for o in operands)
     try:
         return required_number(primitive.forward(*inputs), f"the output of {primitive.name}"), inputs
     except (ArithmeticError, ValueError) as error:
         raise explained(error, primitive, inputs, operands) from error
+
+
+def _number(operand: Any, primitive: Primitive) -> float:
+    if isinstance(operand, Value):
+        return operand._data
+    return operand if type(operand) is float else required_number(operand, f"an operand of {primitive.name}")
 
 
 def _constant(primitive: Primitive, *operands: Any) -> Value:
@@ -187,7 +196,10 @@ def differentiating() -> Generator[None, None, None]:
 class Stretch(ContextDecorator):
     """A context manager that holds for this thread or asyncio task only, and decorates functions."""
 
-    def __init__(self) -> None:
+    def __init__(self, *arguments: object) -> None:
+        if arguments:
+            name = type(self).__name__
+            raise TypeError(f"{name} takes no arguments; to decorate a function write @{name}(), with parentheses")
         self._running: list[Generator[None, None, None]] = []
 
     def _stretch(self) -> Generator[None, None, None]:
@@ -299,7 +311,11 @@ class Value:
         self._first = self._second = NUMBER
         self._x: Any = ()
         self._y: Any = ()
-        if (children := tuple(_children)) and requires_grad:
+        try:
+            children = tuple(_children)
+        except TypeError:
+            raise TypeError(f"the children of a Value must be a sequence of Values, not {_children!r:.80}") from None
+        if children and requires_grad:
             self._remember_by_hand(children, HandWritten(_op))
 
     __add__, __radd__ = _binary(primitives.add), _reflected(primitives.add)
@@ -361,7 +377,8 @@ class Value:
 
     @grad.setter
     def grad(self, grad: Any) -> None:
-        self._grad = required_number(grad, "the grad of a Value")
+        graph = isinstance(grad, Value) and isinstance(self._grad, Value)  # a graph in place of a graph: grad *= 0.5
+        self._grad = grad if graph else required_number(grad, "the grad of a Value")
 
     @property
     def is_leaf(self) -> bool:

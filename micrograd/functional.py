@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd import primitives
+from micrograd.checks import check_numbers, required_sequence
 from micrograd.engine import Value
 
 if TYPE_CHECKING:
@@ -337,12 +338,14 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
 
     Raises:
         ValueError: if one is longer than the other, or both are empty.
+        TypeError: if there is something else than numbers and Values.
 
     Example:
         >>> dot([1.0, 2.0], [3.0, 4.0])
         11.0
     """
-    xs, ys = list(xs), list(ys)
+    xs, ys = (required_sequence(side, "dot takes two sequences of numbers or Values") for side in (xs, ys))
+    check_numbers([*xs, *ys], "an element of a dot product")
     if len(xs) != len(ys) or not xs:
         raise ValueError(f"dot needs two sequences of one length, not of {len(xs)} and {len(ys)}")
     products = [x * y for x, y in zip(xs, ys, strict=True)]
@@ -354,6 +357,7 @@ def mean(xs: Iterable[Any]) -> Any:
 
     Raises:
         ValueError: if there is nothing to take the mean of.
+        TypeError: if there is something else than numbers and Values.
 
     Example:
         >>> mean([1.0, 2.0, 6.0])
@@ -368,6 +372,7 @@ def logsumexp(xs: Iterable[Any]) -> Any:
 
     Raises:
         ValueError: if there is nothing to sum.
+        TypeError: if there is something else than numbers and Values.
 
     Example:
         >>> logsumexp([1e4, 1e4 - 800])
@@ -386,6 +391,8 @@ def softmax(xs: Iterable[Any]) -> list[Any]:
 
     Raises:
         ValueError: if there is nothing to normalise.
+        ZeroDivisionError: if every x is -inf.
+        TypeError: if there is something else than numbers and Values.
 
     Example:
         >>> softmax([1e4, 1e4])
@@ -395,14 +402,18 @@ def softmax(xs: Iterable[Any]) -> list[Any]:
     largest = _largest(terms)
     exponentials = [primitives.exp(x - largest) for x in terms]
     total = sum(exponentials[1:], exponentials[0])
-    return [exponential / total for exponential in exponentials]
+    try:
+        return [exponential / total for exponential in exponentials]
+    except ZeroDivisionError:
+        raise ZeroDivisionError("softmax of nothing but -inf: there is nothing to normalise") from None
 
 
 def _some(xs: Iterable[Any], name: str) -> Sequence[Any]:
     if getattr(xs, "ndim", 1) != 1:
         raise ValueError(f"{name} takes a sequence, not an array of {xs.ndim} dimensions: call it for each row")  # type: ignore[attr-defined]  # ndim as just seen
-    if not (terms := list(xs)):
+    if not (terms := required_sequence(xs, f"{name} takes a sequence of numbers or Values")):
         raise ValueError(f"{name} of nothing: give at least one number or Value")
+    check_numbers(terms, f"an element of what {name} takes")
     return terms
 
 

@@ -461,7 +461,7 @@ class TestGraphs:
             mg.array(MATRIX) @ mg.array([1.0, 2.0])
 
     def test_an_operation_outside_its_domain_says_which_element(self):
-        with pytest.raises(ValueError, match=r"log\(\(w\[1\] = -1\.0\)\)"):
+        with pytest.raises(ValueError, match=r"log\(w\[1\] = -1\.0\)"):
             np.log(mg.array([1.0, -1.0], label="w"))
 
     def test_under_no_grad_nothing_is_recorded(self):
