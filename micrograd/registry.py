@@ -195,7 +195,7 @@ def primitive(
     for function in (forward, *(rule for rule in derivatives if rule is not None)):
         if not callable(function):
             raise TypeError(f"primitive {name} needs functions, not {type(function).__name__}: {function!r:.80}")
-    if not all(isinstance(interval, tuple) and len(interval) == 2 for interval in domain):
+    if not isinstance(domain, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in domain):
         raise TypeError(f"the domain of primitive {name} must be a tuple of pairs (low, high), not {domain!r:.80}")
     if domain and len(domain) != len(derivatives):
         raise ValueError(f"primitive {name} has {len(derivatives)} operands, but {len(domain)} domains")

@@ -173,9 +173,9 @@ To measure again: `python -m tests.campaigns.accuracy --points {points} --seed {
 """
 
 
-def written(page: str, text: str) -> str:
-    """The page with the section in the place of the one it had, or at its end."""
-    pattern = re.compile(rf"^{re.escape(HEADING)}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+def written(page: str, heading: str, text: str) -> str:
+    """The page with a section in the place of the one it had under that heading, or at its end."""
+    pattern = re.compile(rf"^{re.escape(heading)}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
     if pattern.search(page):
         return pattern.sub(lambda _: text + "\n", page).rstrip() + "\n"
     return f"{page.rstrip()}\n\n{text}"
@@ -204,7 +204,7 @@ def main(words: list[str] | None = None) -> None:
     text = section(results, arguments.points, arguments.seed)
     if arguments.write:
         page = arguments.write.read_text(encoding="utf-8") if arguments.write.exists() else "# Reliability\n"
-        arguments.write.write_text(written(page, text), encoding="utf-8")
+        arguments.write.write_text(written(page, HEADING, text), encoding="utf-8")
     sys.stdout.write(text)
 
 
