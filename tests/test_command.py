@@ -51,7 +51,7 @@ def test_draw_writes_the_picture(capsys, tmp_path):
         (["x", "x=two"], "'two', given for 'x', is not a number"),
         (["x", "x=1", "x=2"], "'x' is given twice"),
         (["1/x", "x=0"], "1.0 / (x = 0.0): float division by zero"),
-        (["log(x)", "x=-1"], "log((x = -1.0))"),
+        (["log(x)", "x=-1"], "log(x = -1.0)"),
         (["x.data", "x=1"], "cannot stand in an expression"),
         (["__import__('os')"], "cannot stand in an expression"),
         (["sin(x, x)", "x=1"], "sin takes 1 operand"),
