@@ -122,7 +122,8 @@ def main(words: list[str] | None = None) -> None:
 
 {arguments.steps:,} steps of training with the garbage collector disabled, after {SETTLED} to settle: how many
 containers Python holds more at the end (a graph that waited for the collector would be thousands of them), and how
-many blocks of memory, among which are up to 2,000 spare tuples of each size that CPython keeps until it collects.
+many blocks of memory. Two containers are the measurement's own; among the blocks are up to 2,000 spare tuples of
+each size, which CPython keeps until it collects.
 
 {chr(10).join(lines)}
 
