@@ -196,14 +196,13 @@ def differentiating() -> Generator[None, None, None]:
 class Stretch(ContextDecorator):
     """A context manager that holds for this thread or asyncio task only, and decorates functions."""
 
+    _stretch: Callable[[], Generator[None, None, None]]  # what it does, until it is closed
+
     def __init__(self, *arguments: object) -> None:
         if arguments:
             name = type(self).__name__
             raise TypeError(f"{name} takes no arguments; to decorate a function write @{name}(), with parentheses")
         self._running: list[Generator[None, None, None]] = []
-
-    def _stretch(self) -> Generator[None, None, None]:
-        raise NotImplementedError
 
     def __enter__(self) -> None:
         running = self._stretch()  # a generator puts things back even where Ctrl-C comes in between

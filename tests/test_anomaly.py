@@ -7,12 +7,14 @@ import inspect
 import math
 import pickle
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine import recording
 from tests.strategies import TABLE
 
 INFINITY = math.inf
@@ -386,3 +388,11 @@ class TestWhatItLeavesBehind:
                 FloatingPointError, match=r"scaled_for_anomaly\(x = 1e\+200, factor=1e\+300\) gives inf"
             ):
                 scaled(x, factor=1e300)
+
+
+def test_what_another_recorder_makes_that_is_no_value_is_let_through():
+    """As the symbols of a tracer are."""
+    recorder = contextmanager(recording)
+    with recorder(lambda primitive, *operands: (primitive.name, operands)), mg.detect_anomaly():
+        x = Value(1e200)
+        assert x * x == ("mul", (x, x))

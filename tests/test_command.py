@@ -1,6 +1,7 @@
 """The command: expressions in, values, gradients and pictures out."""
 
 import math
+import runpy
 import subprocess
 import sys
 
@@ -103,3 +104,11 @@ def test_an_expression_means_what_it_means_in_python(x, y):
     text = "2*x**2 - x/y + exp(-x) * (y - 3)"
     expected = eval(text, {"x": x, "y": y, "exp": math.exp})
     assert evaluate(text, {"x": Value(x), "y": Value(y)}).data == expected
+
+
+def test_the_module_is_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["micrograd", "grad", "x*x", "x=3"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("micrograd", run_name="__main__")
+    assert not ended.value.code
+    assert "6" in capsys.readouterr().out

@@ -192,3 +192,9 @@ def test_a_reader_finds_one_of_the_two_whole(tmp_path):
         assert path.read_bytes() in versions
     writer.join()
     assert names(tmp_path) == ["file"]
+
+
+@posix
+def test_a_device_is_written_to_directly():
+    write_atomically(os.devnull, b"gone")
+    assert not os.path.isfile(os.devnull)
