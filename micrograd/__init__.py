@@ -10,6 +10,7 @@ Example:
 """
 
 from micrograd import copying, losses, nn, optim, testing
+from micrograd.anomaly import detect_anomaly
 from micrograd.arrays import array, gradients, numbers
 from micrograd.backpropagation import topological_order
 from micrograd.closures import operation

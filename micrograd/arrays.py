@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from micrograd.checks import required_number
 from micrograd.engine import Value
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def numbers(values: Any) -> ndarray[Any, Any]:
         >>> numbers([Value(1.0), Value(2.0)])
         array([1., 2.])
     """
-    return _each(values, lambda value: value.data if isinstance(value, Value) else float(value))
+    return _each(values, lambda value: value.data if isinstance(value, Value) else required_number(value, "an element"))
 
 
 def gradients(values: Any) -> ndarray[Any, Any]:
@@ -89,7 +90,12 @@ def gradients(values: Any) -> ndarray[Any, Any]:
         >>> gradients([x, 1.0])
         array([6., 0.])
     """
-    return _each(values, lambda value: float(value.grad) if isinstance(value, Value) else 0.0)
+    return _each(values, lambda value: float(value.grad) if isinstance(value, Value) else _no_gradient(value))
+
+
+def _no_gradient(number: Any) -> float:
+    required_number(number, "an element")
+    return 0.0
 
 
 def _each(values: Any, number: Callable[[Any], float]) -> ndarray[Any, Any]:

@@ -9,10 +9,10 @@ No order has to be stored, no node is met before its uses, and no recursion limi
 from __future__ import annotations
 
 from operator import add
-from threading import RLock
 from typing import TYPE_CHECKING
 
 from micrograd.checks import explained
+from micrograd.closures import changing_gradients
 from micrograd.interrupts import finish
 from micrograd.registry import CONSTANT, LEAF, times_first, times_second, unchanged
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from micrograd.engine import Value
 
-# The walk keeps its counts in the nodes, so two threads may not walk shared nodes at a time. A
-# hand-written derivative may run another backpropagation, of a graph of its own.
-_lock = RLock()
 _running: list[Value] = []
 
 
@@ -67,7 +64,7 @@ def backpropagate(root: Value, gradient: float) -> list[Value]:
     On an error every leaf has the gradient it had before, and the nodes between have none.
     """
     leaves: list[tuple[Value, float]] = []  # and the gradients they had
-    with _lock:
+    with changing_gradients:  # the counts are in the nodes too, so no two threads may walk shared nodes at a time
         if root._primitive.accumulate(root, gradient):
             return [root, *root._x]
         if _running and any(node._uses for node in topological_order(root) if not node.is_leaf):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from numbers import Complex, Real
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,9 @@ def _is_real(value: object) -> bool:
     kind = type(value)
     if not hasattr(kind, "__float__") or hasattr(kind, "__len__") or hasattr(kind, "_apply"):
         return False  # a string, an array (of one element too) and a Value are no plain numbers
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.timedelta64):
+        return False  # NumPy takes a span of time for an integer; in some units it even has a float
     return not isinstance(value, Complex) or isinstance(value, Real)
 
 
@@ -71,17 +75,50 @@ def required_number(value: object, what: str) -> float:
     return number
 
 
+def shown_call(primitive: Any, inputs: Iterable[object], operands: Iterable[Any]) -> str:
+    """A primitive at work, as messages show it: the numbers of its operands, and their labels."""
+    infix = len(operands := tuple(operands)) == 2 and not any(map(str.isalpha, primitive.symbol))
+    shown = [
+        f"({label} = {number!r})" if infix and label else f"{label} = {number!r}" if label else f"{number!r}"
+        for number, label in zip(inputs, (getattr(operand, "label", "") for operand in operands), strict=True)
+    ]
+    shown += [f"{name}={setting!r}" for name, setting in primitive.settings.items()]
+    return f" {primitive.symbol} ".join(shown) if infix else f"{primitive.name}({', '.join(shown)})"
+
+
+def required_count(value: Any, name: str) -> int:
+    """An int of at least 1, NumPy's too; or an error that says what was given in its place."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}: {value!r:.80}")
+    if (number := operator.index(value)) < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return number
+
+
+def required_sequence(values: Any, what: str) -> list[Any]:
+    """The items of a list, an array or another iterable; or a TypeError that says what was given in its place."""
+    if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") or hasattr(values, "__getitem__")):
+        raise TypeError(f"{what}, not {type(values).__name__}: {values!r:.80}")
+    return list(values)
+
+
+def check_numbers(values: Iterable[Any], what: str) -> None:
+    """Refuse what is neither a real number nor something that records what is done with it, as Values do.
+
+    Arrays of them are let through: what is written for numbers works on arrays, element by element.
+    """
+    odd = {kind for kind in set(map(type, values)) if kind is not float and not hasattr(kind, "_apply")}
+    for value in values if odd else ():
+        if type(value) in odd and not is_array(value) and real_number(value) is None:
+            raise TypeError(f"{what} must be a number or a Value, not {type(value).__name__}: {value!r:.80}")
+
+
 def explained(
     error: Exception, primitive: Any, inputs: Iterable[object], operands: Iterable[Any], what: str = ""
 ) -> Exception:
     """The same kind of error, its message saying the primitive, the numbers and their labels."""
-    shown = [
-        f"({label} = {number!r})" if (label := getattr(operand, "label", "")) else f"{number!r}"
-        for number, operand in zip(inputs, operands, strict=True)
-    ]
-    shown += [f"{name}={setting!r}" for name, setting in primitive.settings.items()]
-    infix = len(shown) == 2 and not any(map(str.isalpha, primitive.symbol))
-    call = f" {primitive.symbol} ".join(shown) if infix else f"{primitive.name}({', '.join(shown)})"
-    kinds = (ZeroDivisionError, OverflowError, ArithmeticError, ValueError, TypeError)
+    kinds = (ZeroDivisionError, OverflowError, FloatingPointError, ArithmeticError, ValueError, TypeError)
     kind = next(kind for kind in kinds if isinstance(error, kind))
-    return kind(f"{what}{call}: {error.args[-1] if error.args else type(error).__name__}")
+    return kind(
+        f"{what}{shown_call(primitive, inputs, operands)}: {error.args[-1] if error.args else type(error).__name__}"
+    )

@@ -8,6 +8,7 @@ differentiated a second time, and it cannot be copied: for both, register a prim
 from __future__ import annotations
 
 from functools import wraps
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from micrograd.checks import check_settings, check_unchanged, required_number
@@ -15,6 +16,11 @@ from micrograd.registry import Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
+
+
+# Held by whoever changes gradients that other threads may be changing, from reading them to writing them. Whoever
+# holds it may take it again: a hand-written derivative may run another backpropagation, of a graph of its own.
+changing_gradients = RLock()
 
 
 def _refuse_graphs(primitive: Primitive) -> None:
@@ -45,16 +51,17 @@ class HandWritten(Primitive):
         check_unchanged(node._x, node._y)  # the closure reads the numbers that its operands have now
         children = list(dict.fromkeys(node._x))
         involved = [node, *children]
-        before = [value._grad for value in involved]
-        try:
-            node._grad = gradient
-            for child in children:
-                child._grad = 0.0
-            self.backpropagate()
-            return [(child, child._grad) for child in children if child.requires_grad]
-        finally:
-            for value, grad in zip(involved, before, strict=True):
-                value._grad = grad
+        with changing_gradients:
+            before = [value._grad for value in involved]
+            try:
+                node._grad = gradient
+                for child in children:
+                    child._grad = 0.0
+                self.backpropagate()
+                return [(child, child._grad) for child in children if child.requires_grad]
+            finally:
+                for value, grad in zip(involved, before, strict=True):
+                    value._grad = grad
 
     check_differentiable_again = _refuse_graphs
 
@@ -128,7 +135,7 @@ def operation(function: Callable[..., Any]) -> Callable[..., Any]:
         The function, to be called with Values and numbers.
 
     Raises:
-        TypeError: when called, if the function does not return such a pair.
+        TypeError: for what is no function; and when called, if the function does not return such a pair.
 
     Example:
         >>> from micrograd import Value
@@ -140,6 +147,8 @@ def operation(function: Callable[..., Any]) -> Callable[..., Any]:
         >>> x.grad
         2.0
     """
+    if not callable(function):
+        raise TypeError(f"operation needs a function, not {type(function).__name__}: {function!r:.80}")
 
     @wraps(function)
     def apply(*operands: Any, **settings: Any) -> Any:

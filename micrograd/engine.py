@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from micrograd import primitives
 from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
-from micrograd.closures import HandWritten
-from micrograd.higher_order import floats_refused, gradients
+from micrograd.closures import HandWritten, changing_gradients
+from micrograd.higher_order import floats_refused, gradients, shares, shares_of
 from micrograd.interrupts import finish
 from micrograd.registry import CONSTANT, LEAF, Primitive
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Where one is set, the operators hand their work to it instead of recording it themselves.
 _recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
-_current_recorder = current_recorder = _recorder.get
+recorder_in_use = _current_recorder = _recorder.get
 _new = object.__new__
 _RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
@@ -51,7 +51,7 @@ def _unary(primitive: Primitive) -> Callable[[Value], Value]:
             raise explained(error, primitive, (x,), (self,)) from error
         return _node(primitive, data, self, NUMBER, x, 0.0)
 
-    method.__name__ = primitive.name
+    method.__name__, method.__qualname__ = primitive.name, f"Value.{primitive.name}"
     method.__doc__ = f"See micrograd.{primitive.name}."
     return method
 
@@ -89,7 +89,7 @@ def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
             _forget(node)
         return node
 
-    method.__name__ = primitive.name
+    method.__name__, method.__qualname__ = primitive.name, f"Value.{primitive.name}"
     method.__doc__ = f"See micrograd.{primitive.name}."
     return method
 
@@ -119,7 +119,10 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any],
     def method(self: Value, other: Any) -> bool:
         if type(other) is int:
             return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
-        number = other.data if isinstance(other, Value) else real_number(other)
+        try:
+            number = other.data if isinstance(other, Value) else real_number(other)
+        except OverflowError:
+            return compare(self.data, other)  # a Fraction beyond every float, which Python compares exactly
         return NotImplemented if number is None else compare(self.data, number)
 
     return method
@@ -139,14 +142,20 @@ def apply(primitive: Primitive, *operands: Any) -> Any:
 
 def _evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
     """The output of a primitive, and the numbers its operands have."""
-    inputs = tuple(o._data if isinstance(o, Value) else required_number(o, "an operand") for o in operands)
+    inputs = tuple(_number(o, primitive) for o in operands)
     try:
         return required_number(primitive.forward(*inputs), f"the output of {primitive.name}"), inputs
     except (ArithmeticError, ValueError) as error:
         raise explained(error, primitive, inputs, operands) from error
 
 
-def _constant(primitive: Primitive, *operands: Any) -> Value:
+def _number(operand: Any, primitive: Primitive) -> float:
+    if isinstance(operand, Value):
+        return operand._data
+    return operand if type(operand) is float else required_number(operand, f"an operand of {primitive.name}")
+
+
+def record_nothing(primitive: Primitive, *operands: Any) -> Value:
     """The recorder of no_grad: apply a primitive and remember nothing."""
     node = _new(Value)
     node._data = _evaluated(primitive, operands)[0]
@@ -157,19 +166,8 @@ def _constant(primitive: Primitive, *operands: Any) -> Value:
     return node
 
 
-def _silence() -> Generator[None, None, None]:
-    before = _recorder.get()
-    try:
-        # A recorder of the compiler's has a quiet side of its own.
-        _recorder.set(getattr(getattr(before, "__self__", before), "quietly", _constant))
-        yield
-    finally:
-        _recorder.set(before)
-
-
-@contextmanager
-def recording(recorder: Callable[..., Any]) -> Generator[None, None, None]:
-    """Let another one record inside: it is called with each primitive and its operands."""
+def recording(recorder: Any) -> Generator[None, None, None]:
+    """Once started and until closed, the operators hand their work to a recorder; for None they record it."""
     before = _recorder.get()
     try:
         _recorder.set(recorder)
@@ -178,18 +176,54 @@ def recording(recorder: Callable[..., Any]) -> Generator[None, None, None]:
         _recorder.set(before)
 
 
+def _innermost(recorder: Any) -> Any:
+    """What records in the end: a recorder may look at what another one, its ``inner``, makes."""
+    return getattr(recorder, "inner", recorder)
+
+
+def _around(recorder: Any, inner: Any) -> Any:
+    """What records as inner does, looked at by whatever looks at what the recorder makes."""
+    return type(recorder)(inner) if hasattr(recorder, "inner") else inner
+
+
 @contextmanager
 def differentiating() -> Generator[None, None, None]:
     """Record inside, under no_grad too: a derivative is asked for there on purpose."""
     before = _recorder.get()
-    try:
-        _recorder.set(None if before is _constant else before)
-        yield
-    finally:
-        _recorder.set(before)
+    yield from recording(_around(before, None) if _innermost(before) is record_nothing else before)
 
 
-class no_grad(ContextDecorator):  # noqa: N801  # used as a function is, as in PyTorch
+class Stretch(ContextDecorator):
+    """A context manager that holds for this thread or asyncio task only, and decorates functions."""
+
+    _stretch: Callable[[], Generator[None, None, None]]  # what it does, until it is closed
+
+    def __init__(self, *arguments: object) -> None:
+        if arguments:
+            name = type(self).__name__
+            raise TypeError(f"{name} takes no arguments; to decorate a function write @{name}(), with parentheses")
+        self._running: list[Generator[None, None, None]] = []
+
+    def __enter__(self) -> None:
+        running = self._stretch()  # a generator puts things back even where Ctrl-C comes in between
+        next(running)
+        self._running.append(running)
+
+    def __exit__(self, *_: object) -> None:
+        self._running.pop().close()
+
+    def _recreate_cm(self) -> Stretch:
+        return type(self)()  # for each call of a decorated function, which threads may make at a time
+
+    def __call__(self, function: Any) -> Any:
+        """The function, run inside; TypeError for one that runs later than it is called."""
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _RUNS_LATER:
+            name = type(self).__name__
+            raise TypeError(f"{name} cannot decorate {function.__name__}, which runs later: use it inside")
+        return super().__call__(function)
+
+
+class no_grad(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
     """Record nothing inside: results are constants. Holds for this thread or asyncio task only.
 
     A context manager, and a decorator of functions (not of generators and coroutines, which run later).
@@ -202,25 +236,11 @@ class no_grad(ContextDecorator):  # noqa: N801  # used as a function is, as in P
         (9.0, False)
     """
 
-    def __init__(self) -> None:
-        self._running: list[Generator[None, None, None]] = []
-
-    def __enter__(self) -> None:
-        running = _silence()  # a generator puts the recorder back even where Ctrl-C comes in between
-        next(running)
-        self._running.append(running)
-
-    def __exit__(self, *_: object) -> None:
-        self._running.pop().close()
-
-    def _recreate_cm(self) -> no_grad:
-        return no_grad()  # for each call of a decorated function, which threads may make at a time
-
-    def __call__(self, function: Any) -> Any:
-        """The function, run under no_grad; TypeError for one that runs later than it is called."""
-        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _RUNS_LATER:
-            raise TypeError(f"no_grad cannot decorate {function.__name__}, which runs later: use it inside")
-        return super().__call__(function)
+    def _stretch(self) -> Generator[None, None, None]:
+        recorder = _recorder.get()
+        # A recorder of the compiler's has a quiet side of its own.
+        quietly = getattr(getattr(recorder, "__self__", recorder), "quietly", None)
+        return recording(quietly or _around(recorder, record_nothing))
 
 
 def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
@@ -303,7 +323,11 @@ class Value:
         self._first = self._second = NUMBER
         self._x: Any = ()
         self._y: Any = ()
-        if (children := tuple(_children)) and requires_grad:
+        try:
+            children = tuple(_children)
+        except TypeError:
+            raise TypeError(f"the children of a Value must be a sequence of Values, not {_children!r:.80}") from None
+        if children and requires_grad:
             self._remember_by_hand(children, HandWritten(_op))
 
     __add__, __radd__ = _binary(primitives.add), _reflected(primitives.add)
@@ -365,7 +389,8 @@ class Value:
 
     @grad.setter
     def grad(self, grad: Any) -> None:
-        self._grad = required_number(grad, "the grad of a Value")
+        graph = isinstance(grad, Value) and isinstance(self._grad, Value)  # a graph in place of a graph: grad *= 0.5
+        self._grad = grad if graph else required_number(grad, "the grad of a Value")
 
     @property
     def is_leaf(self) -> bool:
@@ -412,7 +437,10 @@ class Value:
                 raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
         self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
         self._x, self._y = children, tuple(child._data for child in children)
-        if _current_recorder() is not None or not primitive.receivers(self):
+        recorder: Any = _current_recorder()
+        if hasattr(recorder, "look_at"):
+            recorder.look_at(self)
+        if _innermost(recorder) is not None or not primitive.receivers(self):
             _forget(self)
 
     def _operands(self) -> tuple[Value, ...]:
@@ -456,18 +484,22 @@ class Value:
         if self._primitive is CONSTANT:
             raise ValueError(f"{self!r} requires no gradient: it is a constant, made of constants, or under no_grad")
         if not create_graph:
-            backpropagate(self, required_number(gradient, "the gradient of a Value"))
+            number = required_number(gradient, "the gradient of a Value")
+            if shares_of.get() is not shares:
+                gradients(self, number, create_graph=False)  # looked at, all of them, before any is set
+            backpropagate(self, number)
             return
         start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
         found = gradients(self, start, create_graph=True)
-        for leaf in filter(lambda node: node.is_leaf, found):
-            found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Value) or leaf._grad else found[leaf]
 
         def commit() -> None:
             for node, grad in found.items():
                 node._grad = grad
 
-        finish(commit)
+        with changing_gradients:
+            for leaf in filter(lambda node: node.is_leaf, found):
+                found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Value) or leaf._grad else found[leaf]
+            finish(commit)
 
     def conjugate(self) -> Value:
         """This Value, which is real; NumPy asks for it in dot products."""

@@ -20,9 +20,10 @@ def write_atomically(path: StrPath, data: bytes) -> None:
     """Write a file whole: until it is all on disk, what was under that name stays as it was.
 
     The data goes to a temporary file in the same folder, which then takes the name in one step. So
-    neither an error, nor Ctrl-C, nor a loss of power leaves half a file. The file keeps the permissions
-    it had; a new one gets those that any new file gets. A link stays a link to the file written. What
-    is no file, such as ``/dev/stdout``, is written to directly.
+    neither an error, nor Ctrl-C, nor a loss of power leaves half a file; a process that is killed may
+    leave the temporary one, ``.*.tmp``. The file keeps the permissions it had; a new one gets those that
+    any new file gets. A link stays a link to the file written. What is no file, such as ``/dev/stdout``,
+    is written to directly.
 
     Args:
         path: where to write; its folder must exist.
@@ -48,10 +49,17 @@ def write_atomically(path: StrPath, data: bytes) -> None:
         _write_durably(temporary, data, _permissions(target))
         os.replace(temporary, target)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        beside = error.filename == os.fspath(temporary) and not isinstance(error, FileNotFoundError)
+        where = ", in its folder, where it is written before it takes the name" if beside else ""
+        raise OSError(error.errno, f"{error.strerror}{where}", os.fspath(path)) from error
     finally:
-        finish(lambda: temporary.unlink(missing_ok=True))
+        finish(lambda: _remove(temporary))
     _make_name_durable(target.parent)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # where it cannot even be removed, what went wrong before is what there is to say
+        path.unlink(missing_ok=True)
 
 
 def _permissions(target: Path) -> int | None:

@@ -10,7 +10,8 @@ import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd import primitives
-from micrograd.engine import Value, current_recorder
+from micrograd.checks import check_numbers, required_sequence
+from micrograd.engine import Value, recorder_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -372,12 +373,14 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
 
     Raises:
         ValueError: if one is longer than the other, or both are empty.
+        TypeError: if there is something else than numbers and Values.
 
     Example:
         >>> dot([1.0, 2.0], [3.0, 4.0])
         11.0
     """
-    xs, ys = list(xs), list(ys)
+    xs, ys = (required_sequence(side, "dot takes two sequences of numbers or Values") for side in (xs, ys))
+    check_numbers([*xs, *ys], "an element of a dot product")
     if len(xs) != len(ys) or not xs:
         raise ValueError(f"dot needs two sequences of one length, not of {len(xs)} and {len(ys)}")
     if (recorded := sum_of_products(xs, ys, 0.0)) is not None:
@@ -391,7 +394,7 @@ def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
 
     While a function is compiled, one operation in the place of 32 makes the trace as much shorter.
     """
-    record = getattr(current_recorder(), "sum_of_products", None)
+    record = getattr(recorder_in_use(), "sum_of_products", None)
     return record(xs, ys, start) if record is not None else None
 
 
@@ -400,6 +403,7 @@ def mean(xs: Iterable[Any]) -> Any:
 
     Raises:
         ValueError: if there is nothing to take the mean of.
+        TypeError: if there is something else than numbers and Values.
 
     Example:
         >>> mean([1.0, 2.0, 6.0])
@@ -414,6 +418,7 @@ def logsumexp(xs: Iterable[Any]) -> Any:
 
     Raises:
         ValueError: if there is nothing to sum.
+        TypeError: if there is something else than numbers and Values.
 
     Example:
         >>> logsumexp([1e4, 1e4 - 800])
@@ -432,6 +437,8 @@ def softmax(xs: Iterable[Any]) -> list[Any]:
 
     Raises:
         ValueError: if there is nothing to normalise.
+        ZeroDivisionError: if every x is -inf.
+        TypeError: if there is something else than numbers and Values.
 
     Example:
         >>> softmax([1e4, 1e4])
@@ -441,14 +448,18 @@ def softmax(xs: Iterable[Any]) -> list[Any]:
     largest = _largest(terms)
     exponentials = [primitives.exp(x - largest) for x in terms]
     total = sum(exponentials[1:], exponentials[0])
-    return [exponential / total for exponential in exponentials]
+    try:
+        return [exponential / total for exponential in exponentials]
+    except ZeroDivisionError:
+        raise ZeroDivisionError("softmax of nothing but -inf: there is nothing to normalise") from None
 
 
 def _some(xs: Iterable[Any], name: str) -> Sequence[Any]:
     if getattr(xs, "ndim", 1) != 1:
         raise ValueError(f"{name} takes a sequence, not an array of {xs.ndim} dimensions: call it for each row")  # type: ignore[attr-defined]  # ndim as just seen
-    if not (terms := list(xs)):
+    if not (terms := required_sequence(xs, f"{name} takes a sequence of numbers or Values")):
         raise ValueError(f"{name} of nothing: give at least one number or Value")
+    check_numbers(terms, f"an element of what {name} takes")
     return terms
 
 

@@ -14,7 +14,7 @@ from micrograd.backpropagation import topological_order
 from micrograd.checks import check_unchanged, explained
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from micrograd.engine import Value
 
@@ -31,9 +31,10 @@ def gradients(root: Value, start: Any, create_graph: bool, wanted: Collection[Va
     needed = set(order) if wanted is None else _leading_to(set(wanted), order)
     useful = needed.union(wanted or ())
     found = {root: start}
+    give = shares_of.get()
     for node in reversed(order):
-        if node in found and node in needed and not node.is_leaf:
-            for operand, share in _shares(node, found[node], create_graph, useful):
+        if node in found and node in needed:
+            for operand, share in give(node, found[node], create_graph, useful):
                 found[operand] = found[operand] + share if operand in found else share
     return found
 
@@ -47,13 +48,19 @@ def _leading_to(wanted: set[Value], order: list[Value]) -> set[Value]:
     return leading
 
 
-def _shares(node: Value, gradient: Any, create_graph: bool, useful: set[Value]) -> list[tuple[Value, Any]]:
+def shares(node: Value, gradient: Any, create_graph: bool, useful: set[Value]) -> list[tuple[Value, Any]]:
     """What a node gives to each of its operands that is of use."""
+    if node.is_leaf:
+        return []
     primitive = node._primitive
     try:
         return _graphs(node, gradient, useful) if create_graph else primitive.shares(node, gradient, useful)
     except (ArithmeticError, ValueError, TypeError) as error:
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
+
+
+# What gives the shares: where one is set that looks at them, it calls ``shares`` itself.
+shares_of: ContextVar[Callable[..., list[tuple[Value, Any]]]] = ContextVar("shares_of", default=shares)
 
 
 def _graphs(node: Value, gradient: Value, useful: set[Value]) -> list[tuple[Value, Value]]:

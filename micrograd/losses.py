@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional, primitives
-from micrograd.checks import is_symbolic, real_number
+from micrograd.checks import check_numbers, is_symbolic, real_number, required_sequence
 from micrograd.engine import Value
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def mean_squared_error(predictions: Any, targets: Any) -> Any:
 
     Raises:
         ValueError: if there are more predictions than targets, fewer, or none.
+        TypeError: if one of them is neither a number nor a Value.
 
     Example:
         >>> mean_squared_error([1.0, 2.0], [1.0, 4.0])
@@ -35,7 +36,9 @@ def mean_squared_error(predictions: Any, targets: Any) -> Any:
         error = prediction - target
         return error * error
 
-    return _mean(squared_error, predictions, targets)
+    pairs = _pairs(predictions, targets)
+    check_numbers([target for _, target in pairs], "a target")
+    return _mean(squared_error, pairs)
 
 
 def hinge(scores: Any, targets: Any) -> Any:
@@ -47,6 +50,7 @@ def hinge(scores: Any, targets: Any) -> Any:
 
     Raises:
         ValueError: if a target is neither -1 nor 1, or the lengths differ.
+        TypeError: if a score is neither a number nor a Value.
 
     Example:
         >>> hinge([2.0, 0.5], [1, -1])
@@ -58,7 +62,7 @@ def hinge(scores: Any, targets: Any) -> Any:
             raise ValueError(f"a target of the hinge loss must be -1 or 1, not {target!r}")
         return primitives.relu(1 - target * score)
 
-    return _mean(margin, scores, targets)
+    return _mean(margin, _pairs(scores, targets))
 
 
 def binary_cross_entropy(logits: Any, targets: Any) -> Any:
@@ -72,6 +76,7 @@ def binary_cross_entropy(logits: Any, targets: Any) -> Any:
 
     Raises:
         ValueError: if a target is outside [0, 1], or the lengths differ.
+        TypeError: if a logit is neither a number nor a Value.
 
     Example:
         >>> binary_cross_entropy(-1e4, 1)
@@ -89,7 +94,7 @@ def binary_cross_entropy(logits: Any, targets: Any) -> Any:
             return primitives.softplus(logit)
         return probability * primitives.softplus(-logit) + (1 - probability) * primitives.softplus(logit)
 
-    return _mean(entropy, logits, targets)
+    return _mean(entropy, _pairs(logits, targets))
 
 
 def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
@@ -104,7 +109,7 @@ def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
 
     Raises:
         ValueError: if a target is not the index of a class, or the lengths differ.
-        TypeError: if a target is not an int.
+        TypeError: if a target is not an int, or a logit is neither a number nor a Value.
 
     Example:
         >>> round(cross_entropy([0.0, 0.0], 1), 12)
@@ -112,10 +117,11 @@ def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
         >>> cross_entropy([[1e4, 0.0], [0.0, 1e4]], [0, 0])
         5000.0
     """
-    if isinstance(targets, (list, tuple)) or hasattr(type(targets), "__len__"):
-        if len(logits) != len(targets) or not len(targets):
-            raise ValueError(f"cross_entropy got {len(logits)} rows of logits for {len(targets)} targets")
-        return functional.mean(_cross_entropy(row, target) for row, target in zip(logits, targets, strict=True))
+    if hasattr(type(targets), "__len__") and not isinstance(targets, str):
+        rows = required_sequence(logits, "logits must be a row of numbers or Values for each target")
+        if len(rows) != len(targets) or not len(targets):
+            raise ValueError(f"cross_entropy got {len(rows)} rows of logits for {len(targets)} targets")
+        return functional.mean(_cross_entropy(row, target) for row, target in zip(rows, targets, strict=True))
     return _cross_entropy(logits, targets)
 
 
@@ -125,6 +131,9 @@ def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
         return primitives.softplus(functional.logsumexp(others) - functional.take(logits, target))
     if isinstance(target, (bool, Value)) or not hasattr(target, "__index__"):
         raise TypeError(f"a target of the cross-entropy must be an int, the index of a class, not {target!r:.80}")
+    if not hasattr(type(logits), "__len__") or isinstance(logits, str):
+        raise TypeError(f"logits must be a sequence of numbers or Values, not {type(logits).__name__}: {logits!r:.80}")
+    check_numbers(list(logits), "a logit")
     if not 0 <= target < len(logits):
         raise ValueError(f"target {target} is not the index of one of {len(logits)} classes")
     others = [logit for index, logit in enumerate(logits) if index != target]
@@ -133,9 +142,9 @@ def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
     return primitives.softplus(functional.logsumexp(others) - logits[target])
 
 
-def _mean(loss: Callable[[Any, Any], Any], predictions: Any, targets: Any) -> Any:
-    """The mean of a loss over predictions and targets of the same shape."""
-    pairs = _pairs(predictions, targets)
+def _mean(loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:
+    """The mean of a loss over predictions, each with its target."""
+    check_numbers([prediction for prediction, _ in pairs], "a prediction")
     return functional.mean(loss(prediction, target) for prediction, target in pairs)
 
 

@@ -13,7 +13,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from micrograd import primitives
-from micrograd.checks import required_number
+from micrograd.checks import required_count, required_number, required_sequence
 from micrograd.engine import Value
 from micrograd.interrupts import finish
 
@@ -38,13 +38,13 @@ class Optimizer:
     Raises:
         ValueError: if there is no parameter, if one is given twice or is not a leaf, or if the
             learning rate is negative or not finite.
-        TypeError: if a parameter is not a Value.
+        TypeError: if parameters are not a list, or one of them is not a Value.
     """
 
     states = 0  # how many numbers the update keeps for each parameter
 
     def __init__(self, parameters: Iterable[Value], learning_rate: float | Schedule) -> None:
-        self.parameters = list(parameters)
+        self.parameters = required_sequence(parameters, "parameters must be a list of Values")
         if not self.parameters:
             raise ValueError("there are no parameters to optimise")
         for parameter in self.parameters:
@@ -199,7 +199,7 @@ class Adam(Optimizer):
         epsilon: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:
-        self.beta1, self.beta2 = (_in_range(beta, "each of the betas", 0, 1) for beta in betas)
+        self.beta1, self.beta2 = _pair(betas)
         self.epsilon = _in_range(epsilon, "epsilon", 0, math.inf)
         self.weight_decay = _in_range(weight_decay, "weight_decay", 0, math.inf)
         super().__init__(parameters, learning_rate)
@@ -298,15 +298,20 @@ def warmup(schedule: float | Schedule, steps: int) -> Schedule:
         [0.25, 0.5, 1.0, 1.0]
     """
     after = schedule if callable(schedule) else constant(schedule)
-    if steps < 1:
-        raise ValueError(f"steps must be at least 1, not {steps}")
+    steps = required_count(steps, "steps")
     return lambda step: after(0) * (step + 1) / steps if step < steps else after(step - steps)
 
 
 def _ends(start: float, end: float, steps: int) -> tuple[float, float, int]:
-    if steps < 1:
-        raise ValueError(f"steps must be at least 1, not {steps}")
+    steps = required_count(steps, "steps")
     return _in_range(start, "start", 0, math.inf), _in_range(end, "end", 0, math.inf), steps
+
+
+def _pair(betas: Any) -> list[float]:
+    numbers = required_sequence(betas, "betas must be two numbers")
+    if len(numbers) != 2:
+        raise ValueError(f"betas must be two numbers, not {len(numbers)}: {betas!r:.80}")
+    return [_in_range(beta, "each of the betas", 0, 1) for beta in numbers]
 
 
 def _rate(rate: Any, step: int) -> float:

@@ -16,13 +16,15 @@ operand are separate functions so that a gradient nobody needs is never computed
 
 At a kink the derivative is that of the branch on the left: 0 for relu, the slope for leaky_relu, alpha
 for elu. abs has 0 in its corner, between its branches; of two equal operands, maximum and minimum
-give the gradient to the first, as Python's own ``max`` picks the first.
+give the gradient to the first, as Python's own ``max`` picks the first. For a NaN the derivative is that
+of the branch that forward takes: it is 1 for relu, maximum and minimum, which give NaN then; abs has 0.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+from typing import Any
 
 from micrograd.registry import REAL_LINE, Primitive, define, times_first, times_second, unchanged
 
@@ -40,12 +42,59 @@ def _sigmoid(x: float) -> float:
     return small / (1 + small)
 
 
+def _logistic_pdf(x: float) -> float:
+    small = math.exp(-math.fabs(x))
+    return small / (1 + small) ** 2
+
+
 def _softplus(x: float) -> float:
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+    return max(x, 0.0) + math.log1p(math.exp(-math.fabs(x)))
+
+
+def _silu(x: float) -> float:
+    if x >= -600:
+        return x * _sigmoid(x)
+    root = math.exp(0.5 * x)  # exp(x) itself is below the normal floats: it has lost digits
+    return max(x, -2000.0) * root * root
+
+
+def _lorentzian(x: float) -> float:
+    return 1 / (1 + x * x) if -1e150 < x < 1e150 else 1 / x / x
+
+
+def _high_half(x: float) -> float:
+    """The leading half of the digits of x, whose square is exact (Dekker 1971)."""
+    large = 134217729.0 * x
+    return large - (large - x)
+
+
+def _gaussian(x: float, factor: float = 1.0) -> float:
+    """exp(-factor * x**2), for a factor that is a power of two; rounding the square would cost x**2 digits."""
+    if math.fabs(x) > 40:
+        return 0.0
+    high = _high_half(x)
+    return math.exp(-factor * high * high) * math.exp(-factor * (x - high) * (x + high))
+
+
+def _normal_pdf(x: float) -> float:
+    return math.sqrt(0.5 / math.pi) * _gaussian(x, 0.5)
+
+
+ROOT = math.sqrt(0.5)
+REST_OF_ROOT = -4.833646656726457e-17  # what sqrt(0.5) has beyond the float
 
 
 def _normal_cdf(x: float) -> float:
-    return 0.5 * math.erfc(-x * math.sqrt(0.5))
+    if x > -1:
+        return 0.5 * math.erfc(-x * ROOT)
+    if x < -40:
+        return 0.0
+    # In the tail an error of one unit in the last place of x * ROOT is one of x**2 units here: take it out.
+    scaled = x * ROOT
+    high, high_root = _high_half(x), _high_half(ROOT)
+    low, low_root = x - high, ROOT - high_root
+    lost = (high * high_root - scaled) + high * low_root + low * high_root + low * low_root + x * REST_OF_ROOT
+    return 0.5 * math.erfc(-scaled) + lost * _gaussian(scaled) / math.sqrt(math.pi)
 
 
 def _maximum(x: float, y: float) -> float:
@@ -60,6 +109,12 @@ POSITIVE = ((0.0, math.inf),)
 UNIT = ((-1.0, 1.0),)
 EXPONENT = ((-math.inf, math.log(1.7976931348623157e308)),)
 HYPERBOLIC = ((-710.0, 710.0),)
+
+
+def _bounded(x: Any, limit: float = 50.0) -> Any:
+    """X, but no farther out than where the bells below are 0: infinity times 0 is to be 0 there."""
+    return maximum(minimum(x, limit), -limit)
+
 
 # fmt: off
 # Helpers of the rules
@@ -98,39 +153,51 @@ sqrt  = define("sqrt",  "sqrt",  math.sqrt,  lambda g, out, x: g / (2 * out), do
 sin  = define("sin",  "sin",  math.sin,  lambda g, out, x: g * cos(x))
 cos: Primitive = define("cos",  "cos",  math.cos,  lambda g, out, x: -g * sin(x))
 tan  = define("tan",  "tan",  math.tan,  lambda g, out, x: g * (1 + out * out))
-asin = define("asin", "asin", math.asin, lambda g, out, x: g / sqrt((1 - x) * (1 + x)), domain=UNIT)
-acos = define("acos", "acos", math.acos, lambda g, out, x: -g / sqrt((1 - x) * (1 + x)), domain=UNIT)
-atan = define("atan", "atan", math.atan, lambda g, out, x: g / (1 + x * x))
+# Both forms of 1 - x**2 are exact where they are used, and so are their derivatives.
+asin = define("asin", "asin", math.asin,
+                 lambda g, out, x: g / sqrt(where(x * x < 0.25, 1 - x * x, (1 - x) * (1 + x))), domain=UNIT)
+acos = define("acos", "acos", math.acos,
+                 lambda g, out, x: -g / sqrt(where(x * x < 0.25, 1 - x * x, (1 - x) * (1 + x))), domain=UNIT)
+atan = define("atan", "atan", math.atan, lambda g, out, x: g * lorentzian(x))
 sinh = define("sinh", "sinh", math.sinh, lambda g, out, x: g * cosh(x), domain=HYPERBOLIC)
 cosh: Primitive = define("cosh", "cosh", math.cosh, lambda g, out, x: g * sinh(x), domain=HYPERBOLIC)
-tanh = define("tanh", "tanh", math.tanh, lambda g, out, x: 4 * g * sigmoid(2 * x) * sigmoid(-2 * x))
+tanh = define("tanh", "tanh", math.tanh, lambda g, out, x: 4 * g * logistic_pdf(2 * x))
 
-# Activations. sigmoid(-x) is 1 - sigmoid(x) without the cancellation; silu and gelu are 0 to the left of
-# where max bounds x, which keeps infinity times 0 out.
-sigmoid: Primitive = define("sigmoid",    "sigmoid",    _sigmoid,  lambda g, out, x: g * out * sigmoid(-x))
+# Activations
+sigmoid: Primitive = define("sigmoid",    "sigmoid",    _sigmoid,  lambda g, out, x: g * logistic_pdf(x))
 softplus   = define("softplus",   "softplus",   _softplus, lambda g, out, x: g * sigmoid(x))
 relu       = define("relu",       "ReLU",       lambda x: 0.0 if x <= 0 else x,
-                       lambda g, out, x: where(x > 0, g, 0.0))
+                       lambda g, out, x: where(x <= 0, 0.0, g))
 leaky_relu = define("leaky_relu", "leaky_relu", lambda x, slope: x if x > 0 else slope * x,
                        lambda g, out, x, slope: g * where(x > 0, 1.0, slope),
                        lambda g, out, x, slope: g * minimum(x, 0.0))
 elu        = define("elu",        "elu",        lambda x, alpha: x if x > 0 else alpha * math.expm1(x),
                        lambda g, out, x, alpha: g * where(x > 0, 1.0, alpha * exp(minimum(x, 0.0))),
                        lambda g, out, x, alpha: g * expm1(minimum(x, 0.0)))
-silu       = define("silu",       "silu",       lambda x: max(x, -1000.0) * _sigmoid(x),
-                       lambda g, out, x: g * sigmoid(x) * (1 + x * sigmoid(-x)))
+silu: Primitive = define("silu",       "silu",       _silu,
+                       lambda g, out, x: g * (sigmoid(x) + silu(minimum(x, 1000.0)) * sigmoid(-x)))
 gelu       = define("gelu",       "gelu",       lambda x: max(x, -50.0) * _normal_cdf(x),
-                       lambda g, out, x: g * (normal_cdf(x) + x * math.sqrt(0.5 / math.pi) * exp(-0.5 * x * x)))
+                       lambda g, out, x: g * (normal_cdf(x) + _bounded(x) * normal_pdf(x)))
 
 # The error function and the normal distribution
-erf        = define("erf",        "erf",        math.erf, lambda g, out, x: g * 2 / math.sqrt(math.pi) * exp(-x * x))
-normal_cdf: Primitive = define("normal_cdf", "normal_cdf", _normal_cdf,
-                       lambda g, out, x: g * math.sqrt(0.5 / math.pi) * exp(-0.5 * x * x))
+erf = define("erf", "erf", math.erf, lambda g, out, x: g * (2 / math.sqrt(math.pi)) * gaussian(x))
+normal_cdf: Primitive = define("normal_cdf", "normal_cdf", _normal_cdf, lambda g, out, x: g * normal_pdf(x))
 
-# Choices
+# Bells: the slopes of sigmoid, of the normal distribution, of erf and of atan. Written out in the rules above
+# they would lose digits, and their own slopes more of them.
+logistic_pdf: Primitive = define("logistic_pdf", "logistic_pdf", _logistic_pdf,
+                                 lambda g, out, x: -g * out * tanh(0.5 * x))
+normal_pdf: Primitive = define("normal_pdf", "normal_pdf", _normal_pdf, lambda g, out, x: -g * out * _bounded(x))
+gaussian: Primitive = define("gaussian", "gaussian", _gaussian, lambda g, out, x: -2 * g * out * _bounded(x))
+lorentzian: Primitive = define("lorentzian", "lorentzian", _lorentzian,
+                               lambda g, out, x: -2 * g * out * _bounded(x, 1e200) * out)
+
+# Choices; x <= x does not hold for NaN
 abs: Primitive = define("abs", "abs",  math.fabs, lambda g, out, x: g * where(x > 0, 1.0, where(x < 0, -1.0, 0.0)))
 maximum = define("maximum", "maximum", _maximum,
-                    lambda g, out, x, y: where(x >= y, g, 0.0), lambda g, out, x, y: where(x >= y, 0.0, g))
+                    lambda g, out, x, y: where(x >= y, g, where(x <= x, 0.0, g)),
+                    lambda g, out, x, y: where(x >= y, 0.0, where(x <= x, g, 0.0)))
 minimum: Primitive = define("minimum", "minimum", _minimum,
-                    lambda g, out, x, y: where(x <= y, g, 0.0), lambda g, out, x, y: where(x <= y, 0.0, g))
+                    lambda g, out, x, y: where(x <= y, g, where(x <= x, 0.0, g)),
+                    lambda g, out, x, y: where(x <= y, 0.0, where(x <= x, g, 0.0)))
 # fmt: on

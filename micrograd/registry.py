@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from micrograd.checks import check_settings, required_number
+from micrograd.checks import check_settings, explained, required_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -89,7 +89,10 @@ class Primitive:
             operand if type(operand) is float else required_number(operand, f"an operand of {self.name}")
             for operand in operands
         ]
-        data = self.forward(*inputs)
+        try:
+            data = self.forward(*inputs)
+        except (ArithmeticError, ValueError) as error:
+            raise explained(error, self, inputs, operands) from error
         return data if type(data) is float else required_number(data, f"the output of {self.name}")
 
     def with_settings(self, **settings: Any) -> Primitive:
@@ -194,9 +197,13 @@ def primitive(
         raise ValueError(f"the name of a primitive must be a Python identifier, not {name!r}")
     if name in PRIMITIVES and not replace:
         raise ValueError(f"a primitive named {name!r} is registered already; replace=True takes its place")
+    if not isinstance(symbol, str):
+        raise TypeError(f"the symbol of primitive {name} must be a str, not {type(symbol).__name__}: {symbol!r:.80}")
     for function in (forward, *(rule for rule in derivatives if rule is not None)):
         if not callable(function):
             raise TypeError(f"primitive {name} needs functions, not {type(function).__name__}: {function!r:.80}")
+    if not isinstance(domain, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in domain):
+        raise TypeError(f"the domain of primitive {name} must be a tuple of pairs (low, high), not {domain!r:.80}")
     if domain and len(domain) != len(derivatives):
         raise ValueError(f"primitive {name} has {len(derivatives)} operands, but {len(domain)} domains")
     return define(name, symbol, forward, *(rule and _checked(rule, name) for rule in derivatives), domain=domain)

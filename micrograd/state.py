@@ -8,13 +8,14 @@ The file carries a checksum of its numbers, so that a damaged digit is found out
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from micrograd.checks import required_number
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 FORMAT = "micrograd state 1"
 
@@ -24,8 +25,10 @@ def check_state(state: Mapping[str, Any], names: Iterable[str]) -> dict[str, flo
 
     Raises:
         ValueError: if a name is missing or unknown, or a number is not finite.
-        TypeError: if something is not a number.
+        TypeError: if it is no dict, or something in it is not a number.
     """
+    if not isinstance(state, Mapping):
+        raise TypeError(f"a state must be a dict of numbers by name, not {type(state).__name__}: {state!r:.80}")
     expected = dict.fromkeys(names)
     missing = [name for name in expected if name not in state]
     unknown = [name for name in state if name not in expected]

@@ -7,6 +7,7 @@ import random
 import sys
 from typing import TYPE_CHECKING, Any
 
+from micrograd.checks import required_count, required_sequence
 from micrograd.compiler import compiled_steps
 from micrograd.engine import Value
 from micrograd.recording import Recording
@@ -87,7 +88,7 @@ def fit(
 
     Raises:
         ValueError: if there is no data, or if epochs or batch_size is below 1.
-        TypeError: if loss does not return a Value, or record is no Recording.
+        TypeError: if an argument is not what it must be, or loss does not return a Value.
         ArithmeticError: if a loss is not finite, naming the epoch and the example.
         ImportError: if progress is True and tqdm is not installed, or if what compiling needs is not.
         TraceError: if the loss cannot be compiled.
@@ -100,14 +101,15 @@ def fit(
         >>> round(slope.data, 6)
         2.0
     """
-    examples = list(data)
+    examples = required_sequence(data, "data must be a list of examples")
     if not examples:
         raise ValueError("there is no data to fit")
-    for name, number in (("epochs", epochs), ("batch_size", batch_size)):
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeError(f"{name} must be an int, not {type(number).__name__}: {number!r:.80}")
-        if number < 1:
-            raise ValueError(f"{name} must be at least 1, not {number}")
+    for name, function in (("loss", loss), ("callback", callback)):
+        if not callable(function) and (name == "loss" or function is not None):
+            raise TypeError(f"{name} must be a function, not {type(function).__name__}: {function!r:.80}")
+    if not hasattr(optimizer, "zero_grad") or not hasattr(optimizer, "step"):
+        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not {optimizer!r:.80}")
+    epochs, batch_size = required_count(epochs, "epochs"), required_count(batch_size, "batch_size")
     if record is not None and not isinstance(record, Recording):
         raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
     shuffler: Any = random if seed is None else random.Random(seed)

@@ -68,7 +68,8 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
         A function of the same arguments, whose result has the shape of the argument.
 
     Raises:
-        TypeError: when called, if f returns no number or an argument holds something else.
+        TypeError: for what is no function; when called, if f returns no number or an argument holds
+            something else.
 
     Example:
         >>> grad(lambda x: x**3)(2.0)
@@ -87,6 +88,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
         >>> value_and_grad(lambda x: x * x)(3.0)
         (9.0, 6.0)
     """
+    _check_function(f)
 
     def both(*arguments: Any, **settings: Any) -> tuple[Any, Any]:
         inputs = _Inputs(arguments, argnums)
@@ -109,6 +111,7 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Calla
         >>> jacobian(lambda p: [p[0] * p[1], p[0]])([2.0, 3.0])
         [[3.0, 2.0], [1.0, 0.0]]
     """
+    _check_function(f)
 
     def derivatives(*arguments: Any, **settings: Any) -> Any:
         inputs = _Inputs(arguments, argnums)
@@ -139,6 +142,7 @@ def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> hvp(lambda p: p[0] ** 2 * p[1])([2.0, 3.0], [1.0, 0.0])
         [6.0, 4.0]
     """
+    _check_function(f)
 
     def product(argument: Any, vector: Any) -> Any:
         weights = matching(vector, argument, "the vector")
@@ -192,6 +196,11 @@ class _Inputs:
         if isinstance(output, Value):
             return output if self.create_graph else output.data
         return real_number(output)
+
+
+def _check_function(f: object) -> None:
+    if not callable(f):
+        raise TypeError(f"a function is differentiated, not {type(f).__name__}: {f!r:.80}")
 
 
 def _fresh(scalar: Any) -> Value:

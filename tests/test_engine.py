@@ -1178,3 +1178,20 @@ class TestDepthAndMemory:
             result.backward()
             del result
         assert gc.collect() == 0
+
+
+def test_a_notebook_shows_a_picture():
+    pytest.importorskip("graphviz")
+    assert "<svg" in (Value(2.0) * 3)._repr_svg_()
+
+
+def test_a_derivative_that_backpropagates_through_the_graph_it_is_in_is_refused():
+    x = Value(2.0)
+    middle = x * x
+    out = Value(8.0, (middle,), "op")
+    out._backward = lambda: (middle + 1).backward()
+    with pytest.raises(ValueError, match="is being backpropagated through already"):
+        out.backward()
+    assert (x.grad, middle.grad) == (0.0, 0.0)
+    (x * 3).backward()
+    assert x.grad == 3.0

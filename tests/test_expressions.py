@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.expressions import ExpressionError, evaluate
 from micrograd.testing import gradcheck, numerical_gradient
 from tests.strategies import Program, programs
 from tests.test_primitives import TRUTHS, exact, mp
@@ -328,3 +329,10 @@ def test_tape_based_autograd_verifies_three_programs(f, inputs):
     differences = numerical_gradient(f, inputs)
     assert [round(value.grad, 6) for value in values] == [round(difference, 6) for difference in differences]
     assert gradcheck(f, inputs)
+
+
+def test_text_that_no_parser_takes_is_refused():
+    with pytest.raises(ExpressionError, match="nested too deep"):
+        evaluate("-" * 9_000 + "1", {})
+    with pytest.raises(ExpressionError, match="null"):
+        evaluate("1 + \0", {})

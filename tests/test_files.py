@@ -25,7 +25,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("data", [b"", b"text\n", bytes(range(256)) * 10_000])
+@pytest.mark.parametrize("data", [b"", b"text\n", bytes(range(256)) * 10_000], ids=len)
 def test_writes_a_new_file(tmp_path, data):
     write_atomically(tmp_path / "new", data)
     assert (tmp_path / "new").read_bytes() == data
@@ -192,3 +192,9 @@ def test_a_reader_finds_one_of_the_two_whole(tmp_path):
         assert path.read_bytes() in versions
     writer.join()
     assert names(tmp_path) == ["file"]
+
+
+@posix
+def test_a_device_is_written_to_directly():
+    write_atomically(os.devnull, b"gone")
+    assert not os.path.isfile(os.devnull)

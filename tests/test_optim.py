@@ -312,7 +312,7 @@ class TestParameters:
             (lambda: [Value(1.0), [Value(2.0)]], TypeError, "must be a Value, not list"),
             (lambda: [Value(1.0) * 2], ValueError, "must be a leaf"),
             (lambda: [Value(1.0)] * 2, ValueError, "given twice"),
-            (lambda: None, TypeError, "not iterable"),
+            (lambda: None, TypeError, "parameters must be a list of Values, not NoneType"),
         ],
     )
     @pytest.mark.parametrize("make", [SGD, Adam, AdamW])
@@ -335,8 +335,8 @@ class TestParameters:
             (Adam, {"betas": (1.0, 0.9)}, ValueError, "betas"),
             (Adam, {"betas": (0.9, -0.1)}, ValueError, "betas"),
             (Adam, {"betas": (0.9, "0.9")}, TypeError, "betas"),
-            (Adam, {"betas": (0.9,)}, ValueError, "2"),
-            (Adam, {"betas": (0.9, 0.99, 0.999)}, ValueError, "2"),
+            (Adam, {"betas": (0.9,)}, ValueError, "two numbers, not 1"),
+            (Adam, {"betas": (0.9, 0.99, 0.999)}, ValueError, "two numbers, not 3"),
             (Adam, {"betas": 0.9}, TypeError, "float"),
             (Adam, {"epsilon": -1e-8}, ValueError, "epsilon"),
             (Adam, {"epsilon": math.nan}, ValueError, "epsilon"),

@@ -691,3 +691,7 @@ class TestStrangers:
             assert derivative(2.5) == pytest.approx(float(special.polygamma(order, 2.5)), rel=1e-13)
         slope = mg.gradient(lgamma(Value(2.5)), x := Value(1.0), create_graph=True)
         assert (slope.data, x.grad) == (0.0, 0.0)
+
+
+def test_a_primitive_shows_its_name():
+    assert repr(registry.PRIMITIVES["mul"]) == "<primitive mul>"

@@ -567,3 +567,8 @@ class TestSciPy:
         assume(np.abs(found).max() < 1e4)
         differences = approx_fprime(np.array(program.leaves), lambda p: program(*map(float, p)))
         assert found == pytest.approx(differences, rel=1e-2, abs=1e-2 * (1 + np.abs(found).max()))
+
+
+def test_a_vector_for_a_number_must_be_a_number():
+    with pytest.raises(ValueError, match="the vector must have the shape of the argument"):
+        mg.hvp(lambda x: x * x)(1.0, [1.0])

@@ -28,7 +28,7 @@ from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import Symbol, Tape, TraceError, tracing, without_collecting
-from micrograd.engine import Value, current_recorder, node_of
+from micrograd.engine import Value, node_of, record_nothing, recorder_in_use
 from micrograd.registry import CONSTANT, Primitive
 
 if TYPE_CHECKING:
@@ -222,9 +222,9 @@ class CompiledFunction:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
-        recorder = current_recorder()
-        if isinstance(getattr(recorder, "__self__", recorder), Tape):
-            return self.function(*arguments, **named)  # inside of another compiled function
+        recorder = recorder_in_use()
+        if recorder is not None and recorder is not record_nothing:
+            return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
         given = Structure((arguments, named))
         with self._lock:
             special = self._specialise(given)

@@ -258,7 +258,7 @@ _REWRITES: dict[Primitive, Callable[..., Any]] = {
 @contextmanager
 def tracing(tape: Tape) -> Generator[None, None, None]:
     """Let every operation be written on the tape."""
-    with recording(tape), without_collecting():
+    with contextmanager(recording)(tape), without_collecting():
         yield
 
 
