@@ -560,6 +560,30 @@ def _softplus(f: Formula, x: Any) -> Any:
     return f.add(f.larger(x, f.number(x, 0.0)), f.library("log1p", small))
 
 
+def _logistic_pdf(f: Formula, x: Any) -> Any:
+    small = f.exp(f.builder.fneg(f.intrinsic("fabs", x)))
+    total = f.add(f.number(x, 1.0), small)
+    return f.div(small, f.mul(total, total))
+
+
+def _lorentzian(f: Formula, x: Any) -> Any:
+    one = f.number(x, 1.0)
+    near = f.holds("<", f.intrinsic("fabs", x), f.number(x, 1e150))
+    return f.choose(near, f.div(one, f.add(one, f.mul(x, x))), f.div(f.div(one, x), x))
+
+
+def _bell(f: Formula, x: Any, factor: float, height: float) -> Any:
+    return f.mul(f.number(x, height), f.exp(f.mul(f.mul(f.number(x, -factor), x), x)))
+
+
+def _normal_cdf(f: Formula, x: Any) -> Any:
+    return f.mul(f.number(x, 0.5), f.library("erfc", f.mul(x, f.number(x, -math.sqrt(0.5)))))
+
+
+def _gelu(f: Formula, x: Any) -> Any:
+    return f.mul(f.larger(x, f.number(x, -50.0)), _normal_cdf(f, x))
+
+
 def _elu(f: Formula, x: Any, alpha: Any) -> Any:
     negative = f.mul(alpha, f.library("expm1", f.smaller(x, f.number(x, 0.0))))
     return f.choose(f.holds(">", x, f.number(x, 0.0)), x, negative)
@@ -586,6 +610,12 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     primitives.leaky_relu: _leaky_relu,
     primitives.elu: _elu,
     primitives.silu: lambda f, x: f.mul(f.larger(x, f.number(x, -1000.0)), f.sigmoid(x)),
+    primitives.gelu: _gelu,
+    primitives.normal_cdf: _normal_cdf,
+    primitives.logistic_pdf: _logistic_pdf,
+    primitives.lorentzian: _lorentzian,
+    primitives.gaussian: lambda f, x: _bell(f, x, 1.0, 1.0),
+    primitives.normal_pdf: lambda f, x: _bell(f, x, 0.5, math.sqrt(0.5 / math.pi)),
     primitives.sqrt: lambda f, x: f.intrinsic("sqrt", x),
     primitives.abs: lambda f, x: f.intrinsic("fabs", x),
     primitives.maximum: lambda f, x, y: f.larger(x, y),

@@ -37,6 +37,15 @@ def _softplus(x: Floats) -> Floats:
     return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 
 
+def _logistic_pdf(x: Floats) -> Floats:
+    small = np.exp(-np.abs(x))
+    return np.asarray(small / (1 + small) ** 2)
+
+
+def _lorentzian(x: Floats) -> Floats:
+    return np.asarray(np.where(np.abs(x) < 1e150, 1 / (1 + x * x), 1 / x / x))
+
+
 def _power(x: Floats, y: Floats) -> Floats:
     # C has a power of minus infinity with any exponent
     return np.asarray(np.where((x < 0) & (y != np.rint(y)), np.nan, np.power(x, y)))
@@ -77,6 +86,10 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     primitives.sigmoid: _sigmoid,
     primitives.softplus: _softplus,
     primitives.relu: lambda x: np.where(x <= 0, 0.0, x),
+    primitives.logistic_pdf: _logistic_pdf,
+    primitives.lorentzian: _lorentzian,
+    primitives.gaussian: lambda x: np.exp(-x * x),
+    primitives.normal_pdf: lambda x: math.sqrt(0.5 / math.pi) * np.exp(-0.5 * x * x),
     primitives.abs: np.fabs,
     primitives.maximum: _maximum,
     primitives.minimum: _minimum,
