@@ -79,6 +79,11 @@ function erf(x) {
   return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
 }
 const sigmoid = (x) => (x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x)));
+/** The slope of the sigmoid. */
+function logisticPdf(x) {
+  const small = Math.exp(-Math.abs(x));
+  return small / (1 + small) ** 2;
+}
 const normalCdf = (x) => 0.5 * erfc(-x * Math.SQRT1_2);
 
 const FORWARD = {
@@ -93,6 +98,8 @@ const FORWARD = {
   relu: (x) => (x <= 0 ? 0 : x), leaky_relu: (x, slope) => (x > 0 ? x : slope * x),
   elu: (x, alpha) => (x > 0 ? x : alpha * Math.expm1(x)),
   silu: (x) => Math.max(x, -1000) * sigmoid(x), gelu: (x) => Math.max(x, -50) * normalCdf(x),
+  logistic_pdf: logisticPdf, normal_pdf: (x) => Math.sqrt(0.5 / Math.PI) * Math.exp(-0.5 * x * x),
+  gaussian: (x) => Math.exp(-x * x), lorentzian: (x) => (Math.abs(x) < 1e150 ? 1 / (1 + x * x) : 1 / x / x),
   erf, normal_cdf: normalCdf, abs: Math.abs, maximum: Math.max, minimum: Math.min,
 };
 const COMPARE = {
