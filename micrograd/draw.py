@@ -27,7 +27,7 @@ from micrograd.closures import HandWritten
 from micrograd.engine import NUMBER, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import graphviz
 
@@ -144,12 +144,17 @@ def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None =
         ...     os.listdir(folder)
         ['sum.svg']
     """
+    save_picture(lambda format: draw_dot(root, format, rankdir, depth=depth), path)  # noqa: A006
+
+
+def save_picture(draw: Callable[[str], graphviz.Digraph], path: StrPath) -> None:
+    """Write what draw makes of a format into a file, whose suffix says the format: whole, or not at all."""
     from micrograd.files import write_atomically
 
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"a picture's file must end in one of {', '.join(SUFFIXES)}: {os.fspath(path)!r}")
-    picture = draw_dot(root, suffix[1:], rankdir, depth=depth)
+    picture = draw(suffix[1:])
     write_atomically(path, picture.source.encode() if suffix == ".dot" else picture.pipe())
 
 

@@ -26,13 +26,18 @@ from micrograd.backpropagation import accumulate
 from micrograd.checks import is_array, real_number
 from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
+from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import Symbol, Tape, TraceError, tracing, without_collecting
+from micrograd.draw import save_picture
 from micrograd.engine import Value, node_of, record_nothing, recorder_in_use
 from micrograd.registry import CONSTANT, Primitive
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Container, Iterable, Sequence
+
+    import graphviz
 
     from micrograd.compiler.normalise import Floats, Integers
     from micrograd.compiler.program import Program
@@ -246,6 +251,24 @@ class CompiledFunction:
             **named: the same.
         """
         return Explanation(self.program(*arguments, **named).program.explain())
+
+    def values(self) -> list[Value]:
+        """The Values that the function read from outside at the last call, in the order of the program's inputs."""
+        self.program()
+        return list(self._last.values) if self._last else []
+
+    def draw_dot(self, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # as in micrograd.draw_dot
+        """Draw the kernels of the last call, and which of them read what others wrote.
+
+        Raises:
+            ValueError: if there are too many to draw.
+            ImportError: if the extra micrograd[draw] is not installed.
+        """
+        return draw_program(self.program().program, format)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write that picture to a file, whose suffix says the format, as micrograd.save does."""
+        save_picture(self.draw_dot, path)
 
     def program(self, *arguments: Any, **named: Any) -> Any:
         """The program itself, to be run from buffer to buffer.

@@ -1,0 +1,89 @@
+"""A picture of a program: its kernels, and which of them read what others wrote.
+
+The product of a matrix and a vector is one box with one arrow from the inputs, whatever its size. Boxes
+that compute gradients are tinted: all that the gradient of the output flows into.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd.compiler.program import Reduction, Take
+
+if TYPE_CHECKING:
+    import graphviz
+
+    from micrograd.compiler.normalise import Integers
+    from micrograd.compiler.program import Kernel, Program
+
+MOST_KERNELS = 400
+_FORWARD, _BACKWARD, _GIVEN = "#e3edf7", "#fbe8d3", "#f2f2f2"
+
+
+def draw_program(program: Program, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # graphviz's own name for it
+    """The picture of a program, as graphviz.Digraph.
+
+    Raises:
+        ValueError: if there are too many kernels to draw.
+        ImportError: if graphviz is not installed.
+    """
+    from micrograd.draw import FONT
+    from micrograd.layout import Picture
+
+    if len(program.kernels) > MOST_KERNELS:
+        raise ValueError(f"the program has {len(program.kernels):,} kernels; up to {MOST_KERNELS} can be drawn")
+    picture = Picture("kernels", format=format)
+    picture.attr(rankdir="LR", fontname=FONT, nodesep="0.15", ranksep="0.3")
+    picture.attr("node", shape="box", style="rounded,filled", fontname=FONT, fontsize="11", color="#8a8a8a")
+    picture.attr("edge", color="#8a8a8a", arrowsize="0.6")
+    inputs, seeds = set(program.inputs.tolist()), set(program.seeds.tolist())
+    writer = np.full(program.size, -1)  # which kernel writes each number: none, at first
+    backward: set[int] = set()
+    for number, kernel in enumerate(program.kernels):
+        read = np.unique(np.concatenate([positions.ravel() for positions in _read(kernel)]))
+        sources = _writers(writer, read)
+        if backward.intersection(sources) or seeds.intersection(read.tolist()):
+            backward.add(number)
+        picture.node(str(number), _label(kernel), fillcolor=_BACKWARD if number in backward else _FORWARD)
+        for name, given in (("inputs", inputs), ("1", seeds)):
+            if given.intersection(read.tolist()):
+                picture.node(f"given {name}", name, fillcolor=_GIVEN)
+                sources.append(f"given {name}")
+        for source in sources:
+            picture.edge(str(source), str(number))
+        writer[kernel.target.positions(kernel.rows, kernel.columns, 1)] = number
+    gradients = np.arange(program.gradients.start, program.gradients.stop)
+    for name, results in (("output", program.outputs), ("gradients", gradients)):
+        if len(results):
+            picture.node(name, name, fillcolor=_GIVEN)
+            for source in _writers(writer, results):
+                picture.edge(str(source), name)
+    return picture
+
+
+def _writers(writer: Integers, places: Integers) -> list[Any]:
+    """The kernels that wrote what is in these places."""
+    return sorted(set(np.unique(writer[places]).tolist()) - {-1})
+
+
+def _label(kernel: Kernel) -> str:
+    shape = f"{kernel.rows} × {kernel.columns}" if kernel.rows > 1 else f"{kernel.columns}"
+    terms = f"\n{kernel.terms} terms each" if kernel.terms > 1 else ""
+    return f"{kernel.kind}\n{shape}{terms}"
+
+
+def _read(kernel: Kernel) -> list[Any]:
+    """Where the numbers are that a kernel reads."""
+    if isinstance(kernel, Reduction):
+        return [
+            access.positions(kernel.rows, kernel.columns, part.terms)
+            for part in kernel.segments
+            for access in (part.first, part.second)
+            if access is not None
+        ]
+    if isinstance(kernel, Take):
+        elements = kernel.elements.positions(kernel.rows, kernel.columns, kernel.terms)
+        return [kernel.index.positions(kernel.rows, kernel.columns, 1), elements]
+    return [access.positions(kernel.rows, kernel.columns, 1) for access in kernel.operands]
