@@ -142,9 +142,10 @@ def apply(primitive: Primitive, *operands: Any) -> Any:
 
 def _evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
     """The output of a primitive, and the numbers its operands have."""
-    inputs = tuple(_number(o, primitive) for o in operands)
+    inputs = tuple([o._data if type(o) is Value else _number(o, primitive) for o in operands])
     try:
-        return required_number(primitive.forward(*inputs), f"the output of {primitive.name}"), inputs
+        data = primitive.forward(*inputs)
+        return data if type(data) is float else required_number(data, f"the output of {primitive.name}"), inputs
     except (ArithmeticError, ValueError) as error:
         raise explained(error, primitive, inputs, operands) from error
 

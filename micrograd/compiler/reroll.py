@@ -270,12 +270,12 @@ def _accesses(operands: list[Integers]) -> tuple[int, int, list[Access]]:
         How many rows and columns the results are seen as, and the map of each operand.
     """
     count = len(operands[0])
-    steps = [np.diff(positions[0]) for positions in operands]
+    steps = [positions[0, 1:] - positions[0, :-1] for positions in operands]
     affine = [_same_steps(p) and (not len(s) or bool((s == s[0]).all())) for p, s in zip(operands, steps, strict=True)]
     columns = count
     for positions, is_affine in zip(operands, affine, strict=True):
         if is_affine and count > 1:
-            distances = np.diff(positions[:, 0])
+            distances = positions[1:, 0] - positions[:-1, 0]
             breaks = np.flatnonzero(distances != distances[0]) + 1
             columns = math.gcd(columns, int(np.gcd.reduce(breaks))) if len(breaks) else columns
     rows = count // columns
@@ -287,7 +287,7 @@ def _accesses(operands: list[Integers]) -> tuple[int, int, list[Access]]:
         starts = positions[::columns, 0]
         column_step = int(positions[1, 0] - positions[0, 0]) if columns > 1 else 0
         term_step = int(step[0]) if len(step) else 0
-        row_steps = np.diff(starts)
+        row_steps = starts[1:] - starts[:-1]
         if len(row_steps) and (row_steps != row_steps[0]).any():
             accesses.append(Access(0, 0, column_step, term_step, row_table=np.ascontiguousarray(starts)))
         else:
