@@ -8,8 +8,7 @@ No order has to be stored, no node is met before its uses, and no recursion limi
 
 from __future__ import annotations
 
-from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from micrograd.checks import explained
 from micrograd.closures import changing_gradients
@@ -87,12 +86,11 @@ def backpropagate(root: Value, gradient: float) -> list[Value]:
     return turns
 
 
-def accumulate(leaves: Collection[Value], shares: Collection[float]) -> None:
-    """Add to the gradients of leaves, each given once: to all of them, also where Ctrl-C comes."""
-    after = list(map(add, [leaf._grad for leaf in leaves], shares))
+def set_gradients(leaves: Collection[Value], gradients: Collection[Any]) -> None:
+    """Set the gradients of leaves: of all of them, also where Ctrl-C comes."""
 
     def commit() -> None:
-        for leaf, gradient in zip(leaves, after, strict=True):
+        for leaf, gradient in zip(leaves, gradients, strict=True):
             leaf._grad = gradient
 
     finish(commit)

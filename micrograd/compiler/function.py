@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.backpropagation import accumulate
+from micrograd.backpropagation import set_gradients
 from micrograd.checks import is_array, real_number
 from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
@@ -31,6 +31,7 @@ from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import Symbol, Tape, TraceError, tracing, without_collecting
 from micrograd.draw import save_picture
 from micrograd.engine import Value, node_of, record_nothing, recorder_in_use
+from micrograd.higher_order import floats_refused
 from micrograd.registry import CONSTANT, Primitive
 
 if TYPE_CHECKING:
@@ -383,7 +384,16 @@ class Call(Primitive):
         """Add to the gradients of the leaves directly, where there is nothing else between."""
         if not self.leaves_only:
             return False
-        accumulate(node._x, (gradient * self.gradients).tolist())
+        before = [leaf._grad for leaf in node._x]
+        shares = gradient * self.gradients
+        token = floats_refused.set("a gradient that is a graph is not to be made a float")
+        try:
+            after = (np.frombuffer(pack(f"{len(before)}d", *before)) + shares).tolist()
+        except TypeError:
+            after = [gradient + share for gradient, share in zip(before, shares.tolist(), strict=True)]
+        finally:
+            floats_refused.reset(token)
+        set_gradients(node._x, after)
         node._grad = gradient
         return True
 

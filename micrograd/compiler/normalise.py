@@ -148,7 +148,7 @@ def normalise(tape: Tape, outputs: Sequence[int]) -> Graph:
             parts += _sums_of_products([(place, *keys[place][1:]) for place in chosen])
             continue
         nodes = np.array(chosen)
-        _, *columns = map(np.array, zip(*[keys[place] for place in chosen], strict=True))
+        columns = [np.array(column) for column in list(zip(*[keys[place] for place in chosen], strict=True))[1:]]
         if primitive is CONSTANT:
             constants[nodes] = columns[0]
             is_constant[nodes] = True
@@ -173,8 +173,9 @@ def normalise(tape: Tape, outputs: Sequence[int]) -> Graph:
         outputs=np.array(outputs, dtype=np.int64),
         differentiable=np.zeros(size, dtype=bool),
     )
+    graph = _without_the_unused(flatten(graph))  # flat, it is not as deep, and quicker to walk through
     graph.differentiable = Edges(size, *graph.edges(differentiable=True)).reached(graph.outputs)
-    return flatten(_with_maxima(_without_the_unused(graph)))
+    return flatten(_with_maxima(graph))
 
 
 def _sums_of_products(rows: list[tuple[int, ...]]) -> list[Terms]:
