@@ -60,8 +60,8 @@ def planted(f, slope_of, factor):
 @pytest.mark.parametrize(("name", "x"), CASES)
 def test_a_right_derivative_is_not_accused_at_any_scale(name, x):
     f, slope_of = SMOOTH[name]
-    assert gradcheck(f, [x]) is True
-    assert gradcheck(planted(f, slope_of, 1.0), [x]) is True
+    assert gradcheck(f, [x])
+    assert gradcheck(planted(f, slope_of, 1.0), [x])
 
 
 def shows_in_differences(name, x):
