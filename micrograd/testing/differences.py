@@ -3,9 +3,10 @@
 A two-sided difference ``(f(x + h) - f(x - h)) / 2h`` is off by a multiple of h**2 where h is large, and
 by the rounding of f divided by h where h is small. No single h suits every function and every point.
 So h runs from the scale of the point down to its last digits, in steps of a quarter, then of a half where
-these do not tell enough, and Richardson extrapolation takes out the error in h**2, then the one in h**4, and so on. How far neighbouring
-results lie apart says how exact each of them is; the most exact one wins (C. J. F. Ridders, "Accurate
-computation of F'(x) and F'(x) F''(x)", Advances in Engineering Software 4, 1982).
+these do not tell enough, and Richardson extrapolation takes out the error in h**2, then the one in h**4,
+and so on. How far neighbouring results lie apart says how exact each of them is; the most exact one wins
+(C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering Software 4,
+1982).
 
 Two things would deceive that. Rounding, where it is larger than that of one operation, is measured: at
 the shortest steps nothing else makes slopes differ. And at a kink, or as near to one as rounding lets
@@ -20,11 +21,11 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _ROUNDING = 2.0**-52  # of a float, relative
-_ROUNDED = 2.0**-45  # a float whose last digit is not worth more than this, relative, has not been rounded twice
-_SIMPLE = 2.0**-20  # one whose last digit is worth more than this may be a simple fraction
+_SINGLE = 2.0**-26  # what values are rounded to, relative to the largest, if 32 bits held them
+_SIMPLE = 2.0**-20  # what they would not be rounded to, but may differ by as a simple function does
 _LAST_STEP = 2.0**-46  # relative to the scale of the point, or to 1 where that is less
 _LAST_STEP_OF_SMALL = 2.0**-26  # relative to a point smaller than 1
 _SHORTEST = 6  # how many of the steps are so short that slopes differ by rounding alone
@@ -61,11 +62,12 @@ class Estimate(NamedTuple):
             return math.inf if self.error else 0.0
         return self.error / abs(self.slope)
 
-    def is_better_than(self, other: Estimate) -> bool:
-        """Whether it has more digits right, or, where neither has one, is less far off."""
-        if min(self.relative_error, other.relative_error) < 0.1:
-            return self.relative_error < other.relative_error
-        return self.error < other.error
+    def is_better_than(self, longer: Estimate) -> bool:
+        """Whether it has more digits right than one of longer steps, or is less far off.
+
+        From afar all slopes look small, so longer steps may not win by being less far off alone.
+        """
+        return self.relative_error < longer.relative_error or self.error < longer.error
 
 
 class _Sample(NamedTuple):
@@ -123,7 +125,7 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float) -> list[
 
 def _best(estimates: Sequence[Estimate]) -> Estimate | None:
     best = None
-    for estimate in estimates:
+    for estimate in sorted(estimates, key=lambda estimate: -estimate.step):
         if best is None or estimate.is_better_than(best):
             best = estimate
     return best
@@ -166,23 +168,23 @@ def _noise(samples: Sequence[_Sample]) -> float:
 
 
 def _coarseness(samples: Sequence[_Sample], x: float, middle: float) -> float:
-    """How far off the values of f are where they have been rounded to fewer digits than a float has.
+    """How far off the values of f are where they have been rounded more coarsely than a float of their size.
 
-    This shows: none of them has a last digit that is worth as little as a float's. It is so after a
-    computation in 32 bits, and where ``(x + 1e8) - 1e8`` has lost digits.
+    This shows: they differ by multiples of what they were rounded to. It is so after a computation in 32
+    bits, where ``(x + 1e8) - 1e8`` has lost digits, and where large terms of a sum cancel.
     """
-    values = [value for sample in reversed(samples) for value in sample.values if value]
-    last_digits = []
-    for value in values:
-        last_digits.append(_last_digit(value))
-        if last_digits[-1] <= _ROUNDED * abs(value):
-            return 0.0
-    relative = min((digit / abs(value) for digit, value in zip(last_digits, values, strict=True)), default=0.0)
-    if not values or relative > _SIMPLE or min(values) == max(values):
-        return 0.0
-    # The point may have been rounded as well, which moves f by the slope times as much.
-    moved = abs(x) * median(abs(sample.slope) for sample in samples)
-    return 4 * max(min(last_digits), relative * abs(middle), relative * moved)
+    moves = [value - middle for sample in reversed(samples) for value in sample.values if value != middle]
+    digits = [_last_digit(move) for move in moves[: 2 * _SHORTEST]]
+    unit = min(digits, default=0.0)
+    largest = max((abs(value) for sample in samples for value in sample.values), default=0.0)
+    if not unit or unit > _SIMPLE * largest:
+        return 0.0  # f is constant, or has a step
+    if middle not in samples[-1].values and digits[-1] * 8 > abs(moves[len(digits) - 1]):
+        return 0.0  # f moves by the shortest steps too, by a simple multiple: it was not rounded at all
+    if unit < _SINGLE * largest:
+        return 2 * unit
+    # With as few digits as 32 bits have, the point is rounded too, and moves f by the slope times as much.
+    return 16 * unit * max(1.0, abs(x) * median(abs(sample.slope) for sample in samples) / largest)
 
 
 def _last_digit(number: float) -> float:
@@ -213,8 +215,7 @@ def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, round
         run = _longest_run(samples, middle, rounding, shrinking)
         if run and estimate.step * _NEAR > run[-1].step:
             if corner == "jump":
-                moved = abs(_bend(run[-1], middle)) / estimate.step
-                if moved < estimate.error + _TELLING * abs(estimate.slope):
+                if abs(_bend(run[-1], middle)) < _TELLING * abs(estimate.slope) * estimate.step:
                     continue  # a stair so low that the slope does not feel it
                 return estimate._replace(error=math.inf, corner=corner)
             slopes = [slope for sample in run for slope in _one_sided(sample, middle)]

@@ -60,7 +60,8 @@ class Report(NamedTuple):
         header = f"{'':>{width}}{'input':>24}{'analytic':>24}{'numeric':>24}{'error':>10}{'allowed':>10}  verdict"
         return "\n".join([header, *(_line(row, width) for row in self.rows)])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class GradientError(AssertionError):
