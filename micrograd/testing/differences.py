@@ -211,20 +211,23 @@ def _judged(row: list[float], before: list[float], rounding: float, step: float)
 
 def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, rounding: float) -> Estimate | None:
     """What can be said where the differences of the estimate have a corner of f between them; else None."""
+    clear = [sample for sample in samples if _CLEAR_OF_ROUNDING * rounding < abs(_bend(sample, middle)) < math.inf]
     for corner, shrinking in (("kink", 1 / 4), ("jump", 1.0)):
-        run = _longest_run(samples, middle, rounding, shrinking)
-        if run and estimate.step * _NEAR > run[-1].step:
-            if corner == "jump":
-                if abs(_bend(run[-1], middle)) < _TELLING * abs(estimate.slope) * estimate.step:
-                    continue  # a stair so low that the slope does not feel it
-                return estimate._replace(error=math.inf, corner=corner)
+        run = _longest_run(clear, middle, shrinking)
+        if not run or estimate.step * _NEAR <= run[-1].step:
+            continue
+        if sum(sample.step < run[-1].step for sample in clear) >= _RUN:
+            continue  # shorter steps show that it is round
+        if corner == "kink":
             slopes = [slope for sample in run for slope in _one_sided(sample, middle)]
             low, high = min(slopes), max(slopes)
             return Estimate((low + high) / 2, 0.51 * (high - low), run[-1].step, corner)
+        if abs(_bend(run[-1], middle)) > _TELLING * abs(estimate.slope) * estimate.step:
+            return estimate._replace(error=math.inf, corner=corner)  # lower ones the slope does not feel
     return None
 
 
-def _longest_run(samples: Sequence[_Sample], middle: float, rounding: float, shrinking: float) -> list[_Sample]:
+def _longest_run(samples: Sequence[_Sample], middle: float, shrinking: float) -> list[_Sample]:
     """The steps, one after another, over which the second difference shrinks as a corner makes it shrink.
 
     From one step to the next, a quarter of it, it shrinks to a quarter at a kink and not at all at a
@@ -233,13 +236,9 @@ def _longest_run(samples: Sequence[_Sample], middle: float, rounding: float, shr
     longest: list[_Sample] = []
     run: list[_Sample] = []
     for sample in samples:
-        bend = _bend(sample, middle)
-        if not _CLEAR_OF_ROUNDING * rounding < abs(bend) < math.inf:
-            run = []
-            continue
         if run:
             expected = shrinking * _bend(run[-1], middle)
-            if run[-1].step != sample.step * 4 or not 0.8 < bend / expected < 1.25:
+            if run[-1].step != sample.step * 4 or not 0.8 < _bend(sample, middle) / expected < 1.25:
                 run = []
         run.append(sample)
         if len(run) >= max(_RUN, len(longest)):

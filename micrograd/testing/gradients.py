@@ -343,5 +343,5 @@ def _line(row: Row, width: int) -> str:
     digits = 1
     while row.error > row.allowed and float(f"{row.error:.{digits}e}") <= float(f"{row.allowed:.{digits}e}"):
         digits += 1
-    numbers = f"{row.input!r:>24}{row.analytic!r:>24}{row.numeric!r:>24}"
-    return f"{row.name:>{width}}{numbers}{row.error:>10.{digits}e}{row.allowed:>10.{digits}e}  {row.verdict}"
+    numbers = f"{row.input!r:>23} {row.analytic!r:>23} {row.numeric!r:>23}"
+    return f"{row.name:>{width}} {numbers} {row.error:>9.{digits}e} {row.allowed:>9.{digits}e}  {row.verdict}"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from micrograd import functional, primitives
-from micrograd.registry import CONSTANT, LEAF, PRIMITIVES, Primitive
+from micrograd import functional, primitives, registry
+from micrograd.registry import CONSTANT, LEAF, Primitive
 
 if TYPE_CHECKING:
     import random
@@ -194,7 +194,9 @@ class RandomChoices:
 def registered() -> list[Primitive]:
     """All primitives with operands that are registered now, those of users among them."""
     return [
-        primitive for primitive in PRIMITIVES.values() if primitive not in (LEAF, CONSTANT) and primitive.derivatives
+        primitive
+        for primitive in registry.PRIMITIVES.values()
+        if primitive not in (LEAF, CONSTANT) and primitive.derivatives
     ]
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Point = tuple[float, ...]
 
 _ORDINARY = 3.0  # how far from 0 the points are that every primitive is tried at
-_POINTS = 24
+_POINTS = 10
 _NEAR_AN_EDGE = [10.0**-exponent for exponent in (1, 3, 6, 9)]
 _FAR = [30.0, 1e3]
 _TOLERANCE = 1e-6
@@ -56,11 +56,6 @@ def check_primitive(primitive: Primitive, points: Iterable[Iterable[float]] | No
         >>> cube = mg.primitive("third_power", "³", lambda x: x**3, lambda g, out, x: g * 3 * x * x)
         >>> check_primitive(cube)
         True
-        >>> wrong = mg.primitive("wrong_power", "³", lambda x: x**3, lambda g, out, x: g * 2 * x * x)
-        >>> check_primitive(wrong)
-        Traceback (most recent call last):
-        ...
-        micrograd.testing.requirements.PrimitiveError: ...
     """
     if not isinstance(primitive, Primitive):
         raise TypeError(f"check_primitive takes a primitive, not {type(primitive).__name__}: {primitive!r:.80}")
@@ -104,7 +99,7 @@ def _extreme(primitive: Primitive) -> list[Point]:
         far = [0.0, 1.0, *_FAR, *(-number for number in _FAR)]
         choices.append([number for number in dict.fromkeys(near + far) if low < number < high])
     points = list(product(*choices))
-    return random.Random(0).sample(points, min(len(points), 2 * _POINTS))
+    return random.Random(0).sample(points, min(len(points), _POINTS))
 
 
 def _failures(primitive: Primitive, ordinary: list[Point], points: list[Point], order: int) -> Iterator[str]:

@@ -54,19 +54,26 @@ def numbers(interval: Interval) -> st.SearchStrategy[float]:
     low, high = interval
     if not math.nextafter(low, math.inf) < high:
         raise ValueError(f"there is no float between {low!r} and {high!r}")
-    magnitudes = st.builds(
-        lambda sign, exponent: sign * 10.0**exponent, st.sampled_from([1.0, -1.0]), st.floats(-307, 308)
-    )
-    near = [
-        st.builds(
-            lambda edge, exponent, inward=inward: edge + inward * 10.0**exponent, st.just(edge), st.floats(-18, 0)
-        )
-        for edge, inward in [(low, 1.0), (high, -1.0)]
-        if math.isfinite(edge)
+    first, last = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
+    ordinary = [
+        st.floats(max(first, -reach), min(last, reach))
+        for reach in (10.0, 800.0, 1.7976931348623157e308)
+        if max(first, -reach) <= min(last, reach)
     ]
-    last = [math.nextafter(low, math.inf), math.nextafter(high, -math.inf)]
-    drawn = st.one_of(st.floats(-10, 10), st.floats(-800, 800), magnitudes, st.sampled_from(EXTREMES + last), *near)
-    return drawn.filter(lambda x: low < x < high)
+    signs = [sign for sign in (1.0, -1.0) if low < sign < high]
+    wide = [_powers_of_ten(0.0, sign, -307, 308) for sign in signs]
+    near = [_powers_of_ten(edge, sign, -18, 0) for edge, sign in ((low, 1.0), (high, -1.0)) if math.isfinite(edge)]
+    extremes = [x for x in [*EXTREMES, first, last] if low < x < high]
+    return st.one_of(
+        *ordinary,
+        st.sampled_from(extremes),
+        *(strategy.filter(lambda x: low < x < high) for strategy in (*near, *wide)),
+    )
+
+
+def _powers_of_ten(start: float, sign: float, least: int, greatest: int) -> st.SearchStrategy[float]:
+    """Numbers so far from a start, on one side of it, that every order of magnitude is as likely."""
+    return st.floats(least, greatest).map(lambda exponent: start + sign * 10.0**exponent)
 
 
 @cache
@@ -123,9 +130,7 @@ def expressions(
         ValueError: if one of them is below 1, or the least is above the most.
 
     Example:
-        >>> from hypothesis import find
-        >>> find(expressions(), lambda expression: True)
-        mg.testing.Expression(lambda x: +x, [0.0])
+        >>> small = expressions(size=(1, 3), inputs=2)
     """
     least_and_most = _bounds(size, "size"), _bounds(inputs, "inputs")
 
@@ -212,10 +217,9 @@ def _small_numbers() -> st.SearchStrategy[float]:
 
 def _bounds(count: int | tuple[int, int], name: str) -> tuple[int, int]:
     """The least and the most of what the caller asks for."""
-    least, most = (count, count) if isinstance(count, int) else tuple(count)
-    for number in (least, most):
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeError(f"{name} must be a whole number or two of them, not {count!r:.80}")
-    if not 1 <= least <= most:
+    bounds = tuple(count) if isinstance(count, (tuple, list)) else (count, count)
+    if len(bounds) != 2 or any(isinstance(bound, bool) or not isinstance(bound, int) for bound in bounds):
+        raise TypeError(f"{name} must be a whole number or two of them, not {count!r:.80}")
+    if not 1 <= bounds[0] <= bounds[1]:
         raise ValueError(f"{name} must be at least 1, the least not above the most, not {count!r:.80}")
-    return least, most
+    return bounds
