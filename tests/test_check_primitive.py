@@ -113,6 +113,9 @@ def test_points_of_the_callers_own():
         ((math.sin,), TypeError, "takes a primitive, not builtin_function_or_method"),
         ((None,), TypeError, "takes a primitive, not NoneType"),
         ((mg.primitives.sin, [[1.0, 2.0]]), TypeError, "sin takes 1 operands, not 2"),
+        ((mg.primitives.sin, 3.0), TypeError, "points must be a list of points, not float"),
+        ((mg.primitives.sin, [1.0]), TypeError, "a point must have a number for each operand, not float"),
+        ((mg.primitives.sin, [["1"]]), TypeError, "a number of a point must be a real number, not str"),
         ((mg.registry.LEAF,), ValueError, "leaf has no rules"),
     ],
 )

@@ -221,3 +221,24 @@ def test_hypothesis_is_loaded_by_the_strategies_alone_and_named_where_it_is_miss
     said = run.stdout.splitlines()
     assert said[0] == "these strategies need Hypothesis: pip install 'micrograd[testing]'"
     assert "nothing" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "match"),
+    [
+        (lambda: numbers(3), TypeError, "a pair of numbers, not 3"),
+        (lambda: numbers(("0", 1.0)), TypeError, "an end of an interval must be a real number, not str"),
+        (lambda: operands(math.sin), TypeError, "a primitive is needed, not builtin"),
+        (lambda: expressions(primitives=[math.sin]), TypeError, "a primitive is needed, not builtin"),
+        (lambda: expressions(primitives=mg.primitives.sin), TypeError, "must be a list of them, not Primitive"),
+        (lambda: networks(nouts=[]), ValueError, "at least one layer"),
+        (lambda: networks(activations=[]), ValueError, "an activation to choose"),
+        (lambda: networks(activations=["cubic"]), ValueError, "no activation 'cubic'; choose from relu"),
+        (lambda: network(1, [1], "tanh", [1.0]), ValueError, "has 2 parameters, not 1"),
+        (lambda: Expression(3, [1.0]), TypeError, "an expression needs a function, not int"),
+        (lambda: Expression(math.sin, ["1"]), TypeError, "an input must be a real number, not str"),
+    ],
+)
+def test_wrong_input(call, kind, match):
+    with pytest.raises(kind, match=match):
+        call()

@@ -424,6 +424,10 @@ class TestReport:
         (row,) = gradcheck(lambda x: 1e20 + x, [1.0]).rows
         assert row.verdict == "unclear"
 
+    def test_what_is_too_small_for_a_float_is_not_accused(self):
+        assert gradcheck(lambda x: x * x, [1e-200])
+        assert gradcheck(lambda x: x * x * 1e-300, [1e-20])
+
     def test_a_constant_that_claims_a_slope_is_caught(self):
         for constant in (0.0, 5.0, 0.1, 1000.5, -123456.5):
             with pytest.raises(GradientError):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _ROUNDING = 2.0**-52  # of a float, relative
+_SMALLEST = 5e-324  # of a float, absolute
 _SINGLE = 2.0**-26  # what values are rounded to, relative to the largest, if 32 bits held them
 _SIMPLE = 2.0**-20  # what they would not be rounded to, but may differ by as a simple function does
 _LAST_STEP = 2.0**-46  # relative to the scale of the point, or to 1 where that is less
@@ -119,7 +120,8 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float) -> list[
             row = []  # a step between the two led out of the domain
         longer = sample.step
         before, row = row, _extrapolated(sample.slope, row, factor**2)
-        estimates += _judged(row, before, noise / sample.width, sample.step)
+        rounding = max(noise, _ROUNDING * max(map(abs, sample.values)), _SMALLEST)
+        estimates += _judged(row, before, rounding / sample.width, sample.step)
     return estimates
 
 
@@ -238,7 +240,8 @@ def _longest_run(samples: Sequence[_Sample], middle: float, shrinking: float) ->
     for sample in samples:
         if run:
             expected = shrinking * _bend(run[-1], middle)
-            if run[-1].step != sample.step * 4 or not 0.8 < _bend(sample, middle) / expected < 1.25:
+            low, high = sorted((0.8 * expected, 1.25 * expected))
+            if run[-1].step != sample.step * 4 or not low < _bend(sample, middle) < high:
                 run = []
         run.append(sample)
         if len(run) >= max(_RUN, len(longest)):

@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from micrograd import functional, primitives, registry
+from micrograd.checks import required_number
 from micrograd.registry import CONSTANT, LEAF, Primitive
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class Expression:
         function: takes as many numbers or Values as there are inputs.
         inputs: the point.
 
+    Raises:
+        TypeError: if function is not one, or an input is no number.
+
     Example:
         >>> import micrograd as mg
         >>> expression = Expression(lambda x, y: mg.tanh(x * y), [0.5, 0.0])
@@ -54,7 +58,9 @@ class Expression:
     """
 
     def __init__(self, function: Callable[..., Any], inputs: Sequence[float]) -> None:
-        self.function, self.inputs = function, list(inputs)
+        if not callable(function):
+            raise TypeError(f"an expression needs a function, not {type(function).__name__}: {function!r:.80}")
+        self.function, self.inputs = function, [required_number(number, "an input") for number in inputs]
 
     def __call__(self, *operands: Any) -> Any:
         """What the function gives for these operands."""

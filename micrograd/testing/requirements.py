@@ -6,15 +6,17 @@ import math
 import pickle
 import random
 import re
+from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from micrograd.checks import required_number
 from micrograd.engine import Value
 from micrograd.registry import Primitive, find
 from micrograd.testing.gradients import GradientError, gradcheck
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     Point = tuple[float, ...]
 
@@ -72,10 +74,17 @@ def check_primitive(primitive: Primitive, points: Iterable[Iterable[float]] | No
 
 def _given(primitive: Primitive, points: Iterable[Iterable[float]]) -> list[Point]:
     """The points of the caller's, as tuples of floats."""
-    found = [tuple(float(number) for number in point) for point in points]
-    for point in found:
-        if len(point) != len(primitive.derivatives):
-            raise TypeError(f"{primitive.name} takes {len(primitive.derivatives)} operands, not {len(point)}: {point}")
+    if not isinstance(points, Iterable):
+        raise TypeError(f"points must be a list of points, not {type(points).__name__}: {points!r:.80}")
+    found = []
+    for point in points:
+        if not isinstance(point, Iterable):
+            raise TypeError(f"a point must have a number for each operand, not {type(point).__name__}: {point!r:.80}")
+        found.append(tuple(required_number(number, "a number of a point") for number in point))
+        if len(found[-1]) != len(primitive.derivatives):
+            raise TypeError(
+                f"{primitive.name} takes {len(primitive.derivatives)} operands, not {len(found[-1])}: {point}"
+            )
     return found
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,13 +24,15 @@ try:
 except ImportError as error:
     raise ImportError("these strategies need Hypothesis: pip install 'micrograd[testing]'") from error
 
+from micrograd.checks import required_number
 from micrograd.nn import ACTIVATIONS, MLP
+from micrograd.registry import Primitive
 from micrograd.testing.programs import Expression, Program, grow, registered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.registry import Interval, Primitive
+    from micrograd.registry import Interval
 
 T = TypeVar("T")
 
@@ -46,12 +49,15 @@ def numbers(interval: Interval) -> st.SearchStrategy[float]:
         interval: both ends, which may be infinite; ``primitive.domain`` has one for each operand.
 
     Raises:
+        TypeError: if this is not a pair of numbers.
         ValueError: if no float lies inside.
 
     Example:
         >>> strategy = numbers((0.0, float("inf")))
     """
-    low, high = interval
+    if not isinstance(interval, tuple) or len(interval) != 2:
+        raise TypeError(f"an interval must be a pair of numbers, not {interval!r:.80}")
+    low, high = (required_number(end, "an end of an interval") for end in interval)
     if not math.nextafter(low, math.inf) < high:
         raise ValueError(f"there is no float between {low!r} and {high!r}")
     first, last = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
@@ -84,7 +90,7 @@ def operands(primitive: Primitive) -> st.SearchStrategy[tuple[float, ...]]:
         >>> from micrograd.primitives import log
         >>> strategy = operands(log)
     """
-    return st.tuples(*map(numbers, primitive.domain))
+    return st.tuples(*map(numbers, _checked([primitive])[0].domain))
 
 
 class _Drawn:
@@ -126,18 +132,19 @@ def expressions(
         Kinks are known of the library's own primitives only.
 
     Raises:
-        TypeError: if size or inputs is neither a whole number nor two of them.
+        TypeError: if size or inputs is neither a whole number nor two of them, or primitives has something else.
         ValueError: if one of them is below 1, or the least is above the most.
 
     Example:
         >>> small = expressions(size=(1, 3), inputs=2)
     """
-    least_and_most = _bounds(size, "size"), _bounds(inputs, "inputs")
+    bounds = _bounds(inputs, "inputs"), _bounds(size, "size")
+    chosen = None if primitives is None else _checked(primitives)
 
     @st.composite
     def programs(draw: st.DrawFn) -> Program:
-        table = registered() if primitives is None else primitives
-        return grow(_Drawn(draw), [p for p in table if any(p.derivatives) or not smooth], *reversed(least_and_most))
+        table = registered() if chosen is None else chosen
+        return grow(_Drawn(draw), [p for p in table if any(p.derivatives) or not smooth], *bounds)
 
     return programs()
 
@@ -154,6 +161,8 @@ def network(nin: int, nouts: Sequence[int], activation: str, parameters: Sequenc
         model = MLP(nin, nouts, activation)
     finally:
         random.setstate(state)  # the initial weights are drawn in vain
+    if len(parameters) != len(model.parameters()):
+        raise ValueError(f"this network has {len(model.parameters())} parameters, not {len(parameters)}")
     for parameter, number in zip(model.parameters(), parameters, strict=True):
         parameter.data = number
     return model
@@ -169,13 +178,22 @@ def networks(
         nouts: the number of neurons in each layer; one to three layers of one to four if left out.
         activations: names to choose from; all that nn knows if left out.
 
+    Raises:
+        TypeError: if nin is neither a whole number nor two of them.
+        ValueError: if nin is below 1, nouts is empty, or nn knows no such activation.
+
     Example:
         >>> from hypothesis import find
         >>> find(networks(nin=1, nouts=[1]), lambda model: True)
         MLP of [Layer of [LinearNeuron(1)]]
     """
     bounds = _bounds(nin, "nin")
-    names = list(ACTIVATIONS) if activations is None else list(activations)
+    names = list(ACTIVATIONS if activations is None else activations)
+    for name in names:
+        if name not in ACTIVATIONS:
+            raise ValueError(f"no activation {name!r}; choose from {', '.join(ACTIVATIONS)}")
+    if not names or (nouts is not None and not len(nouts)):
+        raise ValueError("a network needs at least one layer, and an activation to choose")
 
     @st.composite
     def calls(draw: st.DrawFn) -> MLP:
@@ -209,6 +227,16 @@ def datasets(
     number = _small_numbers()
     example = st.tuples(st.lists(number, min_size=nin, max_size=nin), st.lists(number, min_size=nout, max_size=nout))
     return st.lists(example, min_size=least, max_size=most)
+
+
+def _checked(primitives: Sequence[Primitive]) -> Sequence[Primitive]:
+    """Primitives, after a look at what the caller gave."""
+    if not isinstance(primitives, Iterable):
+        raise TypeError(f"primitives must be a list of them, not {type(primitives).__name__}: {primitives!r:.80}")
+    for primitive in primitives:
+        if not isinstance(primitive, Primitive):
+            raise TypeError(f"a primitive is needed, not {type(primitive).__name__}: {primitive!r:.80}")
+    return primitives
 
 
 def _small_numbers() -> st.SearchStrategy[float]:
