@@ -123,6 +123,11 @@ def test_near_the_edge_of_a_domain_the_step_shrinks(f, x, slope):
     assert gradcheck(f, [x])
 
 
+def test_a_slope_that_rounding_hides_is_at_least_not_made_up():
+    for x in (4.287551592837912e-20, 1e-30, 0.0):
+        assert numerical_gradient(math.cosh, [x]) == pytest.approx([0.0], abs=1e-15)
+
+
 def test_a_planted_error_near_an_edge_is_caught():
     with pytest.raises(GradientError):
         gradcheck(planted(mg.asin, lambda x: 1 / math.sqrt(1 - x), 1.0), [1 - 1e-6])

@@ -32,6 +32,7 @@ _LAST_STEP_OF_SMALL = 2.0**-26  # relative to a point smaller than 1
 _SHORTEST = 6  # how many of the steps are so short that slopes differ by rounding alone
 _ORDERS = 6  # of h to take out; more would only amplify the rounding
 _EXACT = 1e-9  # an error, relative, that finer steps need not make smaller
+_A_DIGIT = 0.1  # an error, relative, that leaves one
 _SAFETY = 4.0  # how much farther off than its estimated error a derivative may be
 _RUN = 4  # so many steps in a row, from h to h / 64, show how a second difference shrinks
 _CLEAR_OF_ROUNDING = 100.0  # how many times the rounding a second difference must be to show anything
@@ -68,7 +69,7 @@ class Estimate(NamedTuple):
 
         From afar all slopes look small, so longer steps may not win by being less far off alone.
         """
-        return self.relative_error < longer.relative_error or self.error < longer.error
+        return self.relative_error < min(longer.relative_error, _A_DIGIT) or self.error < longer.error
 
 
 class _Sample(NamedTuple):
