@@ -45,6 +45,21 @@ def test_another_engine_that_disagrees_is_reported():
     assert "| other | 1 | 1 |" in campaign.table()
 
 
+def test_the_compiler_takes_part_with_both_backends(monkeypatch):
+    """Here with a compiler that gives the function back, once as it is and once with a mistake."""
+
+    def compiled(f, *, backend):
+        return f if backend == "numpy" else lambda *operands: f(*operands) * 2
+
+    monkeypatch.setattr(mg, "compile", compiled, raising=False)
+    taking_part = [engine for engine in expressions.engines(1) if engine.name.startswith("compiled")]
+    campaign = expressions.Campaign(taking_part)
+    for number in range(10):
+        campaign.check(number, expressions.expression(0, number, 12))
+    assert campaign.checked["compiled (numpy)"] == campaign.checked["compiled (llvm)"] == 10
+    assert {failure.engine for failure in campaign.failures} == {"compiled (llvm)"}
+
+
 def test_one_engine_agrees_with_itself_written_for_numpy():
     """The table of functions for other libraries, on floats: no other engine has to be installed."""
     import numpy as np

@@ -424,6 +424,23 @@ class TestKinks:
         assert gradcheck(mg.relu, [0.0], 2).rows[1].verdict == "jump"
 
 
+ACCUSED_ONCE = [
+    mg.testing.Expression(lambda x, z: mg.silu(mg.minimum(x, z)), [-2.112, -2.42]),
+    mg.testing.Expression(lambda x: mg.relu(mg.sigmoid(mg.relu(x))), [-0.217]),
+    mg.testing.Expression(lambda x, y: mg.maximum(x, y) + mg.maximum(-2.016, x), [-2.45, 2.16]),
+    mg.testing.Expression(lambda x, y: mg.erf(mg.maximum(x, y)), [-1.493, -1.696]),
+    mg.testing.Expression(lambda x, y, z: ((mg.erf(mg.tan(z)) + x) + y) + 0.53, [0.901, -2.466, 1.377]),
+    mg.testing.Expression(lambda x, y: (t := x + (x - mg.sinh(y)), mg.gelu(t) + (-t))[-1], [-1.867, -2.988]),
+    mg.testing.Expression(lambda x, y, z: ((mg.erf(y + x) + z) + 2.248) + mg.gelu(y), [-2.91, -2.008, -1.148]),
+]
+
+
+@pytest.mark.parametrize("expression", ACCUSED_ONCE)
+def test_right_derivatives_that_random_expressions_found_accused(expression):
+    """Beside a kink on a flat side; and where a small slope comes out of large terms that cancel."""
+    assert gradcheck(expression, expression.inputs)
+
+
 class TestReport:
     def test_what_rounding_hides_is_unclear(self):
         (row,) = gradcheck(lambda x: 1e20 + x, [1.0]).rows
