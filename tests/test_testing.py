@@ -432,6 +432,7 @@ ACCUSED_ONCE = [
     mg.testing.Expression(lambda x, y, z: ((mg.erf(mg.tan(z)) + x) + y) + 0.53, [0.901, -2.466, 1.377]),
     mg.testing.Expression(lambda x, y: (t := x + (x - mg.sinh(y)), mg.gelu(t) + (-t))[-1], [-1.867, -2.988]),
     mg.testing.Expression(lambda x, y, z: ((mg.erf(y + x) + z) + 2.248) + mg.gelu(y), [-2.91, -2.008, -1.148]),
+    mg.testing.Expression(lambda x, y: mg.leaky_relu(x, y) / y, [-0.198, 0.104]),
 ]
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Any]
 
+_CANCELLED = 16 * 2.0**-52  # what is left of terms that cancel in a gradient, relative to f over the point's scale
 _UNCLEAR = 0.01  # differences with fewer than two digits right say little
 
 
@@ -300,7 +301,8 @@ def _estimates(f: Callable[..., list[float]], point: list[float], middle: Sequen
                     f"too few differences at input {index}, {x!r}: f is not finite on both sides of it, "
                     "or only so close by that rounding hides the derivative"
                 )
-            row.append(estimate)
+            cancelled = _CANCELLED * abs(number) / max(1.0, abs(x))
+            row.append(estimate._replace(error=estimate.error + cancelled))
     return rows
 
 
