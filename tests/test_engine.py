@@ -22,6 +22,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.nn import MLP
 from micrograd.optim import SGD
+from tests.strategies import by_hand, micrograds_example
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=200, database=None)
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -523,16 +524,7 @@ class TestBackward:
 
     def test_the_example_of_micrograd_gives_its_numbers(self):
         a, b = Value(-4.0), Value(2.0)
-        c = a + b
-        d = a * b + b**3
-        c += c + 1
-        c += 1 + c + (-a)
-        d += d * 2 + (b + a).relu()
-        d += 3 * d + (b - a).relu()
-        e = c - d
-        f = e**2
-        g = f / 2.0
-        g += 10.0 / f
+        g = micrograds_example(a, b)
         g.backward()
         assert f"{g.data:.4f} {a.grad:.4f} {b.grad:.4f}" == "24.7041 138.8338 645.5773"
 
@@ -971,9 +963,7 @@ class TestByHand:
         order = mg.topological_order(result)
         for node in order:
             node.grad = 0.0
-        result.grad = 1.0
-        for node in reversed(order):
-            node._backward()
+        by_hand(result, order)
         assert [leaf.grad for leaf in leaves] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
     @pytest.mark.parametrize("kind", [tuple, list, set, iter])

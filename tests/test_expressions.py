@@ -13,7 +13,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.expressions import ExpressionError, evaluate
 from micrograd.testing import gradcheck, numerical_gradient
-from tests.strategies import Program, programs
+from tests.strategies import Program, by_hand, lecture_order, micrograds_example, programs
 from tests.test_primitives import TRUTHS, exact, mp
 
 seeds = st.integers(0, 2**32 - 1)
@@ -27,8 +27,8 @@ def forward_mode(program: Program, values: list[Value]) -> list[tuple[object, ob
     cancel, which no order of adding them up prevents.
     """
     gradients = []
-    for chosen in range(len(program.leaves)):
-        tangents = [(mp.mpf(index == chosen),) * 2 for index in range(len(program.leaves))]
+    for chosen in range(len(program.inputs)):
+        tangents = [(mp.mpf(index == chosen),) * 2 for index in range(len(program.inputs))]
         for primitive, indices in program.steps:
             inputs = exact(tuple(values[index].data for index in indices))
             tangent, size = mp.zero, mp.zero
@@ -44,12 +44,12 @@ def forward_mode(program: Program, values: list[Value]) -> list[tuple[object, ob
 
 def sizes(program: Program) -> list[float]:
     """For each leaf what rounding errors are a fraction of."""
-    return [float(size) for _, size in forward_mode(program, program.run([Value(x) for x in program.leaves]))]
+    return [float(size) for _, size in forward_mode(program, program.run([Value(x) for x in program.inputs]))]
 
 
 def backpropagated(program: Program) -> tuple[list[Value], Value]:
     """The leaves after backward() from the last result, and that result."""
-    leaves = [Value(x) for x in program.leaves]
+    leaves = [Value(x) for x in program.inputs]
     root = program(*leaves)
     if root.requires_grad:
         root.backward()
@@ -63,8 +63,8 @@ def assert_close(gradients, expected, sizes):
 
 @given(programs(smooth=False))
 def test_every_node_is_what_mpmath_makes_of_its_operands(program):
-    values = program.run([Value(x) for x in program.leaves])
-    for value, (primitive, indices) in zip(values[len(program.leaves) :], program.steps, strict=True):
+    values = program.run([Value(x) for x in program.inputs])
+    for value, (primitive, indices) in zip(values[len(program.inputs) :], program.steps, strict=True):
         true = TRUTHS[primitive.name].forward(*exact(tuple(values[index].data for index in indices)))
         assert value.data == pytest.approx(float(true), rel=1e-14, abs=1e-300)
 
@@ -72,7 +72,7 @@ def test_every_node_is_what_mpmath_makes_of_its_operands(program):
 @settings(max_examples=200)
 @given(programs(smooth=False))
 def test_backward_against_the_chain_rule_run_forwards_in_mpmath(program):
-    values = program.run([Value(x) for x in program.leaves])
+    values = program.run([Value(x) for x in program.inputs])
     if values[-1].requires_grad:
         values[-1].backward()
     for leaf, (true, size) in zip(values, forward_mode(program, values), strict=False):
@@ -81,7 +81,7 @@ def test_backward_against_the_chain_rule_run_forwards_in_mpmath(program):
 
 @given(programs())
 def test_backward_against_finite_differences(program):
-    assert gradcheck(program, program.leaves, tolerance=1e-6)
+    assert gradcheck(program, program.inputs, tolerance=1e-6)
 
 
 @settings(max_examples=50)
@@ -93,10 +93,10 @@ def test_backward_against_the_program_and_its_differences_in_mpmath(program):
         return program.run(leaves, lambda primitive, *operands: TRUTHS[primitive.name].forward(*operands))[-1]
 
     leaves, root = backpropagated(program)
-    assert root.data == pytest.approx(float(run(*exact(program.leaves))), rel=1e-6, abs=1e-9)
+    assert root.data == pytest.approx(float(run(*exact(program.inputs))), rel=1e-6, abs=1e-9)
     step = mp.mpf(10) ** -13
     for index, (leaf, size) in enumerate(zip(leaves, sizes(program), strict=True)):
-        above, below = exact(program.leaves), exact(program.leaves)
+        above, below = exact(program.inputs), exact(program.inputs)
         above[index] += step
         below[index] -= step
         true = (run(*above) - run(*below)) / (2 * step)
@@ -117,7 +117,7 @@ def test_backward_twice_exactly_doubles_the_leaves(program):
 @given(programs(smooth=False), st.sampled_from([-8.0, 0.5, 0.0, 3.0]))
 def test_backward_is_linear_in_its_gradient(program, weight):
     leaves, _ = backpropagated(program)
-    weighted = [Value(x) for x in program.leaves]
+    weighted = [Value(x) for x in program.inputs]
     root = program(*weighted)
     if root.requires_grad:
         root.backward(weight)
@@ -125,31 +125,10 @@ def test_backward_is_linear_in_its_gradient(program, weight):
     assert_close([leaf.grad for leaf in weighted], [weight * leaf.grad for leaf in leaves], scaled)
 
 
-def lecture_order(root: Value) -> list[Value]:
-    """Operands first, as the lectures build it, out of _prev alone."""
-    order, visited = [], set()
-
-    def build(value):
-        if value not in visited:
-            visited.add(value)
-            for child in value._prev:
-                build(child)
-            order.append(value)
-
-    build(root)
-    return order
-
-
-def by_hand(root: Value, order: list[Value]) -> None:
-    root.grad = 1.0
-    for node in reversed(order):
-        node._backward()
-
-
 @given(programs(smooth=False))
 def test_backward_by_hand_as_in_the_lectures(program):
     leaves, _ = backpropagated(program)
-    others = [Value(x) for x in program.leaves]
+    others = [Value(x) for x in program.inputs]
     root = program(*others)
     if root.requires_grad:
         by_hand(root, lecture_order(root))
@@ -171,7 +150,7 @@ def shuffled_order(root: Value, seed: int) -> list[Value]:
 @given(programs(smooth=False), seeds)
 def test_any_topological_order_will_do(program, seed):
     leaves, _ = backpropagated(program)
-    others = [Value(x) for x in program.leaves]
+    others = [Value(x) for x in program.inputs]
     root = program(*others)
     if root.requires_grad:
         by_hand(root, shuffled_order(root, seed))
@@ -180,7 +159,7 @@ def test_any_topological_order_will_do(program, seed):
 
 @given(programs(smooth=False))
 def test_topological_order_has_every_node_once_and_after_its_operands(program):
-    root = program(*(Value(x) for x in program.leaves))
+    root = program(*(Value(x) for x in program.inputs))
     order = mg.topological_order(root)
     place = {node: index for index, node in enumerate(order)}
     assert len(place) == len(order)
@@ -212,7 +191,7 @@ def test_a_hand_written_backward_in_the_middle(program, data):
         return hand_written(primitive, *operands) if next(steps) in chosen else primitive(*operands)
 
     leaves, root = backpropagated(program)
-    others = [Value(x) for x in program.leaves]
+    others = [Value(x) for x in program.inputs]
     by_closure = program.run(others, apply)[-1]
     assert by_closure.data == root.data
     if by_closure.requires_grad:
@@ -223,8 +202,8 @@ def test_a_hand_written_backward_in_the_middle(program, data):
 @given(programs(smooth=False))
 def test_constants_among_the_leaves_change_no_other_gradient(program):
     leaves, _ = backpropagated(program)
-    for frozen in range(len(program.leaves)):
-        others = [Value(x, requires_grad=index != frozen) for index, x in enumerate(program.leaves)]
+    for frozen in range(len(program.inputs)):
+        others = [Value(x, requires_grad=index != frozen) for index, x in enumerate(program.inputs)]
         root = program(*others)
         if root.requires_grad:
             root.backward()
@@ -237,16 +216,7 @@ def test_constants_among_the_leaves_change_no_other_gradient(program):
 
 def test_micrograds_own_example():
     a, b = Value(-4.0), Value(2.0)
-    c = a + b
-    d = a * b + b**3
-    c += c + 1
-    c += 1 + c + (-a)
-    d += d * 2 + (b + a).relu()
-    d += 3 * d + (b - a).relu()
-    e = c - d
-    f = e**2
-    g = f / 2.0
-    g += 10.0 / f
+    g = micrograds_example(a, b)
     g.backward()
     assert f"{g.data:.4f}" == "24.7041"
     assert f"{a.grad:.4f}" == "138.8338"

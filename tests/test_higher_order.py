@@ -263,7 +263,7 @@ def test_third_derivatives_are_right_in_every_order_of_differentiation(name, dat
 @given(programs())
 @settings(max_examples=40)
 def test_mixed_partials_of_random_programs_are_symmetric(program):
-    hessian = mg.hessian(lambda leaves: program(*leaves))(program.leaves)
+    hessian = mg.hessian(lambda leaves: program(*leaves))(program.inputs)
     scale = max(abs(number) for row in hessian for number in row)
     for i, row in enumerate(hessian):
         for j, number in enumerate(row):
@@ -273,13 +273,13 @@ def test_mixed_partials_of_random_programs_are_symmetric(program):
 @given(programs())
 @settings(max_examples=25)
 def test_second_derivatives_of_random_programs_are_differences_of_first_ones(program):
-    hessian = mg.hessian(lambda leaves: program(*leaves))(program.leaves)
+    hessian = mg.hessian(lambda leaves: program(*leaves))(program.inputs)
     scale = max(abs(number) for row in hessian for number in row)
     assume(scale < 1e3)  # else the function bends too much for a difference of this width
     step = 2.0**-17
     slopes = mg.grad(lambda leaves: program(*leaves))
-    for i in range(len(program.leaves)):
-        above, below = ([*program.leaves] for _ in range(2))
+    for i in range(len(program.inputs)):
+        above, below = ([*program.inputs] for _ in range(2))
         above[i] += step
         below[i] -= step
         differences = [(up - down) / (2 * step) for up, down in zip(slopes(above), slopes(below), strict=True)]

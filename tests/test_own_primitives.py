@@ -263,7 +263,7 @@ def test_inside_random_graphs_own_operations_do_what_the_tables_own_do(way, prog
     def apply(primitive, *operands):
         return own.get(next(counter), primitive)(*operands)
 
-    leaves, truths = ([Value(number) for number in program.leaves] for _ in range(2))
+    leaves, truths = ([Value(number) for number in program.inputs] for _ in range(2))
     root, truth = program.run(leaves, apply)[-1], program(*truths)
     assert root.data == truth.data
     if truth.requires_grad:
@@ -289,8 +289,8 @@ class TestSecondOrder:
             step.name: by_rule(f"own_{step.name}", step.forward, list(step.derivatives)) for step, _ in program.steps
         }
         hessian = mg.hessian(lambda p: program.run(p, lambda step, *operands: own[step.name](*operands))[-1])
-        truth = mg.hessian(lambda p: program(*p))(program.leaves)
-        for row, true_row in zip(hessian(program.leaves), truth, strict=True):
+        truth = mg.hessian(lambda p: program(*p))(program.inputs)
+        for row, true_row in zip(hessian(program.inputs), truth, strict=True):
             assert row == pytest.approx(true_row, rel=1e-12, abs=1e-12)
 
     def test_third_order(self):

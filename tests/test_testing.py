@@ -60,8 +60,8 @@ def planted(f, slope_of, factor):
 @pytest.mark.parametrize(("name", "x"), CASES)
 def test_a_right_derivative_is_not_accused_at_any_scale(name, x):
     f, slope_of = SMOOTH[name]
-    assert gradcheck(f, [x]) is True
-    assert gradcheck(planted(f, slope_of, 1.0), [x]) is True
+    assert gradcheck(f, [x])
+    assert gradcheck(planted(f, slope_of, 1.0), [x])
 
 
 def shows_in_differences(name, x):
@@ -121,6 +121,11 @@ def test_numerical_gradient_of_several_inputs(xs):
 def test_near_the_edge_of_a_domain_the_step_shrinks(f, x, slope):
     assert numerical_gradient(f, [x]) == pytest.approx([slope], rel=1e-8)
     assert gradcheck(f, [x])
+
+
+def test_a_slope_that_rounding_hides_is_at_least_not_made_up():
+    for x in (4.287551592837912e-20, 1e-30, 0.0):
+        assert numerical_gradient(math.cosh, [x]) == pytest.approx([0.0], abs=1e-15)
 
 
 def test_a_planted_error_near_an_edge_is_caught():
@@ -255,3 +260,233 @@ def test_an_error_of_another_kind_comes_through():
 def test_f_with_values_returns_no_number():
     with pytest.raises(TypeError, match="what f returns"):
         gradcheck(lambda x: x if isinstance(x, float) else None, [1.0])
+
+
+class TestGradientOfOnesOwn:
+    def test_any_library_can_be_checked(self):
+        import numpy as np
+
+        assert gradcheck(
+            lambda x, y: np.sin(x) * y, [0.5, 2.0], gradient=lambda x, y: np.array([np.cos(x) * y, np.sin(x)])
+        )
+        assert gradcheck(lambda x, y: x * y, [0.5, 2.0], gradient=lambda x, y: (y, x))
+        assert gradcheck(math.sin, [0.5], gradient=math.cos)
+        assert gradcheck(math.sin, [0.5], gradient=lambda x: [Value(math.cos(x))])
+        assert gradcheck(math.sin, [0.5], gradient=lambda x: np.array(math.cos(x)))
+        assert gradcheck(lambda x: np.array(math.sin(x)), [0.5], gradient=math.cos)
+
+    def test_32_bits_are_recognised(self):
+        import numpy as np
+
+        def f(x):
+            return np.sin(np.float32(3) * np.float32(x))
+
+        for x in np.linspace(-3, 3, 97):
+            assert gradcheck(f, [x], gradient=lambda x: 3 * np.cos(np.float32(3) * np.float32(x)))
+            with pytest.raises(GradientError):
+                gradcheck(f, [x], gradient=lambda x: 1e-3 + 3 * np.cos(np.float32(3) * np.float32(x)))
+
+    def test_one_wrong_branch_is_caught_on_that_branch(self):
+        def gradient(x):
+            return 2 * x if x > 0 else 2 * x * (1 + 1e-6)
+
+        assert gradcheck(lambda x: x * x, [0.3], gradient=gradient)
+        with pytest.raises(GradientError):
+            gradcheck(lambda x: x * x, [-0.3], gradient=gradient)
+
+    @pytest.mark.parametrize(
+        ("returned", "kind", "match"),
+        [
+            ([1.0], ValueError, "gradient returns 1 numbers, but there are 2 inputs"),
+            ([1.0, "2"], TypeError, "what gradient returns must be a real number, not str"),
+            ("12", TypeError, "what gradient returns must be numbers, not str"),
+            (None, TypeError, "what gradient returns must be numbers, not NoneType"),
+            (1.0, ValueError, "gradient returns 1 numbers"),
+        ],
+    )
+    def test_what_is_no_gradient_is_refused(self, returned, kind, match):
+        with pytest.raises(kind, match=match):
+            gradcheck(lambda x, y: x + y, [1.0, 2.0], gradient=lambda x, y: returned)
+
+    @pytest.mark.parametrize(
+        ("settings", "kind", "match"),
+        [
+            ({"gradient": 3.0}, TypeError, "gradient must be a function of the inputs, not float"),
+            ({"order": 3}, ValueError, "order must be 1 or 2, not 3"),
+            ({"order": "2"}, ValueError, "order must be 1 or 2, not '2'"),
+            ({"order": True}, ValueError, "order must be 1 or 2, not True"),
+            ({"order": 2, "gradient": math.cos}, ValueError, "a gradient of your own needs a hessian"),
+            ({"order": 2, "hessian": math.cos}, ValueError, "a hessian of your own needs a gradient"),
+            ({"gradient": math.cos, "hessian": math.cos}, ValueError, "checked with order=2"),
+            ({"tolerance": -1.0}, ValueError, "tolerance must be finite and not negative"),
+            ({"tolerance": "1"}, TypeError, "tolerance must be a real number"),
+        ],
+    )
+    def test_wrong_settings(self, settings, kind, match):
+        with pytest.raises(kind, match=match):
+            gradcheck(mg.sin, [1.0], **settings)
+
+
+class TestSecondOrder:
+    def test_right_ones_pass_with_a_row_for_each_pair(self):
+        report = gradcheck(lambda x, y: mg.exp(x * y) + x**3, [0.5, -1.5], 2)
+        assert [row.name for row in report.rows] == ["0", "1", "0, 0", "0, 1", "1, 0", "1, 1"]
+        assert {row.verdict for row in report.rows} == {"right"}
+        assert report.rows[2].analytic == pytest.approx(2.25 * math.exp(-0.75) + 3.0)
+
+    def test_a_rule_right_once_and_wrong_twice_is_caught(self):
+        square = Primitive("square", "²", lambda x: x * x, lambda g, out, x: g * 2 * mg.detach(x))
+        assert gradcheck(square, [1.5])
+        with pytest.raises(GradientError) as raised:
+            gradcheck(square, [1.5], order=2)
+        assert [row.verdict for row in raised.value.report.rows] == ["right", "WRONG"]
+
+    @pytest.mark.parametrize("planted", [0.0, 1e-2, 1e-4, 1e-6])
+    def test_a_hessian_of_ones_own(self, planted):
+        def hessian(x, y):
+            return [[-math.sin(x) * y, math.cos(x)], [math.cos(x) * (1 + planted), 0.0]]
+
+        arguments = (lambda x, y: math.sin(x) * y, [0.5, 2.0], 2)
+        if not planted:
+            assert gradcheck(*arguments, gradient=lambda x, y: (math.cos(x) * y, math.sin(x)), hessian=hessian)
+            return
+        with pytest.raises(GradientError) as raised:
+            gradcheck(*arguments, gradient=lambda x, y: (math.cos(x) * y, math.sin(x)), hessian=hessian)
+        assert [row.name for row in raised.value.report.rows if row.verdict == "WRONG"] == ["1, 0"]
+
+    def test_of_one_input_it_may_be_bare(self):
+        assert gradcheck(math.sin, [0.5], 2, gradient=math.cos, hessian=lambda x: -math.sin(x))
+        assert gradcheck(math.sin, [0.5], 2, gradient=math.cos, hessian=lambda x: [[-math.sin(x)]])
+
+    @pytest.mark.parametrize(
+        ("returned", "kind", "match"),
+        [
+            ([[0.0, 0.0]], ValueError, "hessian returns 1 rows, but there are 2 inputs"),
+            ([[0.0], [0.0]], ValueError, "a row of hessian returns 1 numbers, but there are 2 inputs"),
+            (0.0, TypeError, "rows of numbers, not float"),
+        ],
+    )
+    def test_what_is_no_hessian_is_refused(self, returned, kind, match):
+        with pytest.raises(kind, match=match):
+            gradcheck(
+                lambda x, y: x + y, [1.0, 2.0], 2, gradient=lambda x, y: (1.0, 1.0), hessian=lambda x, y: returned
+            )
+
+    def test_constants_have_none(self):
+        assert gradcheck(lambda x, y: 5.0, [1.0, 2.0], 2)
+        assert gradcheck(lambda x, y: x * 3, [1.0, 2.0], 2)
+
+    def test_a_closure_on_floats_has_none_and_says_so(self):
+        with pytest.raises(ValueError, match="make it a primitive"):
+            gradcheck(planted(mg.sin, math.cos, 1.0), [0.5], 2)
+
+
+class TestKinks:
+    @pytest.mark.parametrize("f", [mg.relu, abs, lambda x: mg.maximum(3 * x, -x), lambda x: 1 + mg.relu(mg.sin(x))])
+    @pytest.mark.parametrize("x", [0.0, 1e-300, -1e-300])
+    def test_one_at_the_point_is_named(self, f, x):
+        (row,) = gradcheck(f, [x]).rows
+        assert row.verdict in ("kink", "right")
+        if x == 0:
+            assert row.verdict == "kink"
+
+    def test_one_so_near_that_rounding_hides_it_is_named(self):
+        for distance in (1e-10, 1e-12, -1e-11):
+            (row,) = gradcheck(lambda x: 1 + mg.relu(x), [distance]).rows
+            assert row.verdict == "kink"
+
+    @pytest.mark.parametrize("slope", [1.01, -1.01, 3.0, math.nan])
+    def test_a_slope_outside_those_of_the_two_sides_is_wrong(self, slope):
+        report = gradcheck(abs, [0.0], gradient=lambda x: 0.99)
+        assert report.rows[0].verdict == "kink"
+        with pytest.raises(GradientError):
+            gradcheck(abs, [0.0], gradient=lambda x: slope * 1.05)
+
+    @pytest.mark.parametrize("distance", [1e-1, 1e-3, 1e-5])
+    def test_one_that_steps_can_stay_clear_of_hides_nothing(self, distance):
+        def f(x):
+            return math.exp(x) + max(x - 1.0, 0.0)
+
+        for x, slope in [(1 + distance, math.exp(1 + distance) + 1), (1 - distance, math.exp(1 - distance))]:
+            (row,) = gradcheck(f, [x], gradient=lambda x, slope=slope: slope).rows
+            assert row.verdict == "right"
+            with pytest.raises(GradientError):
+                gradcheck(f, [x], gradient=lambda x, slope=slope: slope * (1 + 1e-6))
+
+    def test_smooth_functions_that_bend_sharply_have_none(self):
+        for x in (0.0, 1e-9, 1e-8, 3e-8, -1e-6, 1e-3):
+            (row,) = gradcheck(lambda x: mg.sqrt(x * x + 1e-16), [x]).rows
+            assert row.verdict == "right"
+
+    def test_a_jump_is_named(self):
+        (row,) = gradcheck(math.floor, [2.0], gradient=lambda x: 0.0).rows
+        assert row.verdict == "jump"
+        assert gradcheck(mg.relu, [0.0], 2).rows[1].verdict == "jump"
+
+
+ACCUSED_ONCE = [
+    mg.testing.Expression(lambda x, z: mg.silu(mg.minimum(x, z)), [-2.112, -2.42]),
+    mg.testing.Expression(lambda x: mg.relu(mg.sigmoid(mg.relu(x))), [-0.217]),
+    mg.testing.Expression(lambda x, y: mg.maximum(x, y) + mg.maximum(-2.016, x), [-2.45, 2.16]),
+    mg.testing.Expression(lambda x, y: mg.erf(mg.maximum(x, y)), [-1.493, -1.696]),
+    mg.testing.Expression(lambda x, y, z: ((mg.erf(mg.tan(z)) + x) + y) + 0.53, [0.901, -2.466, 1.377]),
+    mg.testing.Expression(lambda x, y: (t := x + (x - mg.sinh(y)), mg.gelu(t) + (-t))[-1], [-1.867, -2.988]),
+    mg.testing.Expression(lambda x, y, z: ((mg.erf(y + x) + z) + 2.248) + mg.gelu(y), [-2.91, -2.008, -1.148]),
+    mg.testing.Expression(lambda x, y: mg.leaky_relu(x, y) / y, [-0.198, 0.104]),
+]
+
+
+@pytest.mark.parametrize("expression", ACCUSED_ONCE)
+def test_right_derivatives_that_random_expressions_found_accused(expression):
+    """Beside a kink on a flat side; and where a small slope comes out of large terms that cancel."""
+    assert gradcheck(expression, expression.inputs)
+
+
+class TestReport:
+    def test_what_rounding_hides_is_unclear(self):
+        (row,) = gradcheck(lambda x: 1e20 + x, [1.0]).rows
+        assert row.verdict == "unclear"
+
+    def test_what_is_too_small_for_a_float_is_not_accused(self):
+        assert gradcheck(lambda x: x * x, [1e-200])
+        assert gradcheck(lambda x: x * x * 1e-300, [1e-20])
+
+    def test_a_constant_that_claims_a_slope_is_caught(self):
+        for constant in (0.0, 5.0, 0.1, 1000.5, -123456.5):
+            with pytest.raises(GradientError):
+                gradcheck(lambda x, constant=constant: constant, [1.0], gradient=lambda x: 1e-3)
+
+    def test_an_error_carries_the_report_and_can_be_pickled(self):
+        import pickle
+
+        with pytest.raises(GradientError) as raised:
+            gradcheck(mg.sin, [0.5], gradient=lambda x: 2.0)
+        copied = pickle.loads(pickle.dumps(raised.value))
+        assert str(copied) == str(raised.value)
+        assert not copied.report
+        assert copied.report.rows[0].verdict == "WRONG"
+
+    def test_a_report_is_true_and_prints_as_a_table(self):
+        report = gradcheck(lambda x, y: x * y, [2.0, 3.0])
+        header, *rows = str(report).splitlines()
+        assert bool(report) is True
+        assert header.split() == ["input", "analytic", "numeric", "error", "allowed", "verdict"]
+        assert [row.split()[0] for row in rows] == ["0", "1"]
+        assert repr(report) == str(report)
+        assert str(gradcheck(lambda: 5.0, [])).split() == header.split()
+
+    @given(st.floats(-10, 10), st.floats(-12, 0), st.sampled_from([mg.sin, mg.tanh, abs]))
+    def test_the_columns_never_contradict_the_verdict(self, x, digits, f):
+        try:
+            report = gradcheck(f, [x], gradient=lambda x: numerical_gradient(f, [x])[0] * (1 + 10.0**digits))
+        except GradientError as error:
+            report = error.report
+        *_, error, allowed, verdict = str(report).splitlines()[1].split()
+        assert (float(error) > float(allowed)) == (verdict == "WRONG")
+
+    def test_an_error_just_above_what_is_allowed_shows_as_such(self):
+        for times in (1 + 1e-9, 1 + 1e-6, 1.001):
+            with pytest.raises(GradientError) as raised:
+                gradcheck(lambda x: 8 * x, [1.0], gradient=lambda x, times=times: 8 / 0.99 * times, tolerance=0.01)
+            *_, error, allowed, _ = str(raised.value).splitlines()[2].split()
+            assert float(error) > float(allowed)

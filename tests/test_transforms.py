@@ -107,9 +107,9 @@ class TestGrad:
     @given(programs())
     @settings(max_examples=40)
     def test_it_is_what_backward_gives(self, program):
-        leaves = [Value(number) for number in program.leaves]
+        leaves = [Value(number) for number in program.inputs]
         program(*leaves).backward()
-        found = mg.grad(lambda numbers: program(*numbers))(program.leaves)
+        found = mg.grad(lambda numbers: program(*numbers))(program.inputs)
         assert found == pytest.approx([leaf.grad for leaf in leaves], rel=1e-12, abs=1e-12)
 
     def test_the_name_of_a_numpy_function_is_as_good(self):
@@ -317,12 +317,12 @@ class TestHvp:
     @given(programs(), st.data())
     @settings(max_examples=30)
     def test_of_random_programs(self, program, data):
-        size = len(program.leaves)
+        size = len(program.inputs)
         vector = data.draw(st.lists(st.floats(-2, 2), min_size=size, max_size=size))
-        hessian = mg.hessian(lambda p: program(*p))(program.leaves)
+        hessian = mg.hessian(lambda p: program(*p))(program.inputs)
         products = [sum(h * v for h, v in zip(row, vector, strict=True)) for row in hessian]
         scale = max(abs(number) for row in hessian for number in row)
-        assert mg.hvp(lambda p: program(*p))(program.leaves, vector) == pytest.approx(
+        assert mg.hvp(lambda p: program(*p))(program.inputs, vector) == pytest.approx(
             products, rel=1e-9, abs=1e-11 * (1 + scale)
         )
 
@@ -563,9 +563,9 @@ class TestSciPy:
         def f(p):
             return program(*p)
 
-        found = mg.grad(f)(np.array(program.leaves))
+        found = mg.grad(f)(np.array(program.inputs))
         assume(np.abs(found).max() < 1e4)
-        differences = approx_fprime(np.array(program.leaves), lambda p: program(*map(float, p)))
+        differences = approx_fprime(np.array(program.inputs), lambda p: program(*map(float, p)))
         assert found == pytest.approx(differences, rel=1e-2, abs=1e-2 * (1 + np.abs(found).max()))
 
 

@@ -1,16 +1,8 @@
-"""What the modules share: a registry of primitives of their own, and the text of pictures."""
+"""What the modules share: the text of pictures."""
 
 import re
 
 import pytest
-
-from micrograd import registry
-
-
-@pytest.fixture
-def own_registry(monkeypatch):
-    """Primitives that a test registers are gone after it, and their names are free again."""
-    monkeypatch.setattr(registry, "PRIMITIVES", dict(registry.PRIMITIVES))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd.engine import Value
 from micrograd.nn import MLP, Layer, Module, Neuron
+from tests.strategies import micrograds_example
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=50, database=None)
 
@@ -83,16 +84,7 @@ class TestMicrogradExample:
     def test_the_example_gives_its_numbers(self):
         a = Value(-4.0)
         b = Value(2.0)
-        c = a + b
-        d = a * b + b**3
-        c += c + 1
-        c += 1 + c + (-a)
-        d += d * 2 + (b + a).relu()
-        d += 3 * d + (b - a).relu()
-        e = c - d
-        f = e**2
-        g = f / 2.0
-        g += 10.0 / f
+        g = micrograds_example(a, b)
         g.backward()
         assert f"{g.data:.4f} {a.grad:.4f} {b.grad:.4f}" == "24.7041 138.8338 645.5773"
 

@@ -1,0 +1,1 @@
+"""Long runs that look for what the tests have not found; each is a command."""

@@ -36,7 +36,7 @@ def assert_same(f, leaves, backend):
 @settings(max_examples=60, deadline=None)
 @given(program=programs())
 def test_random_expressions(program, backend):
-    leaves = list(map(Value, program.leaves))
+    leaves = list(map(Value, program.inputs))
     fast = mg.compile(lambda: program(*leaves), backend=backend)
     if not program(*leaves).requires_grad:
         return

@@ -1,0 +1,37 @@
+"""Check gradients, of this library or any other, and draw random programs to check them on.
+
+gradcheck            a gradient against finite differences, at a point of your choice
+numerical_gradient   these differences alone
+check_primitive      all that a primitive of your own must do
+strategies           numbers, programs, networks and data for Hypothesis (``micrograd[testing]``)
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from micrograd.testing.gradients import GradientError, Report, Row, gradcheck, numerical_gradient
+from micrograd.testing.programs import Expression, Program
+from micrograd.testing.requirements import PrimitiveError, check_primitive
+
+if TYPE_CHECKING:
+    from micrograd.testing import strategies
+
+__all__ = [
+    "Expression",
+    "GradientError",
+    "PrimitiveError",
+    "Program",
+    "Report",
+    "Row",
+    "check_primitive",
+    "gradcheck",
+    "numerical_gradient",
+    "strategies",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "strategies":  # which loads Hypothesis, so not before it is asked for
+        from importlib import import_module
+
+        return import_module("micrograd.testing.strategies")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,261 @@
+"""Derivatives from values of a function alone, each with how far off it may be.
+
+A two-sided difference ``(f(x + h) - f(x - h)) / 2h`` is off by a multiple of h**2 where h is large, and
+by the rounding of f divided by h where h is small. No single h suits every function and every point.
+So h runs from the scale of the point down to its last digits, in steps of a quarter, then of a half where
+these do not tell enough, and Richardson extrapolation takes out the error in h**2, then the one in h**4,
+and so on. How far neighbouring results lie apart says how exact each of them is; the most exact one wins
+(C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering Software 4,
+1982).
+
+Two things would deceive that. Rounding, where it is larger than that of one operation, is measured: at
+the shortest steps nothing else makes slopes differ. And at a kink, or as near to one as rounding lets
+differences come, the two sides of f have two slopes, and their mean is no derivative: the second
+difference ``f(x + h) - 2 f(x) + f(x - h)`` then shrinks as h does, and not as h**2.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_ROUNDING = 2.0**-52  # of a float, relative
+_SMALLEST = 5e-324  # of a float, absolute
+_SINGLE = 2.0**-26  # what values are rounded to, relative to the largest, if 32 bits held them
+_SIMPLE = 2.0**-20  # what they would not be rounded to, but may differ by as a simple function does
+_LAST_STEP = 2.0**-46  # relative to the scale of the point, or to 1 where that is less
+_LAST_STEP_OF_SMALL = 2.0**-26  # relative to a point smaller than 1
+_SHORTEST = 6  # how many of the steps are so short that slopes differ by rounding alone
+_ORDERS = 6  # of h to take out; more would only amplify the rounding
+_EXACT = 1e-9  # an error, relative, that finer steps need not make smaller
+_A_DIGIT = 0.1  # an error, relative, that leaves one
+_SAFETY = 4.0  # how much farther off than its estimated error a derivative may be
+_RUN = 4  # so many steps in a row, from h to h / 64, show how a second difference shrinks
+_CLEAR_OF_ROUNDING = 100.0  # how many times the rounding a second difference must be to show anything
+_TELLING = 1e-6  # by how much, relative, a jump must move a slope to be one
+_NEAR = 16.0  # differences over up to so much less than the shortest step of a kink have it between them
+
+
+class Estimate(NamedTuple):
+    """A derivative by differences.
+
+    Args:
+        slope: the derivative.
+        error: how far off it may be.
+        step: the shortest step that it comes from.
+        corner: what f has within that step, "kink" or "jump"; empty where f is smooth. At a kink the
+            slope is the middle between those of the two sides, and the error reaches to them; at a
+            jump there is no slope, and the error is infinite.
+    """
+
+    slope: float
+    error: float
+    step: float
+    corner: str = ""
+
+    @property
+    def relative_error(self) -> float:
+        """How many of the digits are right: 1e-6 says six."""
+        if not self.slope:
+            return math.inf if self.error else 0.0
+        return self.error / abs(self.slope)
+
+    def is_better_than(self, longer: Estimate) -> bool:
+        """Whether it has more digits right than one of longer steps, or is less far off.
+
+        From afar all slopes look small, so longer steps may not win by being less far off alone.
+        """
+        return self.relative_error < min(longer.relative_error, _A_DIGIT) or self.error < longer.error
+
+
+class _Sample(NamedTuple):
+    """What f is one step above and below the point, and how far apart these are after rounding."""
+
+    step: float
+    width: float
+    above: float
+    below: float
+
+    @property
+    def values(self) -> tuple[float, float]:
+        return self.above, self.below
+
+    @property
+    def slope(self) -> float:
+        return (self.above - self.below) / self.width
+
+
+def differentiate(f: Callable[[float], float], x: float, middle: float) -> Estimate | None:
+    """The derivative of f at x.
+
+    Args:
+        f: a function that gives NaN where it does not exist.
+        x: the point.
+        middle: f(x).
+
+    Returns:
+        The best estimate there is; None where f has no two neighbouring steps on both sides of x.
+    """
+    samples = list(_samples(f, x, 4.0))
+    rounding = _rounding(samples, x, middle)
+    noise = max(rounding, _noise(samples))
+    estimates = _estimates(samples, noise, 4.0)
+    best = _best(estimates)
+    if best is None or best.relative_error > _EXACT:
+        estimates += _estimates(list(_samples(f, x, 2.0)), noise, 2.0)
+        best = _best(estimates)
+    return best and (_corner(best, samples, middle, rounding) or best)
+
+
+def _estimates(samples: Sequence[_Sample], noise: float, factor: float) -> list[Estimate]:
+    """All extrapolations, from steps of which each is that factor smaller than the one before."""
+    estimates: list[Estimate] = []
+    row: list[float] = []
+    longer = math.nan
+    for sample in samples:
+        if longer != sample.step * factor:
+            row = []  # a step between the two led out of the domain
+        longer = sample.step
+        before, row = row, _extrapolated(sample.slope, row, factor**2)
+        rounding = max(noise, _ROUNDING * max(map(abs, sample.values)), _SMALLEST)
+        estimates += _judged(row, before, rounding / sample.width, sample.step)
+    return estimates
+
+
+def _best(estimates: Sequence[Estimate]) -> Estimate | None:
+    best = None
+    for estimate in sorted(estimates, key=lambda estimate: -estimate.step):
+        if best is None or estimate.is_better_than(best):
+            best = estimate
+    return best
+
+
+def _samples(f: Callable[[float], float], x: float, factor: float) -> Iterator[_Sample]:
+    """The values of f above and below x, as far as there are any, from the longest step to the shortest."""
+    for step in _steps(x, factor):
+        sample = _Sample(step, (x + step) - (x - step), f(x + step), f(x - step))
+        if sample.width and all(map(math.isfinite, (*sample.values, sample.slope))):
+            yield sample
+
+
+def _steps(x: float, factor: float) -> Iterator[float]:
+    """Steps from the scale of x down. Powers of two: added to x, they leave its last digits alone."""
+    scale = max(1.0, abs(x))
+    last = min(scale * _LAST_STEP, abs(x) * _LAST_STEP_OF_SMALL or math.inf)
+    step = math.ldexp(1.0, math.frexp(scale)[1] - 1)
+    while step >= last and step:
+        yield step
+        step /= factor
+
+
+def _rounding(samples: Sequence[_Sample], x: float, middle: float) -> float:
+    """How far off the values of f are by having been rounded once."""
+    size = max(abs(middle), *(abs(value) for sample in samples[-_SHORTEST:] for value in sample.values), 0.0)
+    return max(_ROUNDING * size, _coarseness(samples, x, middle))
+
+
+def _noise(samples: Sequence[_Sample]) -> float:
+    """How far off the values of f are by all the rounding in f: at the shortest steps it moves the slopes."""
+    shortest = samples[-_SHORTEST:]
+    noise = 0.0
+    row: list[float] = []
+    for sample in shortest:
+        before, row = row, _extrapolated(sample.slope, row[:2], 16.0)  # whatever f is, h**2 and h**4 are taken out
+        if len(before) == 3:
+            noise = max(noise, abs(row[2] - before[2]) * sample.width)
+    return noise
+
+
+def _coarseness(samples: Sequence[_Sample], x: float, middle: float) -> float:
+    """How far off the values of f are where they have been rounded more coarsely than a float of their size.
+
+    This shows: they differ by multiples of what they were rounded to. It is so after a computation in 32
+    bits, where ``(x + 1e8) - 1e8`` has lost digits, and where large terms of a sum cancel.
+    """
+    moves = [value - middle for sample in reversed(samples) for value in sample.values if value != middle]
+    digits = [_last_digit(move) for move in moves[: 2 * _SHORTEST]]
+    unit = min(digits, default=0.0)
+    largest = max((abs(value) for sample in samples for value in sample.values), default=0.0)
+    if not unit or unit > _SIMPLE * largest:
+        return 0.0  # f is constant, or has a step
+    if middle not in samples[-1].values and digits[-1] * 8 > abs(moves[len(digits) - 1]):
+        return 0.0  # f moves by the shortest steps too, by a simple multiple: it was not rounded at all
+    if unit < _SINGLE * largest:
+        return 2 * unit
+    # With as few digits as 32 bits have, the point is rounded too, and moves f by the slope times as much.
+    return 16 * unit * max(1.0, abs(x) * median(abs(sample.slope) for sample in samples) / largest)
+
+
+def _last_digit(number: float) -> float:
+    """The largest power of two that this is a multiple of."""
+    numerator, denominator = number.as_integer_ratio()
+    return (numerator & -numerator) / denominator
+
+
+def _extrapolated(slope: float, before: list[float], ratio: float) -> list[float]:
+    """The slope of one step, then with h**2 taken out, then h**4 ..., given that list for the step before."""
+    row = [slope]
+    for order, coarser in enumerate(before[:_ORDERS], start=1):
+        row.append(row[-1] + (row[-1] - coarser) / (ratio**order - 1))
+    return row
+
+
+def _judged(row: list[float], before: list[float], rounding: float, step: float) -> Iterator[Estimate]:
+    """Each extrapolation with its error: how far it is from what one order or one step less gave."""
+    for order in range(1, len(row)):
+        neighbours = [row[order - 1], *before[order - 1 : order + 1]]
+        spread = max(abs(row[order] - neighbour) for neighbour in neighbours)
+        yield Estimate(row[order], _SAFETY * spread + 2 * rounding, step)
+
+
+def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, rounding: float) -> Estimate | None:
+    """What can be said where the differences of the estimate have a corner of f between them; else None."""
+    clear = [sample for sample in samples if _CLEAR_OF_ROUNDING * rounding < abs(_bend(sample, middle)) < math.inf]
+    for corner, shrinking in (("kink", 1 / 4), ("jump", 1.0)):
+        run = _longest_run(clear, middle, shrinking)
+        if not run or estimate.step * _NEAR <= run[-1].step:
+            continue
+        if sum(sample.step < run[-1].step for sample in clear) >= _RUN:
+            continue  # shorter steps show that it is round
+        if corner == "kink":
+            slopes = [slope for sample in run for slope in _one_sided(sample, middle)]
+            low, high = min(slopes), max(slopes)
+            return Estimate((low + high) / 2, 0.51 * (high - low), run[-1].step, corner)
+        if abs(_bend(run[-1], middle)) > _TELLING * abs(estimate.slope) * estimate.step:
+            return estimate._replace(error=math.inf, corner=corner)  # lower ones the slope does not feel
+    return None
+
+
+def _longest_run(samples: Sequence[_Sample], middle: float, shrinking: float) -> list[_Sample]:
+    """The steps, one after another, over which the second difference shrinks as a corner makes it shrink.
+
+    From one step to the next, a quarter of it, it shrinks to a quarter at a kink and not at all at a
+    jump; where f is smooth, to a sixteenth.
+    """
+    longest: list[_Sample] = []
+    run: list[_Sample] = []
+    for sample in samples:
+        if run:
+            expected = shrinking * _bend(run[-1], middle)
+            low, high = sorted((0.8 * expected, 1.25 * expected))
+            if run[-1].step != sample.step * 4 or not low < _bend(sample, middle) < high:
+                run = []
+        run.append(sample)
+        if len(run) >= max(_RUN, len(longest)):
+            longest = list(run)
+    return longest
+
+
+def _bend(sample: _Sample, middle: float) -> float:
+    """The second difference."""
+    return sample.above - 2 * middle + sample.below
+
+
+def _one_sided(sample: _Sample, middle: float) -> tuple[float, float]:
+    """The slopes to the left and to the right."""
+    half = sample.width / 2
+    return (middle - sample.below) / half, (sample.above - middle) / half

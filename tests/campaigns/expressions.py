@@ -1,0 +1,283 @@
+"""Random expressions on this engine, on finite differences, and on other engines: they must agree.
+
+``python tests/campaigns/expressions.py --count 200000 --seed 0`` takes a while and shows how far it is. Every
+expression follows from the seed and its number, so what fails can be run again alone: ``--only 1234``.
+The other engines take part where they are installed: HIPS autograd and JAX; and ``micrograd.compile``, where
+it exists, with each of its backends. What is slow takes part in some of the expressions only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+import time
+import warnings
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import micrograd as mg
+from micrograd import Value, primitives
+from micrograd.testing import GradientError, Program, gradcheck
+from micrograd.testing.programs import RandomChoices, grow, registered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+ALLOWED = 1e-9  # between engines: of the sum of the sizes of a gradient's terms, which may cancel
+SHOWN = 10  # failures
+# The library's own primitives that a gradient flows through, whatever else is registered.
+TABLE = [p for p in registered() if any(p.derivatives) and getattr(primitives, p.name, None) is p]
+
+
+class Engine(NamedTuple):
+    """Something that computes a gradient, and in how many expressions it takes part: one in every."""
+
+    name: str
+    gradient: Callable[[Program], Iterable[Any]]
+    every: int
+
+
+class Failure(NamedTuple):
+    """What went wrong where."""
+
+    number: int
+    engine: str
+    program: Program
+    what: str
+
+
+def expression(seed: int, number: int, size: int) -> Program:
+    """The expression of that number: the same in every run with that seed."""
+    choices = RandomChoices(random.Random(f"{seed} {number}"))
+    return grow(choices, TABLE, (1, 4), (1, size))
+
+
+def eager(program: Program) -> tuple[list[float], float]:
+    """The gradient and the value, of this engine."""
+    leaves = [Value(number) for number in program.inputs]
+    root = program(*leaves)
+    if root.requires_grad:
+        root.backward()
+    return [leaf.grad for leaf in leaves], root.data
+
+
+def sizes(program: Program) -> list[float]:
+    """For each input the sum of the sizes of the terms of its gradient: what rounding is a fraction of."""
+    numbers = program.run(program.inputs)
+    totals = []
+    for chosen in range(len(program.inputs)):
+        terms = [float(index == chosen) for index in range(len(program.inputs))]
+        for (primitive, places), output in zip(program.steps, numbers[len(program.inputs) :], strict=True):
+            inputs = [numbers[place] for place in places]
+            slopes = [rule(1.0, output, *inputs) if rule else 0.0 for rule in primitive.derivatives]
+            terms.append(sum(abs(slope) * terms[place] for slope, place in zip(slopes, places, strict=True)))
+        totals.append(terms[-1])
+    return totals
+
+
+def functions(np: Any, special: Any) -> dict[str, Callable[..., Any]]:
+    """Every primitive with the functions of another library, written from its definition."""
+    circular = ["sin", "cos", "tan", "sinh", "cosh", "tanh"]
+    elementary = ["exp", "expm1", "log", "log1p", "sqrt", *circular, "maximum", "minimum", "abs"]
+    return {
+        **{name: getattr(np, name) for name in elementary},
+        "identity": lambda x: x * 1.0,
+        "where": lambda condition, x, y: np.where(condition != 0, x, y),
+        "neg": lambda x: -x,
+        "add": lambda x, y: x + y,
+        "sub": lambda x, y: x - y,
+        "mul": lambda x, y: x * y,
+        "div": lambda x, y: x / y,
+        "pow": lambda x, y: x**y,
+        "asin": np.arcsin,
+        "acos": np.arccos,
+        "atan": np.arctan,
+        "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+        "softplus": lambda x: np.logaddexp(0.0, x),
+        "relu": lambda x: np.where(x > 0, x, 0.0),
+        "leaky_relu": lambda x, slope: np.where(x > 0, x, slope * x),
+        "elu": lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
+        "silu": lambda x: x / (1 + np.exp(-x)),
+        "erf": special.erf,
+        "normal_cdf": lambda x: special.erfc(-x * math.sqrt(0.5)) / 2,
+        "gelu": lambda x: x * special.erfc(-x * math.sqrt(0.5)) / 2,
+    }
+
+
+def by_library(grad: Callable[..., Any], np: Any, special: Any) -> Callable[[Program], Iterable[Any]]:
+    """The gradient by another engine."""
+    table = functions(np, special)
+
+    def gradient(program: Program) -> Iterable[Any]:
+        def run(*operands):
+            return program.run(operands, lambda primitive, *inputs: table[primitive.name](*inputs))[-1]
+
+        return grad(run, tuple(range(len(program.inputs))))(*program.inputs)
+
+    return gradient
+
+
+def by_compiler(backend: str) -> Callable[[Program], Iterable[float]]:
+    """The gradient by compiled code."""
+
+    def gradient(program: Program) -> Iterable[float]:
+        fast = mg.compile(eval(program.source(), {"mg": mg}), backend=backend)
+        leaves = [Value(number) for number in program.inputs]
+        result = fast(*leaves)
+        if result.requires_grad:
+            result.backward()
+        return [leaf.grad for leaf in leaves]
+
+    return gradient
+
+
+def engines(rarely: int) -> list[Engine]:
+    """Those that are installed."""
+    found = []
+    try:
+        import autograd
+        import autograd.numpy
+        import autograd.scipy.special
+
+        found.append(Engine("autograd", by_library(autograd.grad, autograd.numpy, autograd.scipy.special), 1))
+    except ImportError:
+        show("autograd is not installed, and takes no part")
+    try:
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        found.append(Engine("JAX", by_library(jax.grad, jax.numpy, jax.scipy.special), rarely))
+    except ImportError:
+        show("JAX is not installed, and takes no part")
+    if hasattr(mg, "compile"):
+        found += [Engine(f"compiled ({backend})", by_compiler(backend), rarely) for backend in ("numpy", "llvm")]
+    else:
+        show("this micrograd has no compiler, which takes no part")
+    return found
+
+
+class Campaign:
+    """A run over many expressions: what was checked, how far apart the engines were, and what failed."""
+
+    def __init__(self, others: list[Engine]) -> None:
+        self.others = others
+        self.checked: Counter[str] = Counter()
+        self.verdicts: Counter[str] = Counter()
+        self.worst: dict[str, float] = {}
+        self.failures: list[Failure] = []
+
+    def check(self, number: int, program: Program) -> None:
+        """One expression, on everything that takes part in it."""
+        try:
+            found, value = eager(program)
+            pasted = eval(repr(program), {"mg": mg})(*program.inputs)
+            if pasted != value:
+                self.failures.append(Failure(number, "printed", program, f"gives {pasted}, and not {value}"))
+            self.differences(number, program)
+        except Exception as error:  # whatever is raised is what this looks for
+            self.failures.append(Failure(number, "eager", program, f"{type(error).__name__}: {error}"))
+            return
+        allowances = sizes(program)
+        for engine in self.others:
+            if number % engine.every == 0:
+                self.compare(number, program, engine, found, allowances)
+
+    def differences(self, number: int, program: Program) -> None:
+        """Backpropagation beside finite differences."""
+        self.checked["differences"] += 1
+        try:
+            report = gradcheck(program, program.inputs)
+        except GradientError as error:
+            report = error.report
+            self.failures.append(Failure(number, "differences", program, str(report)))
+        self.verdicts.update(row.verdict for row in report.rows)
+        shares = [row.error / row.allowed for row in report.rows if row.allowed]
+        self.worst["differences"] = max(self.worst.get("differences", 0.0), *shares, 0.0)
+
+    def compare(
+        self, number: int, program: Program, engine: Engine, found: list[float], allowances: list[float]
+    ) -> None:
+        """Backpropagation beside another engine."""
+        self.checked[engine.name] += 1
+        try:
+            others = [float(gradient) for gradient in engine.gradient(program)]
+        except Exception as error:  # theirs or ours: both are to be looked at
+            self.failures.append(Failure(number, engine.name, program, f"{type(error).__name__}: {error}"))
+            return
+        for index, (gradient, other, size) in enumerate(zip(found, others, allowances, strict=True)):
+            apart = abs(gradient - other) / size if size else abs(gradient - other)
+            self.worst[engine.name] = max(self.worst.get(engine.name, 0.0), apart)
+            if not apart <= ALLOWED:
+                what = f"gradient {index} is {gradient!r} here and {other!r} there; its terms add up to {size:.3g}"
+                self.failures.append(Failure(number, engine.name, program, what))
+
+    def table(self) -> str:
+        """The result in Markdown."""
+        lines = ["| beside | expressions | disagreements | worst error |", "|---|---|---|---|"]
+        for name, count in self.checked.items():
+            failed = len({failure.number for failure in self.failures if failure.engine == name})
+            unit = "of what is allowed" if name == "differences" else "of the terms"
+            lines.append(f"| {name} | {count:,} | {failed:,} | {self.worst.get(name, 0.0):.1e} {unit} |")
+        return "\n".join(lines)
+
+
+def progress(numbers: range, minutes: float) -> Iterable[int]:
+    """The numbers, with a bar where tqdm is installed, until the time is up."""
+    end = time.monotonic() + 60 * minutes
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        tqdm = iter
+    for number in tqdm(numbers):
+        if time.monotonic() > end:
+            return
+        yield number
+
+
+def show(*lines: str) -> None:
+    """Print lines at once."""
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Random expressions on several engines, which must agree.")
+    parser.add_argument("--count", type=int, default=200_000, help="how many expressions (default: 200,000)")
+    parser.add_argument("--seed", type=int, default=0, help="another seed gives other expressions (default: 0)")
+    parser.add_argument("--size", type=int, default=12, help="how many primitives at most (default: 12)")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so long")
+    parser.add_argument("--only", type=int, metavar="NUMBER", help="the expression of that number alone")
+    parser.add_argument(
+        "--rarely", type=int, default=50, metavar="N", help="slow engines see one expression in N (default: 50)"
+    )
+    return parser
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the campaign; 1 if anything disagrees."""
+    options = arguments().parse_args(words)
+    warnings.simplefilter("ignore")  # of other engines, where a gradient is 0
+    campaign = Campaign(engines(1 if options.only is not None else options.rarely))
+    start = time.monotonic()
+    steps = count = 0
+    numbers = range(options.count) if options.only is None else range(options.only, options.only + 1)
+    try:
+        for number in progress(numbers, options.minutes):
+            program = expression(options.seed, number, options.size)
+            before = len(campaign.failures)
+            campaign.check(number, program)
+            steps, count = steps + len(program.steps), count + 1
+            for failure in campaign.failures[before:][: max(0, SHOWN - before)]:
+                show("", f"expression {failure.number}, {failure.engine}: {failure.what}", repr(failure.program))
+    except KeyboardInterrupt:
+        show("", "interrupted; so far:")
+    rate = f"{count:,} expressions of {steps / max(count, 1):.1f} primitives in {time.monotonic() - start:.0f} s"
+    show("", f"{rate}; differences: {dict(campaign.verdicts)}", "", campaign.table())
+    return 1 if campaign.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The campaigns run, say what they found, and find what is planted."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import micrograd as mg
+from tests.campaigns import expressions
+
+COMMAND = Path(__file__).parent / "campaigns" / "expressions.py"
+
+
+def test_expressions_as_a_command():
+    words = [sys.executable, str(COMMAND), "--count", "25", "--seed", "3", "--rarely", "1000000"]
+    run = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "25 expressions of" in run.stdout
+    assert "| differences | 25 | 0 |" in run.stdout
+
+
+def test_the_seed_and_the_number_make_the_expression():
+    assert repr(expressions.expression(1, 2, 12)) == repr(expressions.expression(1, 2, 12))
+    assert repr(expressions.expression(1, 2, 12)) != repr(expressions.expression(2, 2, 12))
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_planted_bug_is_found_and_printed(capsys, monkeypatch):
+    crooked = mg.primitive("crooked", "~", lambda x: x * x, lambda g, out, x: 2.00001 * g * x)
+    monkeypatch.setattr(expressions, "TABLE", [*expressions.TABLE, crooked])
+    monkeypatch.setattr(expressions, "engines", lambda rarely: [])
+    assert expressions.main(["--count", "40", "--rarely", "1000000", "--minutes", "0.5"]) == 1
+    said = capsys.readouterr().out
+    assert "WRONG" in said
+    assert "mg.registry.find('crooked')(" in said
+
+
+def test_another_engine_that_disagrees_is_reported():
+    program = expressions.expression(0, 0, 12)
+    found, _ = expressions.eager(program)
+    other = expressions.Engine("other", lambda program: [gradient + 1.0 for gradient in found], 1)
+    campaign = expressions.Campaign([other])
+    campaign.check(0, program)
+    assert {failure.engine for failure in campaign.failures} == {"other"}
+    assert "| other | 1 | 1 |" in campaign.table()
+
+
+def test_the_compiler_takes_part_with_both_backends(monkeypatch):
+    """Here with a compiler that gives the function back, once as it is and once with a mistake."""
+
+    def compiled(f, *, backend):
+        return f if backend == "numpy" else lambda *operands: f(*operands) * 2
+
+    monkeypatch.setattr(mg, "compile", compiled, raising=False)
+    taking_part = [engine for engine in expressions.engines(1) if engine.name.startswith("compiled")]
+    campaign = expressions.Campaign(taking_part)
+    for number in range(10):
+        campaign.check(number, expressions.expression(0, number, 12))
+    assert campaign.checked["compiled (numpy)"] == campaign.checked["compiled (llvm)"] == 10
+    assert {failure.engine for failure in campaign.failures} == {"compiled (llvm)"}
+
+
+def test_one_engine_agrees_with_itself_written_for_numpy():
+    """The table of functions for other libraries, on floats: no other engine has to be installed."""
+    import numpy as np
+    from scipy import special
+
+    table = expressions.functions(np, special)
+    for number in range(150):
+        program = expressions.expression(5, number, 12)
+        other = program.run(program.inputs, lambda primitive, *inputs: table[primitive.name](*inputs))[-1]
+        assert other == pytest.approx(program(*program.inputs), rel=1e-7, abs=1e-9)

@@ -1,0 +1,130 @@
+"""check_primitive: the table passes it, and each kind of mistake is found and named."""
+
+import math
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd.registry import Primitive
+from micrograd.testing import PrimitiveError, check_primitive
+from tests.strategies import TABLE
+
+pytestmark = pytest.mark.usefixtures("own_registry")
+
+
+@pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
+def test_every_primitive_of_the_table_is_as_it_must_be(primitive):
+    assert check_primitive(primitive)
+
+
+def test_one_with_settings_and_an_operand_without_a_rule():
+    huber = mg.primitive(
+        "huber_loss",
+        "huber",
+        lambda e, w, delta: w * (0.5 * e**2 if abs(e) <= delta else delta * (abs(e) - delta / 2)),
+        lambda g, out, e, w, delta: g * w * mg.maximum(-delta, mg.minimum(e, delta)),
+        None,
+    )
+    assert check_primitive(huber.with_settings(delta=1.0))
+    with pytest.raises(PrimitiveError, match="delta"):
+        check_primitive(huber)
+
+
+def message_of(forward, *rules, **settings):
+    own = mg.primitive("own", "own", forward, *rules, **settings)
+    with pytest.raises(PrimitiveError) as raised:
+        check_primitive(own)
+    return str(raised.value)
+
+
+def test_a_wrong_rule_comes_with_the_table_of_gradcheck():
+    said = message_of(lambda x, y: x * y, lambda g, out, x, y: g * y, lambda g, out, x, y: g * x * (1 + 1e-4))
+    assert said.startswith("own is not as a primitive must be:\n- not so: has right rules, at (")
+    assert "WRONG" in said
+    assert said.count("- not so") == 1
+
+
+def test_a_rule_wrong_in_one_branch_only():
+    assert "has right rules" in message_of(
+        lambda x: x * x if x > 2 else 4 * x - 4, lambda g, out, x: g * mg.where(x > 2, 3 * x, 4.0)
+    )
+
+
+def test_a_rule_that_forgets_the_gradient_it_is_handed():
+    said = message_of(lambda x: x * x, lambda g, out, x: 2 * x)
+    assert "is proportional" in said
+    assert "rule 0 gives" in said
+
+
+def test_a_rule_of_floats_cannot_be_differentiated_again():
+    forward, rule = math.sinh, lambda g, out, x: g * math.cosh(x)
+    said = message_of(forward, rule, domain=((-700.0, 700.0),))
+    assert "has right second derivatives" in said
+    assert "mg.exp, not math.exp" in said
+    once = mg.primitive("once", "once", forward, rule, domain=((-700.0, 700.0),))
+    assert check_primitive(once, order=1)
+
+
+def test_a_rule_that_drops_its_graph_is_found():
+    assert "has right second derivatives" in message_of(
+        lambda x: x**3, lambda g, out, x: g * 3 * mg.detach(x) * mg.detach(x)
+    )
+
+
+def test_a_domain_that_promises_too_much():
+    said = message_of(math.log, lambda g, out, x: g / x)
+    assert "gives floats, at (" in said
+    assert "math domain error" in said
+
+
+def test_a_forward_that_is_another_each_time():
+    numbers = iter(range(10_000))
+    assert "gives floats" in message_of(lambda x: x + next(numbers), lambda g, out, x: g)
+
+
+@pytest.mark.parametrize("output", ["1", None, [1.0], math.nan])
+def test_a_forward_that_gives_no_number(output):
+    assert "gives floats" in message_of(lambda x: output, lambda g, out, x: g)
+
+
+def test_one_that_is_not_registered():
+    with pytest.raises(PrimitiveError, match="is found: raises ValueError: no primitive named 'nowhere'"):
+        check_primitive(Primitive("nowhere", "?", lambda x: x, lambda g, out, x: g))
+    with pytest.raises(PrimitiveError, match="another primitive is registered under its name"):
+        check_primitive(Primitive("sin", "?", lambda x: x, lambda g, out, x: g))
+
+
+def test_points_of_the_callers_own():
+    def forward(x):
+        return x if x < 1e4 else 2 * x
+
+    own = mg.primitive("own", "own", forward, lambda g, out, x: g)
+    assert check_primitive(own)
+    with pytest.raises(PrimitiveError, match=r"has right rules, at \(60000\.0,\)"):
+        check_primitive(own, [[60000.0]])
+    with pytest.raises(PrimitiveError, match=r"has right rules, at \(60000\.0,\)"):
+        check_primitive(own, [(np.float64(60000.0),)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "match"),
+    [
+        ((math.sin,), TypeError, "takes a primitive, not builtin_function_or_method"),
+        ((None,), TypeError, "takes a primitive, not NoneType"),
+        ((mg.primitives.sin, [[1.0, 2.0]]), TypeError, "sin takes 1 operands, not 2"),
+        ((mg.primitives.sin, 3.0), TypeError, "points must be a list of points, not float"),
+        ((mg.primitives.sin, [1.0]), TypeError, "a point must have a number for each operand, not float"),
+        ((mg.primitives.sin, [["1"]]), TypeError, "a number of a point must be a real number, not str"),
+        ((mg.registry.LEAF,), ValueError, "leaf has no rules"),
+    ],
+)
+def test_wrong_input(arguments, kind, match):
+    with pytest.raises(kind, match=match):
+        check_primitive(*arguments)
+
+
+@pytest.mark.parametrize("order", [0, 3, True, "2"])
+def test_a_wrong_order(order):
+    with pytest.raises(ValueError, match="order must be 1 or 2"):
+        check_primitive(mg.primitives.sin, order=order)

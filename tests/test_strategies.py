@@ -1,0 +1,244 @@
+"""The strategies for Hypothesis: what they draw is as promised, shrinks well, and prints as Python that runs."""
+
+import math
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd.testing import Expression, Program, gradcheck
+from micrograd.testing.programs import MODERATE, RandomChoices, grow
+from micrograd.testing.strategies import datasets, expressions, network, networks, numbers, operands
+from tests.strategies import TABLE
+
+quickly = settings(max_examples=400, database=None, derandomize=True, deadline=None)
+
+
+def own(**wanted):
+    return expressions(primitives=TABLE, **wanted)
+
+
+def shrunk(strategy, condition):
+    return repr(find(strategy, condition, settings=quickly))
+
+
+@given(own())
+def test_what_is_printed_runs_and_gives_the_same(expression):
+    pasted = eval(repr(expression), {"mg": mg})
+    assert pasted.inputs == expression.inputs
+    assert pasted(*pasted.inputs) == expression(*expression.inputs)
+    ours, theirs = ([mg.Value(number) for number in expression.inputs] for _ in range(2))
+    expression(*ours).backward()
+    pasted(*theirs).backward()
+    assert [leaf.grad for leaf in theirs] == pytest.approx([leaf.grad for leaf in ours], rel=1e-12, abs=1e-12)
+
+
+@given(own(size=(3, 5), inputs=2, smooth=False))
+def test_size_and_inputs_are_as_asked_for(expression):
+    assert len(expression.inputs) == 2
+    gathering = [primitive for primitive, _ in expression.steps[5:]]
+    assert len(expression.steps) >= 3
+    assert {primitive.name for primitive in gathering} <= {"add"}
+
+
+@given(own(smooth=False))
+def test_every_result_is_moderate_and_used(expression):
+    results = expression.run(expression.inputs)
+    used = {place for _, places in expression.steps for place in places}
+    assert used == set(range(len(results) - 1))
+    assert all(abs(result) < 20 * MODERATE for result in results)  # additions that gather the rest may exceed it
+    assert abs(results[len(expression.inputs)]) < MODERATE
+
+
+@given(expressions(primitives=[mg.primitives.sin]))
+def test_primitives_are_those_asked_for(expression):
+    assert {primitive.name for primitive, _ in expression.steps} <= {"sin", "neg", "add", "mul"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_primitive_of_ones_own_takes_part_and_prints(own_registry, data):
+    cube = mg.primitive("own_cube", "³", lambda x: x**3, lambda g, out, x: 3 * g * x * x, replace=True)
+    expression = data.draw(expressions(size=1, inputs=1, primitives=[cube.with_settings()]))
+    assert eval(repr(expression), {"mg": mg})(0.5) == expression(0.5)
+
+
+def test_settings_are_printed(own_registry):
+    scaled = mg.primitive("scaled", "s", lambda x, by: by * x, lambda g, out, x, by: by * g)
+    program = Program([2.0], [(scaled.with_settings(by=3.0), (0,))])
+    assert repr(program) == "mg.testing.Expression(lambda x: mg.registry.find('scaled')(x, by=3.0), [2.0])"
+    assert eval(repr(program), {"mg": mg})(2.0) == 6.0
+
+
+@pytest.mark.parametrize(
+    ("condition", "smallest"),
+    [
+        (lambda e: any(p.name == "sin" for p, _ in e.steps), "lambda x: mg.sin(x), [0.0]"),
+        (lambda e: len(e.inputs) == 2, "lambda x, y: (+y) + x, [0.0, 0.0]"),
+    ],
+)
+def test_programs_shrink_to_readable_ones(condition, smallest):
+    assert smallest in shrunk(own(), condition)
+
+
+def test_a_planted_bug_shrinks_to_a_program_of_few_primitives(own_registry):
+    wrong = mg.primitive("wrong_sinh", "sinh", math.sinh, lambda g, out, x: g * mg.cosh(x) * 1.001)
+
+    def fails(expression):
+        try:
+            return not gradcheck(expression, expression.inputs)
+        except AssertionError:
+            return True
+
+    found = find(expressions(primitives=[wrong, *TABLE]), fails, settings=quickly)
+    assert len(found.steps) <= 4
+    assert "mg.registry.find('wrong_sinh')(" in repr(found)
+
+
+def test_sharing_gets_a_name_and_depth_does_not_matter():
+    sin, mul = mg.primitives.sin, mg.primitives.mul
+    steps = [(sin, (place,)) if place % 2 else (mul, (place, place - 1)) for place in range(1, 400)]
+    program = Program([0.5], [(sin, (0,)), *steps])
+    assert eval(repr(program), {"mg": mg})(0.5) == program(0.5)
+    deep = Program([0.5], [(sin, (place,)) for place in range(2000)])
+    assert eval(repr(deep), {"mg": mg})(0.5) == deep(0.5)
+
+
+def test_a_step_that_nothing_uses_is_not_printed():
+    program = Program([0.5, 2.0], [(mg.primitives.exp, (0,)), (mg.primitives.sin, (1,))])
+    assert repr(program) == "mg.testing.Expression(lambda x, y: mg.sin(y), [0.5, 2.0])"
+
+
+def test_the_number_of_operands_is_checked():
+    with pytest.raises(TypeError, match="takes 1 operands, not 2"):
+        Program([0.5], [(mg.primitives.exp, (0,))])(1.0, 2.0)
+
+
+def test_an_expression_of_ones_own():
+    expression = Expression(lambda x: x * x, (3.0,))
+    assert expression.inputs == [3.0]
+    assert gradcheck(expression, expression.inputs)
+
+
+def test_the_random_generator_alone_gives_the_same_for_a_seed():
+    first, second = (grow(RandomChoices(random.Random(7)), TABLE, (1, 4), (1, 12)) for _ in range(2))
+    assert repr(first) == repr(second)
+    assert repr(first) != repr(grow(RandomChoices(random.Random(8)), TABLE, (1, 4), (1, 12)))
+
+
+@pytest.mark.parametrize("interval", [(0.0, math.inf), (-1.0, 1.0), (-math.inf, math.inf), (1e300, math.inf)])
+@given(data=st.data())
+def test_numbers_lie_strictly_inside(interval, data):
+    assert interval[0] < data.draw(numbers(interval)) < interval[1]
+
+
+def test_numbers_come_as_near_the_ends_as_floats_do():
+    assert find(numbers((0.0, math.inf)), lambda x: x < 1e-300, settings=quickly) > 0
+    assert find(numbers((-1.0, 1.0)), lambda x: x > 0.999999, settings=quickly) < 1
+
+
+@pytest.mark.parametrize("interval", [(1.0, 1.0), (2.0, 1.0), (0.0, 5e-324), (math.nan, 1.0)])
+def test_an_interval_without_a_float_is_refused(interval):
+    with pytest.raises(ValueError, match="no float between"):
+        numbers(interval)
+
+
+@given(st.data())
+def test_operands_are_in_the_domain(data):
+    primitive = data.draw(st.sampled_from(TABLE))
+    drawn = data.draw(operands(primitive))
+    assert all(low < x < high for (low, high), x in zip(primitive.domain, drawn, strict=True))
+
+
+@settings(max_examples=30)
+@given(networks(nin=2, nouts=[3, 1]), datasets(inputs=2, outputs=1))
+def test_networks_and_data_go_together(model, data):
+    for inputs, targets in data:
+        assert len(inputs) == 2
+        assert len(targets) == 1
+        assert math.isfinite(model(inputs).data)
+    assert len(model.parameters()) == 13
+    assert all(abs(parameter.data) <= 2 for parameter in model.parameters())
+
+
+@settings(max_examples=30)
+@given(networks(nouts=[3, 1], activations=["tanh", "gelu", "relu"]))
+def test_gradients_of_networks_agree_with_differences(model):
+    assert gradcheck(lambda *x: model(x), [0.3] * len(model.layers[0].neurons[0].w))
+
+
+def test_a_network_prints_as_a_call_and_leaves_random_alone():
+    random.seed(3)
+    expected = random.random()
+    random.seed(3)
+    assert network(1, [1], "tanh", [0.5, -1.0])([3.0]).data == 0.5
+    assert random.random() == expected
+
+    @settings(max_examples=5, database=None, phases=[Phase.generate, Phase.shrink])
+    @given(networks(nin=1, nouts=[1], activations=["tanh"]))
+    def fails(model):
+        assert model.parameters() == []
+
+    with pytest.raises(AssertionError) as raised:
+        fails()
+    assert "model=network(1, [1], 'tanh', [0.0, 0.0])" in "".join(raised.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda n: expressions(size=n), lambda n: expressions(inputs=n), lambda n: networks(nin=n)]
+)
+@pytest.mark.parametrize(
+    ("count", "kind"),
+    [
+        (0, ValueError),
+        ((3, 2), ValueError),
+        (True, TypeError),
+        (1.5, TypeError),
+        ("12", TypeError),
+        ((1, 2, 3), TypeError),
+    ],
+)
+def test_wrong_counts(make, count, kind):
+    with pytest.raises(kind, match=r"(size|inputs|nin) must be"):
+        make(count)
+
+
+def test_hypothesis_is_loaded_by_the_strategies_alone_and_named_where_it_is_missing():
+    code = (
+        "import sys; sys.modules['hypothesis'] = None\n"
+        "import micrograd as mg\n"
+        "mg.testing.gradcheck(mg.sin, [1.0])\n"
+        "try:\n    mg.testing.strategies\n"
+        "except ImportError as error:\n    print(error)\n"
+        "try:\n    mg.testing.nothing\n"
+        "except AttributeError as error:\n    print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    said = run.stdout.splitlines()
+    assert said[0] == "these strategies need Hypothesis: pip install 'micrograd[testing]'"
+    assert "nothing" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "match"),
+    [
+        (lambda: numbers(3), TypeError, "a pair of numbers, not 3"),
+        (lambda: numbers(("0", 1.0)), TypeError, "an end of an interval must be a real number, not str"),
+        (lambda: operands(math.sin), TypeError, "a primitive is needed, not builtin"),
+        (lambda: expressions(primitives=[math.sin]), TypeError, "a primitive is needed, not builtin"),
+        (lambda: expressions(primitives=mg.primitives.sin), TypeError, "must be a list of them, not Primitive"),
+        (lambda: networks(nouts=[]), ValueError, "at least one layer"),
+        (lambda: networks(activations=[]), ValueError, "an activation to choose"),
+        (lambda: networks(activations=["cubic"]), ValueError, "no activation 'cubic'; choose from relu"),
+        (lambda: network(1, [1], "tanh", [1.0]), ValueError, "has 2 parameters, not 1"),
+        (lambda: Expression(3, [1.0]), TypeError, "an expression needs a function, not int"),
+        (lambda: Expression(math.sin, ["1"]), TypeError, "an input must be a real number, not str"),
+    ],
+)
+def test_wrong_input(call, kind, match):
+    with pytest.raises(kind, match=match):
+        call()

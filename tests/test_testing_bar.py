@@ -1,0 +1,87 @@
+"""What gradcheck is held to: at no scale a right derivative accused, or a wrong one passed.
+
+The functions and their derivatives are plain floats here: nothing of the engine takes part.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from micrograd.testing import GradientError, gradcheck
+
+# Each has a scale of its own, s, as a formula in metres has when it is written in nanometres.
+FUNCTIONS = {
+    "sin": (lambda x, s: math.sin(x / s), lambda x, s: math.cos(x / s) / s),
+    "exp of a bounded argument": (
+        lambda x, s: math.exp(math.sin(x / s)),
+        lambda x, s: math.exp(math.sin(x / s)) * math.cos(x / s) / s,
+    ),
+    "cube": (lambda x, s: x**3, lambda x, s: 3 * x * x),
+    "log": (lambda x, s: math.log(x), lambda x, s: 1 / x),
+    "reciprocal": (lambda x, s: 1 / x, lambda x, s: -1 / x**2),
+    "root of a shifted square": (
+        lambda x, s: math.sqrt(1 + (x / s) ** 2),
+        lambda x, s: x / s**2 / math.sqrt(1 + (x / s) ** 2),
+    ),
+}
+POINTS = [(scale, times * scale) for scale in (1e-8, 1e-4, 1.0, 1e4, 1e8) for times in (0.7, 1.0, 2.5)]
+RELATIVE_ERRORS = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6]
+CASES = [(name, s, x) for name in FUNCTIONS for s, x in POINTS]
+
+
+def test_these_are_90_right_derivatives_and_450_wrong_ones():
+    assert len(CASES) == 90
+    assert len(CASES) * len(RELATIVE_ERRORS) == 450
+
+
+@pytest.mark.parametrize(("name", "s", "x"), CASES)
+def test_the_right_derivative_is_not_accused(name, s, x):
+    f, slope = FUNCTIONS[name]
+    report = gradcheck(lambda x: f(x, s), [x], gradient=lambda x: slope(x, s))
+    assert [row.verdict for row in report.rows] == ["right"]
+
+
+@pytest.mark.parametrize("planted", RELATIVE_ERRORS)
+@pytest.mark.parametrize(("name", "s", "x"), CASES)
+def test_a_wrong_derivative_is_not_passed(name, s, x, planted):
+    f, slope = FUNCTIONS[name]
+    with pytest.raises(GradientError):
+        gradcheck(lambda x: f(x, s), [x], gradient=lambda x: slope(x, s) * (1 + planted))
+
+
+def mixed(x, y, z):
+    """Several inputs of scales that lie far apart."""
+    return math.sin(x * 1e8) * math.log(y) + z * 1e-8 * math.exp(math.cos(x * 1e8))
+
+
+def gradient_of_mixed(x, y, z):
+    c, s, e = math.cos(x * 1e8), math.sin(x * 1e8), math.exp(math.cos(x * 1e8))
+    return [1e8 * c * math.log(y) - z * e * s, s / y, 1e-8 * e]
+
+
+@pytest.mark.parametrize("wrong", [None, 0, 1, 2])
+def test_inputs_of_scales_that_lie_far_apart(wrong):
+    def gradient(*point):
+        return [slope * (1 + 1e-6 * (index == wrong)) for index, slope in enumerate(gradient_of_mixed(*point))]
+
+    point = [1.3e-8, 2.5, 0.7e8]
+    if wrong is None:
+        assert [row.verdict for row in gradcheck(mixed, point, gradient=gradient).rows] == ["right"] * 3
+        return
+    with pytest.raises(GradientError) as raised:
+        gradcheck(mixed, point, gradient=gradient)
+    assert [row.name for row in raised.value.report.rows if row.verdict == "WRONG"] == [str(wrong)]
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-4, 1e4])
+def test_plain_functions_whose_last_digits_show_a_millionth(scale):
+    """Without a scale of their own; at 1e-8 the slope of sqrt(1 + x * x) drowns in its rounding."""
+    for f, slope in [(math.sin, math.cos), (math.expm1, math.exp), (math.atan, lambda x: 1 / (1 + x * x))]:
+        for x in (scale, -0.3 * scale):
+            if abs(x) > 100 and f is math.expm1:
+                continue
+            assert gradcheck(f, [x], gradient=slope)
+            with pytest.raises(GradientError):
+                gradcheck(f, [x], gradient=lambda x, slope=slope: slope(x) * (1 + 1e-6))
