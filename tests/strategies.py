@@ -10,14 +10,24 @@ from typing import TYPE_CHECKING
 from micrograd.registry import CONSTANT, LEAF, PRIMITIVES
 from micrograd.testing import strategies
 from micrograd.testing.programs import KINKS
-from micrograd.testing.strategies import Program, operands
+from micrograd.testing.strategies import EXTREMES, Program, operands
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
 
     from micrograd import Value
 
-__all__ = ["KINKS", "TABLE", "Program", "by_hand", "lecture_order", "micrograds_example", "operands", "programs"]
+__all__ = [
+    "EXTREMES",
+    "KINKS",
+    "TABLE",
+    "Program",
+    "by_hand",
+    "lecture_order",
+    "micrograds_example",
+    "operands",
+    "programs",
+]
 
 # Every primitive that importing micrograd registers. The two without operands stand for a number in the graph.
 TABLE = [primitive for primitive in PRIMITIVES.values() if primitive not in (LEAF, CONSTANT)]

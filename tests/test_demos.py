@@ -156,6 +156,18 @@ def test_moons_tells_them_apart_and_draws_the_boundary(moons):
     assert is_png(report / "boundary.png")
 
 
+def test_moons_compiled_comes_to_the_same(moons, tmp_path):
+    result, _ = moons
+    compiled = run("moons.py", "--output", tmp_path, "--epochs", 3, "--quiet", "--compile")
+    accuracies = [re.search(r"^Accuracy: .*$", r.stdout, re.MULTILINE)[0] for r in (result, compiled)]
+    assert accuracies[0] == accuracies[1]
+
+
+def test_digits_says_how_long_it_would_have_taken_without_the_compiler(digits):
+    result, _ = digits
+    assert re.search(r"^Without the compiler it would have taken about \d+\.\d minutes$", result.stdout, re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     ("demo", "options", "words"),
     [

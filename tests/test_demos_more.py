@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import runpy
 import struct
 import subprocess
@@ -73,6 +74,16 @@ def test_names_makes_up_the_same_names_again(tmp_path):
     first, again = (run(tmp_path, "names.py", "names.txt", "--steps", 2, "--samples", 4) for _ in range(2))
     assert first.splitlines()[3:] == again.splitlines()[3:]
     assert all(line.strip() for line in first.splitlines()[3:])
+
+
+def test_names_compiled_learns_the_same(tmp_path):
+    (tmp_path / "names.txt").write_text("ana\nbo\n", encoding="utf-8")
+    eager, compiled = (
+        run(tmp_path, "names.py", "names.txt", "--steps", 3, "--samples", 2, *options)
+        for options in ((), ("--compile",))
+    )
+    loss = [re.search(r"loss ([\d.]+) to ([\d.]+)", out).groups() for out in (eager, compiled)]
+    assert loss[0] == loss[1]
 
 
 def test_names_reads_any_alphabet(tmp_path):

@@ -75,14 +75,17 @@ def test_settings_are_printed(own_registry):
 
 
 @pytest.mark.parametrize(
-    ("condition", "smallest"),
+    ("condition", "part", "inputs"),
     [
-        (lambda e: any(p.name == "sin" for p, _ in e.steps), "lambda x: mg.sin(x), [0.0]"),
-        (lambda e: len(e.inputs) == 2, "lambda x, y: (+y) + x, [0.0, 0.0]"),
+        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin(x)", "[0.0])"),
+        (lambda e: len(e.inputs) == 2, "lambda x, y: ", "[0.0, 0.0])"),
     ],
 )
-def test_programs_shrink_to_readable_ones(condition, smallest):
-    assert smallest in shrunk(own(), condition)
+def test_programs_shrink_to_readable_ones(condition, part, inputs):
+    smallest = find(own(), condition, settings=quickly)
+    assert part in repr(smallest)
+    assert repr(smallest).endswith(inputs)
+    assert len(smallest.steps) <= 3
 
 
 def test_a_planted_bug_shrinks_to_a_program_of_few_primitives(own_registry):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import sys
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from micrograd.command.output import FAILED, OK, print_json
 from micrograd.draw import save
 from micrograd.engine import Value
 from micrograd.expressions import FUNCTIONS, Expression
-from micrograd.testing import GradientError, gradcheck, numerical_gradient
+from micrograd.testing import GradientError, Report, gradcheck
 
 if TYPE_CHECKING:
     import argparse
@@ -55,25 +54,27 @@ def check(options: argparse.Namespace) -> int:
 
     point = [leaf.data for leaf in leaves.values()]
     try:
-        gradcheck(function, point)
-        complaint = ""
+        report = gradcheck(function, point)
     except GradientError as error:
-        complaint = str(error)
-    rows = [
-        {"name": name, "at": leaf.data, "backpropagation": leaf.grad, "differences": slope}
-        for (name, leaf), slope in zip(leaves.items(), numerical_gradient(function, point), strict=True)
-    ]
+        report = error.report
+    named = Report(tuple(row._replace(name=name) for name, row in zip(leaves, report.rows, strict=True)))
     if options.json:
-        print_json({"expression": expression.text.strip(), "agree": not complaint, "gradients": rows})
+        rows = [
+            {
+                "name": row.name,
+                "at": row.input,
+                "backpropagation": row.analytic,
+                "differences": row.numeric,
+                "verdict": row.verdict,
+            }
+            for row in named.rows
+        ]
+        print_json({"expression": expression.text.strip(), "agree": bool(report), "gradients": rows})
     else:
-        print(f"{'name':>12}{'at':>26}{'backpropagation':>26}{'finite differences':>26}")
-        for row in rows:
-            print(f"{row['name']:>12}{row['at']!r:>26}{row['backpropagation']!r:>26}{row['differences']!r:>26}")
-        verdict = "do NOT agree" if complaint else "agree"
+        print(named)
+        verdict = "agree" if report else "do NOT agree"
         print(f"the gradients of {expression.text.strip()} {verdict} with finite differences")
-    if complaint:
-        print(f"micrograd: {complaint}", file=sys.stderr)
-    return FAILED if complaint else OK
+    return OK if report else FAILED
 
 
 def draw(options: argparse.Namespace) -> int:

@@ -102,6 +102,10 @@ def functions(np: Any, special: Any) -> dict[str, Callable[..., Any]]:
         "silu": lambda x: x / (1 + np.exp(-x)),
         "erf": special.erf,
         "normal_cdf": lambda x: special.erfc(-x * math.sqrt(0.5)) / 2,
+        "logistic_pdf": lambda x: 1 / (2 + np.exp(-x) + np.exp(x)),
+        "normal_pdf": lambda x: np.exp(-x * x / 2) / math.sqrt(2 * math.pi),
+        "gaussian": lambda x: np.exp(-x * x),
+        "lorentzian": lambda x: 1 / (1 + x * x),
         "gelu": lambda x: x * special.erfc(-x * math.sqrt(0.5)) / 2,
     }
 
