@@ -71,6 +71,8 @@ def check_unchanged(operands: Iterable[Any], inputs: Iterable[float]) -> None:
 def required_number(value: object, what: str) -> float:
     """The float of a real number, or a TypeError that says what was given in its place."""
     if (number := real_number(value)) is None:
+        if is_symbolic(value):
+            float(value)  # type: ignore[arg-type]  # which says what cannot be done with it, and in which line
         raise TypeError(f"{what} must be a real number, not {type(value).__name__}: {value!r:.80}")
     return number
 

@@ -18,6 +18,7 @@ import warnings
 from functools import update_wrapper
 from struct import pack
 from threading import RLock
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,9 +135,9 @@ class Specialised:
     def __init__(
         self, function: Callable[..., Any], arguments: Structure, backend: type[Any], order: Sequence[Value] = ()
     ) -> None:
-        start = time.perf_counter()
+        marks = [time.perf_counter()]
         self._backend = backend
-        self._tape = tape = Tape()
+        tape = Tape()
         with tracing(tape):
             for value in order:
                 tape.place(value)
@@ -145,8 +146,10 @@ class Specialised:
             self.result = function(*positional, **named)
             self.outputs = Structure(self.result)
             self.computed = [isinstance(leaf, Value) for leaf in self.outputs.leaves]
-            self._places = [tape.place(leaf) for leaf in self.outputs.leaves if isinstance(leaf, Value)]
-        tape.finish()
+            places = [tape.place(leaf) for leaf in self.outputs.leaves if isinstance(leaf, Value)]
+            marks.append(time.perf_counter())
+            self._graph = normalise(tape, places)
+            marks.append(time.perf_counter())
         # Those that are used alike lie side by side, in the order of their first use
         groups = [values for values in tape.roles.values() if values]
         self.values = [value for values in groups for value in values]
@@ -160,7 +163,9 @@ class Specialised:
         self.wanted = np.flatnonzero(self._given)
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
-        self._seconds = {"trace": time.perf_counter() - start}
+        self._nodes = len(tape.operations) - sum(map(len, self._inputs))
+        self._seconds = _durations(("trace", "normalise"), marks)
+        tape.finish()
         self._executables: dict[bool, Any] = {}
 
     def is_outdated(self) -> bool:
@@ -182,8 +187,7 @@ class Specialised:
 
     def _program(self, gradients: bool, start: int) -> Program:
         marks = [time.perf_counter()]
-        graph = normalise(self._tape, self._places)
-        marks.append(time.perf_counter())
+        graph = self._graph.copy()
         wanted = np.concatenate(self._inputs)[self.wanted]
         seeds = copies = wanted[:0]
         if gradients:
@@ -191,9 +195,7 @@ class Specialised:
         marks.append(time.perf_counter())
         program = reroll(graph, self._inputs, seeds, copies, start)
         marks.append(time.perf_counter())
-        names = ("normalise", "adjoint", "reroll")
-        seconds = self._seconds | {n: b - a for n, a, b in zip(names, marks, marks[1:], strict=False)}
-        return program.described(len(self._tape.operations) - sum(map(len, self._inputs)), seconds)
+        return program.described(self._nodes, self._seconds | _durations(("adjoint", "reroll"), marks))
 
     def executable(self, gradients: bool) -> Any:
         """The program in a buffer of its own, ready to run."""
@@ -205,6 +207,11 @@ class Specialised:
             executable.buffer[program.seeds] = 1.0
             self._executables[gradients] = executable
         return self._executables[gradients]
+
+
+def _durations(names: tuple[str, ...], marks: list[float]) -> dict[str, float]:
+    """How long each stage took, from when it began and ended."""
+    return {name: end - begin for name, begin, end in zip(names, marks, marks[1:], strict=False)}
 
 
 def _places(symbols: list[Symbol]) -> Integers:
@@ -224,7 +231,11 @@ class CompiledFunction:
         self._specialised: dict[Any, Specialised] = {}
         self._last: Specialised | None = None
         self._lock = RLock()
-        update_wrapper(self, function)
+        update_wrapper(self, function, updated=())
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A method, where a class has this as an attribute."""
+        return self if instance is None else MethodType(self, instance)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
@@ -285,10 +296,11 @@ class CompiledFunction:
         """
         with self._lock:
             given = Structure((arguments, named))
-            special = self._last if self._last is not None and not given.leaves else self._specialise(given)
+            last = self._last if not arguments and not named else None
+            special = last or self._specialise(given)
             executable = special.executable(len(special.wanted) > 0)
-            leaves = given.leaves if given.leaves else []
-            numbers = [value._data for value in special.values] + [float(leaf) for leaf in leaves]
+            numbers = [value._data for value in special.values]
+            numbers += [leaf._data if isinstance(leaf, Value) else float(leaf) for leaf in given.leaves]
             executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
         return executable
 
@@ -321,7 +333,7 @@ class CompiledFunction:
         if values := [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]:
             operands = (*operands, *values)
             leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
-        name = getattr(self.function, "__name__", "function")
+        name = getattr(self.function, "__name__", type(self.function).__name__)
         results = []
         for number, output in enumerate(outputs):
             found = (lambda number=number: self._gradients(special, inputs, number)) if several else gradients

@@ -14,7 +14,7 @@ flows, as in the largest of softmax's inputs, maxima are flattened in the same w
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -110,6 +110,10 @@ class Graph:
     tables: list[Integers]
     outputs: Integers
     differentiable: np.ndarray[Any, np.dtype[np.bool_]]
+
+    def copy(self) -> Graph:
+        """A graph to add to and to flatten, which leaves this one as it is."""
+        return replace(self, applications=[replace(application) for application in self.applications])
 
     def edges(self, differentiable: bool = False) -> tuple[Integers, Integers]:
         """From each node that is computed to each that it needs: all, or those that a gradient takes."""

@@ -122,8 +122,9 @@ class Tape:
         return self._symbols[self._written((TAKE, self.place(index), number))]
 
     def finish(self) -> None:
-        """Let go of the symbols; the operations stay."""
-        self._symbols.clear()
+        """Let go of all that was written: symbols that are kept elsewhere keep this tape."""
+        for written in (self._symbols, self.operations, self.values, self.roles, self.tables):
+            written.clear()
 
     def _written(self, key: tuple[Any, ...]) -> int:
         symbols = self._symbols

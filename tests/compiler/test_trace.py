@@ -16,6 +16,7 @@ FREEZING = {
     "setting .data": (lambda x: setattr(x, "data", 2.0), "outside"),
     ".grad": (lambda x: x.grad, "backward"),
     "float()": (lambda x: float(x), "mg.exp"),  # what a user writes
+    "a new Value": (lambda x: Value(x) * 2, "mg.exp"),
     "math": (lambda x: math.exp(x), "mg.exp"),  # what a user writes
     "truth": (lambda x: x if x else -x, "mg.where"),
     "comparison": (lambda x: x if x > 0 else -x, "mg.where"),
@@ -228,6 +229,43 @@ def test_bad_calls_of_compile():
         mg.compile(3)
     with pytest.raises(ValueError, match="backend must be 'auto', 'numpy' or 'llvm', not 'cuda'"):
         mg.compile(lambda: 1.0, backend="cuda")
+
+
+def test_a_module_and_a_method_can_be_compiled():
+    class Scaled(mg.nn.Module):
+        def __init__(self):
+            self.scale, self.function = Value(2.0), "mine"
+
+        def __call__(self, x):
+            return self.scale * x
+
+        @mg.compile
+        def squared(self, x):
+            return (self.scale * x) ** 2
+
+    model = Scaled()
+    fast = mg.compile(model)
+    assert fast(3.0).data == 6.0
+    assert fast.function is model
+    other = Scaled()
+    other.scale.data = 5.0
+    assert [m.squared(3.0).data for m in (model, other, model)] == [36.0, 225.0, 36.0]
+    model.squared(1.0).backward()
+    assert (model.scale.grad, other.scale.grad) == (4.0, 0.0)
+    assert "kernels" in model.squared.explain()
+
+
+def test_a_program_without_arguments_is_that_of_the_last_call():
+    w = Value(3.0)
+    fast = mg.compile(lambda x, kind: w * x if kind == "a" else w + x)
+    fast(2.0, "a")
+    run = fast.program()
+    run.run()
+    assert run.buffer[run.program.outputs].tolist() == [6.0]
+    run = fast.program(2.0, "b")
+    run.run()
+    assert run.buffer[run.program.outputs].tolist() == [5.0]
+    assert fast.values() == [w]
 
 
 def test_threads_may_call_one_compiled_function():
