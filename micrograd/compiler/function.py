@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     import graphviz
 
+    from micrograd.compiler.executable import Executable
     from micrograd.compiler.normalise import Floats, Integers
     from micrograd.compiler.program import Program
 
@@ -133,7 +134,7 @@ class Specialised:
     """
 
     def __init__(
-        self, function: Callable[..., Any], arguments: Structure, backend: type[Any], order: Sequence[Value] = ()
+        self, function: Callable[..., Any], arguments: Structure, backend: type[Executable], order: Sequence[Value] = ()
     ) -> None:
         marks = [time.perf_counter()]
         self._backend = backend
@@ -166,7 +167,7 @@ class Specialised:
         self._nodes = len(tape.operations) - sum(map(len, self._inputs))
         self._seconds = _durations(("trace", "normalise"), marks)
         tape.finish()
-        self._executables: dict[bool, Any] = {}
+        self._executables: dict[bool, Executable] = {}
 
     def is_outdated(self) -> bool:
         """Whether gradients are wanted elsewhere since it was traced."""
@@ -197,7 +198,7 @@ class Specialised:
         marks.append(time.perf_counter())
         return program.described(self._nodes, self._seconds | _durations(("adjoint", "reroll"), marks))
 
-    def executable(self, gradients: bool) -> Any:
+    def executable(self, gradients: bool) -> Executable:
         """The program in a buffer of its own, ready to run."""
         if gradients not in self._executables:
             program = self.program(gradients)
@@ -282,7 +283,7 @@ class CompiledFunction:
         """Write that picture to a file, whose suffix says the format, as micrograd.save does."""
         save_picture(self.draw_dot, path)
 
-    def program(self, *arguments: Any, **named: Any) -> Any:
+    def program(self, *arguments: Any, **named: Any) -> Executable:
         """The program itself, to be run from buffer to buffer.
 
         Args:
@@ -350,7 +351,7 @@ class CompiledFunction:
             buffer[program.seeds] = 0.0
             buffer[program.seeds[output]] = 1.0
             executable.run()
-            return buffer[program.gradients].copy()  # type: ignore[no-any-return]  # an array
+            return buffer[program.gradients].copy()
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
@@ -416,14 +417,14 @@ class Call(Primitive):
 _warned = False
 
 
-def backend_of(name: str) -> type[Any]:
+def backend_of(name: str) -> type[Executable]:
     """The executable of a backend."""
     global _warned
     if name not in ("auto", "numpy", "llvm"):
         raise ValueError(f"backend must be 'auto', 'numpy' or 'llvm', not {name!r}")
     if name != "numpy":
         try:
-            from micrograd.compiler.llvm_backend import Executable as Native
+            from micrograd.compiler.llvm_backend import NativeExecutable
         except ImportError as error:
             if name == "llvm":
                 raise ImportError("the llvm backend needs llvmlite: pip install 'micrograd[compile]'") from error
@@ -435,10 +436,10 @@ def backend_of(name: str) -> type[Any]:
                     stacklevel=4,
                 )
         else:
-            return Native
-    from micrograd.compiler.numpy_backend import Executable
+            return NativeExecutable
+    from micrograd.compiler.numpy_backend import NumpyExecutable
 
-    return Executable
+    return NumpyExecutable
 
 
 __all__ = ["CompiledFunction", "TraceError"]

@@ -23,6 +23,7 @@ import numpy as np
 from llvmlite import ir
 
 from micrograd.compiler import llvm_kernels
+from micrograd.compiler.executable import Batches, Executable
 from micrograd.compiler.llvm_kernels import (
     DOUBLE,
     FUNCTIONS,
@@ -176,18 +177,11 @@ def _batch_runner() -> ir.Module:
     return module
 
 
-class Batches:
-    """Runs the programs of the examples of a batch, in native code.
-
-    Args:
-        runs: the programs, in one buffer.
-        numbers: those of each example.
-        which: of which program each example is.
-        gradients: where in the buffer the mean gradient is to be.
-    """
+class NativeBatches(Batches):
+    """Runs the programs of the examples of a batch, in native code."""
 
     def __init__(
-        self, runs: Sequence[Executable], numbers: Sequence[Floats], which: Integers, gradients: slice
+        self, runs: Sequence[NativeExecutable], numbers: Sequence[Floats], which: Integers, gradients: slice
     ) -> None:
         self._runs, self._gradients = runs, gradients
         self._numbers = np.concatenate([*numbers, np.zeros(1)])
@@ -222,7 +216,7 @@ class Batches:
         return losses.tolist()
 
 
-def _job(run: Executable, source: int, count: int) -> list[int]:
+def _job(run: NativeExecutable, source: int, count: int) -> list[int]:
     """What an example needs: a table of kernels, its numbers, where they go, and where the results are."""
     program = run.program
     target = int(program.inputs[len(program.inputs) - count]) if count else 0
@@ -230,22 +224,13 @@ def _job(run: Executable, source: int, count: int) -> list[int]:
     return [*table, source, target, count, int(program.outputs[0]), program.gradients.start]
 
 
-class Executable:
-    """A program and its buffer, ready to run.
+class NativeExecutable(Executable):
+    """A program and its buffer, ready to run in native code."""
 
-    Args:
-        program: what to run.
-        buffer: where to run it, if not in a buffer of its own.
-
-    Attributes:
-        buffer: all of its numbers; see Program for what is where.
-    """
-
-    batches = Batches
+    batches = NativeBatches
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
-        self.program = program
-        self.buffer = program.fill(np.zeros(program.size) if buffer is None else buffer)
+        super().__init__(program, buffer)
         self._kept: list[Any] = []  # what the table refers to by address
         self._run = _RUN(machine().address("micrograd_run", _runner))
         self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64).reshape(-1, 2)

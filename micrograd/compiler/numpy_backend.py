@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from micrograd import primitives
+from micrograd.compiler.executable import Batches, Executable
 from micrograd.compiler.program import Map, Reduction, Take
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 
@@ -96,18 +97,11 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
 }
 
 
-class Batches:
-    """Runs the programs of the examples of a batch.
-
-    Args:
-        runs: the programs, in one buffer.
-        numbers: those of each example.
-        which: of which program each example is.
-        gradients: where in the buffer the mean gradient is to be.
-    """
+class NumpyBatches(Batches):
+    """Runs the programs of the examples of a batch."""
 
     def __init__(
-        self, runs: Sequence[Executable], numbers: Sequence[Floats], which: Integers, gradients: slice
+        self, runs: Sequence[NumpyExecutable], numbers: Sequence[Floats], which: Integers, gradients: slice
     ) -> None:
         self._runs, self._numbers, self._which, self._gradients = runs, numbers, which, gradients
 
@@ -125,22 +119,13 @@ class Batches:
         return losses
 
 
-class Executable:
-    """A program and its buffer, ready to run.
+class NumpyExecutable(Executable):
+    """A program and its buffer, ready to run on NumPy."""
 
-    Args:
-        program: what to run.
-        buffer: where to run it, if not in a buffer of its own.
-
-    Attributes:
-        buffer: all of its numbers; see Program for what is where.
-    """
-
-    batches = Batches
+    batches = NumpyBatches
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
-        self.program = program
-        self.buffer = program.fill(np.zeros(program.size) if buffer is None else buffer)
+        super().__init__(program, buffer)
         self._steps = [self._step(kernel) for kernel in program.kernels]
 
     def run(self) -> None:
