@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from importlib import import_module
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -33,16 +34,16 @@ if TYPE_CHECKING:
 TURN = 0.05  # seconds
 
 
-class Peer:
+class Peer(ABC):
     """One way to take a step of a program; the process that measures it makes it."""
 
     recursive = False
     name: str
     needs: tuple[str, ...] = ()
 
+    @abstractmethod
     def step(self, program: str) -> Step:
         """The step to be timed. Its attribute result gives the loss and the largest gradient."""
-        raise NotImplementedError(f"{self.name} has no step")
 
     @classmethod
     def installed(cls) -> bool:

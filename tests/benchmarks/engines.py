@@ -9,6 +9,7 @@ import importlib.util
 import math
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ CACHE = Path(__file__).resolve().parents[2] / ".benchmarks"
 PYPI = "micrograd==0.1.0"
 
 
-class Engine:
+class Engine(ABC):
     """What the benchmarks need of an engine, beside the operators, exp, log, relu and backward of its values."""
 
     name: str
@@ -39,9 +40,9 @@ class Engine:
         for parameter in parameters:
             parameter.grad = 0.0
 
+    @abstractmethod
     def nodes(self, root: Any, parameters: list[Any]) -> int:
         """How many nodes were made for root, apart from the parameters."""
-        raise NotImplementedError
 
 
 class Ours(Engine):
