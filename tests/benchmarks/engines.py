@@ -29,10 +29,10 @@ class Engine(ABC):
     deepest: int | None = None  # the longest chain to walk, if not any
     leaf: Any  # makes a value from a float
 
-    def keep(self) -> None:
+    def keep(self) -> None:  # noqa: B027  # most engines have nothing to do here
         """Called when the parameters are made: they outlast free."""
 
-    def free(self) -> None:
+    def free(self) -> None:  # noqa: B027  # nor here
         """Let go of what a step made, as far as dropping its result does not."""
 
     def zero(self, parameters: list[Any]) -> None:
