@@ -90,6 +90,7 @@ class _Widened:
     def __init__(self, graph: Graph, single: Any, inputs: list[int], results: list[int], count: int) -> None:
         self.graph, self.single, self.inputs, self.results, self.count = graph, single, inputs, results, count
         self.end = 0
+        self._staged = ONE
         self.place: dict[int, int] = {}
         self.constants: list[tuple[int, Floats]] = []
         for node in inputs:
@@ -100,6 +101,11 @@ class _Widened:
     def update(self) -> Update:
         """The kernels over all parameters."""
         kernels = [self._kernel(node) for node, _ in _computed(self.graph)]
+        # What an update hands through would be overwritten before it is read, where two numbers change places
+        staged = [number for number, node in enumerate(self.results) if node in self.inputs]
+        for number in staged:
+            kernels.append(self._copy(self.results[number], self._stage(self.results[number])))
+            self.results[number] = self._staged
         copies = [self._copy(result, self.inputs[place]) for result, place in self._targets()]
         parameter, gradient, rate, *state = (self._slice(node) for node in self.inputs)
         return Update(
@@ -111,6 +117,13 @@ class _Widened:
             rate=rate.start,
             results=[self._slice(node) for node in self.results],
         )
+
+    def _stage(self, node: int) -> int:
+        """A new node, laid out as another one is."""
+        self._staged = len(self.single)
+        self.single = np.append(self.single, self.single[node])
+        self._lay(self._staged)
+        return self._staged
 
     def _targets(self) -> list[tuple[int, int]]:
         places = [0, *range(3, len(self.inputs))]

@@ -140,6 +140,23 @@ def test_an_update_that_overflows_raises_and_changes_nothing(backend):
     assert w.data == 1e200
 
 
+def test_an_optimizer_of_ones_own_that_hands_its_state_around(backend):
+    class Turning(mg.optim.Optimizer):
+        states = 3
+
+        def update(self, parameter, gradient, state, rate):
+            last, before, same = state
+            return parameter - rate * (gradient + last + 2 * before), (before, last + gradient, same)
+
+    runs = []
+    for mode in (False, backend):
+        model, data, optimizer = network(lambda parameters: Turning(parameters, 0.01))
+        history = mg.fit(loss_of(model), data, optimizer, epochs=3, batch_size=7, seed=3, compile=mode)
+        runs.append((history.steps, [list(state) for state in optimizer._state]))
+    assert runs[1][0] == pytest.approx(runs[0][0], rel=1e-9)
+    assert [s for state in runs[1][1] for s in state] == pytest.approx([s for state in runs[0][1] for s in state])
+
+
 def test_an_optimizer_with_a_step_of_its_own_is_refused():
     class Own(mg.optim.SGD):
         def step(self):
