@@ -29,7 +29,7 @@ from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
-from micrograd.compiler.trace import Symbol, Tape, TraceError, tracing, without_collecting
+from micrograd.compiler.trace import INPUT, Symbol, Tape, TraceError, tracing, without_collecting
 from micrograd.draw import save_picture
 from micrograd.engine import Value, node_of, record_nothing, recorder_in_use
 from micrograd.higher_order import floats_refused
@@ -141,7 +141,7 @@ class Specialised:
         tape = Tape()
         with tracing(tape):
             for value in order:
-                tape.place(value)
+                tape.place(value, INPUT)  # a group of their own, the first
             inputs = [tape.input(number) for number in range(len(arguments.leaves))]
             positional, named = arguments.rebuilt(inputs)
             self.result = function(*positional, **named)

@@ -74,6 +74,23 @@ def test_examples_of_several_lengths(backend):
     assert run(backend) == pytest.approx(run(False), rel=1e-9)
 
 
+def test_values_that_are_no_parameters_lie_apart_from_them(backend):
+    def run(mode):
+        table = [Value(0.5 * row, requires_grad=False) for row in range(5)]
+        extra = Value(3.0)  # requires a gradient, and is not trained
+        weights = [Value(0.1), Value(0.2)]
+
+        def loss(index, x):
+            return (weights[0] * mg.take(table, index) + weights[1] * x * extra - 1.0) ** 2
+
+        data = [(index, 0.3 * index) for index in range(5)]
+        optimizer = mg.optim.Adam(weights, 0.05)
+        history = mg.fit(loss, data, optimizer, epochs=4, batch_size=2, seed=1, compile=mode)
+        return history.steps + [w.data for w in (*weights, *table, extra)]
+
+    assert run(backend) == pytest.approx(run(False), rel=1e-9)
+
+
 def test_frozen_parameters_stay(backend):
     model, data, optimizer = network()
     frozen = model.layers[0].neurons[0].w[0]
