@@ -77,14 +77,15 @@ def test_settings_are_printed(own_registry):
 @pytest.mark.parametrize(
     ("condition", "part", "inputs"),
     [
-        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin(x)", "[0.0])"),
-        (lambda e: len(e.inputs) == 2, "lambda x, y: ", "[0.0, 0.0])"),
+        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin(x)", 1),
+        (lambda e: len(e.inputs) == 2, "lambda x, y: ", 2),
     ],
 )
 def test_programs_shrink_to_readable_ones(condition, part, inputs):
     smallest = find(own(), condition, settings=quickly)
     assert part in repr(smallest)
-    assert repr(smallest).endswith(inputs)
+    assert len(smallest.inputs) == inputs
+    assert set(smallest.inputs) <= {0.0, 1.0}
     assert len(smallest.steps) <= 3
 
 

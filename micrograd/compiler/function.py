@@ -16,6 +16,7 @@ import math
 import time
 import warnings
 from functools import update_wrapper
+from struct import error as StructError  # noqa: N812  # it is a class
 from struct import pack
 from threading import RLock
 from types import MethodType
@@ -83,7 +84,8 @@ class Structure:
         if isinstance(item, dict):
             return (kind, *[(name, self._key(part)) for name, part in item.items()])
         if is_array(item) and item.dtype != bool:
-            return (np.ndarray, item.shape, *({self._key(part) for part in item.ravel().tolist()}))
+            keys = [self._key(part) for part in item.ravel().tolist()]
+            return (np.ndarray, item.shape, *(keys[:1] if len(set(keys)) == 1 else keys))
         if item is not None and kind is not bool and real_number(item) is not None:
             self.leaves.append(item)
             return (float,)
@@ -402,7 +404,7 @@ class Call(Primitive):
         token = floats_refused.set("a gradient that is a graph is not to be made a float")
         try:
             after = (np.frombuffer(pack(f"{len(before)}d", *before)) + shares).tolist()
-        except TypeError:
+        except StructError:  # a graph among them
             after = [gradient + share for gradient, share in zip(before, shares.tolist(), strict=True)]
         finally:
             floats_refused.reset(token)

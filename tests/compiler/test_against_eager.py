@@ -177,3 +177,58 @@ def test_a_result_is_an_operand_like_any_other(backend):
     x = Value(2.0)
     (fast(x * x) * fast(x)).backward()  # w * x**2 * w * x
     assert [w.grad, x.grad] == [2 * 3.0 * 8.0, 9.0 * 12.0]
+
+
+def test_powers_with_constant_exponents(backend):
+    leaves = [Value(0.5 + index) for index in range(4)]
+
+    def f():
+        return sum(x**n for x in leaves for n in (-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4, 2.5)) + sum(2**x for x in leaves)
+
+    assert_same(f, leaves, backend)
+
+
+def test_squares_differences_and_cancelling_terms(backend):
+    x, y, z = leaves = [Value(1.5), Value(-0.5), Value(2.0)]
+
+    def f():
+        total = x * x * y - x * y + (x - x) * z - 2 * (y - z) * (y - z) - (-z)
+        return total * total - x * 0.0 + (x * y - (z + x)) * -1.0 + max_of(x, y, z)
+
+    def max_of(*values):
+        largest = values[0]
+        for value in values[1:]:
+            largest = mg.maximum(largest, -value)
+        return largest + mg.detach(mg.maximum(mg.maximum(x, y), -z)) * y
+
+    assert_same(f, leaves, backend)
+
+
+def test_tables_of_values_and_numbers(backend):
+    w = [Value(2.0), Value(3.0)]
+    fast = mg.compile(lambda index: mg.take([w[0], 7.0, w[1] * w[1]], index) * w[0], backend=backend)
+    for index, expected in ((0, [4.0, 4.0, 0.0]), (1, [14.0, 7.0, 0.0]), (-1, [18.0, 9.0, 12.0])):
+        assert gradients(lambda: fast(index), w) == expected  # noqa: B023  # called at once
+
+
+def test_a_gradient_that_is_constant_or_nothing(backend):
+    flat = mg.primitive("steep_compiled", "steep", lambda x: 2 * x, lambda g, out, x: 2.0, replace=True)
+    x, y = Value(1.0), Value(5.0)
+    fast = mg.compile(lambda: flat(x) + 0.0 * mg.where(y > 0, 1.0, y), backend=backend)
+    assert gradients(fast, [x, y]) == [2.0, 2.0, 0.0]
+
+
+def test_arrays_that_mix_values_numbers_and_constants(backend):
+    a, b = Value(2.0), Value(3.0, requires_grad=False)
+    fast = mg.compile(lambda xs: (xs * xs).sum(), backend=backend)
+    for xs in (np.array([a, b, 1.0]), np.array([b, a, 1.0]), np.array([1.0, b, a])):
+        assert gradients(lambda: fast(xs), [a, b]) == [14.0, 4.0, 0.0]  # noqa: B023  # called at once
+
+
+def test_gradients_add_up_also_to_those_that_are_graphs(backend):
+    x = Value(3.0)
+    fast = mg.compile(lambda: x * x, backend=backend)
+    (x**3).backward(create_graph=True)
+    fast().backward(2.0)
+    assert float(x.grad) == 27.0 + 12.0
+    assert mg.gradient(x.grad, x) == pytest.approx(18.0)  # of the part that is a graph

@@ -46,6 +46,32 @@ def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path):
     assert run(tmp_path / "file" / "folder") == run(tmp_path / "cache")
 
 
+@pytest.mark.parametrize(
+    ("platform", "environment", "expected"),
+    [
+        ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/micrograd"),
+        ("linux", {}, "/home/me/.cache/micrograd"),
+        ("darwin", {}, "/home/me/Library/Caches/micrograd"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/micrograd/cache"),
+    ],
+)
+def test_the_cache_is_where_caches_are(monkeypatch, platform, environment, expected):
+    monkeypatch.delenv("MICROGRAD_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/home/me")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert object_cache.folder().as_posix() == expected
+
+
+def test_an_entry_that_cannot_be_put_in_place_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("no")))
+    assert object_cache.cached("key", lambda: b"content") == b"content"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_entry_is_made_once(tmp_path, monkeypatch):
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
     made = []

@@ -1,5 +1,6 @@
 """What a compiled function may not do, and what it may."""
 
+import html
 import math
 import threading
 
@@ -304,3 +305,55 @@ def test_the_result_draws_and_refuses_a_copy_and_a_second_derivative():
         result.backward(create_graph=True)
     assert repr(square) == "<compiled square>"
     assert mg.grad(mg.compile(lambda x: x * x * x))(2.0) == pytest.approx(12.0)
+
+
+def test_the_kernels_are_drawn_and_saved(tmp_path):
+    w = [[Value(1.0), Value(2.0)], [Value(3.0), Value(4.0)]]
+
+    @mg.compile(backend="numpy")
+    def loss(x, index):
+        hidden = [mg.tanh(mg.dot(row, x)) for row in w]
+        return mg.take(hidden, index) + mg.maximum(*hidden)
+
+    loss([0.5, -0.5], 1)
+    loss.save(tmp_path / "kernels.svg")
+    picture = html.unescape((tmp_path / "kernels.svg").read_text(encoding="utf-8"))
+    for word in ("inputs", "matrix-vector", "tanh", "take", "output", "gradients", "2 terms each"):
+        assert word in picture
+    assert picture.count('class="node"') > 8
+    with pytest.raises(ValueError, match="must end in one of"):
+        loss.save(tmp_path / "kernels.txt")
+    chain = mg.compile(lambda x: loss.function([x, x], 0), backend="numpy")
+
+    def long(x):
+        for _ in range(500):
+            x = mg.sin(x)
+        return x
+
+    deep = mg.compile(long, backend="numpy")
+    deep(Value(1.0))
+    with pytest.raises(ValueError, match="kernels; up to 400 can be drawn"):
+        deep.draw_dot()
+    assert chain(0.0).data == 0.0
+
+
+def test_a_symbol_prints_and_has_no_gradient_to_set():
+    texts = []
+
+    def f(x):
+        texts.append(repr(x))
+        assert x.requires_grad
+        assert not x.is_leaf
+        return x * 2
+
+    mg.compile(f)(Value(1.0))
+    assert texts == ["<symbol 0>"]
+    with pytest.raises(TraceError, match="requires_grad"):
+        mg.compile(lambda x: setattr(x, "requires_grad", False))(Value(1.0))
+
+
+def test_numpy_numbers_and_static_arrays_as_arguments():
+    w = Value(2.0)
+    fast = mg.compile(lambda x, mask: sum(w * x for keep in mask if keep))
+    assert fast(np.float32(1.5), np.array([True, False, True])).data == 6.0
+    assert fast(np.int64(2), np.array([True, True, True])).data == 12.0
