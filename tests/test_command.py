@@ -185,20 +185,12 @@ def test_a_picture_that_cannot_be_written_is_an_error(capsys, tmp_path):
     assert "No such file or directory" in err
 
 
-@pytest.mark.skipif(not hasattr(mg, "explore"), reason="the page that steps through a graph is not there yet")
 def test_explore_writes_the_page(capsys, tmp_path):
     path = tmp_path / "page.html"
     assert run(capsys, "explore", "x*y", "x=2", "y=-3", "-o", str(path), "--title", "a product")[0] == 0
     page = path.read_text(encoding="utf-8")
     assert "<title>a product" in page
     assert "-6" in page
-
-
-@pytest.mark.skipif(hasattr(mg, "explore"), reason="the page that steps through a graph is there")
-def test_explore_says_where_there_is_no_page(capsys):
-    code, _, err = run(capsys, "explore", "x", "x=2")
-    assert code == 2
-    assert "no page" in err
 
 
 @pytest.mark.parametrize("words", [[], ["frobnicate"], ["grad"], ["train", "x.csv"], ["grad", "x", "--frobnicate"]])

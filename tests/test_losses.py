@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import micrograd as mg
 from micrograd import Value
 from micrograd.losses import binary_cross_entropy, cross_entropy, hinge, mean_squared_error
 
@@ -309,3 +310,19 @@ class TestShapes:
     def test_a_prediction_that_is_no_number_is_refused(self, loss, predictions, targets, thing):
         with pytest.raises(TypeError):
             loss([thing], [1])
+
+
+def test_take_gives_elements_and_rows_and_says_what_is_wrong():
+    table = [[mg.Value(1.0), 2.0], [3.0, 4.0]]
+    assert mg.take([5.0, 6.0], -1) == 6.0
+    assert mg.take(table, 1) == [3.0, 4.0]
+    assert mg.take(table, 0)[0] is table[0][0]
+    for sequence, index, error, message in (
+        ([1.0], 1, IndexError, "out of range"),
+        ([], 0, IndexError, "empty"),
+        ([1.0], 0.0, TypeError, "must be an int, not float: 0.0"),
+        ([1.0], mg.Value(0.0), TypeError, "must be an int, not Value"),
+        ([[1.0], [1.0, 2.0]], 0, ValueError, "equally long"),
+    ):
+        with pytest.raises(error, match=message):
+            mg.take(sequence, index)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import micrograd
 from micrograd.command.output import FAILED, OK, print_json
 from micrograd.draw import save
 from micrograd.engine import Value
+from micrograd.explore import explore as write_page
 from micrograd.expressions import FUNCTIONS, Expression
 from micrograd.testing import GradientError, Report, gradcheck
 
@@ -86,11 +86,8 @@ def draw(options: argparse.Namespace) -> int:
 
 def explore(options: argparse.Namespace) -> int:
     """Write the page that steps through the graph."""
-    write: Any = getattr(micrograd, "explore", None)
-    if write is None:
-        raise ImportError("this version of micrograd has no page that steps through a graph")
     result, _ = _backpropagated(options)
-    write(result, options.output, title=options.title or options.expression.strip())
+    write_page(result, options.output, title=options.title or options.expression.strip())
     return _wrote(options)
 
 

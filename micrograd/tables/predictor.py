@@ -18,7 +18,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import micrograd
 from micrograd.files import write_atomically
 from micrograd.nn import MLP
 from micrograd.optim import AdamW, cosine
@@ -281,11 +280,11 @@ def is_compiled(settings: Settings) -> bool:
     """Whether the training will be compiled.
 
     Raises:
-        ImportError: if the settings ask for it and the compiler or its packages are not there.
+        ImportError: if the settings ask for it and NumPy is not there.
     """
-    there = hasattr(micrograd, "compile") and find_spec("numpy") is not None
+    there = find_spec("numpy") is not None
     if settings.compile and not there:
-        raise ImportError("compiling needs a compiler, which is not here: pip install 'micrograd[compile]'")
+        raise ImportError("compiling needs NumPy: pip install 'micrograd[compile]'")
     return there if settings.compile is None else settings.compile
 
 

@@ -182,3 +182,19 @@ def test_an_optimizer_with_a_step_of_its_own_is_refused():
     w = Value(1.0)
     with pytest.raises(TypeError, match="step of its own"):
         mg.fit(lambda x: w * x, [1.0], Own([w], 0.1), compile=True)
+
+
+def test_losses_take_targets_that_are_not_known_yet(backend):
+    rng = random.Random(4)
+    w = [Value(rng.gauss(0, 1)) for _ in range(3)]
+    losses = {
+        "hinge": (lambda x, y: mg.losses.hinge(mg.dot(w, x), y), [-1, 1]),
+        "binary": (lambda x, y: mg.losses.binary_cross_entropy(mg.dot(w, x), y), [0, 1, 0.25]),
+        "squared": (lambda x, y: mg.losses.mean_squared_error(mg.dot(w, x), y), [0.5, -2.0]),
+        "cross": (lambda x, y: mg.losses.cross_entropy([wi * xi for wi, xi in zip(w, x, strict=True)], y), [0, 1, 2]),
+    }
+    for loss, targets in losses.values():
+        fast = mg.compile(loss, backend=backend)
+        for target in targets:
+            x = [rng.gauss(0, 2) for _ in w]
+            assert fast(x, target).data == pytest.approx(loss(x, target).data, rel=1e-12)
