@@ -117,6 +117,9 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any],
     """The operator that compares numbers; no gradient flows through it."""
 
     def method(self: Value, other: Any) -> bool:
+        recorder = _current_recorder()
+        if (compared := getattr(getattr(recorder, "__self__", recorder), "compared", None)) is not None:
+            return compared(compare, self, other)  # type: ignore[no-any-return]  # what stands for a bool there
         if type(other) is int:
             return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
         try:
@@ -126,6 +129,12 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any],
         return NotImplemented if number is None else compare(self.data, number)
 
     return method
+
+
+def _refuse(recorder: Any, what: str, instead: str) -> None:
+    """Let the compiler's recorder refuse what would freeze a number into a program; others let it be."""
+    if (refuse := getattr(getattr(recorder, "__self__", recorder), "refuse", None)) is not None:
+        refuse(what, instead)
 
 
 def apply(primitive: Primitive, *operands: Any) -> Any:
@@ -372,6 +381,8 @@ class Value:
     @property
     def data(self) -> float:
         """The number. A leaf's may be set; a result's follows from its operands."""
+        if (recorder := _current_recorder()) is not None:
+            _refuse(recorder, "reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
         return self._data
 
     @data.setter
@@ -436,6 +447,7 @@ class Value:
         for child in children:
             if not isinstance(child, Value):
                 raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
+        _refuse(_current_recorder(), "a derivative that is a closure", "Make it a primitive: see mg.primitive.")
         self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
         self._x, self._y = children, tuple(child._data for child in children)
         recorder: Any = _current_recorder()

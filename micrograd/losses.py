@@ -58,7 +58,9 @@ def hinge(scores: Any, targets: Any) -> Any:
     """
 
     def margin(score: Any, target: Any) -> Any:
-        if not is_symbolic(target) and real_number(target) not in (-1.0, 1.0):
+        if is_symbolic(target):
+            target = primitives.where(target._equals(1.0) + target._equals(-1.0), target, math.nan)
+        elif real_number(target) not in (-1.0, 1.0):
             raise ValueError(f"a target of the hinge loss must be -1 or 1, not {target!r}")
         return primitives.relu(1 - target * score)
 
@@ -85,6 +87,7 @@ def binary_cross_entropy(logits: Any, targets: Any) -> Any:
 
     def entropy(logit: Any, target: Any) -> Any:
         if is_symbolic(target):
+            target = primitives.where((target < 0) + (target > 1), math.nan, target)
             return target * primitives.softplus(-logit) + (1 - target) * primitives.softplus(logit)
         if (probability := real_number(target)) is None or not 0 <= probability <= 1:
             raise ValueError(f"a target of the binary cross-entropy must be from 0 to 1, not {target!r}")
@@ -128,7 +131,8 @@ def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
 def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
     if is_symbolic(target):  # each logit but the target's own, which minus infinity takes out of the sum
         others = [primitives.where(target._equals(index), -math.inf, logit) for index, logit in enumerate(logits)]
-        return primitives.softplus(functional.logsumexp(others) - functional.take(logits, target))
+        known = primitives.where(target < 0, math.nan, target)  # NaN is no index: the eager run says what is wrong
+        return primitives.softplus(functional.logsumexp(others) - functional.take(logits, known))
     if isinstance(target, (bool, Value)) or not hasattr(target, "__index__"):
         raise TypeError(f"a target of the cross-entropy must be an int, the index of a class, not {target!r:.80}")
     if not hasattr(type(logits), "__len__") or isinstance(logits, str):

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from functools import update_wrapper
+from enum import Enum
+from functools import partial, update_wrapper
 from struct import error as StructError  # noqa: N812  # it is a class
 from struct import pack
 from threading import RLock
@@ -35,6 +36,7 @@ from micrograd.draw import save_picture
 from micrograd.engine import Value, node_of, record_nothing, recorder_in_use
 from micrograd.higher_order import floats_refused
 from micrograd.registry import CONSTANT, Primitive
+from micrograd.transforms import gradient
 
 if TYPE_CHECKING:
     import os
@@ -99,6 +101,8 @@ class Structure:
 def _hashable(item: Any) -> Any:
     if is_array(item):
         return item.shape, item.tobytes()
+    if isinstance(item, _BY_VALUE):
+        return item
     try:
         hash(item)
     except TypeError:
@@ -106,7 +110,23 @@ def _hashable(item: Any) -> Any:
             f"a compiled function takes numbers, Values, arrays and containers of them, and static arguments that are "
             f"hashable; not {type(item).__name__}: {item!r:.80}"
         ) from None
-    return item
+    return _Same(item)
+
+
+_BY_VALUE = (str, bytes, bool, type(None), frozenset, Enum)
+
+
+class _Same:
+    """A static object as a key: equal to itself only, whatever its own equality says."""
+
+    def __init__(self, item: Any) -> None:
+        self.item = item
+
+    def __hash__(self) -> int:
+        return id(self.item)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.item is other.item
 
 
 def _rebuilt(item: Any, leaves: Any) -> Any:
@@ -118,7 +138,7 @@ def _rebuilt(item: Any, leaves: Any) -> Any:
     if is_array(item) and item.dtype != bool:
         result = np.empty(item.shape, dtype=object)
         for place in np.ndindex(item.shape):
-            result[place] = next(leaves)
+            result[place] = _rebuilt(item[place], leaves)
         return result
     if isinstance(item, Value) or (item is not None and not isinstance(item, bool) and real_number(item) is not None):
         return next(leaves)
@@ -169,7 +189,8 @@ class Specialised:
         self._nodes = len(tape.operations) - sum(map(len, self._inputs))
         self._seconds = _durations(("trace", "normalise"), marks)
         tape.finish()
-        self._executables: dict[bool, Executable] = {}
+        self._executables: dict[tuple[bool, int | None], Executable] = {}
+        self.only_eager = False  # whether its gradient cannot be compiled, and may be none either way
 
     def is_outdated(self) -> bool:
         """Whether gradients are wanted elsewhere since it was traced."""
@@ -183,14 +204,15 @@ class Specialised:
         """Ask for the gradients of these inputs only."""
         self.wanted = np.array(list(inputs), dtype=np.int64)
 
-    def program(self, gradients: bool, start: int = 0) -> Program:
-        """The program, with or without what computes gradients; see reroll for the start."""
+    def program(self, gradients: bool, start: int = 0, output: int | None = None) -> Program:
+        """The program, with or without what computes gradients; of all outputs, or of one. See reroll for the start."""
         with without_collecting():
-            return self._program(gradients, start)
+            return self._program(gradients, start, output)
 
-    def _program(self, gradients: bool, start: int) -> Program:
+    def _program(self, gradients: bool, start: int, output: int | None) -> Program:
         marks = [time.perf_counter()]
-        graph = self._graph.copy()
+        outputs = self._graph.outputs
+        graph = self._graph.of(outputs if output is None else outputs[output : output + 1])
         wanted = np.concatenate(self._inputs)[self.wanted]
         seeds = copies = wanted[:0]
         if gradients:
@@ -200,16 +222,17 @@ class Specialised:
         marks.append(time.perf_counter())
         return program.described(self._nodes, self._seconds | _durations(("adjoint", "reroll"), marks))
 
-    def executable(self, gradients: bool) -> Executable:
+    def executable(self, gradients: bool, output: int | None = None) -> Executable:
         """The program in a buffer of its own, ready to run."""
-        if gradients not in self._executables:
-            program = self.program(gradients)
+        key = gradients, output
+        if key not in self._executables:
+            program = self.program(gradients, output=output)
             start = time.perf_counter()
             executable = self._backend(program)
             program.seconds["compile"] = time.perf_counter() - start
             executable.buffer[program.seeds] = 1.0
-            self._executables[gradients] = executable
-        return self._executables[gradients]
+            self._executables[key] = executable
+        return self._executables[key]
 
 
 def _durations(names: tuple[str, ...], marks: list[float]) -> dict[str, float]:
@@ -319,7 +342,13 @@ class CompiledFunction:
     def _run(self, special: Specialised, given: Structure, numbers: list[float], recording: bool) -> list[Any] | None:
         """The outputs, or None where the program cannot say what they are."""
         several = sum(special.computed) > 1
-        executable = special.executable(recording and not several)
+        if special.only_eager and recording:
+            return None
+        try:
+            executable = special.executable(recording and not several)
+        except (ValueError, ArithmeticError):  # eager, it is backward() that raises, if it is called
+            special.only_eager = True
+            return None
         program, buffer = executable.program, executable.buffer
         inputs = np.frombuffer(pack(f"{len(numbers)}d", *numbers))
         buffer[program.inputs] = inputs
@@ -339,21 +368,27 @@ class CompiledFunction:
         name = getattr(self.function, "__name__", type(self.function).__name__)
         results = []
         for number, output in enumerate(outputs):
-            found = (lambda number=number: self._gradients(special, inputs, number)) if several else gradients
+            found: Any = partial(self._gradients, special, given, inputs, operands, number) if several else gradients
             call = Call(name, found, leaves_only)
             results.append(node_of(call, output, operands, inputs[special.wanted]))
         return results
 
-    def _gradients(self, special: Specialised, inputs: Floats, output: int) -> Floats:
-        """The gradients of one of several outputs."""
+    def _gradients(
+        self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], output: int
+    ) -> Floats:
+        """The gradients of one of several outputs; eager ones, or what these raise, where they are not finite."""
         with self._lock:
-            executable = special.executable(True)
+            executable = special.executable(True, output)
             program, buffer = executable.program, executable.buffer
             buffer[program.inputs] = inputs
-            buffer[program.seeds] = 0.0
-            buffer[program.seeds[output]] = 1.0
             executable.run()
-            return buffer[program.gradients].copy()
+            found = buffer[program.gradients].copy()
+        if not np.isfinite(found).all():
+            positional, named = given.nested
+            leaves = Structure(self.function(*positional, **named)).leaves
+            outputs = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
+            found = np.array(gradient(outputs[output], list(operands)), dtype=float)
+        return found
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
@@ -368,12 +403,13 @@ class Call(Primitive):
         leaves_only: whether the operands are leaves, each of them another one.
     """
 
-    __slots__ = ("_found", "leaves_only")
+    __slots__ = ("_found", "_freezings", "leaves_only")
 
     def __init__(self, name: str, found: Floats | Callable[[], Floats], leaves_only: bool) -> None:
         super().__init__(name, f"compiled {name}", float)
         self._found: Any = found
         self.leaves_only = leaves_only
+        self._freezings = Value._freezings
 
     def check_differentiable_again(self) -> None:
         """Refuse: gradients that are there are no graphs."""
@@ -397,7 +433,7 @@ class Call(Primitive):
 
     def accumulate(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the leaves directly, where there is nothing else between."""
-        if not self.leaves_only:
+        if not self.leaves_only or self._freezings != Value._freezings:
             return False
         before = [leaf._grad for leaf in node._x]
         shares = gradient * self.gradients

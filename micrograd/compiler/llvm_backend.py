@@ -213,6 +213,8 @@ class NativeBatches(Batches):
             1 / len(batch),
             losses.ctypes.data,
         )
+        for run in self._runs:
+            run.raise_what_was_raised()
         return losses.tolist()
 
 
@@ -231,6 +233,7 @@ class NativeExecutable(Executable):
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         super().__init__(program, buffer)
+        self.raised: list[BaseException] = []
         self._kept: list[Any] = []  # what the table refers to by address
         self._run = _RUN(machine().address("micrograd_run", _runner))
         self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64).reshape(-1, 2)
@@ -239,6 +242,14 @@ class NativeExecutable(Executable):
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
         self._run(*self._call)
+        self.raise_what_was_raised()
+
+    def raise_what_was_raised(self) -> None:
+        """Raise the first of what functions in Python raised that native code called."""
+        if self.raised:
+            error = self.raised[0]
+            self.raised.clear()
+            raise error
 
     def _step(self, kernel: Kernel) -> tuple[int, int]:
         code = code_of(kernel)
@@ -261,19 +272,25 @@ class NativeExecutable(Executable):
         elif isinstance(kernel, Take):
             numbers.append(kernel.terms)
         elif isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS:
-            function = _callback(kernel.primitive, len(kernel.operands))
+            function = _callback(kernel.primitive, len(kernel.operands), self.raised)
             self._kept.append(function)
             numbers.append(ctypes.cast(function, ctypes.c_void_p).value or 0)
         return np.array(numbers, dtype=np.int64)
 
 
-def _callback(primitive: Primitive, operands: int) -> Any:
-    """A primitive's forward function in Python, called from native code; NaN where it raises."""
+def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:
+    """A primitive's forward function in Python, called from native code; NaN where it raises.
+
+    What is no matter of numbers, Ctrl-C among it, cannot go through native code: it is kept to be raised after.
+    """
 
     def forward(*inputs: float) -> float:
         try:
             return float(primitive.forward(*inputs))
         except (ArithmeticError, ValueError):
+            return math.nan
+        except BaseException as error:
+            raised.append(error)
             return math.nan
 
     return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(forward)

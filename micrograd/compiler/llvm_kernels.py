@@ -400,6 +400,7 @@ class _Writer(Loops):
             builder.fcmp_ordered(">=", index, builder.fneg(high)), builder.fcmp_ordered("<", index, high)
         )
         number = builder.fptosi(builder.select(valid, index, ir.Constant(DOUBLE, 0.0)), INTEGER)
+        valid = builder.and_(valid, builder.fcmp_ordered("==", builder.sitofp(number, DOUBLE), index))
         from_end = builder.icmp_signed("<", number, integer(0))
         number = builder.select(from_end, builder.add(number, terms), number)
         element = self.operands[2].load(column, number, terms, 1)

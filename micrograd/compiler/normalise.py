@@ -111,9 +111,12 @@ class Graph:
     outputs: Integers
     differentiable: np.ndarray[Any, np.dtype[np.bool_]]
 
-    def copy(self) -> Graph:
-        """A graph to add to and to flatten, which leaves this one as it is."""
-        return replace(self, applications=[replace(application) for application in self.applications])
+    def of(self, outputs: Integers) -> Graph:
+        """The graph of some of the outputs, to add to and to flatten: it leaves this one as it is."""
+        applications = [replace(application) for application in self.applications]
+        graph = _without_the_unused(replace(self, applications=applications, outputs=outputs))
+        reached = Edges(len(graph.rank), *graph.edges(differentiable=True)).reached(outputs)
+        return replace(graph, differentiable=graph.differentiable & reached)
 
     def edges(self, differentiable: bool = False) -> tuple[Integers, Integers]:
         """From each node that is computed to each that it needs: all, or those that a gradient takes."""

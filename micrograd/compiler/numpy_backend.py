@@ -210,7 +210,7 @@ class NumpyExecutable(Executable):
         return lambda: coefficient * np.einsum("rct,rct->rc", x(), y())
 
     def _map(self, kernel: Map) -> Callable[[], object]:
-        function = FUNCTIONS.get(kernel.primitive) or _elementwise(kernel.primitive)
+        function = FUNCTIONS.get(kernel.primitive) or _elementwise(kernel.primitive, len(kernel.operands))
         operands = [self._view(access, kernel.rows, kernel.columns) for access in kernel.operands]
         store = self._store(kernel.target, kernel.rows, kernel.columns)
         return lambda: store(function(*[operand() for operand in operands]))
@@ -222,7 +222,7 @@ class NumpyExecutable(Executable):
 
         def step() -> None:
             chosen = index()
-            valid = (chosen >= -kernel.terms) & (chosen < kernel.terms)
+            valid = (chosen >= -kernel.terms) & (chosen < kernel.terms) & (chosen == np.rint(chosen))
             places = np.where(valid, chosen, 0).astype(np.int64) % kernel.terms
             found = self.buffer[np.take_along_axis(positions, places[..., None], axis=2)[..., 0]]
             store(np.where(valid, found, np.nan))
@@ -230,7 +230,7 @@ class NumpyExecutable(Executable):
         return step
 
 
-def _elementwise(primitive: Primitive) -> Callable[..., Floats]:
+def _elementwise(primitive: Primitive, count: int) -> Callable[..., Floats]:
     """A primitive's forward function on arrays, NaN where it raises: the eager run then says what was wrong."""
 
     def forward(*inputs: float) -> float:
@@ -239,5 +239,5 @@ def _elementwise(primitive: Primitive) -> Callable[..., Floats]:
         except (ArithmeticError, ValueError):
             return math.nan
 
-    function: Any = np.frompyfunc(forward, len(primitive.domain), 1)
+    function: Any = np.frompyfunc(forward, count, 1)
     return lambda *operands: function(*operands).astype(float)

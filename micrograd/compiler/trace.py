@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import gc
 import math
+import operator
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,15 @@ TAKE = Primitive("take", "take", float)  # its operands: an index, and the numbe
 LESS = Primitive("less", "<", lambda x, y: float(x < y), None, None)
 LESS_EQUAL = Primitive("less_equal", "<=", lambda x, y: float(x <= y), None, None)
 EQUAL = Primitive("equal", "=", lambda x, y: float(x == y), None, None)
+
+
+# How Python's comparisons are written down: by which primitive, and whether the operands change places.
+_COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
+    operator.lt: (LESS, False),
+    operator.gt: (LESS, True),
+    operator.le: (LESS_EQUAL, False),
+    operator.ge: (LESS_EQUAL, True),
+}
 
 
 class TraceError(TypeError):
@@ -78,6 +88,8 @@ class Tape:
             key = (primitive, *[self.place(operand, primitive, index) for index, operand in enumerate(operands)])
         if (place := self.operations.get(key)) is not None:
             return self._symbols[place]
+        if type(primitive) is not Primitive:
+            self.refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
             return instead
         return self._symbols[self._written(key)]
@@ -88,7 +100,7 @@ class Tape:
 
     def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
         """Where an operand stands: a symbol, a Value from outside, or a plain number; and as what it is used."""
-        if type(operand) is Value:
+        if isinstance(operand, Value) and not isinstance(operand, Symbol):
             place = self.values.get(operand)
             if place is None:
                 place = self.values[operand] = self._written((INPUT, operand))
@@ -114,6 +126,15 @@ class Tape:
                 for operand in operands
             ]
         return self._symbols[self._written(tuple(key))]
+
+    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
+        """Write the comparison of a Value from outside with something else down."""
+        primitive, swapped = _COMPARISONS[compare]
+        return self(primitive, *((y, x) if swapped else (x, y)))
+
+    def refuse(self, what: str, instead: str) -> NoReturn:
+        """Say that something would freeze a number, or lose a gradient: what Values do while this records."""
+        _refused(what, instead)(None)
 
     def take(self, elements: list[Any], index: Any) -> Any:
         """The element at a place that is not known yet."""
@@ -148,7 +169,7 @@ def _where() -> str:
 
 
 def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
-    def refuse(self: Symbol, *_: Any) -> NoReturn:
+    def refuse(self: Symbol | None, *_: Any) -> NoReturn:
         raise TraceError(
             f"{what} would freeze a number into the compiled program{_where()}: the function runs once, on "
             f"symbols, and its numbers come later. {instead}"

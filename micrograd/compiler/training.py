@@ -47,23 +47,43 @@ class CompiledSteps:
         if type(optimizer).step is not Optimizer.step:
             raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
         self._optimizer, self._eager = optimizer, eager
+        self._loss, self._backend = loss, backend_of(backend)
+        self._structures = [
+            Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples
+        ]
+        for number, structure in enumerate(self._structures):
+            if any(isinstance(leaf, Value) and leaf.requires_grad for leaf in structure.leaves):
+                raise ValueError(
+                    f"example {number} holds a Value that requires a gradient; compiled, examples are numbers: "
+                    "let the loss close over it, and take it with mg.take"
+                )
+        self._build()
+
+    def _build(self) -> None:
+        """Make the programs, for the parameters and the settings of the optimiser as they are now."""
+        optimizer, executable, structures = self._optimizer, self._backend, self._structures
         self._trained = [index for index, parameter in enumerate(optimizer.parameters) if parameter.requires_grad]
         if not self._trained:
             raise ValueError("no parameter requires a gradient: there is nothing to train")
         self._parameters = [optimizer.parameters[index] for index in self._trained]
-        executable = backend_of(backend)
+        self._built_for = self._settings()
         self._update: Update = update_of(optimizer, self._states())
-        structures = [Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples]
-        programs = self._programs(loss, structures, executable)
+        programs = self._programs(structures, executable)
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = np.zeros(end)
         self._step = executable(self._update.program, self._buffer)
         self._commit = executable(self._update.commit, self._buffer)
         runs = [executable(program, self._buffer) for program in programs]
+        self._other_values: list[tuple[list[Value], Any]] = []
         for special, program in zip(self._special, programs, strict=True):
-            others = special.values[len(self._parameters) :]
             count = len(self._parameters)
-            self._buffer[program.inputs[count : count + len(others)]] = [value.data for value in others]
+            others = special.values[count:]
+            if any(value.requires_grad and not value.is_leaf for value in others):
+                raise ValueError(
+                    "the loss reads a Value that is computed outside of it, so no gradient would reach what it is "
+                    "made of: compute it inside, or detach it"
+                )
+            self._other_values.append((others, program.inputs[count : count + len(others)]))
             self._buffer[program.seeds] = 1.0
         numbers = [np.array([_number(leaf) for leaf in structure.leaves]) for structure in structures]
         self._batches = executable.batches(runs, numbers, self._which, self._update.gradients)
@@ -72,10 +92,10 @@ class CompiledSteps:
 
     def step(self, batch: list[int], epoch: int) -> float:
         """One update from the mean loss of a batch, which is returned."""
-        optimizer, update, buffer = self._optimizer, self._update, self._buffer
-        rate = optimizer.next_rate()
         if not self._current:
             self._read_values()
+        optimizer, update, buffer = self._optimizer, self._update, self._buffer
+        rate = optimizer.next_rate()
         losses = self._batches.run(batch)
         mean = math.fsum(losses) / len(batch)
         if math.isfinite(mean):
@@ -91,6 +111,7 @@ class CompiledSteps:
 
     def update_values(self) -> None:
         """Write the parameters, their gradients and the state back to where they came from."""
+        self._current = False  # who asks for the Values may change them
         if not self._changed:
             return
         update, buffer, parameters = self._update, self._buffer, self._parameters
@@ -107,9 +128,25 @@ class CompiledSteps:
 
         finish(commit)
 
+    def _settings(self) -> tuple[Any, ...]:
+        """What the programs are made for, and a callback may change: what is frozen, and the optimiser's numbers."""
+        optimizer = self._optimizer
+        numbers = {name: value for name, value in vars(optimizer).items() if isinstance(value, (int, float, str))}
+        return Value._freezings, {name: number for name, number in numbers.items() if name not in ("steps", "rate")}
+
     def _read_values(self) -> None:
+        """Put what the Values and the optimiser have into the buffer; into a new one, if they ask for other programs."""
+        states = self._states()
+        alike = [(column == column[0]).all() for column in states.T]
+        if self._settings() != self._built_for or not all(
+            same or place.stop - place.start == len(states)
+            for same, place in zip(alike, self._update.states, strict=True)
+        ):
+            self._build()
         buffer, update = self._buffer, self._update
         buffer[update.parameters] = [parameter._data for parameter in self._parameters]
+        for values, places in self._other_values:
+            buffer[places] = [value._data for value in values]
         for place, column in zip(update.states, self._states().T, strict=True):
             buffer[place] = column[: place.stop - place.start]
         self._current = True
@@ -118,7 +155,7 @@ class CompiledSteps:
         states = [self._optimizer._state[index] for index in self._trained]
         return np.array(states, dtype=float).reshape(len(states), -1)
 
-    def _programs(self, loss: Callable[..., Any], structures: list[Structure], backend: type[Any]) -> list[Any]:
+    def _programs(self, structures: list[Structure], backend: type[Any]) -> list[Any]:
         """A program for each structure there is, one after the other in the buffer."""
         self._special: list[Specialised] = []
         known: dict[Any, int] = {}
@@ -128,7 +165,7 @@ class CompiledSteps:
             if structure.key in known:
                 continue
             known[structure.key] = len(programs)
-            special = Specialised(loss, structure, backend, self._parameters)
+            special = Specialised(self._loss, structure, backend, self._parameters)
             if not isinstance(special.result, Value):
                 raise TypeError(f"loss must return a Value, not {type(special.result).__name__}")
             special.want(range(len(self._parameters)))

@@ -232,3 +232,57 @@ def test_gradients_add_up_also_to_those_that_are_graphs(backend):
     fast().backward(2.0)
     assert float(x.grad) == 27.0 + 12.0
     assert mg.gradient(x.grad, x) == pytest.approx(18.0)  # of the part that is a graph
+
+
+def test_a_singular_output_does_not_spoil_the_gradients_of_others(backend):
+    x = Value(0.0)
+    root, triple = mg.compile(lambda: (mg.sqrt(x), x * 3), backend=backend)()
+    triple.backward()
+    assert x.grad == 3.0
+    with pytest.raises(ZeroDivisionError):
+        root.backward()
+    assert x.grad == 3.0
+
+
+def test_comparisons_of_values_from_outside_are_made_at_each_call(backend):
+    w = Value(1.0)
+    fast = mg.compile(lambda: mg.where(w > 0, w * 2, w * 5) + mg.where(w <= 1.0, 0.0, 100.0), backend=backend)
+    for number, expected in ((1.0, 2.0), (-1.0, -5.0), (3.0, 106.0)):
+        w.data = number
+        assert fast().data == expected
+
+
+def test_errors_in_a_primitive_of_ones_own_come_through(backend):
+    def positive(x):
+        if x == 0:
+            raise KeyboardInterrupt
+        assert x > 0, "positive!"
+        return x
+
+    p = mg.primitive("positive_compiled", "p", positive, lambda g, out, x: g, replace=True)
+    fast = mg.compile(lambda x: p(x) + 1, backend=backend)
+    assert fast(Value(1.0)).data == 2.0
+    with pytest.raises(AssertionError, match="positive!"):
+        fast(Value(-1.0))
+    with pytest.raises(KeyboardInterrupt):
+        fast(Value(0.0))
+    assert fast(Value(2.0)).data == 3.0
+
+
+def test_what_cannot_be_differentiated_fails_only_in_backward(backend):
+    flat = mg.primitive("flat2_compiled", "flat", lambda x, y: x * y, replace=True)
+    x = Value(3.0)
+    for f, value in ((lambda: flat(x, x) + x, 12.0), (lambda: (-2.0) ** x, -8.0)):
+        result = mg.compile(f, backend=backend)()
+        assert result.data == value
+        with pytest.raises(ValueError, match=r"no derivative|log"):
+            result.backward()
+    assert mg.compile(lambda: mg.detach(flat(x, x)) + x, backend=backend)().data == 12.0
+
+
+def test_freezing_between_forward_and_backward_counts(backend):
+    x, y = Value(2.0), Value(3.0)
+    result = mg.compile(lambda: x * y, backend=backend)()
+    x.requires_grad = False
+    result.backward()
+    assert (x.grad, y.grad) == (0.0, 2.0)

@@ -186,13 +186,6 @@ def test_a_user_s_primitive_is_compiled_with_its_own_rule(backend):
     assert [x.grad for x in leaves] == [3.0, 12.0, 27.0, 48.0, 75.0]
 
 
-def test_a_primitive_without_a_derivative_says_so():
-    flat = mg.primitive("flat_compiled", "flat", lambda x: x, replace=True)
-    w = Value(1.0)
-    with pytest.raises(ValueError, match="flat_compiled has no derivative"):
-        mg.compile(lambda: flat(w))()
-
-
 def test_what_eager_raises_is_raised_and_what_it_gives_is_given(backend):
     x = Value(1.0, label="x")
     fast = mg.compile(lambda: mg.log(x), backend=backend)
@@ -357,3 +350,61 @@ def test_numpy_numbers_and_static_arrays_as_arguments():
     fast = mg.compile(lambda x, mask: sum(w * x for keep in mask if keep))
     assert fast(np.float32(1.5), np.array([True, False, True])).data == 6.0
     assert fast(np.int64(2), np.array([True, True, True])).data == 12.0
+
+
+def test_reading_a_value_from_outside_is_refused_too():
+    w, u = Value(1.0), Value(2.0)
+    for f in (
+        lambda: w * w.data,
+        lambda: w if w else u,
+        lambda: w * math.exp(w),
+        lambda: w * 2 if w > u else u,
+        lambda: max(w, u) * 1.0,
+        lambda: w * len(f"{w:.3f}"),
+        lambda: w * mg.numbers([u])[0],
+    ):
+        with pytest.raises(TraceError):
+            mg.compile(f)()
+    assert w.data == 1.0
+
+
+def test_closures_as_derivatives_are_refused():
+    @mg.operation
+    def product(x, y):
+        return x * y, lambda g: (g * y, g * x)
+
+    def by_hand(x):
+        out = Value(2.0, (x,), "double")
+        out._backward = lambda: None
+        return out
+
+    for f in (lambda x: product(x, x), by_hand):
+        with pytest.raises(TraceError, match="Make it a primitive"):
+            mg.compile(f)(Value(1.0))
+
+
+def test_a_kind_of_value_of_ones_own():
+    class Parameter(Value):
+        pass
+
+    w = Parameter(2.0)
+    result = mg.compile(lambda x: w * x)(3.0)
+    result.backward()
+    assert (result.data, w.grad) == (6.0, 3.0)
+
+
+def test_objects_are_static_and_told_apart():
+    class Same:
+        def __init__(self, number):
+            self.w = Value(number)
+
+        def __eq__(self, other):
+            return True
+
+        def __hash__(self):
+            return 1
+
+    fast = mg.compile(lambda model, x: model.w * x)
+    assert [fast(Same(2.0), 1.0).data, fast(Same(5.0), 1.0).data] == [2.0, 5.0]
+    mixed = mg.compile(lambda xs: xs[1] * 2 if xs[0] == "double" else xs[1])
+    assert mixed(np.array(["double", Value(3.0)], dtype=object)).data == 6.0

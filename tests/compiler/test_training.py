@@ -198,3 +198,56 @@ def test_losses_take_targets_that_are_not_known_yet(backend):
         for target in targets:
             x = [rng.gauss(0, 2) for _ in w]
             assert fast(x, target).data == pytest.approx(loss(x, target).data, rel=1e-12)
+
+
+def test_what_a_callback_changes_counts(backend):
+    def change(w, u, k, optimizer):
+        def callback(history):
+            if len(history.epochs) == 2:
+                w.data, k.data = 3.0, 0.5
+            if len(history.epochs) == 4:
+                u.requires_grad = False
+            if len(history.epochs) == 6:
+                optimizer.momentum = 0.1
+
+        return callback
+
+    runs = []
+    for mode in (False, backend):
+        w, u, k = Value(0.5), Value(1.0), Value(2.0, requires_grad=False)
+        optimizer = mg.optim.SGD([w, u], 0.02, momentum=0.9)
+        data = [(1.0, 2.0), (0.5, -1.0), (-1.5, 0.25)]
+        history = mg.fit(
+            lambda x, y, w=w, u=u, k=k: (w * x + u * k - y) ** 2,
+            data,
+            optimizer,
+            epochs=9,
+            seed=0,
+            callback=change(w, u, k, optimizer),
+            compile=mode,
+        )
+        runs.append([*history.steps, w.data, u.data, k.data])
+    assert runs[1] == pytest.approx(runs[0], rel=1e-9)
+
+
+def test_gradients_that_would_be_lost_are_refused(backend):
+    w, u = Value(1.0), Value(2.0)
+    with pytest.raises(ValueError, match="example 1 holds a Value that requires a gradient"):
+        mg.fit(lambda x: (x * u - 1) ** 2, [1.0, w], mg.optim.SGD([w, u], 0.1), compile=backend)
+    double = w * 2
+    with pytest.raises(ValueError, match="computed outside of it"):
+        mg.fit(lambda x: (double * x - 1) ** 2, [1.0], mg.optim.SGD([w], 0.1), compile=backend)
+    assert (w.data, u.data) == (1.0, 2.0)
+
+
+def test_targets_that_are_none_are_refused_as_they_are_without_the_compiler(backend):
+    w = [Value(0.1), Value(0.5)]
+    fast = mg.compile(lambda t: mg.losses.cross_entropy(w, t), backend=backend)
+    with pytest.raises(ValueError, match="target -1 is not the index"):
+        fast(-1)
+    with pytest.raises(ValueError, match="target of the hinge loss must be -1 or 1, not 0"):
+        mg.compile(lambda t: mg.losses.hinge(w[0], t), backend=backend)(0)
+    with pytest.raises(ValueError, match="must be from 0 to 1, not 2"):
+        mg.compile(lambda t: mg.losses.binary_cross_entropy(w[0], t), backend=backend)(2)
+    with pytest.raises(TypeError, match=r"an index must be an int, not float: 0\.5"):
+        mg.compile(lambda i: mg.take(w, i), backend=backend)(0.5)
