@@ -135,7 +135,7 @@ class CompiledSteps:
         return Value._freezings, {name: number for name, number in numbers.items() if name not in ("steps", "rate")}
 
     def _read_values(self) -> None:
-        """Put what the Values and the optimiser have into the buffer; into a new one, if they ask for other programs."""
+        """Put what the Values and the optimiser have into the buffer; make programs anew where they are for others."""
         states = self._states()
         alike = [(column == column[0]).all() for column in states.T]
         if self._settings() != self._built_for or not all(
