@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
 recorder_in_use = _current_recorder = _recorder.get
 _new = object.__new__
+# How often requires_grad was set: who remembers it can tell that nothing has changed. It is no attribute of
+# the class, as each change of a class makes the interpreter forget what it has learnt of it.
+freezings = [0]
 _RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
 
@@ -314,7 +317,6 @@ class Value:
     _call: tuple[Any, Any]
     _first: Value
     _second: Value
-    _freezings = 0  # how often requires_grad was set: who remembers it can tell that nothing has changed
 
     def __init__(
         self,
@@ -419,7 +421,7 @@ class Value:
         if not self.is_leaf:
             raise ValueError(f"{self!r} is the result of {self._op!r}: set requires_grad of its leaves")
         self._primitive = LEAF if requires_grad else CONSTANT
-        Value._freezings += 1
+        freezings[0] += 1
 
     @property
     def _op(self) -> str:

@@ -33,7 +33,7 @@ from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import INPUT, Symbol, Tape, TraceError, tracing, without_collecting
 from micrograd.draw import save_picture
-from micrograd.engine import Value, node_of, record_nothing, recorder_in_use
+from micrograd.engine import Value, freezings, node_of, record_nothing, recorder_in_use
 from micrograd.higher_order import floats_refused
 from micrograd.registry import CONSTANT, Primitive
 from micrograd.transforms import gradient
@@ -177,7 +177,7 @@ class Specialised:
         groups = [values for values in tape.roles.values() if values]
         self.values = [value for values in groups for value in values]
         self._kinds = [value._primitive for value in self.values]
-        self._freezings = Value._freezings
+        self._freezings = freezings[0]
         self._given = [value.requires_grad for value in self.values]
         self._given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
         self._inputs = [np.array([tape.values[value] for value in values]) for values in groups]
@@ -194,10 +194,10 @@ class Specialised:
 
     def is_outdated(self) -> bool:
         """Whether gradients are wanted elsewhere since it was traced."""
-        if self._freezings != Value._freezings:
+        if self._freezings != freezings[0]:
             if self._kinds != [value._primitive for value in self.values]:
                 return True
-            self._freezings = Value._freezings
+            self._freezings = freezings[0]
         return False
 
     def want(self, inputs: Iterable[int]) -> None:
@@ -409,7 +409,7 @@ class Call(Primitive):
         super().__init__(name, f"compiled {name}", float)
         self._found: Any = found
         self.leaves_only = leaves_only
-        self._freezings = Value._freezings
+        self._freezings = freezings[0]
 
     def check_differentiable_again(self) -> None:
         """Refuse: gradients that are there are no graphs."""
@@ -433,7 +433,7 @@ class Call(Primitive):
 
     def accumulate(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the leaves directly, where there is nothing else between."""
-        if not self.leaves_only or self._freezings != Value._freezings:
+        if not self.leaves_only or self._freezings != freezings[0]:
             return False
         before = [leaf._grad for leaf in node._x]
         shares = gradient * self.gradients
