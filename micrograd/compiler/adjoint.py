@@ -65,7 +65,9 @@ class _Builder:
     def add(self, owner: Integers, first: Integers, second: Integers | None = None, coefficient: Any = 1.0) -> None:
         """New terms."""
         second = np.full(len(owner), ONE) if second is None else second
-        self.terms.append(Terms(owner, np.broadcast_to(np.float64(coefficient), owner.shape), first, second))
+        self.terms.append(
+            Terms(owner, np.broadcast_to(np.asarray(coefficient, dtype=float), owner.shape), first, second)
+        )
 
 
 def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
