@@ -120,8 +120,7 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any],
     """The operator that compares numbers; no gradient flows through it."""
 
     def method(self: Value, other: Any) -> bool:
-        recorder = _current_recorder()
-        if (compared := getattr(getattr(recorder, "__self__", recorder), "compared", None)) is not None:
+        if (compared := _of_compiler(_current_recorder(), "compared")) is not None:
             return compared(compare, self, other)  # type: ignore[no-any-return]  # what stands for a bool there
         if type(other) is int:
             return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
@@ -134,9 +133,14 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any],
     return method
 
 
+def _of_compiler(recorder: Any, name: str) -> Any:
+    """What the compiler's recorder, or its quiet side, has by this name; None of every other recorder."""
+    return getattr(getattr(recorder, "__self__", recorder), name, None)
+
+
 def _refuse(recorder: Any, what: str, instead: str) -> None:
     """Let the compiler's recorder refuse what would freeze a number into a program; others let it be."""
-    if (refuse := getattr(getattr(recorder, "__self__", recorder), "refuse", None)) is not None:
+    if (refuse := _of_compiler(recorder, "refuse")) is not None:
         refuse(what, instead)
 
 
@@ -252,8 +256,7 @@ class no_grad(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
     def _stretch(self) -> Generator[None, None, None]:
         recorder = _recorder.get()
         # A recorder of the compiler's has a quiet side of its own.
-        quietly = getattr(getattr(recorder, "__self__", recorder), "quietly", None)
-        return recording(quietly or _around(recorder, record_nothing))
+        return recording(_of_compiler(recorder, "quietly") or _around(recorder, record_nothing))
 
 
 def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:

@@ -128,7 +128,7 @@ class Tape:
         return self._symbols[self._written(tuple(key))]
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
-        """Write the comparison of a Value from outside with something else down."""
+        """Write a comparison down: those of Values and of symbols call this while the tape records."""
         primitive, swapped = _COMPARISONS[compare]
         return self(primitive, *((y, x) if swapped else (x, y)))
 
@@ -190,13 +190,6 @@ class _Unknown:
 _UNKNOWN: Any = _Unknown()
 
 
-def _compared(primitive: Primitive, swapped: bool = False) -> Callable[[Symbol, Any], Any]:
-    def method(self: Symbol, other: Any) -> Any:
-        return self._grad(primitive, *((other, self) if swapped else (self, other)))
-
-    return method
-
-
 class Symbol(Value):
     """A number that is not known yet, in the place of a Value or of a float."""
 
@@ -209,8 +202,6 @@ class Symbol(Value):
     def _equals(self, number: float) -> Any:
         return self._grad(EQUAL, self, number)
 
-    __lt__, __gt__ = _compared(LESS), _compared(LESS, swapped=True)
-    __le__, __ge__ = _compared(LESS_EQUAL), _compared(LESS_EQUAL, swapped=True)
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
