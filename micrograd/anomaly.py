@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from micrograd.checks import shown_call
-from micrograd.engine import Stretch, Value, apply, recorder_in_use, recording
+from micrograd.engine import Value, apply
 from micrograd.higher_order import shares, shares_of
+from micrograd.hook import Stretch, recorder_in_use, recording
 from micrograd.registry import Primitive
 
 if TYPE_CHECKING:

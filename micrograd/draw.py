@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 
 from micrograd.backpropagation import topological_order
 from micrograd.closures import HandWritten
-from micrograd.engine import NUMBER, Value
+from micrograd.engine import Value
+from micrograd.node import NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd import primitives
 from micrograd.checks import check_numbers, required_sequence
-from micrograd.engine import Value, record_nothing, recorder_in_use
+from micrograd.engine import Value, record_nothing
+from micrograd.hook import recorder_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

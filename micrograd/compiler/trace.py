@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from micrograd import primitives
 from micrograd.checks import required_number
-from micrograd.engine import Value, recording
+from micrograd.engine import Value
+from micrograd.hook import recording
 from micrograd.registry import Primitive
 
 if TYPE_CHECKING:
