@@ -31,7 +31,7 @@ from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
-from micrograd.compiler.trace import INPUT, Symbol, Tape, TraceError, tracing, without_collecting
+from micrograd.compiler.trace import INPUT, Symbol, Tape, tracing, without_collecting
 from micrograd.draw import save_picture
 from micrograd.engine import Value, node_of, record_nothing
 from micrograd.higher_order import floats_refused
@@ -90,7 +90,7 @@ class Structure:
         if is_array(item) and item.dtype != bool:
             keys = [self._key(part) for part in item.ravel().tolist()]
             return (np.ndarray, item.shape, *(keys[:1] if len(set(keys)) == 1 else keys))
-        if item is not None and kind is not bool and real_number(item) is not None:
+        if _is_number(item):
             self.leaves.append(item)
             return (float,)
         return (kind, _hashable(item))
@@ -142,9 +142,12 @@ def _rebuilt(item: Any, leaves: Any) -> Any:
         for place in np.ndindex(item.shape):
             result[place] = _rebuilt(item[place], leaves)
         return result
-    if isinstance(item, Value) or (item is not None and not isinstance(item, bool) and real_number(item) is not None):
-        return next(leaves)
-    return item
+    return next(leaves) if isinstance(item, Value) or _is_number(item) else item
+
+
+def _is_number(item: Any) -> bool:
+    """Whether a program has a place for it: not so for bools, by which functions choose what to do."""
+    return item is not None and type(item) is not bool and real_number(item) is not None
 
 
 class Specialised:
@@ -480,6 +483,3 @@ def backend_of(name: str) -> type[Executable]:
     from micrograd.compiler.numpy_backend import NumpyExecutable
 
     return NumpyExecutable
-
-
-__all__ = ["CompiledFunction", "TraceError"]
