@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd import Value
+from micrograd import TraceError, Value
 from micrograd.compiler.normalise import normalise
-from micrograd.compiler.trace import Tape, TraceError, tracing
+from micrograd.compiler.trace import Tape, tracing
 
 FREEZING = {
     ".data": (lambda x: x.data * 2, "mg.detach"),
