@@ -17,6 +17,7 @@ import time
 import warnings
 from enum import Enum
 from functools import partial, update_wrapper
+from inspect import signature
 from struct import error as StructError  # noqa: N812  # it is a class
 from struct import pack
 from threading import RLock
@@ -324,10 +325,15 @@ class CompiledFunction:
             An executable with ``buffer``, ``run()`` and the ``program``, which says where inputs, outputs
             and gradients are in the buffer. The inputs are the Values that the function reads, then
             the numbers and Values in the arguments.
+
+        Raises:
+            ValueError: without arguments, if the function needs some and has not been called.
         """
         with self._lock:
             given = Structure((arguments, named))
             last = self._last if not arguments and not named else None
+            if not (last or arguments or named) and _needs_arguments(self.function):
+                raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
             special = last or self._specialise(given)
             executable = special.executable(len(special.wanted) > 0)
             numbers = [value._data for value in special.values]
@@ -395,8 +401,24 @@ class CompiledFunction:
             found = np.array(gradient(outputs[output], list(operands)), dtype=float)
         return found
 
+    def __reduce__(self) -> str:
+        """As functions do: a copy is the same one, and pickle writes its name."""
+        if not hasattr(self, "__qualname__"):
+            raise TypeError(f"{self} has no name to be pickled or copied by: compile {self.function!r:.80} there")
+        return self.__qualname__  # type: ignore[no-any-return]  # a str
+
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
+
+
+def _needs_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # what is written in C may not say
+        return False
+    return False
 
 
 class Call(Primitive):
