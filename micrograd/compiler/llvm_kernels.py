@@ -357,8 +357,6 @@ class _Writer(Loops):
             vectors = [self._both(self._picked(v, v, low), self._picked(v, v, high)) for v in vectors]
             if half == 1:
                 return self.builder.extract_element(vectors[0], ir.Constant(ir.IntType(32), 0))
-        if len(vectors) == 1:
-            return vectors[0]
         a, b, c, d = vectors
         ab = self._both(self._picked(a, b, (0, 4, 2, 6)), self._picked(a, b, (1, 5, 3, 7)))
         cd = self._both(self._picked(c, d, (0, 4, 2, 6)), self._picked(c, d, (1, 5, 3, 7)))
