@@ -737,6 +737,14 @@ class TestNoGrad:
         assert results[0].data == 9.0
         assert (a * a).requires_grad
 
+    def test_a_dot_product_is_a_number_where_all_is_numbers(self):
+        a = Value(3.0)
+        with mg.no_grad():
+            assert type(mg.dot([1.0, 2.0], [3.0, 4.0])) is float
+            assert mg.dot([1.0, 2.0], [3.0, 4.0]) == 11.0
+            assert mg.dot([1.0, a], [3.0, 4.0]).data == 15.0
+            assert not mg.dot([1.0, a], [3.0, 4.0]).requires_grad
+
     def test_it_nests(self):
         a = Value(3.0)
         with mg.no_grad():
