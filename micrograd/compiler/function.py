@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.backpropagation import set_gradients
+from micrograd.callers import calling_line
 from micrograd.checks import is_array, real_number
 from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
@@ -495,10 +496,13 @@ def backend_of(name: str) -> type[Executable]:
                 raise ImportError("the llvm backend needs llvmlite: pip install 'micrograd[compile]'") from error
             if not _warned:
                 _warned = True
-                warnings.warn(
+                code, line = calling_line()
+                warnings.warn_explicit(
                     "llvmlite is not installed, so compiled functions run on NumPy, some 50 times slower: "
                     "pip install 'micrograd[compile]'",
-                    stacklevel=4,
+                    UserWarning,
+                    code.co_filename,
+                    line,
                 )
         else:
             return NativeExecutable

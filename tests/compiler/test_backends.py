@@ -158,6 +158,21 @@ def test_without_llvmlite_auto_takes_numpy_and_says_so_once():
 
 
 @pytest.mark.usefixtures("_without_llvmlite")
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: mg.compile(lambda x: x),
+        lambda: mg.compile()(lambda x: x),
+        lambda: mg.fit(lambda x, w: w * x, [(1.0, 2.0)], mg.optim.SGD([Value(1.0)], 0.1), compile=True),
+    ],
+)
+def test_the_warning_is_about_the_users_own_line(use):
+    with pytest.warns(UserWarning, match="llvmlite is not installed") as caught:
+        use()
+    assert [(warning.filename, warning.lineno) for warning in caught] == [(__file__, use.__code__.co_firstlineno)]
+
+
+@pytest.mark.usefixtures("_without_llvmlite")
 def test_without_llvmlite_its_backend_is_refused_and_names_the_extra():
     with pytest.raises(ImportError, match=r"the llvm backend needs llvmlite: pip install 'micrograd\[compile\]'"):
         mg.compile(lambda x: x, backend="llvm")
