@@ -193,6 +193,14 @@ class TestPicture:
         assert size("LR")[0] > size("LR")[1]
         assert size("TB")[0] < size("TB")[1]
 
+    def test_numbered_operands_stand_on_the_side_that_arrows_come_from(self):
+        source = {rankdir: draw.draw_dot(Value(1.0) - Value(2.0), rankdir=rankdir).source for rankdir in ("LR", "TB")}
+        assert [[f":{place}:{side}" in source["LR"] for side in "wn"] for place in (1, 2)] == [[True, False]] * 2
+        assert [[f":{place}:{side}" in source["TB"] for side in "wn"] for place in (1, 2)] == [[False, True]] * 2
+        assert 'rowspan="2"' in source["LR"]  # the symbol stands beside both numbers
+        assert 'colspan="2">' in source["TB"]  # and below both
+        assert len(ElementTree.fromstring(draw.draw_dot(Value(1.0) - Value(2.0), rankdir="TB").pipe()))
+
     def test_the_same_graph_is_drawn_the_same(self):
         assert draw.draw_dot(small()).source == draw.draw_dot(small()).source
 
@@ -406,6 +414,16 @@ class TestLimits:
         assert len(drawn(f)["result"]) == 60
         assert time.process_time() - start < 30
 
+    def test_arrows_are_straight_where_curved_ones_would_take_too_long(self):
+        def splines(steps):
+            x = f = Value(0.9)
+            for _ in range(steps):
+                f = f * x
+            return draw.draw_dot(f).graph_attr.get("splines")
+
+        assert splines(10) is None
+        assert splines(120) == "line"
+
     def test_arrows_too_long_are_refused(self):
         x = f = Value(0.9)
         for _ in range(400):
@@ -495,6 +513,14 @@ class TestDigraph:
         assert Path(path) == tmp_path / "new" / "graph.svg"
         assert ElementTree.parse(path).getroot().tag == f"{SVG}svg"
         assert (tmp_path / "new" / "graph").read_text(encoding="utf-8").startswith("digraph")
+
+    @pytest.mark.parametrize("quiet", [False, True])
+    def test_render_opens_the_picture_when_asked(self, tmp_path, monkeypatch, quiet):
+        opened = []
+        monkeypatch.setattr("graphviz.view", lambda path, quiet: opened.append((path, quiet)))
+        path = draw.draw_dot(small()).render(tmp_path / "graph", **{"quiet_view" if quiet else "view": True})
+        assert opened == [(path, quiet)]
+        assert ElementTree.parse(path).getroot().tag == f"{SVG}svg"
 
     def test_render_goes_by_its_default_name(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -613,3 +639,14 @@ class TestMissingExtra:
         monkeypatch.setenv("PATH", str(tmp_path))
         without("pygraphviz")
         assert draw.svg(small()) == "<svg/>\n"
+
+    @pytest.mark.skipif(os.name == "nt", reason="the stand-in for dot is a shell script")
+    def test_a_dot_program_writes_the_file_instead(self, without, monkeypatch, tmp_path):
+        program = tmp_path / "dot"
+        program.write_text('#!/bin/sh\nfor source; do :; done\necho "<svg/>" > "$source.svg"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        without("pygraphviz")
+        path = draw.draw_dot(small()).render("graph", directory=tmp_path)
+        assert Path(path) == tmp_path / "graph.svg"
+        assert Path(path).read_text() == "<svg/>\n"
