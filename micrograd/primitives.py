@@ -26,6 +26,7 @@ import math
 import operator
 from typing import Any
 
+from micrograd.checks import is_symbolic
 from micrograd.registry import REAL_LINE, Primitive, define, times_first, times_second, unchanged
 
 
@@ -116,6 +117,27 @@ def _bounded(x: Any, limit: float = 50.0) -> Any:
     return maximum(minimum(x, limit), -limit)
 
 
+def _one_power_lower(x: Any, y: Any) -> Any:
+    """X ** (y - 1), for an x that may be 0 where y is.
+
+    At 0 ** 0 (and so close to it that 1 / x overflows) this does not exist: 1 takes the place of the base there, and
+    the factor y beside it makes the derivative 0. Where y - 1 is rounded, the power is off by log(x) times that.
+    """
+    lower = y - 1
+    if is_symbolic(y):
+        x = where((abs(x) < 1e-307) * is_zero(y), 1.0, x)
+        lost = y - detach(detach(lower) + 1)  # detached, these sums are no terms of one sum, which would be 0
+        lost = where(abs(lost) > 0, lost, 0.0)  # it is NaN where y is infinite
+    else:
+        lost = y - (lower + 1)
+        if y <= 0 <= y:
+            x = where(abs(x) < 1e-307, 1.0, x)
+        if not lost < 0 and not lost > 0:
+            return x**lower
+    size = x if not is_symbolic(x) and 0 < x < math.inf else maximum(minimum(abs(x), 1e308), 1e-323)
+    return x**lower * detach(1 + lost * log(size))
+
+
 # fmt: off
 # Helpers of the rules
 
@@ -134,11 +156,10 @@ sub = define("sub", "-", operator.sub,     unchanged, lambda g, out, x, y: -g)
 mul = define("mul", "*", operator.mul,     times_second, times_first)
 div = define("div", "/", operator.truediv, lambda g, out, x, y: g / y, lambda g, out, x, y: -g * out / y,
                 domain=(REAL_LINE, *POSITIVE))
-# At 0 ** 0 (and so close to it that 1 / x overflows) the power in the first rule does not exist, nor
-# does the logarithm in the second at 0 ** y:
-# there 1 takes the place of the base, and the factor beside it makes the derivative 0.
+# At 0 ** y the logarithm in the second rule does not exist: there 1 takes the place of the base, and the factor
+# beside it makes the derivative 0.
 pow = define("pow", "**", _power,
-                lambda g, out, x, y: g * y * where((abs(x) < 1e-307) * is_zero(y), 1.0, x) ** (y - 1),
+                lambda g, out, x, y: g * y * _one_power_lower(x, y),
                 lambda g, out, x, y: g * out * log(where(is_zero(x), 1.0, x)),
                 domain=(*POSITIVE, REAL_LINE))
 
