@@ -336,7 +336,7 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
 
     Raises:
         IndexError: if there is no such element.
-        TypeError: if the index is not an int.
+        TypeError: if the index is not an int, or sequence is none.
 
     Example:
         >>> take([10.0, 20.0, 30.0], 1)
@@ -347,8 +347,13 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
     symbolic = is_symbolic(index)
     if not symbolic and (isinstance(index, Value) or not hasattr(index, "__index__")):
         raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
+    if not hasattr(type(sequence), "__len__"):
+        shown = f"{type(sequence).__name__}: {sequence!r:.80}"
+        raise TypeError(f"take takes a sequence of numbers or Values, or of rows, not {shown}")
     if not len(sequence):
         raise IndexError("there is nothing to take from an empty sequence")
+    if symbolic is None and not -len(sequence) <= index < len(sequence):
+        raise IndexError(f"index {index} is out of range for a sequence of {len(sequence)}")
     first = sequence[0]
     if not hasattr(type(first), "__len__"):
         return index._take(list(sequence)) if symbolic else sequence[index]
