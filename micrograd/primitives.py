@@ -26,7 +26,7 @@ import math
 import operator
 from typing import Any
 
-from micrograd.checks import is_symbolic
+from micrograd.checks import is_array, is_symbolic
 from micrograd.registry import REAL_LINE, Primitive, define, times_first, times_second, unchanged
 
 
@@ -124,7 +124,7 @@ def _one_power_lower(x: Any, y: Any) -> Any:
     the factor y beside it makes the derivative 0. Where y - 1 is rounded, the power is off by log(x) times that.
     """
     lower = y - 1
-    if is_symbolic(y):
+    if _stands_for_many(y):
         x = where((abs(x) < 1e-307) * is_zero(y), 1.0, x)
         lost = y - detach(detach(lower) + 1)  # detached, these sums are no terms of one sum, which would be 0
         lost = where(abs(lost) > 0, lost, 0.0)  # it is NaN where y is infinite
@@ -134,8 +134,13 @@ def _one_power_lower(x: Any, y: Any) -> Any:
             x = where(abs(x) < 1e-307, 1.0, x)
         if not lost < 0 and not lost > 0:
             return x**lower
-    size = x if not is_symbolic(x) and 0 < x < math.inf else maximum(minimum(abs(x), 1e308), 1e-323)
+    size = x if not _stands_for_many(x) and 0 < x < math.inf else maximum(minimum(abs(x), 1e308), 1e-323)
     return x**lower * detach(1 + lost * log(size))
+
+
+def _stands_for_many(x: Any) -> bool:
+    """Whether this is an array, or a symbol of the compiler: there is no one number to choose a way by."""
+    return is_symbolic(x) or is_array(x)
 
 
 # fmt: off

@@ -465,6 +465,28 @@ def test_where_the_base_has_no_logarithm_the_power_rule_says_what_a_power_says(b
             mg.grad(mg.grad(f))(1e-200)
 
 
+@each_primitive
+@settings(max_examples=20)
+@given(data=st.data())
+def test_rules_work_on_arrays_element_by_element(primitive, data):
+    points = data.draw(st.lists(middle(primitive), min_size=2, max_size=4))
+    outputs = [primitive(*point) for point in points]
+    columns = np.array(points).T
+    for rule in filter(None, primitive.derivatives):
+        one_by_one = [rule(1.0, output, *point) for output, point in zip(outputs, points, strict=True)]
+        together = rule(1.0, np.array(outputs), *columns)
+        assert np.broadcast_to(together, len(points)) == pytest.approx(one_by_one, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("exponent", [0.3, np.array([0.3, -6.538e-06]), 2.0])
+def test_the_power_rule_on_arrays_of_bases(exponent):
+    bases = np.array([1e-60, 8.681e-98])
+    rule = mg.primitives.pow.derivatives[0]
+    exponents = np.broadcast_to(exponent, 2).tolist()
+    one_by_one = [rule(1.0, x**y, x, y) for x, y in zip(bases.tolist(), exponents, strict=True)]
+    assert rule(1.0, bases**exponent, bases, exponent) == pytest.approx(one_by_one, rel=1e-14)
+
+
 def test_a_negative_base_has_no_derivative_by_its_exponent():
     x, y = Value(-2.0, label="x"), Value(3.0, label="y")
     z = x**y
