@@ -484,6 +484,16 @@ class TestSteps:
             with pytest.raises(GradientError):
                 gradcheck(f, [2.503], gradient=lambda x, times=times: times * row.analytic)
 
+    def test_steps_as_fine_as_rounding(self):
+        for slope in (0.0, 1.0):
+            for x in (1000.3, 12345.6):
+                report = gradcheck(math.floor, [x], gradient=lambda x, slope=slope: slope)
+                assert report.rows[0].verdict == "unclear"
+            with pytest.raises(GradientError):
+                gradcheck(math.floor, [12345.6], gradient=lambda x: 3.0)
+        (row,) = gradcheck(lambda x: (3e-7 * x + 1e6) - 1e6, [0.3]).rows
+        assert row.verdict == "unclear"
+
     def test_flat_in_the_middle_of_a_narrow_dead_zone(self):
         assert gradcheck(lambda x: math.copysign(max(abs(x) - 1e-9, 0.0), x), [0.0], gradient=lambda x: 0.0)
 

@@ -29,6 +29,7 @@ _ROUNDING = 2.0**-52  # of a float, relative
 _SMALLEST = 5e-324  # of a float, absolute
 _SINGLE = 2.0**-26  # what values are rounded to, relative to the largest, if 32 bits held them
 _SIMPLE = 2.0**-20  # what they would not be rounded to, but may differ by as a simple function does
+_FINE = 2.0**-12  # relative to the largest value, what steps of f are less than if they may be rounding
 _LAST_STEP = 2.0**-46  # relative to the scale of the point, or to 1 where that is less
 _LAST_STEP_OF_SMALL = 2.0**-26  # relative to a point smaller than 1
 _SHORTEST = 6  # how many of the steps are so short that slopes differ by rounding alone
@@ -162,10 +163,11 @@ def _seen_from_afar(
 
     Then it may be so rounded, or really be flat there: any slope between the two will do.
     """
-    negligible = _SIMPLE * max(abs(value) for sample in samples for value in sample.values)
+    negligible = _FINE * max(abs(value) for sample in samples for value in sample.values)
     moved = [estimate for estimate in estimates if estimate.relative_error < _A_DIGIT]
     for estimate in sorted(moved, key=lambda estimate: estimate.relative_error):
-        if estimate.error * estimate.step < negligible and not _corner(estimate, samples, middle, rounding):
+        corner = _corner(estimate, samples, middle, rounding)
+        if estimate.error * estimate.step < negligible and not (corner and corner.corner == "kink"):
             return estimate._replace(error=estimate.error + abs(estimate.slope))
     return None
 

@@ -361,7 +361,8 @@ def _row(name: str, x: float, analytic: float, terms: float, estimate: Estimate,
     elif estimate.corner:
         verdict = estimate.corner
     else:
-        verdict = "unclear" if error > agreed and estimate.error > _UNCLEAR * size else "right"
+        hidden = estimate.error > _UNCLEAR * size if error > agreed else estimate.error >= size > 0
+        verdict = "unclear" if hidden else "right"
     return Row(name, x, analytic, estimate.slope, error, allowed, verdict)
 
 
