@@ -352,7 +352,7 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
         raise TypeError(f"take takes a sequence of numbers or Values, or of rows, not {shown}")
     if not len(sequence):
         raise IndexError("there is nothing to take from an empty sequence")
-    if symbolic is None and not -len(sequence) <= index < len(sequence):
+    if not symbolic and not -len(sequence) <= index < len(sequence):
         raise IndexError(f"index {index} is out of range for a sequence of {len(sequence)}")
     first = sequence[0]
     if not hasattr(type(first), "__len__"):
