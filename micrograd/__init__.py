@@ -16,7 +16,7 @@ from micrograd.backpropagation import topological_order
 from micrograd.closures import operation
 from micrograd.compiler import TraceError, compile
 from micrograd.draw import draw_dot, save, trace
-from micrograd.engine import Value, no_grad
+from micrograd.engine import Value
 from micrograd.explore import explore
 from micrograd.functional import (
     abs,
@@ -52,6 +52,7 @@ from micrograd.functional import (
     tanh,
     where,
 )
+from micrograd.quiet import no_grad
 from micrograd.recording import Recording
 from micrograd.registry import primitive
 from micrograd.training import fit

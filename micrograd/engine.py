@@ -15,19 +15,18 @@ takes its turn only after everything that uses it has, so by then its gradient i
 from __future__ import annotations
 
 import operator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from micrograd import primitives
 from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
 from micrograd.higher_order import floats_refused, gradients, set_graphs, shares, shares_of
-from micrograd.hook import Stretch, around, innermost, of_compiler, recorder_in_use, recording
+from micrograd.hook import of_compiler, recorder_in_use
 from micrograd.node import NUMBER, Node, forget
 from micrograd.registry import CONSTANT, Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Iterable
 
 _new = object.__new__
 
@@ -129,7 +128,7 @@ def apply(primitive: Primitive, *operands: Any) -> Any:
     """Apply a primitive to Values and real numbers, however many, and record the result."""
     if (recorder := recorder_in_use()) is not None:
         return recorder(primitive, *operands)
-    data, inputs = _evaluated(primitive, operands)
+    data, inputs = evaluated(primitive, operands)
     if primitive.first is None:
         return _node(primitive, data, NUMBER, NUMBER, operands, inputs)
     first, second, *_ = (*(o if isinstance(o, Value) else NUMBER for o in operands), NUMBER)
@@ -137,7 +136,7 @@ def apply(primitive: Primitive, *operands: Any) -> Any:
     return _node(primitive, data, first, second, x, y)
 
 
-def _evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
+def evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
     """The output of a primitive, and the numbers its operands have."""
     inputs = tuple([o._data if type(o) is Value else _number(o, primitive) for o in operands])
     try:
@@ -151,43 +150,6 @@ def _number(operand: Any, primitive: Primitive) -> float:
     if isinstance(operand, Value):
         return operand._data
     return operand if type(operand) is float else required_number(operand, f"an operand of {primitive.name}")
-
-
-def record_nothing(primitive: Primitive, *operands: Any) -> Value:
-    """The recorder of no_grad: apply a primitive and remember nothing."""
-    node = _new(Value)
-    node._data = _evaluated(primitive, operands)[0]
-    node._grad = 0.0
-    node._uses = 0
-    node.label = ""
-    forget(node)
-    return node
-
-
-@contextmanager
-def differentiating() -> Generator[None, None, None]:
-    """Record inside, under no_grad too: a derivative is asked for there on purpose."""
-    before = recorder_in_use()
-    yield from recording(around(before, None) if innermost(before) is record_nothing else before)
-
-
-class no_grad(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
-    """Record nothing inside: results are constants. Holds for this thread or asyncio task only.
-
-    A context manager, and a decorator of functions (not of generators and coroutines, which run later).
-
-    Example:
-        >>> x = Value(3.0)
-        >>> with no_grad():
-        ...     y = x * x
-        >>> y.data, y.requires_grad
-        (9.0, False)
-    """
-
-    def _stretch(self) -> Generator[None, None, None]:
-        recorder = recorder_in_use()
-        # A recorder of the compiler's has a quiet side of its own.
-        return recording(of_compiler(recorder, "quietly") or around(recorder, record_nothing))
 
 
 def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd import primitives
 from micrograd.checks import check_numbers, is_symbolic, required_sequence
-from micrograd.engine import Value, record_nothing
+from micrograd.engine import Value
 from micrograd.hook import recorder_in_use
+from micrograd.quiet import record_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

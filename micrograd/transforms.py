@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from micrograd import primitives
 from micrograd.checks import real_number
 from micrograd.containers import flatten, matching
-from micrograd.engine import Value, differentiating
+from micrograd.engine import Value
 from micrograd.higher_order import floats_refused, gradients
+from micrograd.quiet import differentiating
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,8 +1,10 @@
 """What backends make of a program: something with a buffer that runs.
 
-executable.buffer[executable.program.inputs] = numbers
-executable.run()
-executable.buffer[executable.program.outputs]
+    executable.buffer[executable.program.inputs] = numbers
+    executable.run()
+    executable.buffer[executable.program.outputs]
+
+The program says where everything is; what runs it differs from backend to backend.
 """
 
 from __future__ import annotations

@@ -35,10 +35,11 @@ from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import INPUT, Symbol, Tape, tracing, without_collecting
 from micrograd.draw import save_picture
-from micrograd.engine import Value, node_of, record_nothing
+from micrograd.engine import Value, node_of
 from micrograd.higher_order import floats_refused
 from micrograd.hook import recorder_in_use
 from micrograd.node import freezings
+from micrograd.quiet import record_nothing
 from micrograd.registry import CONSTANT, Primitive
 from micrograd.transforms import gradient
 
