@@ -54,10 +54,11 @@ HEADING = "## Mutation testing"
 # The tests of each module; those that reach a mutant's line are found by measuring.
 TESTS = {
     "transforms": ["test_transforms", "test_higher_order", "test_wrong_calls", "test_threads"],
-    "functional": ["test_primitives", "test_engine", "test_higher_order", "test_losses", "test_arrays",
-                   "test_wrong_calls", "test_transforms", "compiler/test_trace"],
+    "functional": ["test_primitives", "test_engine", "test_higher_order", "test_losses", "test_arrays", "test_nn",
+                   "test_wrong_calls", "test_transforms", "compiler/test_trace", "compiler/test_against_eager"],
     "nn": ["test_nn", "test_training", "test_saving", "test_wrong_calls", "compiler/test_trace"],
-    "losses": ["test_losses", "test_wrong_calls", "compiler/test_trace"],
+    "losses": ["test_losses", "test_wrong_calls", "test_arrays", "compiler/test_trace", "compiler/test_against_eager",
+               "compiler/test_training"],
     "optim": ["test_optim", "test_training", "test_wrong_calls", "compiler/test_training"],
     "primitives": ["test_primitives", "test_higher_order", "test_accuracy", "test_engine", "test_check_primitive"],
     "engine": ["test_engine", "test_higher_order", "test_anomaly", "test_arrays", "test_copying", "test_threads",
@@ -266,6 +267,7 @@ def forked(work: Callable[[Any], None]) -> tuple[Any, int]:
     if child == 0:
         try:
             os.setpgid(0, 0)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
             os.close(reader)
             quiet = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
@@ -362,28 +364,6 @@ def chosen_tests(mutant: Mutant, known: Measured) -> list[str]:
     return ordered
 
 
-class Judging:
-    """The plugin of a mutant's run: runs the tests chosen, in their order, and names the one that fails."""
-
-    def __init__(self, tests: list[str], seconds: dict[str, float], pipe: Any) -> None:
-        self.places = {test: place for place, test in enumerate(tests)}
-        self.seconds = seconds
-        self.pipe = pipe
-        self.failed = ""
-
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        items[:] = sorted((i for i in items if i.nodeid in self.places), key=lambda item: self.places[item.nodeid])
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        print(json.dumps(nodeid), file=self.pipe, flush=True)  # who hangs is the last to have said something
-        least, times = PATIENCE
-        signal.setitimer(signal.ITIMER_REAL, least + times * self.seconds[nodeid])
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed:
-            self.failed = self.failed or report.nodeid
-
-
 class Loader(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
     """Hands out a module with other source than its file has."""
 
@@ -398,6 +378,32 @@ class Loader(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader)
         return compile(self.source, self.path, "exec", dont_inherit=True)
 
 
+class Judging:
+    """The plugin of a mutant's run: runs the tests chosen, in their order, and names the one that fails."""
+
+    def __init__(self, loader: Loader, tests: list[str], seconds: dict[str, float], pipe: Any) -> None:
+        self.loader = loader
+        self.places = {test: place for place, test in enumerate(tests)}
+        self.seconds = seconds
+        self.pipe = pipe
+        self.failed = ""
+
+    def pytest_sessionstart(self) -> None:
+        sys.meta_path.insert(0, self.loader)  # once more, before pytest's own, which loads what has examples to test
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = sorted((i for i in items if i.nodeid in self.places), key=lambda item: self.places[item.nodeid])
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        print(json.dumps(nodeid), file=self.pipe, flush=True)  # who hangs is the last to have said something
+        least, times = PATIENCE
+        signal.setitimer(signal.ITIMER_REAL, least + times * self.seconds[nodeid])
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.failed = self.failed or report.nodeid
+
+
 def outcome(mutant: Mutant, known: Measured) -> dict[str, str]:
     """What happens to a mutant: what killed it, or that it survived."""
     tests = chosen_tests(mutant, known)
@@ -408,8 +414,9 @@ def outcome(mutant: Mutant, known: Measured) -> dict[str, str]:
 
     def work(pipe: Any) -> None:
         signal.setitimer(signal.ITIMER_REAL, 60)  # for loading
-        sys.meta_path.insert(0, Loader(mutant))
-        judging = Judging(tests, known.seconds, pipe)
+        loader = Loader(mutant)
+        sys.meta_path.insert(0, loader)
+        judging = Judging(loader, tests, known.seconds, pipe)
         status = run_pytest(files, judging)
         by = judging.failed or ("" if status == 0 else "loading")
         print(json.dumps({"outcome": "killed" if status else "survived", "by": by}), file=pipe)
