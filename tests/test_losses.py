@@ -242,6 +242,10 @@ class TestCrossEntropy:
         assert cross_entropy([0.0, -math.inf], 0) == 0.0
         assert cross_entropy([0.0, -math.inf, -math.inf], 0) == 0.0
 
+    def test_a_logit_that_is_nan_makes_the_loss_nan_whatever_the_target(self):
+        for target in range(3):
+            assert math.isnan(cross_entropy([math.nan, 800.0, 1.0], target))
+
     def test_a_masked_logit_beside_others_has_probability_zero(self):
         loss, slopes = gradients(cross_entropy, [1.0, -math.inf, 2.0], 2)
         assert loss == pytest.approx(math.log1p(math.exp(-1)))

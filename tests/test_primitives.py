@@ -340,6 +340,18 @@ def test_logsumexp_and_softmax_far_out(xs):
     )
 
 
+@pytest.mark.parametrize("others", [[], [1.0], [800.0], [-800.0, 1e308]], ids=repr)
+@pytest.mark.parametrize("kind", [float, Value], ids=["floats", "Values"])
+def test_logsumexp_and_softmax_of_infinity_and_nan(others, kind):
+    others = [kind(other) for other in others]
+    assert float(mg.logsumexp([*others, math.inf])) == math.inf
+    assert float(mg.logsumexp([math.inf, *others])) == math.inf
+    for terms in ([math.nan, *others], [*others, math.nan], [math.nan, math.inf, -math.inf, *others]):
+        assert math.isnan(float(mg.logsumexp(terms)))
+        assert math.isnan(float(mg.softmax(terms)[0]))
+    assert float(mg.logsumexp([kind(-math.inf)] * 2)) == -math.inf
+
+
 def test_logsumexp_of_values_and_numbers_together():
     x = Value(1.0)
     result = mg.logsumexp([x, 2.0])
