@@ -139,6 +139,10 @@ class TestBinaryCrossEntropy:
         assert gradients(binary_cross_entropy, [1e4], [1])[0] == 0.0
         assert gradients(binary_cross_entropy, [-1e4], [0.5]) == (5e3, [-0.5])
 
+    def test_an_infinite_logit_on_the_right_side_costs_nothing(self):
+        assert gradients(binary_cross_entropy, [math.inf], [1]) == (0.0, [0.0])
+        assert gradients(binary_cross_entropy, [-math.inf], [0]) == (0.0, [0.0])
+
     def test_a_confident_prediction_keeps_its_digits(self):
         loss, (slope,) = gradients(binary_cross_entropy, [40.0], [1])
         assert (loss, slope) == pytest.approx((math.exp(-40), -math.exp(-40)), rel=1e-14)

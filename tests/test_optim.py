@@ -362,6 +362,14 @@ class TestParameters:
 
         assert trained(lambda leaves: Signs(leaves, 0.5), 1.0, [3.0, -7.0, 0.0]) == [0.5, 1.0, 1.0]
 
+    def test_a_subclass_that_names_no_number_of_states_has_none(self):
+        class Plain(Optimizer):
+            def update(self, parameter, gradient, state, rate):
+                assert state == ()
+                return parameter - rate * gradient, state
+
+        assert trained(lambda leaves: Plain(leaves, 0.5), 1.0, [1.0, -2.0]) == [0.5, 1.5]
+
 
 class TestAllOrNothing:
     @pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
