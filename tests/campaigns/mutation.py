@@ -555,8 +555,8 @@ Small mistakes are planted in the library, one at a time, and the tests run: do 
 Cosmic Ray's operators: another arithmetic operator, another comparison, a condition negated, `and` for `or`, `True`
 for `False`, a number one more or one less, `break` for `continue`, a loop that does not run, an exception that is not
 caught, a decorator removed. Left out are annotations and other code for type checkers, the texts of errors, and
-the `strict=True` of `zip`. What survives and can be told apart by no test is explained in `tests/campaigns/equivalent_mutants.txt`; the percentage is
-that of the killed among all.
+`zip`'s `strict=True`. What survives though no test could tell it from the original is explained, line by line, in
+`tests/campaigns/equivalent_mutants.txt`; the percentage is that of the killed among all.
 
 | module | mutants | killed | explained | surviving | % killed |
 |---|---|---|---|---|---|
