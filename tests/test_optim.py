@@ -243,6 +243,7 @@ class TestSchedules:
             (lambda: cosine(1.0, 0.0, -3), ValueError),
             (lambda: warmup(1.0, 0), ValueError),
             (lambda: linear(-1.0, 0.0, 5), ValueError),
+            (lambda: linear(1.0, -0.5, 5), ValueError),
             (lambda: linear(1.0, math.nan, 5), ValueError),
             (lambda: cosine(1.0, math.inf, 5), ValueError),
             (lambda: cosine("1", 0.0, 5), TypeError),
