@@ -56,7 +56,7 @@ TESTS = {
     "transforms": ["test_transforms", "test_higher_order", "test_wrong_calls", "test_threads"],
     "functional": ["test_primitives", "test_engine", "test_higher_order", "test_losses", "test_arrays", "test_nn",
                    "test_wrong_calls", "test_transforms", "compiler/test_trace", "compiler/test_against_eager"],
-    "nn": ["test_nn", "test_training", "test_saving", "test_wrong_calls", "compiler/test_trace"],
+    "nn": ["test_nn", "test_training", "test_saving", "test_wrong_calls", "test_explore", "compiler/test_trace"],
     "losses": ["test_losses", "test_wrong_calls", "test_arrays", "compiler/test_trace", "compiler/test_against_eager",
                "compiler/test_training"],
     "optim": ["test_optim", "test_training", "test_wrong_calls", "compiler/test_training"],
