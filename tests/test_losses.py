@@ -323,6 +323,7 @@ class TestShapes:
 def test_take_gives_elements_and_rows_and_says_what_is_wrong():
     table = [[mg.Value(1.0), 2.0], [3.0, 4.0]]
     assert mg.take([5.0, 6.0], -1) == 6.0
+    assert mg.take([5.0], 0) == 5.0
     assert mg.take(table, 1) == [3.0, 4.0]
     assert mg.take(table, 0)[0] is table[0][0]
     for sequence, index, error, message in (

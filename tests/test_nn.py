@@ -166,6 +166,14 @@ class TestNetworks:
         model = MLP(2, [3, 1])
         assert model(inputs).data == model([1.0, 2.0]).data
 
+    def test_under_no_grad_the_output_is_the_same_and_a_constant(self):
+        model = MLP(2, [3, 1], activation="tanh")
+        expected = model([0.5, Value(-2.0)])
+        with mg.no_grad():
+            output = model([0.5, Value(-2.0)])
+        assert output.data == expected.data
+        assert (output.requires_grad, expected.requires_grad) == (False, True)
+
     def test_gradients_reach_inputs_that_are_values(self):
         model = MLP(2, [3, 1], activation="tanh")
         inputs = [Value(0.5), Value(-0.2)]

@@ -360,6 +360,22 @@ def test_logsumexp_of_values_and_numbers_together():
     assert x.grad == pytest.approx(1 / (1 + math.e))
 
 
+def test_dot_is_the_sum_of_the_products_of_values_and_numbers():
+    x = Value(2.0)
+    result = mg.dot([x, 3.0, x], [4, x, x])
+    result.backward()
+    assert (result.data, x.grad) == (18.0, 11.0)
+
+
+def test_dot_under_no_grad_is_a_constant_and_of_numbers_a_number():
+    x = Value(2.0)
+    with mg.no_grad():
+        result = mg.dot([x, 3.0, 1], [4.0, x, x])
+        number = mg.dot([1.0, 2], [3.0, 4])
+    assert (result.data, result.requires_grad) == (16.0, False)
+    assert (number, type(number)) == (11.0, float)
+
+
 # Kinks and ties
 
 
