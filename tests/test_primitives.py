@@ -525,6 +525,8 @@ def test_a_negative_base_with_a_fractional_exponent(compute):
     """Floats would go complex."""
     with pytest.raises(ValueError, match=r"a = -8\.0"):
         compute(Value(-8.0, label="a"))
+    with pytest.raises(ValueError, match=r"a = -0\.5"):
+        compute(Value(-0.5, label="a"))
     with pytest.raises(ValueError, match=r"-8\.0 \*\* .*0\.333"):
         (-8) ** Value(1 / 3)
 
