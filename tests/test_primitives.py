@@ -19,7 +19,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import micrograd as mg
-from micrograd import Value
+from micrograd import Value, primitives
 from micrograd.testing import numerical_gradient
 from tests.strategies import KINKS, TABLE, operands
 
@@ -376,7 +376,41 @@ def test_dot_under_no_grad_is_a_constant_and_of_numbers_a_number():
     assert (number, type(number)) == (11.0, float)
 
 
+def test_normal_cdf_keeps_its_digits_where_its_tail_begins():
+    for step in range(1000):
+        x = -1 - step / 1000
+        true = distribution(mp.mpf(x))
+        assert abs(primitives.normal_cdf(x) - true) < 4 * math.ulp(float(true)), x
+
+
+def is_finite(primitive, inputs):
+    try:
+        output = primitive.forward(*inputs)
+        slopes = [rule(1.0, output, *inputs) for rule in primitive.derivatives if rule]
+    except (ArithmeticError, ValueError):
+        return False
+    return all(map(math.isfinite, (output, *slopes)))
+
+
+@pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
+def test_inside_of_a_domain_value_and_derivative_are_finite_and_at_its_end_or_a_step_beyond_one_is_not(primitive):
+    for place, interval in enumerate(primitive.domain):
+        for end, outwards in zip(interval, (-1, 1), strict=True):
+            if math.isfinite(end):
+                inputs = [-0.5] * len(primitive.domain)  # negative: a power with such an exponent has a pole at 0
+                inputs[place] = end - outwards * 1e-6
+                assert is_finite(primitive, inputs)
+                inputs[place] = end if abs(end) <= 1 else end + outwards
+                assert not is_finite(primitive, inputs)
+
+
 # Kinks and ties
+
+
+@pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)], ids=repr)
+def test_of_equal_operands_the_first_is_chosen_as_by_pythons_max_and_min(zeros):
+    for mine, pythons in ((mg.maximum, max), (mg.minimum, min)):
+        assert math.copysign(1, mine(*zeros)) == math.copysign(1, pythons(*zeros)) == math.copysign(1, zeros[0])
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
