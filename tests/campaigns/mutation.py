@@ -10,9 +10,9 @@ loaded forks for each mutant, and the import system of the fork hands out the mo
 of a module run once with their coverage measured; of a mutant only those run that reach its line, the quickest first,
 up to the first that fails. Hypothesis draws the same examples every time.
 
-What was found is kept, so that a run can be interrupted: a kill for as long as the module stays the same, a survivor
-for as long as its tests do too. Survivors that no test could kill are listed with the reason in
-equivalent_mutants.txt.
+What was found is kept, so that a run can be interrupted: kills for as long as the module stays the same, survivors for
+as long as its tests do too. Survivors that no test could kill are listed with the reason in equivalent_mutants.txt;
+these are kept as kills are.
 """
 
 from __future__ import annotations
@@ -482,12 +482,13 @@ class Results:
         self.path = path
         self.found: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
 
-    def known(self, key: str, module: str) -> dict[str, str] | None:
+    def known(self, key: str, module: str, explained: bool) -> dict[str, str] | None:
         """The outcome for a mutant, where it still holds."""
         result = self.found.get(key)
         if result is None or result["source"] != digest(path_of(module)):
             return None
-        return result if result["outcome"] == "killed" or result["tests"] == digest(*tests_of(module)) else None
+        lasting = explained or result["outcome"] == "killed" or result["tests"] == digest(*tests_of(module))
+        return result if lasting else None
 
     def add(self, key: str, module: str, result: dict[str, str]) -> None:
         """Keep an outcome."""
@@ -524,21 +525,25 @@ def run(module: str, sample: int | None, seed: int, results: Results) -> Row:
     if sample is not None and sample < len(mutants):
         numbers = sorted(random.Random(f"{seed} {module}").sample(numbers, sample))  # type: ignore[assignment]
     reasons = explanations(EQUIVALENT.read_text("utf-8")) if EQUIVALENT.exists() else {}
-    known = measured(module) if any(results.known(keys[number], module) is None for number in numbers) else None
+    all_texts = [(module, mutant.scope, mutant.original, mutant.mutated) for mutant in mutants]
+
+    def found_before(number: int) -> dict[str, str] | None:
+        return results.known(keys[number], module, all_texts[number] in reasons)
+
+    known = measured(module) if any(found_before(number) is None for number in numbers) else None
     killed = explained = 0
     used = set()
     with tqdm(numbers, module, unit="mutant") as bar:
         for done, number in enumerate(bar, 1):
             mutant, key = mutants[number], keys[number]
-            result = results.known(key, module)
+            result = found_before(number)
             if result is None:
                 assert known is not None
                 result = outcome(mutant, known)
                 results.add(key, module, result)
                 if done % 20 == 0:
                     results.save()
-            texts = (module, mutant.scope, mutant.original, mutant.mutated)
-            used.add(texts)
+            used.add(texts := all_texts[number])
             if result["outcome"] == "killed":
                 killed += 1
                 if texts in reasons:
