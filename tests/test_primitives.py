@@ -407,6 +407,10 @@ def test_inside_of_a_domain_value_and_derivative_are_finite_and_at_its_end_or_a_
 # Kinks and ties
 
 
+def test_relu_gives_no_negative_zero():
+    assert [math.copysign(1, mg.relu(x)) for x in (-0.0, 0.0, -1.0)] == [1.0, 1.0, 1.0]
+
+
 @pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)], ids=repr)
 def test_of_equal_operands_the_first_is_chosen_as_by_pythons_max_and_min(zeros):
     for mine, pythons in ((mg.maximum, max), (mg.minimum, min)):
