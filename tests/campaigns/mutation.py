@@ -10,9 +10,9 @@ loaded forks for each mutant, and the import system of the fork hands out the mo
 of a module run once with their coverage measured; of a mutant only those run that reach its line, the quickest first,
 up to the first that fails. Hypothesis draws the same examples every time.
 
-What was found is kept, so that a run can be interrupted: kills for as long as the module stays the same, survivors for
-as long as its tests do too. Survivors that no test could kill are listed with the reason in equivalent_mutants.txt;
-these are kept as kills are.
+What was found is kept, so that a run can be interrupted: kills for as long as the function stays the same, survivors
+for as long as the module's tests do too. Survivors that no test could kill are listed with the reason in
+equivalent_mutants.txt; these are kept as kills are.
 """
 
 from __future__ import annotations
@@ -113,6 +113,7 @@ class Mutant(NamedTuple):
     scope: str
     lines: range
     loading: bool
+    context: str
     original: str
     mutated: str
     source: str
@@ -201,6 +202,14 @@ def lines_of(node: Any, line: int) -> range:
     return range(line, line + 1)
 
 
+def context_of(node: Any) -> str:
+    """A digest of the function that a node is in, or of the statement where it is in none."""
+    outer = [parent for parent, _ in ancestry(node)]
+    statement = next(parent for parent in [*outer[:-1], node] if parent.parent.type in ("suite", "file_input"))
+    whole = next((parent for parent in outer if parent.type == "funcdef"), statement)
+    return hashlib.sha256(whole.get_code().strip().encode()).hexdigest()[:16]
+
+
 def runs_while_loading(node: Any) -> bool:
     """Whether importing the module runs the node: it is in no function's body."""
     return not any(
@@ -257,7 +266,7 @@ def mutants_of(module: str) -> list[Mutant]:
                     continue
                 seen.add(meaning)
                 sides = difference(source.splitlines(), mutated.splitlines())
-                place = scope_of(node), lines_of(node, line), runs_while_loading(node)
+                place = scope_of(node), lines_of(node, line), runs_while_loading(node), context_of(node)
                 found.append(Mutant(module, len(found), *place, *sides, mutated))
     return found
 
@@ -482,17 +491,17 @@ class Results:
         self.path = path
         self.found: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
 
-    def known(self, key: str, module: str, explained: bool) -> dict[str, str] | None:
+    def known(self, key: str, mutant: Mutant, explained: bool) -> dict[str, str] | None:
         """The outcome for a mutant, where it still holds."""
         result = self.found.get(key)
-        if result is None or result["source"] != digest(path_of(module)):
+        if result is None or result["context"] != mutant.context:
             return None
-        lasting = explained or result["outcome"] == "killed" or result["tests"] == digest(*tests_of(module))
+        lasting = explained or result["outcome"] == "killed" or result["tests"] == digest(*tests_of(mutant.module))
         return result if lasting else None
 
-    def add(self, key: str, module: str, result: dict[str, str]) -> None:
+    def add(self, key: str, mutant: Mutant, result: dict[str, str]) -> None:
         """Keep an outcome."""
-        self.found[key] = {**result, "source": digest(path_of(module)), "tests": digest(*tests_of(module))}
+        self.found[key] = {**result, "context": mutant.context, "tests": digest(*tests_of(mutant.module))}
 
     def save(self) -> None:
         """Write the file, whole or not at all."""
@@ -528,7 +537,7 @@ def run(module: str, sample: int | None, seed: int, results: Results) -> Row:
     all_texts = [(module, mutant.scope, mutant.original, mutant.mutated) for mutant in mutants]
 
     def found_before(number: int) -> dict[str, str] | None:
-        return results.known(keys[number], module, all_texts[number] in reasons)
+        return results.known(keys[number], mutants[number], all_texts[number] in reasons)
 
     known = measured(module) if any(found_before(number) is None for number in numbers) else None
     killed = explained = 0
@@ -540,7 +549,7 @@ def run(module: str, sample: int | None, seed: int, results: Results) -> Row:
             if result is None:
                 assert known is not None
                 result = outcome(mutant, known)
-                results.add(key, module, result)
+                results.add(key, mutant, result)
                 if done % 20 == 0:
                     results.save()
             used.add(texts := all_texts[number])
