@@ -159,8 +159,16 @@ def _pairs(predictions: Any, targets: Any) -> list[tuple[Any, Any]]:
         return [(predictions, targets)]
     if not all(nested) or len(predictions) != len(targets) or not len(targets):
         shown = [
-            f"{len(side)} values" if deep else "one value"
+            f"{len(side)} values"
+            if deep
+            else "one value"
+            if _is_number(side)
+            else f"{type(side).__name__}: {side!r:.80}"
             for side, deep in zip((predictions, targets), nested, strict=True)
         ]
         raise ValueError(f"predictions and targets must be of one shape, and not empty: got {shown[0]} and {shown[1]}")
     return [pair for row in zip(predictions, targets, strict=True) for pair in _pairs(*row)]
+
+
+def _is_number(side: Any) -> bool:
+    return hasattr(type(side), "_apply") or real_number(side) is not None

@@ -1,6 +1,9 @@
 """check_primitive: the table passes it, and each kind of mistake is found and named."""
 
+import itertools
 import math
+import re
+import sys
 
 import numpy as np
 import pytest
@@ -76,6 +79,46 @@ def test_a_domain_that_promises_too_much():
     said = message_of(math.log, lambda g, out, x: g / x)
     assert "gives floats, at (" in said
     assert "math domain error" in said
+
+
+def test_overflow_is_no_failure():
+    assert check_primitive(mg.primitive("own", "own", math.exp, lambda g, out, x: g * out))
+
+
+def test_a_rule_that_fails_inside_the_domain():
+    said = message_of(lambda x: x, lambda g, out, x: g * math.sqrt(x) / math.sqrt(x))
+    assert re.search(r"- not so: has right rules, at \(-\d\S+: raises ValueError: math domain error", said)
+
+
+def test_a_rule_that_is_another_each_time_by_a_hair():
+    hairs = itertools.count()
+    said = message_of(
+        lambda x, y: x * y, lambda g, out, x, y: g * y, lambda g, out, x, y: g * x * (1 + 1e-12 * next(hairs))
+    )
+    assert "has right rules" not in said
+    assert re.search(r"- not so: backpropagates, at .*: operand 1 gets .*, and its rule gives ", said)
+    assert re.search(r"- not so: takes plain numbers, at .*: operand 1 gets .* beside a plain number, ", said)
+
+
+def test_a_forward_that_is_another_later_by_a_hair():
+    calls = itertools.count()
+
+    def forward(x):
+        call = next(calls)
+        return x + 1e-12 * (call % 2) if call > 100 else x
+
+    assert re.search(
+        r"- not so: backpropagates, at .*: Values give .*, floats ", message_of(forward, lambda g, out, x: g)
+    )
+
+
+def test_without_numpy_arrays_are_not_asked_for(monkeypatch):
+    own = mg.primitive("own", "own", lambda x: 2 * x, lambda g, out, x: 2 * g)
+    monkeypatch.setattr(Primitive, "_elementwise", lambda self, operands: [math.nan])
+    with pytest.raises(PrimitiveError, match="works on arrays"):
+        check_primitive(own)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert check_primitive(own)
 
 
 def test_a_forward_that_is_another_each_time():
