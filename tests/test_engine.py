@@ -734,8 +734,16 @@ class TestNoGrad:
             assert not result.requires_grad
             assert result._prev == set()
             assert result._op == ""
+            assert result.grad == 0.0
         assert results[0].data == 9.0
         assert (a * a).requires_grad
+
+    def test_a_result_can_be_freed_to_be_a_leaf_like_any_other(self):
+        with mg.no_grad():
+            leaf = Value(3.0) * 2
+        leaf.requires_grad = True
+        (leaf * leaf + leaf).backward()
+        assert leaf.grad == 13.0
 
     def test_a_dot_product_is_a_number_where_all_is_numbers(self):
         a = Value(3.0)

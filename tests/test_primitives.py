@@ -405,6 +405,11 @@ def test_inside_of_a_domain_value_and_derivative_are_finite_and_at_its_end_or_a_
 # Kinks and ties
 
 
+def test_leaky_relu_and_elu_have_the_same_defaults_as_methods_and_as_functions():
+    assert Value(-2.0).leaky_relu().data == mg.leaky_relu(-2.0) == -0.02
+    assert Value(-2.0).elu().data == mg.elu(-2.0) == math.expm1(-2.0)
+
+
 def test_relu_gives_no_negative_zero():
     assert [math.copysign(1, mg.relu(x)) for x in (-0.0, 0.0, -1.0)] == [1.0, 1.0, 1.0]
 

@@ -64,7 +64,7 @@ TESTS = {
     "forward": ["test_primitives", "test_accuracy"],
     "primitives": ["test_primitives", "test_accuracy", "test_higher_order"],
     "engine": ["test_engine", "test_anomaly", "test_arrays", "test_own_primitives", "test_wrong_calls",
-               "compiler/test_trace"],
+               "test_higher_order", "test_primitives", "compiler/test_trace"],
     "node": ["test_engine", "test_higher_order", "test_anomaly", "test_copying", "test_own_primitives",
              "test_wrong_calls", "compiler/test_trace"],
     "hook": ["test_engine", "test_anomaly", "test_transforms", "compiler/test_trace"],
