@@ -69,7 +69,7 @@ TESTS = {
              "test_wrong_calls", "compiler/test_trace"],
     "hook": ["test_engine", "test_anomaly", "test_transforms", "compiler/test_trace"],
     "backpropagation": ["test_engine", "test_higher_order", "test_anomaly", "test_own_primitives", "test_threads",
-                        "test_transforms"],
+                        "test_transforms", "compiler/test_against_eager"],
     "higher_order": ["test_higher_order", "test_transforms", "test_anomaly", "test_own_primitives", "test_threads"],
     "registry": ["test_own_primitives", "test_check_primitive", "test_primitives", "test_engine", "test_wrong_calls",
                  "test_copying"],
