@@ -738,6 +738,12 @@ class TestNoGrad:
         assert results[0].data == 9.0
         assert (a * a).requires_grad
 
+    def test_it_decorates_what_is_no_python_function_too(self):
+        a = Value(3.0)
+        for double in (partial(operator.mul, 2.0), a.__add__):
+            result = mg.no_grad()(double)(a)
+            assert (result.data, result.requires_grad) == (6.0, False)
+
     def test_a_result_can_be_freed_to_be_a_leaf_like_any_other(self):
         with mg.no_grad():
             leaf = Value(3.0) * 2
