@@ -558,6 +558,22 @@ def test_the_power_rule_on_arrays_of_bases(exponent):
     assert rule(1.0, bases**exponent, bases, exponent) == pytest.approx(one_by_one, rel=1e-14)
 
 
+def test_the_power_rule_on_arrays_with_exponents_that_are_0_or_infinite():
+    bases = np.array([0.0, 1e-310, 0.5, 2.0, 0.0, 2.0, 0.5])
+    exponents = np.array([0.0, 0.0, 0.0, 0.0, 2.0, math.inf, -math.inf])
+    rule = mg.primitives.pow.derivatives[0]
+    one_by_one = [rule(1.0, x**y, x, y) for x, y in zip(bases.tolist(), exponents.tolist(), strict=True)]
+    assert one_by_one[:5] == [0.0] * 5
+    with np.errstate(invalid="ignore"):  # infinity minus infinity on the way
+        assert rule(1.0, bases**exponents, bases, exponents).tolist() == one_by_one
+
+
+def test_the_power_rule_at_0_where_1_less_than_the_exponent_is_rounded():
+    exponent = 2.0**53 + 2
+    assert (exponent - 1) + 1 != exponent
+    assert mg.grad(lambda x: x**exponent)(0.0) == mg.grad(lambda x: x**exponent)(-0.0) == 0.0
+
+
 def test_a_negative_base_has_no_derivative_by_its_exponent():
     x, y = Value(-2.0, label="x"), Value(3.0, label="y")
     z = x**y
