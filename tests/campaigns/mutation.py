@@ -526,8 +526,10 @@ class Row(NamedTuple):
     def __str__(self) -> str:
         mutants = f"{self.run:,}" if self.run == self.all else f"{self.run:,} of {self.all:,}"
         surviving = self.run - self.killed - self.explained
-        percentage = 100 * self.killed / self.run if self.run else 100.0
-        return f"| {self.module} | {mutants} | {self.killed:,} | {self.explained} | {surviving} | {percentage:.1f} |"
+        score, of_all = (
+            f"{100 * self.killed / count:.1f}" if count else "" for count in (self.run - self.explained, self.run)
+        )
+        return f"| {self.module} | {mutants} | {self.killed:,} | {self.explained} | {surviving} | {score} | {of_all} |"
 
 
 def run(module: str, sample: int | None, seed: int, results: Results) -> Row:
@@ -585,10 +587,11 @@ Cosmic Ray's operators: another arithmetic operator, another comparison, a condi
 for `False`, a number one more or one less, `break` for `continue`, a loop that does not run, an exception that is not
 caught, a decorator removed. Left out are annotations and other code for type checkers, the texts of errors, and
 `zip`'s `strict=True`. What survives though no test could tell it from the original is explained, line by line, in
-`tests/campaigns/equivalent_mutants.txt`; the percentage is that of the killed among all.
+`tests/campaigns/equivalent_mutants.txt`. The first percentage is that of the killed among those that are not
+explained, the second among all.
 
-| module | mutants | killed | explained | surviving | % killed |
-|---|---|---|---|---|---|
+| module | mutants | killed | explained | surviving | % killed | % of all |
+|---|---|---|---|---|---|---|
 {chr(10).join(map(str, [*rows, total]))}
 
 To run them again: `{words}`.
