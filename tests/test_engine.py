@@ -725,6 +725,16 @@ class TestFailingBackward:
             Value(1.0, requires_grad=False, label="constant").backward()
 
 
+def test_numbers_among_three_operands_are_values_that_require_no_gradient():
+    x = Value(2.0)
+    chosen = mg.where(1.0, x, 3.0)
+    assert {(operand.data, operand.requires_grad) for operand in chosen._prev} == {
+        (1.0, False),
+        (2.0, True),
+        (3.0, False),
+    }
+
+
 class TestNoGrad:
     def test_nothing_is_recorded_inside(self):
         a = Value(3.0)

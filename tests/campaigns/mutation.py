@@ -57,7 +57,8 @@ TESTS = {
     "transforms": ["test_transforms", "test_higher_order", "test_wrong_calls", "test_threads"],
     "functional": ["test_primitives", "test_losses", "test_arrays", "test_nn", "test_wrong_calls", "test_transforms",
                    "compiler/test_trace", "compiler/test_against_eager"],
-    "nn": ["test_nn", "test_training", "test_saving", "test_wrong_calls", "test_explore", "compiler/test_trace"],
+    "nn": ["test_nn", "test_training", "test_saving", "test_wrong_calls", "test_explore::TestGroups",
+           "compiler/test_trace"],
     "losses": ["test_losses", "test_wrong_calls", "test_arrays", "compiler/test_trace", "compiler/test_against_eager",
                "compiler/test_training"],
     "optim": ["test_optim", "test_training", "test_wrong_calls", "compiler/test_training"],
@@ -142,9 +143,15 @@ def name_of(module: str) -> str:
     return f"micrograd.{module}".removesuffix(".__init__")
 
 
+def words_of(module: str) -> list[str]:
+    """What pytest is told to run for a module; the module itself, whose docstrings have examples, is the first."""
+    parts = [(*name.split("::", 1), "")[:2] for name in TESTS[module]]
+    return [str(path_of(module)), *(f"{ROOT}/tests/{name}.py{'::' * bool(only)}{only}" for name, only in parts)]
+
+
 def tests_of(module: str) -> list[Path]:
-    """The files with a module's tests; the module itself, whose docstrings have examples, is the first."""
-    return [path_of(module), *(ROOT / "tests" / f"{name}.py" for name in TESTS[module])]
+    """The files with a module's tests."""
+    return [Path(word.split("::")[0]) for word in words_of(module)]
 
 
 def digest(*paths: Path) -> str:
@@ -321,8 +328,8 @@ def forked(work: Callable[[Any], None]) -> tuple[Any, int]:
     return json.loads(sent) if sent else None, os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
-def run_pytest(files: list[Path], plugin: object) -> int:
-    """Run the tests of files as they are run everywhere, but with a Hypothesis that repeats itself and is brief."""
+def run_pytest(files: list[str], plugin: object) -> int:
+    """Run the tests of files, or of parts of them, as everywhere, but with a Hypothesis that repeats itself."""
     import pytest
     from hypothesis import HealthCheck, Phase, settings
 
@@ -338,7 +345,7 @@ def run_pytest(files: list[Path], plugin: object) -> int:
     settings.load_profile("mutation")
     os.chdir(ROOT)
     words = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    return int(pytest.main([*words, *map(str, files)], plugins=[plugin]))
+    return int(pytest.main([*words, *files], plugins=[plugin]))
 
 
 class Measuring:
@@ -371,7 +378,7 @@ def measured(module: str) -> Measured:
         coverage = Coverage(data_file=None, include=[path], config_file=False, messages=False)
         plugin = Measuring(coverage)
         coverage.start()
-        status = run_pytest(tests_of(module), plugin)
+        status = run_pytest(words_of(module), plugin)
         coverage.stop()
         reached = coverage.get_data().contexts_by_lineno(path)
         json.dump([status, plugin.failed, reached, plugin.seconds], pipe)
@@ -439,7 +446,11 @@ def outcome(mutant: Mutant, known: Measured) -> dict[str, str]:
     if not tests:
         return {"outcome": "survived", "by": "no test runs the line"}
     needed = {test.split("::")[0] for test in tests}
-    files = [path for path in tests_of(mutant.module) if path.relative_to(ROOT).as_posix() in needed]
+    files = [
+        word
+        for word, path in zip(words_of(mutant.module), tests_of(mutant.module), strict=True)
+        if path.relative_to(ROOT).as_posix() in needed
+    ]
 
     def work(pipe: Any) -> None:
         signal.setitimer(signal.ITIMER_REAL, 60)  # for loading
