@@ -760,6 +760,9 @@ class TestNoGrad:
         leaf.requires_grad = True
         (leaf * leaf + leaf).backward()
         assert leaf.grad == 13.0
+        with pytest.raises(ZeroDivisionError):
+            (leaf + mg.sqrt(Value(0.0))).backward()
+        assert leaf.grad == 13.0
 
     def test_a_dot_product_is_a_number_where_all_is_numbers(self):
         a = Value(3.0)
