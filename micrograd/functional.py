@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Scalar = TypeVar("Scalar", Value, float)
 
+LARGEST = 1.7976931348623157e308  # of the finite floats
+
 
 def exp(x: Scalar) -> Scalar:
     """E to the power of x.
@@ -449,8 +451,8 @@ def logsumexp(xs: Iterable[Any]) -> Any:
     largest = _largest(terms)
     exponentials = [primitives.exp(x - largest) for x in terms]
     total = sum(exponentials[1:], exponentials[0])
-    something = total > 0  # all of the terms may be minus infinity: masked
-    return primitives.where(something, largest + primitives.log(primitives.where(something, total, 1.0)), -math.inf)
+    nothing = total <= 0  # all of the terms may be minus infinity: masked
+    return primitives.where(nothing, -math.inf, largest + primitives.log(primitives.where(nothing, 1.0, total)))
 
 
 def softmax(xs: Iterable[Any]) -> list[Any]:
@@ -485,9 +487,9 @@ def _some(xs: Iterable[Any], name: str) -> Sequence[Any]:
 
 
 def _largest(terms: Sequence[Any]) -> Any:
-    """The largest term as a constant: what is taken out and put back has no gradient of its own."""
+    """The largest term as a constant, of the floats: what is taken out and put back has no gradient of its own."""
     largest = terms[0]
     for term in terms[1:]:
         largest = primitives.maximum(largest, term)
-    largest = primitives.detach(largest)
-    return primitives.where(primitives.abs(largest) < math.inf, largest, 0.0)
+    # Infinity, taken out of itself, would be no number.
+    return primitives.maximum(primitives.minimum(primitives.detach(largest), LARGEST), -LARGEST)

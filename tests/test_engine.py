@@ -725,6 +725,16 @@ class TestFailingBackward:
             Value(1.0, requires_grad=False, label="constant").backward()
 
 
+def test_numbers_among_three_operands_are_values_that_require_no_gradient():
+    x = Value(2.0)
+    chosen = mg.where(1.0, x, 3.0)
+    assert {(operand.data, operand.requires_grad) for operand in chosen._prev} == {
+        (1.0, False),
+        (2.0, True),
+        (3.0, False),
+    }
+
+
 class TestNoGrad:
     def test_nothing_is_recorded_inside(self):
         a = Value(3.0)
@@ -734,8 +744,25 @@ class TestNoGrad:
             assert not result.requires_grad
             assert result._prev == set()
             assert result._op == ""
+            assert result.grad == 0.0
         assert results[0].data == 9.0
         assert (a * a).requires_grad
+
+    def test_it_decorates_what_is_no_python_function_too(self):
+        a = Value(3.0)
+        for double in (partial(operator.mul, 2.0), a.__add__):
+            result = mg.no_grad()(double)(a)
+            assert (result.data, result.requires_grad) == (6.0, False)
+
+    def test_a_result_can_be_freed_to_be_a_leaf_like_any_other(self):
+        with mg.no_grad():
+            leaf = Value(3.0) * 2
+        leaf.requires_grad = True
+        (leaf * leaf + leaf).backward()
+        assert leaf.grad == 13.0
+        with pytest.raises(ZeroDivisionError):
+            (leaf + mg.sqrt(Value(0.0))).backward()
+        assert leaf.grad == 13.0
 
     def test_a_dot_product_is_a_number_where_all_is_numbers(self):
         a = Value(3.0)

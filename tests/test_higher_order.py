@@ -380,6 +380,18 @@ class TestBackwardWithCreateGraph:
         (x**3).backward(weight, create_graph=True)
         assert mg.gradient(x.grad, weight) == 12.0
 
+    def test_gradients_that_are_0_now_accumulate_as_graphs_too(self):
+        x = Value(0.0)
+        for _ in range(2):
+            (x * x).backward(create_graph=True)
+        assert x.grad.data == 0.0
+        assert mg.gradient(x.grad, x) == 4.0
+
+    def test_a_gradient_that_depends_on_nothing_is_a_constant(self):
+        x = Value(2.0)
+        (x * 3.0).backward(create_graph=True)
+        assert (x.grad.data, x.grad.requires_grad) == (3.0, False)
+
     def test_constants_and_frozen_leaves_get_none(self):
         x, frozen = Value(2.0), Value(3.0, requires_grad=False)
         (x * x * frozen * 4.0).backward(create_graph=True)

@@ -139,6 +139,10 @@ class TestBinaryCrossEntropy:
         assert gradients(binary_cross_entropy, [1e4], [1])[0] == 0.0
         assert gradients(binary_cross_entropy, [-1e4], [0.5]) == (5e3, [-0.5])
 
+    def test_an_infinite_logit_on_the_right_side_costs_nothing(self):
+        assert gradients(binary_cross_entropy, [math.inf], [1]) == (0.0, [0.0])
+        assert gradients(binary_cross_entropy, [-math.inf], [0]) == (0.0, [0.0])
+
     def test_a_confident_prediction_keeps_its_digits(self):
         loss, (slope,) = gradients(binary_cross_entropy, [40.0], [1])
         assert (loss, slope) == pytest.approx((math.exp(-40), -math.exp(-40)), rel=1e-14)
@@ -242,6 +246,10 @@ class TestCrossEntropy:
         assert cross_entropy([0.0, -math.inf], 0) == 0.0
         assert cross_entropy([0.0, -math.inf, -math.inf], 0) == 0.0
 
+    def test_a_logit_that_is_nan_makes_the_loss_nan_whatever_the_target(self):
+        for target in range(3):
+            assert math.isnan(cross_entropy([math.nan, 800.0, 1.0], target))
+
     def test_a_masked_logit_beside_others_has_probability_zero(self):
         loss, slopes = gradients(cross_entropy, [1.0, -math.inf, 2.0], 2)
         assert loss == pytest.approx(math.log1p(math.exp(-1)))
@@ -315,6 +323,7 @@ class TestShapes:
 def test_take_gives_elements_and_rows_and_says_what_is_wrong():
     table = [[mg.Value(1.0), 2.0], [3.0, 4.0]]
     assert mg.take([5.0, 6.0], -1) == 6.0
+    assert mg.take([5.0], 0) == 5.0
     assert mg.take(table, 1) == [3.0, 4.0]
     assert mg.take(table, 0)[0] is table[0][0]
     for sequence, index, error, message in (

@@ -166,6 +166,14 @@ class TestNetworks:
         model = MLP(2, [3, 1])
         assert model(inputs).data == model([1.0, 2.0]).data
 
+    def test_under_no_grad_the_output_is_the_same_and_a_constant(self):
+        model = MLP(2, [3, 1], activation="tanh")
+        expected = model([0.5, Value(-2.0)])
+        with mg.no_grad():
+            output = model([0.5, Value(-2.0)])
+        assert output.data == expected.data
+        assert (output.requires_grad, expected.requires_grad) == (False, True)
+
     def test_gradients_reach_inputs_that_are_values(self):
         model = MLP(2, [3, 1], activation="tanh")
         inputs = [Value(0.5), Value(-0.2)]
@@ -220,6 +228,12 @@ class TestNetworks:
 
         assert repr(Neuron(1, activation=Square())) == "SquareNeuron(1)"
 
+    def test_an_activation_may_give_a_plain_number_or_a_leaf(self):
+        assert Neuron(2, activation=lambda x: 1.5)([1.0, 2.0]) == 1.5
+        leaf = Value(2.0)
+        output = Neuron(2, activation=lambda x: leaf)([1.0, 2.0])
+        assert (output, output.is_leaf) == (leaf, True)
+
     @pytest.mark.parametrize(
         ("initial", "inputs", "outputs", "deviation"),
         [
@@ -245,6 +259,15 @@ class TestNetworks:
         else:  # normal: about 4.6 percent lie beyond two deviations
             beyond = sum(abs(weight) > 2 * deviation for weight in weights) / len(weights)
             assert 0.035 < beyond < 0.06
+
+    def test_a_neuron_alone_has_one_output(self):
+        random.seed(11)
+        drawn = Neuron(1, initial="glorot").w[0].data
+        random.seed(11)
+        assert drawn == random.gauss(0, 1.0)
+
+    def test_a_spread_of_zero_makes_the_weights_zero(self):
+        assert [weight.data for weight in Neuron(3, initial=0).w] == [0.0, 0.0, 0.0]
 
     def test_each_layer_of_a_network_has_a_spread_of_its_own(self):
         random.seed(12)

@@ -243,6 +243,7 @@ class TestSchedules:
             (lambda: cosine(1.0, 0.0, -3), ValueError),
             (lambda: warmup(1.0, 0), ValueError),
             (lambda: linear(-1.0, 0.0, 5), ValueError),
+            (lambda: linear(1.0, -0.5, 5), ValueError),
             (lambda: linear(1.0, math.nan, 5), ValueError),
             (lambda: cosine(1.0, math.inf, 5), ValueError),
             (lambda: cosine("1", 0.0, 5), TypeError),
@@ -361,6 +362,14 @@ class TestParameters:
                 return parameter - rate * (gradient > 0) + rate * (gradient < 0), (state[0] + 1,)
 
         assert trained(lambda leaves: Signs(leaves, 0.5), 1.0, [3.0, -7.0, 0.0]) == [0.5, 1.0, 1.0]
+
+    def test_a_subclass_that_names_no_number_of_states_has_none(self):
+        class Plain(Optimizer):
+            def update(self, parameter, gradient, state, rate):
+                assert state == ()
+                return parameter - rate * gradient, state
+
+        assert trained(lambda leaves: Plain(leaves, 0.5), 1.0, [1.0, -2.0]) == [0.5, 1.5]
 
 
 class TestAllOrNothing:

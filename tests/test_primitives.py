@@ -19,7 +19,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import micrograd as mg
-from micrograd import Value
+from micrograd import Value, primitives
 from micrograd.testing import numerical_gradient
 from tests.strategies import KINKS, TABLE, operands
 
@@ -338,6 +338,18 @@ def test_logsumexp_and_softmax_far_out(xs):
     )
 
 
+@pytest.mark.parametrize("others", [[], [1.0], [800.0], [-800.0, 1e308]], ids=repr)
+@pytest.mark.parametrize("kind", [float, Value], ids=["floats", "Values"])
+def test_logsumexp_and_softmax_of_infinity_and_nan(others, kind):
+    others = [kind(other) for other in others]
+    assert float(mg.logsumexp([*others, math.inf])) == math.inf
+    assert float(mg.logsumexp([math.inf, *others])) == math.inf
+    for terms in ([math.nan, *others], [*others, math.nan], [math.nan, math.inf, -math.inf, *others]):
+        assert math.isnan(float(mg.logsumexp(terms)))
+        assert math.isnan(float(mg.softmax(terms)[0]))
+    assert float(mg.logsumexp([kind(-math.inf)] * 2)) == -math.inf
+
+
 def test_logsumexp_of_values_and_numbers_together():
     x = Value(1.0)
     result = mg.logsumexp([x, 2.0])
@@ -346,7 +358,66 @@ def test_logsumexp_of_values_and_numbers_together():
     assert x.grad == pytest.approx(1 / (1 + math.e))
 
 
+def test_dot_is_the_sum_of_the_products_of_values_and_numbers():
+    x = Value(2.0)
+    result = mg.dot([x, 3.0, x], [4, x, x])
+    result.backward()
+    assert (result.data, x.grad) == (18.0, 11.0)
+
+
+def test_dot_under_no_grad_is_a_constant_and_of_numbers_a_number():
+    x = Value(2.0)
+    with mg.no_grad():
+        result = mg.dot([x, 3.0, 1], [4.0, x, x])
+        number = mg.dot([1.0, 2], [3.0, 4])
+    assert (result.data, result.requires_grad) == (16.0, False)
+    assert (number, type(number)) == (11.0, float)
+
+
+def test_normal_cdf_keeps_its_digits_where_its_tail_begins():
+    for step in range(1000):
+        x = -1 - step / 1000
+        true = distribution(mp.mpf(x))
+        assert abs(primitives.normal_cdf(x) - true) < 4 * math.ulp(float(true)), x
+
+
+def is_finite(primitive, inputs):
+    try:
+        output = primitive.forward(*inputs)
+        slopes = [rule(1.0, output, *inputs) for rule in primitive.derivatives if rule]
+    except (ArithmeticError, ValueError):
+        return False
+    return all(map(math.isfinite, (output, *slopes)))
+
+
+@pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
+def test_inside_of_a_domain_value_and_derivative_are_finite_and_at_its_end_or_a_step_beyond_one_is_not(primitive):
+    for place, interval in enumerate(primitive.domain):
+        for end, outwards in zip(interval, (-1, 1), strict=True):
+            if math.isfinite(end):
+                inputs = [-0.5] * len(primitive.domain)  # negative: a power with such an exponent has a pole at 0
+                inputs[place] = end - outwards * 1e-6
+                assert is_finite(primitive, inputs)
+                inputs[place] = end if abs(end) <= 1 else end + outwards
+                assert not is_finite(primitive, inputs)
+
+
 # Kinks and ties
+
+
+def test_leaky_relu_and_elu_have_the_same_defaults_as_methods_and_as_functions():
+    assert Value(-2.0).leaky_relu().data == mg.leaky_relu(-2.0) == -0.02
+    assert Value(-2.0).elu().data == mg.elu(-2.0) == math.expm1(-2.0)
+
+
+def test_relu_gives_no_negative_zero():
+    assert [math.copysign(1, mg.relu(x)) for x in (-0.0, 0.0, -1.0)] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)], ids=repr)
+def test_of_equal_operands_the_first_is_chosen_as_by_pythons_max_and_min(zeros):
+    for mine, pythons in ((mg.maximum, max), (mg.minimum, min)):
+        assert math.copysign(1, mine(*zeros)) == math.copysign(1, pythons(*zeros)) == math.copysign(1, zeros[0])
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
@@ -487,6 +558,22 @@ def test_the_power_rule_on_arrays_of_bases(exponent):
     assert rule(1.0, bases**exponent, bases, exponent) == pytest.approx(one_by_one, rel=1e-14)
 
 
+def test_the_power_rule_on_arrays_with_exponents_that_are_0_or_infinite():
+    bases = np.array([0.0, 1e-310, 0.5, 2.0, 0.0, 2.0, 0.5])
+    exponents = np.array([0.0, 0.0, 0.0, 0.0, 2.0, math.inf, -math.inf])
+    rule = mg.primitives.pow.derivatives[0]
+    one_by_one = [rule(1.0, x**y, x, y) for x, y in zip(bases.tolist(), exponents.tolist(), strict=True)]
+    assert one_by_one[:5] == [0.0] * 5
+    with np.errstate(invalid="ignore"):  # infinity minus infinity on the way
+        assert rule(1.0, bases**exponents, bases, exponents).tolist() == one_by_one
+
+
+def test_the_power_rule_at_0_where_1_less_than_the_exponent_is_rounded():
+    exponent = 2.0**53 + 2
+    assert (exponent - 1) + 1 != exponent
+    assert mg.grad(lambda x: x**exponent)(0.0) == mg.grad(lambda x: x**exponent)(-0.0) == 0.0
+
+
 def test_a_negative_base_has_no_derivative_by_its_exponent():
     x, y = Value(-2.0, label="x"), Value(3.0, label="y")
     z = x**y
@@ -547,6 +634,8 @@ def test_a_negative_base_with_a_fractional_exponent(compute):
     """Floats would go complex."""
     with pytest.raises(ValueError, match=r"a = -8\.0"):
         compute(Value(-8.0, label="a"))
+    with pytest.raises(ValueError, match=r"a = -0\.5"):
+        compute(Value(-0.5, label="a"))
     with pytest.raises(ValueError, match=r"-8\.0 \*\* .*0\.333"):
         (-8) ** Value(1 / 3)
 

@@ -152,10 +152,14 @@ class TestArgnums:
         assert mg.grad(f)(2.0, 3.0, 5.0) == 45.0
         assert mg.grad(f, 1)(2.0, 3.0, 5.0) == 60.0
         assert mg.grad(f, -1)(2.0, 3.0, 5.0) == 18.0
+        assert mg.grad(f, -3)(2.0, 3.0, 5.0) == 45.0
         assert mg.grad(f, (2, 0))(2.0, 3.0, 5.0) == (18.0, 45.0)
         assert mg.grad(f, (1,))(2.0, 3.0, 5.0) == (60.0,)
         assert mg.value_and_grad(f, (0, 1))(2.0, 3.0, 5.0) == (90.0, (45.0, 60.0))
+        assert mg.jacobian(lambda x, y: [x * y, y])(2.0, 3.0) == [3.0, 0.0]
         assert mg.jacobian(lambda x, y: [x * y, y], 1)(2.0, 3.0) == [2.0, 1.0]
+        assert mg.hessian(f)(2.0, 3.0, 5.0) == 0.0
+        assert mg.hessian(lambda x, y: x * x * y)(2.0, 3.0) == 6.0
         assert mg.hessian(f, 1)(2.0, 3.0, 5.0) == 20.0
 
     def test_each_argument_keeps_its_shape(self):
@@ -435,6 +439,12 @@ class TestClosedOverValues:
         assert (weight.grad, square.grad) == (7.0, -1.0)
         (square * 1.0).backward()
         assert weight.grad == 13.0
+
+    def test_what_the_output_does_not_depend_on_has_a_gradient_that_is_a_constant(self):
+        x, other = Value(2.0), Value(3.0)
+        slope, nothing = mg.gradient(x * x, [x, other], create_graph=True)
+        assert (slope.data, slope.requires_grad) == (4.0, True)
+        assert (nothing.data, nothing.requires_grad) == (0.0, False)
 
     def test_they_are_constants_to_the_derivative(self):
         weight = Value(3.0)

@@ -1,6 +1,7 @@
 """fit with compile=True against fit without."""
 
 import random
+from unittest.mock import Mock
 
 import pytest
 
@@ -216,15 +217,17 @@ def test_losses_take_targets_that_are_not_known_yet(backend):
     w = [Value(rng.gauss(0, 1)) for _ in range(3)]
     losses = {
         "hinge": (lambda x, y: mg.losses.hinge(mg.dot(w, x), y), [-1, 1]),
-        "binary": (lambda x, y: mg.losses.binary_cross_entropy(mg.dot(w, x), y), [0, 1, 0.25]),
+        "binary": (lambda x, y: mg.losses.binary_cross_entropy(mg.dot(w, x), y), [0.0, 1.0, 0.25]),
         "squared": (lambda x, y: mg.losses.mean_squared_error(mg.dot(w, x), y), [0.5, -2.0]),
         "cross": (lambda x, y: mg.losses.cross_entropy([wi * xi for wi, xi in zip(w, x, strict=True)], y), [0, 1, 2]),
     }
     for loss, targets in losses.values():
-        fast = mg.compile(loss, backend=backend)
+        called = Mock(side_effect=loss)
+        fast = mg.compile(called, backend=backend)
         for target in targets:
             x = [rng.gauss(0, 2) for _ in w]
             assert fast(x, target).data == pytest.approx(loss(x, target).data, rel=1e-12)
+        assert called.call_count == 1  # traced, and never run in the place of the program
 
 
 def test_what_a_callback_changes_counts(backend):
@@ -272,9 +275,13 @@ def test_targets_that_are_none_are_refused_as_they_are_without_the_compiler(back
     fast = mg.compile(lambda t: mg.losses.cross_entropy(w, t), backend=backend)
     with pytest.raises(ValueError, match="target -1 is not the index"):
         fast(-1)
-    with pytest.raises(ValueError, match="target of the hinge loss must be -1 or 1, not 0"):
-        mg.compile(lambda t: mg.losses.hinge(w[0], t), backend=backend)(0)
-    with pytest.raises(ValueError, match="must be from 0 to 1, not 2"):
-        mg.compile(lambda t: mg.losses.binary_cross_entropy(w[0], t), backend=backend)(2)
+    with pytest.raises(ValueError, match="target 2 is not the index"):
+        fast(2)
+    for target in (0, 2, -2, 0.5):
+        with pytest.raises(ValueError, match=f"target of the hinge loss must be -1 or 1, not {target}"):
+            mg.compile(lambda t: mg.losses.hinge(w[0], t), backend=backend)(target)
+    for target in (2, 1.5, -0.5, -1):
+        with pytest.raises(ValueError, match=f"must be from 0 to 1, not {target}"):
+            mg.compile(lambda t: mg.losses.binary_cross_entropy(w[0], t), backend=backend)(target)
     with pytest.raises(TypeError, match=r"an index must be an int, not float: 0\.5"):
         mg.compile(lambda i: mg.take(w, i), backend=backend)(0.5)
