@@ -27,7 +27,7 @@ import operator
 from typing import Any
 
 from micrograd import forward
-from micrograd.checks import is_array, is_symbolic
+from micrograd.checks import is_array, is_formula, is_symbolic
 from micrograd.registry import REAL_LINE, Primitive, define, times_first, times_second, unchanged
 
 POSITIVE = ((0.0, math.inf),)
@@ -50,6 +50,8 @@ def _one_power_lower(x: Any, y: Any) -> Any:
     lower = y - 1
     if _stands_for_many(y):
         x = where((abs(x) < 1e-307) * is_zero(y), 1.0, x)
+        if is_formula(y):
+            return x**lower  # to be read: the last digits are nothing to see there
         lost = y - detach(detach(lower) + 1)  # detached, these sums are no terms of one sum, which would be 0
         lost = where(abs(lost) > 0, lost, 0.0)  # it is NaN where y is infinite
     else:
@@ -63,8 +65,8 @@ def _one_power_lower(x: Any, y: Any) -> Any:
 
 
 def _stands_for_many(x: Any) -> bool:
-    """Whether this is an array, or a symbol of the compiler: there is no one number to choose a way by."""
-    return is_symbolic(x) or is_array(x)
+    """Whether this is an array, or a symbol: there is no one number to choose a way by."""
+    return is_symbolic(x) or is_array(x) or is_formula(x)
 
 
 # fmt: off
