@@ -69,6 +69,7 @@ TESTS = {
     "node": ["test_engine", "test_higher_order", "test_anomaly", "test_copying", "test_own_primitives",
              "test_wrong_calls", "compiler/test_trace"],
     "hook": ["test_engine", "test_anomaly", "test_transforms", "compiler/test_trace"],
+    "quiet": ["test_engine", "test_anomaly", "test_transforms", "test_threads", "compiler/test_trace"],
     "backpropagation": ["test_engine", "test_higher_order", "test_anomaly", "test_own_primitives", "test_threads",
                         "test_transforms", "compiler/test_against_eager"],
     "higher_order": ["test_higher_order", "test_transforms", "test_anomaly", "test_own_primitives", "test_threads"],
