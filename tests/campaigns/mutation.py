@@ -63,7 +63,7 @@ TESTS = {
                "compiler/test_training"],
     "optim": ["test_optim", "test_training", "test_wrong_calls", "compiler/test_training"],
     "forward": ["test_primitives", "test_accuracy"],
-    "primitives": ["test_primitives", "test_accuracy", "test_higher_order"],
+    "primitives": ["test_primitives", "test_accuracy", "test_higher_order", "test_explore::TestFormulas"],
     "engine": ["test_engine", "test_anomaly", "test_arrays", "test_own_primitives", "test_wrong_calls",
                "test_higher_order", "test_primitives", "compiler/test_trace"],
     "node": ["test_engine", "test_higher_order", "test_anomaly", "test_copying", "test_own_primitives",
