@@ -763,3 +763,15 @@ class TestFiles:
             MLP(1, [1]).save(folder)
         assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
         assert list(folder.iterdir()) == []
+
+
+def test_what_an_input_itself_refuses_is_said_as_it_says_it():
+    class Stubborn(Value):
+        def __rmul__(self, other):
+            raise TypeError("I do not multiply")
+
+        def __mul__(self, other):
+            raise TypeError("I do not multiply")
+
+    with pytest.raises(TypeError, match=r"^I do not multiply$"):
+        Neuron(1)([Stubborn(1.0)])

@@ -179,6 +179,16 @@ def test_a_result_is_an_operand_like_any_other(backend):
     assert [w.grad, x.grad] == [2 * 3.0 * 8.0, 9.0 * 12.0]
 
 
+def test_a_largest_number_that_no_gradient_flows_through(backend):
+    leaves = [Value(0.5), Value(2.0), Value(-1.0)]
+
+    def f():
+        largest = mg.detach(mg.maximum(mg.maximum(leaves[0], leaves[1]), mg.maximum(leaves[2], 0.25)))
+        return sum(mg.exp(x - largest) for x in leaves)
+
+    assert_same(f, leaves, backend)
+
+
 def test_powers_with_constant_exponents(backend):
     leaves = [Value(0.5 + index) for index in range(4)]
 
