@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd.testing import Expression, Program, gradcheck
-from micrograd.testing.programs import MODERATE, RandomChoices, grow
+from micrograd.testing.programs import MODERATE, RandomChoices, grow, is_tame, registered
 from micrograd.testing.strategies import datasets, expressions, network, networks, numbers, operands
 from tests.strategies import TABLE
 
-quickly = settings(max_examples=400, database=None, derandomize=True, deadline=None)
+quickly = settings(
+    max_examples=400, database=None, derandomize=True, deadline=None, phases=[Phase.generate, Phase.shrink]
+)
 
 
 def own(**wanted):
@@ -112,6 +114,14 @@ def test_sharing_gets_a_name_and_depth_does_not_matter():
     assert eval(repr(deep), {"mg": mg})(0.5) == deep(0.5)
 
 
+def test_up_to_three_inputs_are_called_x_y_and_z():
+    add, mul = mg.primitives.add, mg.primitives.mul
+    three = Program([0.5, 2.0, 3.0], [(add, (0, 1)), (mul, (3, 2))])
+    assert repr(three) == "mg.testing.Expression(lambda x, y, z: (x + y) * z, [0.5, 2.0, 3.0])"
+    four = Program([0.5, 2.0, 3.0, 4.0], [(add, (0, 3)), (mul, (4, 2))])
+    assert repr(four) == "mg.testing.Expression(lambda x0, x1, x2, x3: (x0 + x3) * x2, [0.5, 2.0, 3.0, 4.0])"
+
+
 def test_a_step_that_nothing_uses_is_not_printed():
     program = Program([0.5, 2.0], [(mg.primitives.exp, (0,)), (mg.primitives.sin, (1,))])
     assert repr(program) == "mg.testing.Expression(lambda x, y: mg.sin(y), [0.5, 2.0])"
@@ -132,6 +142,63 @@ def test_the_random_generator_alone_gives_the_same_for_a_seed():
     first, second = (grow(RandomChoices(random.Random(7)), TABLE, (1, 4), (1, 12)) for _ in range(2))
     assert repr(first) == repr(second)
     assert repr(first) != repr(grow(RandomChoices(random.Random(8)), TABLE, (1, 4), (1, 12)))
+
+
+def test_the_random_generator_alone_gives_numbers_of_three_decimals_between_minus_three_and_three():
+    choices = RandomChoices(random.Random(0))
+    drawn = [choices.number() for _ in range(2000)]
+    assert drawn == [round(number, 3) for number in drawn]
+    assert drawn != [round(number, 2) for number in drawn]
+    assert -3 <= min(drawn) < -2.9
+    assert 2.9 < max(drawn) <= 3
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "tame"),
+    [
+        ("log", [0.5], True),
+        ("sqrt", [0.005], False),  # beside the edge of its domain
+        ("sqrt", [0.01], False),
+        ("sqrt", [0.02], True),
+        ("asin", [0.5], True),
+        ("asin", [0.995], False),
+        ("asin", [0.99], False),
+        ("asin", [0.98], True),
+        ("relu", [0.5], True),
+        ("relu", [0.05], True),
+        ("relu", [0.04], False),  # beside a kink
+        ("relu", [-0.04], False),
+        ("maximum", [1.0, -1.0], True),
+        ("maximum", [1.0, 1.02], False),
+        ("minimum", [1.0, -1.0], True),
+        ("minimum", [1.0, 1.02], False),
+        ("where", [1.0, 0.0, 0.0], True),
+        ("where", [0.0, 1.0, 2.0], False),
+        ("identity", [29.5], True),
+        ("identity", [30.0], False),  # too large
+        ("identity", [-30.5], False),
+        ("log", [0.02], False),  # too steep
+        ("div", [1.0, 0.0], False),
+    ],
+)
+def test_a_primitive_is_tame_away_from_edges_and_kinks_where_it_is_neither_large_nor_steep(name, operands, tame):
+    assert is_tame(getattr(mg.primitives, name), operands) is tame
+
+
+def test_a_primitive_that_raises_is_not_tame(own_registry):
+    below = mg.primitive("below", "b", math.log, lambda g, out, x: g / x)
+    scaled = mg.primitive("scaled", "s", lambda x, by: by * x, lambda g, out, x, by: by * g)
+    assert is_tame(below, [2.0])
+    assert not is_tame(below, [-2.0])
+    assert not is_tame(scaled, [2.0])  # its setting is missing
+    assert is_tame(scaled.with_settings(by=2.0), [2.0])
+
+
+def test_what_is_registered_has_operands_and_rules(own_registry):
+    own = mg.primitive("own", "o", lambda x: 2 * x, lambda g, out, x: 2 * g)
+    without_rules = mg.primitive("without_rules", "w", lambda x: x)
+    assert own in registered()
+    assert {without_rules, mg.registry.LEAF, mg.registry.CONSTANT}.isdisjoint(registered())
 
 
 @pytest.mark.parametrize("interval", [(0.0, math.inf), (-1.0, 1.0), (-math.inf, math.inf), (1e300, math.inf)])
