@@ -1,6 +1,7 @@
 """check_primitive: the table passes it, and each kind of mistake is found and named."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -80,7 +81,38 @@ def test_a_domain_that_promises_too_much():
 
 def test_a_forward_that_is_another_each_time():
     numbers = iter(range(10_000))
-    assert "gives floats" in message_of(lambda x: x + next(numbers), lambda g, out, x: g)
+    said = message_of(lambda x: x + next(numbers), lambda g, out, x: g)
+    first, second = said.partition("gives floats, at (")[2].partition("forward gives ")[2].split(" and then ")
+    assert float(second) == pytest.approx(float(first) + 1)
+
+
+@pytest.mark.parametrize("output", [np.str_("1"), None, [1.0]])
+def test_a_forward_that_gives_no_number_at_first(output):
+    outputs = iter([output, 1.0])
+    assert f"forward gives {output!r}" in message_of(lambda x: next(outputs), lambda g, out, x: g)
+
+
+def test_a_forward_that_gives_nan_at_first():
+    outputs = iter([math.nan, 1.0])
+    assert "forward gives nan and then 1.0" in message_of(lambda x: next(outputs), lambda g, out, x: g)
+
+
+def test_a_rule_that_is_not_quite_proportional_to_the_gradient_it_is_handed():
+    said = message_of(lambda x: 0.1 * x, lambda g, out, x: 0.1 * g * (1 + 1e-7 * (g - 1)))
+    assert "is proportional" in said
+    assert "has right rules" not in said
+
+
+def test_a_rule_that_is_another_each_time():
+    calls = iter(range(1, 10_000_000))
+    said = message_of(
+        lambda x, y: x + y,
+        lambda g, out, x, y: g * (1 + 1e-15 * next(calls)),
+        lambda g, out, x, y: g,
+    )
+    assert "backpropagates, at (" in said
+    assert "operand 0 gets " in said
+    assert "takes plain numbers, at (" in said
 
 
 @pytest.mark.parametrize("output", ["1", None, [1.0], math.nan])
@@ -113,6 +145,7 @@ def test_points_of_the_callers_own():
         ((math.sin,), TypeError, "takes a primitive, not builtin_function_or_method"),
         ((None,), TypeError, "takes a primitive, not NoneType"),
         ((mg.primitives.sin, [[1.0, 2.0]]), TypeError, "sin takes 1 operands, not 2"),
+        ((mg.primitives.sin, [[1.0], [1.0, 2.0]]), TypeError, "sin takes 1 operands, not 2"),
         ((mg.primitives.sin, 3.0), TypeError, "points must be a list of points, not float"),
         ((mg.primitives.sin, [1.0]), TypeError, "a point must have a number for each operand, not float"),
         ((mg.primitives.sin, [["1"]]), TypeError, "a number of a point must be a real number, not str"),
@@ -154,6 +187,8 @@ def tried(*domain):
         (-20.0, -10.0, -16.0, -10.0),
         (0.0, 1.0, 0.0, 1.0),
         (5.0, 7.0, 5.0, 7.0),
+        (5.0, 9.5, 5.0, 9.5),
+        (0.0, 8.0, 0.0, 6.0),
         (-9.0, -4.0, -9.0, -4.0),
     ],
 )
@@ -161,6 +196,8 @@ def test_points_spread_over_the_ordinary_part_of_the_domain(low, high, least, mo
     points = [x for (x,) in tried((low, high))[:20]]
     assert all(least < x < most for x in points)
     assert max(points) - min(points) > (most - least) / 2
+    assert min(points) < least + 0.3 * (most - least)
+    assert max(points) > most - 0.3 * (most - least)
     assert len(set(points)) == 10
 
 
@@ -213,3 +250,8 @@ def test_a_setting_that_cannot_be_pickled():
     own = mg.primitive("own", "own", lambda x, by: by(x), lambda g, out, x, by: g)
     with pytest.raises(PrimitiveError, match=r"can be pickled, at \(.*\): raises "):
         check_primitive(own.with_settings(by=lambda x: 1.0 * x))
+
+
+def test_without_numpy_arrays_are_left_out(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert check_primitive(mg.primitives.sin)
