@@ -188,3 +188,83 @@ def test_kernels_read_what_those_before_them_wrote_and_constants(backend):
     executable.buffer[:2] = [3.0, 5.0]
     executable.run()
     assert executable.buffer.tolist() == [3.0, 5.0, 2.0, 0.0, 6.0, 10.0, -6.0, -10.0]
+
+
+ROW, COLUMN, TERM = Access(0, row_step=1), Access(0, column_step=1), Access(0, term_step=1)
+GATHER = Access(0, table=np.zeros((2, 3, 4), dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "parts", "kind", "flops"),
+    [
+        (1, 3, [(1, COLUMN, None)], "copy", 0),
+        (2, 3, [(4, TERM, None)], "sum", 6 * 3),
+        (2, 3, [(1, TERM, None), (1, ROW, None)], "sum", 6 * 1),
+        (2, 3, [(1, ROW, COLUMN)], "product", 6 * 1),
+        (2, 3, [(4, TERM, COLUMN)], "matrix product", 6 * 7),
+        (1, 3, [(4, TERM, COLUMN)], "matrix-vector", 3 * 7),
+        (1, 3, [(4, COLUMN, TERM)], "matrix-vector", 3 * 7),
+        (2, 3, [(4, TERM, COLUMN), (1, ROW, None)], "matrix product", 6 * 8),
+        (2, 3, [(4, COLUMN, COLUMN)], "dot", 6 * 7),
+        (2, 3, [(4, GATHER, COLUMN)], "dot", 6 * 7),
+        (2, 3, [(4, GATHER, TERM)], "matrix product", 6 * 7),
+        (2, 3, [(4, TERM, COLUMN), (4, COLUMN, COLUMN)], "dot", 6 * 15),
+    ],
+)
+def test_reductions_are_named_and_counted_by_what_their_terms_are(rows, columns, parts, kind, flops):
+    segments = tuple(Segment(1.0, terms, first, second) for terms, first, second in parts)
+    kernel = Reduction(rows, columns, COLUMN, segments)
+    assert (kernel.kind, kernel.terms, kernel.flops) == (kind, sum(terms for terms, *_ in parts), flops)
+    assert kernel.accesses == [access for _, *factors in parts for access in factors if access is not None]
+    largest = Reduction(rows, columns, COLUMN, segments, largest=True)
+    assert largest.kind == "maximum"
+
+
+def test_maps_and_takes_are_named_and_counted():
+    sin = Map(mg.primitives.sin, 2, 3, COLUMN, (ROW,))
+    assert (sin.kind, sin.terms, sin.flops, sin.accesses) == ("sin", 1, 6, [ROW])
+    take = Take(2, 3, 4, COLUMN, ROW, TERM)
+    assert (take.kind, take.terms, take.flops, take.accesses) == ("take", 4, 0, [ROW, TERM])
+
+
+def test_an_access_says_where_elements_are():
+    assert Access(5).positions(2, 3, 4).tolist() == np.full((2, 3, 4), 5).tolist()
+    assert Access(5, 100, 10, 1).positions(2, 2, 2).tolist() == [[[5, 6], [15, 16]], [[105, 106], [115, 116]]]
+    rows = Access(0, 0, 10, 1, row_table=np.array([7, 3]))
+    assert rows.positions(2, 2, 2).tolist() == [[[7, 8], [17, 18]], [[3, 4], [13, 14]]]
+    terms = Access(0, column_step=10, table=np.array([[[7, 3]], [[4, 0]]]))
+    assert terms.positions(2, 2, 2).tolist() == [[[7, 3], [17, 13]], [[4, 0], [14, 10]]]
+    assert GATHER.positions(2, 3, 4).tolist() == GATHER.table.tolist()
+    assert list(map(str, (Access(5, 100, 10, 1), rows, terms))) == ["5+100r+10c+1t", "rows[r]+10c+1t", "gather"]
+
+
+def test_kernels_are_plain_data_that_cannot_change():
+    segment = Segment(1.0, 1, ROW, None)
+    for part in (ROW, segment, Reduction(1, 1, ROW, (segment,)), Map(mg.primitives.sin, 1, 1, ROW, (ROW,))):
+        with pytest.raises(AttributeError):
+            part.rows = part.base = 2
+    with pytest.raises(AttributeError):
+        Take(1, 1, 1, ROW, ROW, ROW).terms = 2
+
+
+def test_the_explanation_is_a_table_of_kernels():
+    dot = Reduction(2, 3, COLUMN, (Segment(1.0, 4, TERM, GATHER),))
+    copy = Reduction(1, 600, COLUMN, (Segment(1.0, 1, COLUMN, None),))
+    sin = Map(mg.primitives.sin, 1, 3, COLUMN, (ROW,))
+    kernels = (copy, sin, copy, dot)
+    program = Program(1000, kernels, NOTHING, NOTHING, NOTHING, slice(0, 0), ())
+    assert program.seconds == {}
+    assert program.explain().splitlines() == [
+        "0 scalar operations became 4 kernels: 45 flops, 8,000 bytes",
+        "",
+        "kernel          rows x columns x terms  times  scalars  flops  gathers",
+        "copy            1x600                   2      1,200    0      0",
+        "matrix product  2x3x4                   1      24       42     1",
+        "sin             1x3                     1      3        3      0",
+    ]
+    described = program.described(1234, {"trace": 0.0125, "reroll": 0.25})
+    assert str(described).splitlines()[:3] == [
+        "1,234 scalar operations became 4 kernels: 45 flops, 8,000 bytes",
+        "Took trace 12 ms, reroll 250 ms",
+        "",
+    ]
