@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from micrograd.compiler import object_cache
+from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 from micrograd.registry import CONSTANT, LEAF, PRIMITIVES
 
 RUN = """
@@ -127,6 +128,7 @@ def test_without_numpy_the_error_names_the_extra(tmp_path):
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -30.0, 30.0, 700.0, -740.0, 800.0, 1e-300, -1e-300, 5e-324, 1e300, -1e300]
 SPECIAL += [math.inf, -math.inf, math.nan]
 TABLE = [p for p in PRIMITIVES.values() if p not in (LEAF, CONSTANT) and p.domain]
+TABLE += [LESS, LESS_EQUAL, EQUAL]
 
 
 def forward(primitive, inputs):

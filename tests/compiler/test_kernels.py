@@ -2,12 +2,14 @@
 
 import math
 import random
+import re
 
 import numpy as np
 import pytest
 
 import micrograd as mg
 from micrograd.compiler.function import backend_of
+from micrograd.compiler.picture import draw_program
 from micrograd.compiler.program import Access, Map, Program, Reduction, Segment, Take
 
 GIVEN = 600  # numbers that the kernels read
@@ -268,3 +270,51 @@ def test_the_explanation_is_a_table_of_kernels():
         "Took trace 12 ms, reroll 250 ms",
         "",
     ]
+
+
+def test_a_picture_shows_what_kernels_read_and_which_compute_gradients():
+    copy = Reduction(1, 2, Access(3, column_step=1), (Segment(1.0, 1, Access(0, column_step=1), None),))
+    total = Reduction(1, 1, Access(5), (Segment(1.0, 2, Access(3, term_step=1), None),))
+    share = Reduction(2, 1, Access(6, row_step=1), (Segment(1.0, 1, Access(2), Access(3, row_step=1)),))
+    taken = Take(1, 1, 2, Access(8), Access(0), Access(3, term_step=1))
+    again = Map(mg.primitives.sin, 1, 1, Access(9), (Access(6),))
+    kernels = (copy, total, share, taken, again)
+    inputs, outputs, seeds = np.array([0, 1]), np.array([5]), np.array([2])
+    picture = draw_program(Program(10, kernels, inputs, outputs, seeds, slice(6, 8), ()))
+    nodes = re.findall(r'^\t"?([\w ]+)"? \[label="?([^"\]]*?)"? fillcolor="(#\w+)"', picture.source, re.MULTILINE)
+    labels, colours = ({name: found[index] for name, *found in nodes} for index in range(2))
+    edges = set(re.findall(r'^\t"?([\w ]+)"? -> "?([\w ]+)"?$', picture.source, re.MULTILINE))
+    assert edges == {
+        ("given inputs", "0"),
+        ("0", "1"),
+        ("1", "output"),
+        ("0", "2"),
+        ("given 1", "2"),
+        ("2", "gradients"),
+        ("0", "3"),
+        ("given inputs", "3"),
+        ("2", "4"),
+    }
+    assert colours["2"] == colours["4"] != colours["0"] == colours["1"] == colours["3"]
+    assert labels == {
+        "0": "copy\n2",
+        "1": "sum\n1\n2 terms each",
+        "2": "product\n2 × 1",
+        "3": "take\n1\n2 terms each",
+        "4": "sin\n1",
+        "given inputs": "inputs",
+        "given 1": "1",
+        "output": "output",
+        "gradients": "gradients",
+    }
+
+
+def test_up_to_four_hundred_kernels_are_drawn():
+    kernel = Map(mg.primitives.sin, 1, 1, Access(1), (Access(0),))
+    for count in (400, 401):
+        program = Program(2, (kernel,) * count, np.array([0]), np.array([1]), NOTHING, slice(2, 2), ())
+        if count == 400:
+            assert draw_program(program).source.count('"sin') == 400
+        else:
+            with pytest.raises(ValueError, match="has 401 kernels; up to 400 can be drawn"):
+                draw_program(program)

@@ -113,3 +113,63 @@ def test_programs_are_plain_data_that_is_the_same_each_time():
     assert str(programs[0].kernels) == str(programs[1].kernels)
     with pytest.raises(AttributeError):
         programs[0].kernels = ()
+
+
+FROZEN = [Value(index + 1.5, requires_grad=False) for index in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x, y, z, v: mg.exp(x + 0.0), ["exp 1"]),
+        (lambda x, y, z, v: mg.exp(sum([x, y, z])), ["sum 3", "exp 1"]),
+        (lambda x, y, z, v: x + (y + (z + v)), ["sum 4"]),
+        (lambda x, y, z, v: x - (y - z * v), ["matrix-vector 3"]),
+        (lambda x, y, z, v: (x + y) * z, ["sum 2", "product 1"]),
+        (lambda x, y, z, v: mg.exp(x + y) + (x + y), ["sum 2", "exp 1", "sum 2"]),
+        (lambda x, y, z, v: [x + y, (x + y) + z], ["sum 2", "sum 2"]),
+        (lambda x, y, z, v: (-x) * (-y), ["product 1"]),
+        (lambda x, y, z, v: y * -(x - z - y), ["sum 3", "product 1"]),
+        (lambda x, y, z, v: mg.exp(-x), ["copy 1", "exp 1"]),
+        (lambda x, y, z, v: mg.detach(mg.maximum(mg.maximum(x, y), z)), ["maximum 3", "detach 1"]),
+        (lambda x, y, z, v: mg.detach(mg.maximum(x, -mg.maximum(y, z))), ["maximum 2", "maximum 2", "detach 1"]),
+        (lambda x, y, z, v: mg.maximum(mg.maximum(x, y), z), ["maximum 1", "maximum 1"]),
+        (lambda x, y, z, v: mg.dot([x, y], [z, v]) + 0.0, ["matrix-vector 2"]),
+        (lambda x, y, z, v: x / 4, ["product 1"]),
+        (lambda x, y, z, v: x / 0.25, ["product 1"]),
+        (lambda x, y, z, v: x / 1e-305, ["div 1"]),
+        (lambda x, y, z, v: x / 1e305, ["div 1"]),
+        (lambda x, y, z, v: x / y, ["div 1"]),
+        (lambda x, y, z, v: x**1, []),
+        (lambda x, y, z, v: x**2, ["product 1"]),
+        (lambda x, y, z, v: x**3, ["product 1", "product 1"]),
+        (lambda x, y, z, v: x**-1, ["div 1"]),
+        (lambda x, y, z, v: x**0.5, ["sqrt 1"]),
+        (lambda x, y, z, v: x**-0.5, ["sqrt 1", "div 1"]),
+        (lambda x, y, z, v: x**2.5, ["pow 1"]),
+        (lambda x, y, z, v: 2**x, ["pow 1"]),
+        (lambda x, y, z, v: +x, []),
+    ],
+)
+def test_formulas_become_few_kernels(f, expected):
+    fast = mg.compile(lambda: f(*FROZEN), backend="numpy")
+    run = fast.program()
+    assert [f"{kernel.kind} {kernel.terms}" for kernel in run.program.kernels] == expected
+    run.run()
+    eager = f(*FROZEN)
+    outputs = [value.data for value in (eager if isinstance(eager, list) else [eager])]
+    assert run.buffer[run.program.outputs].tolist() == pytest.approx(outputs, rel=1e-14)
+
+
+def test_no_adjoint_is_computed_behind_what_lets_no_gradient_through():
+    x, y = Value(0.5), Value(0.25)
+    found = kernels(lambda: mg.detach(mg.sin(x)) * y)
+    assert sorted(kind for kind, *_ in found) == ["copy", "detach", "product", "product", "sin"]
+
+
+def test_a_gradient_that_nothing_adds_to_is_zero_and_the_others_are_not():
+    level = mg.primitive("level_compiled", "l", lambda x: 2.0, lambda g, out, x: 0.0, replace=True)
+    x, y = Value(0.5), Value(0.25)
+    result = mg.compile(lambda: level(mg.sin(x)) + 5.0 * y + 7.0, backend="numpy")()
+    result.backward()
+    assert (result.data, x.grad, y.grad) == (10.25, 0.0, 5.0)
