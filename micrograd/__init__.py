@@ -14,7 +14,7 @@ from micrograd.anomaly import detect_anomaly
 from micrograd.arrays import array, gradients, numbers
 from micrograd.backpropagation import topological_order
 from micrograd.closures import operation
-from micrograd.compiler import compile
+from micrograd.compiler import TraceError, compile
 from micrograd.draw import draw_dot, save, trace
 from micrograd.engine import Value, no_grad
 from micrograd.explore import explore

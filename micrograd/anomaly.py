@@ -8,15 +8,15 @@ the program made it, so the recorder gives each node a primitive of its own, and
 from __future__ import annotations
 
 import math
-import os
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from micrograd.callers import calling_line
 from micrograd.checks import shown_call
-from micrograd.engine import Stretch, Value, apply, recorder_in_use, recording
+from micrograd.engine import Value, apply
 from micrograd.higher_order import shares, shares_of
+from micrograd.hook import Stretch, recorder_in_use, recording
 from micrograd.registry import Primitive
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from types import CodeType
 
 _handing_over = contextmanager(recording)
-_PACKAGE = os.path.join(os.path.dirname(__file__), "")
 _lines: WeakKeyDictionary[Primitive, tuple[CodeType, int]] = WeakKeyDictionary()
 
 
@@ -75,14 +74,14 @@ class _Detector:
         with _handing_over(self.inner):
             result = apply(own, *operands)
         if isinstance(result, Value):
-            line = _calling_line()
+            line = calling_line()
             _look_at(result, primitive, operands, line)
             _lines[own] = line
         return result
 
     def look_at(self, node: Value) -> None:
         """Look at a hand-written operation, which no operator records."""
-        line = _calling_line()
+        line = calling_line()
         _look_at(node, node._primitive, node._operands(), line)
         _lines[node._primitive] = line
 
@@ -131,16 +130,6 @@ def _checked_shares(node: Value, gradient: Any, create_graph: bool, useful: set[
 
 def _number(gradient: Any) -> float:
     return gradient._data if isinstance(gradient, Value) else gradient
-
-
-def _calling_line() -> tuple[CodeType, int]:
-    """The innermost line that is being run outside this package, and outside NumPy, which calls back from arrays."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and (
-        frame.f_code.co_filename.startswith(_PACKAGE) or frame.f_globals.get("__name__", "").startswith("numpy.")
-    ):
-        frame = frame.f_back
-    return frame.f_code, frame.f_lineno
 
 
 def _shown(line: tuple[CodeType, int]) -> str:

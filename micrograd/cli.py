@@ -65,7 +65,3 @@ def _complain(error: Exception) -> int:
 def _drop_output() -> None:
     """Let the interpreter's own flush at the end go nowhere, instead of failing once more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -18,6 +18,7 @@ from weakref import ref
 
 from micrograd.backpropagation import topological_order
 from micrograd.engine import Value
+from micrograd.node import Node
 
 
 class _Graph(list[Value]):
@@ -38,7 +39,7 @@ _graphs: ContextVar[tuple[ref[_Graph], ...]] = ContextVar("graphs", default=())
 def _reduce(node: Value) -> tuple[Any, ...]:
     """What pickle and copy ask of a Value: how to make it again."""
     if node.is_leaf or any(node in graph.members for reference in _graphs.get() if (graph := reference())):
-        return _empty, (), (None, {name: getattr(node, name) for name in Value.__slots__ if name != "_call"})
+        return _empty, (), (None, {name: getattr(node, name) for name in Node.__slots__ if name != "_call"})
     graph = _Graph(topological_order(node))
     _graphs.set((*(reference for reference in _graphs.get() if reference()), ref(graph)))
     return _last, (graph,)
@@ -53,3 +54,4 @@ def _last(nodes: list[Value]) -> Value:
 
 
 copyreg.pickle(Value, _reduce)
+copyreg.pickle(Node, lambda _: "NUMBER")  # the only Node that is no Value; there is one, and copies refer to it too

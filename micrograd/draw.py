@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 
 from micrograd.backpropagation import topological_order
 from micrograd.closures import HandWritten
-from micrograd.engine import NUMBER, Value
+from micrograd.engine import Value
+from micrograd.node import NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     from micrograd.registry import Primitive
 
 # Measured with Graphviz 14, on networks, polynomials and random programs: a layout at these limits takes 1 to 9
-# seconds, one of two times the nodes 7 to 28. Beside the nodes the time goes by the layers that arrows pass on their
-# way: x in x * x * x * ... has arrows past nearly all of them. A tangle of long arrows takes minutes where they bend
-# around what is in their way, so past some number of layers they are straight.
-NODE_LIMIT = 1_000
+# seconds. Beside the nodes the time goes by the layers that arrows pass on their way: the weights of a recurrent
+# network have arrows past nearly all of them, and at 285,000 its layout takes 44 seconds. A tangle of long arrows
+# takes minutes where they bend around what is in their way, so past some number of layers they are straight.
+NODE_LIMIT = 3_000
 LAYER_LIMIT = 100_000
 STRAIGHT_FROM = 10_000
 NOTEBOOK_LIMITS = 200, 2_000  # nodes and layers: what a notebook shows unasked is to be there at once

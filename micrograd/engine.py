@@ -15,29 +15,21 @@ takes its turn only after everything that uses it has, so by then its gradient i
 from __future__ import annotations
 
 import operator
-from contextlib import ContextDecorator, contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from micrograd import primitives
 from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
-from micrograd.closures import HandWritten, changing_gradients
-from micrograd.higher_order import floats_refused, gradients, shares, shares_of
-from micrograd.interrupts import finish
-from micrograd.registry import CONSTANT, LEAF, Primitive
+from micrograd.higher_order import floats_refused, gradients, set_graphs, shares, shares_of
+from micrograd.hook import Stretch, around, innermost, of_compiler, recorder_in_use, recording
+from micrograd.node import NUMBER, Node, forget
+from micrograd.registry import CONSTANT, Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
-# Where one is set, the operators hand their work to it instead of recording it themselves.
-_recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
-recorder_in_use = _current_recorder = _recorder.get
 _new = object.__new__
-# How often requires_grad was set: who remembers it can tell that nothing has changed. It is no attribute of
-# the class, as each change of a class makes the interpreter forget what it has learnt of it.
-freezings = [0]
-_RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
 
 def _unary(primitive: Primitive) -> Callable[[Value], Value]:
@@ -45,7 +37,7 @@ def _unary(primitive: Primitive) -> Callable[[Value], Value]:
     forward = primitive.forward
 
     def method(self: Value) -> Value:
-        if (recorder := _current_recorder()) is not None:
+        if (recorder := recorder_in_use()) is not None:
             return recorder(primitive, self)  # type: ignore[no-any-return]  # a Value
         x = self._data
         try:
@@ -70,7 +62,7 @@ def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
             second, y = NUMBER, number
         else:
             return NotImplemented  # type: ignore[no-any-return]  # Python then asks the other operand
-        if (recorder := _current_recorder()) is not None:
+        if (recorder := recorder_in_use()) is not None:
             return recorder(primitive, self, other)  # type: ignore[no-any-return]  # a Value
         x = self._data
         try:
@@ -89,7 +81,7 @@ def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
         node._x = x
         node._y = y
         if self._primitive is CONSTANT and second._primitive is CONSTANT:
-            _forget(node)
+            forget(node)
         return node
 
     method.__name__, method.__qualname__ = primitive.name, f"Value.{primitive.name}"
@@ -104,7 +96,7 @@ def _reflected(primitive: Primitive) -> Callable[[Value, Any], Value]:
     def method(self: Value, other: Any) -> Value:
         if (number := real_number(other)) is None:
             return NotImplemented  # type: ignore[no-any-return]  # Python then says what it cannot do
-        if (recorder := _current_recorder()) is not None:
+        if (recorder := recorder_in_use()) is not None:
             return recorder(primitive, other, self)  # type: ignore[no-any-return]  # a Value
         y = self._data
         try:
@@ -120,7 +112,7 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any],
     """The operator that compares numbers; no gradient flows through it."""
 
     def method(self: Value, other: Any) -> bool:
-        if (compared := _of_compiler(_current_recorder(), "compared")) is not None:
+        if (compared := of_compiler(recorder_in_use(), "compared")) is not None:
             return compared(compare, self, other)  # type: ignore[no-any-return]  # what stands for a bool there
         if type(other) is int:
             return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
@@ -133,20 +125,9 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any],
     return method
 
 
-def _of_compiler(recorder: Any, name: str) -> Any:
-    """What the compiler's recorder, or its quiet side, has by this name; None of every other recorder."""
-    return getattr(getattr(recorder, "__self__", recorder), name, None)
-
-
-def _refuse(recorder: Any, what: str, instead: str) -> None:
-    """Let the compiler's recorder refuse what would freeze a number into a program; others let it be."""
-    if (refuse := _of_compiler(recorder, "refuse")) is not None:
-        refuse(what, instead)
-
-
 def apply(primitive: Primitive, *operands: Any) -> Any:
     """Apply a primitive to Values and real numbers, however many, and record the result."""
-    if (recorder := _current_recorder()) is not None:
+    if (recorder := recorder_in_use()) is not None:
         return recorder(primitive, *operands)
     data, inputs = _evaluated(primitive, operands)
     if primitive.first is None:
@@ -179,65 +160,15 @@ def record_nothing(primitive: Primitive, *operands: Any) -> Value:
     node._grad = 0.0
     node._uses = 0
     node.label = ""
-    _forget(node)
+    forget(node)
     return node
-
-
-def recording(recorder: Any) -> Generator[None, None, None]:
-    """Once started and until closed, the operators hand their work to a recorder; for None they record it."""
-    before = _recorder.get()
-    try:
-        _recorder.set(recorder)
-        yield
-    finally:
-        _recorder.set(before)
-
-
-def _innermost(recorder: Any) -> Any:
-    """What records in the end: a recorder may look at what another one, its ``inner``, makes."""
-    return getattr(recorder, "inner", recorder)
-
-
-def _around(recorder: Any, inner: Any) -> Any:
-    """What records as inner does, looked at by whatever looks at what the recorder makes."""
-    return type(recorder)(inner) if hasattr(recorder, "inner") else inner
 
 
 @contextmanager
 def differentiating() -> Generator[None, None, None]:
     """Record inside, under no_grad too: a derivative is asked for there on purpose."""
-    before = _recorder.get()
-    yield from recording(_around(before, None) if _innermost(before) is record_nothing else before)
-
-
-class Stretch(ContextDecorator):
-    """A context manager that holds for this thread or asyncio task only, and decorates functions."""
-
-    _stretch: Callable[[], Generator[None, None, None]]  # what it does, until it is closed
-
-    def __init__(self, *arguments: object) -> None:
-        if arguments:
-            name = type(self).__name__
-            raise TypeError(f"{name} takes no arguments; to decorate a function write @{name}(), with parentheses")
-        self._running: list[Generator[None, None, None]] = []
-
-    def __enter__(self) -> None:
-        running = self._stretch()  # a generator puts things back even where Ctrl-C comes in between
-        next(running)
-        self._running.append(running)
-
-    def __exit__(self, *_: object) -> None:
-        self._running.pop().close()
-
-    def _recreate_cm(self) -> Stretch:
-        return type(self)()  # for each call of a decorated function, which threads may make at a time
-
-    def __call__(self, function: Any) -> Any:
-        """The function, run inside; TypeError for one that runs later than it is called."""
-        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _RUNS_LATER:
-            name = type(self).__name__
-            raise TypeError(f"{name} cannot decorate {function.__name__}, which runs later: use it inside")
-        return super().__call__(function)
+    before = recorder_in_use()
+    yield from recording(around(before, None) if innermost(before) is record_nothing else before)
 
 
 class no_grad(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
@@ -254,9 +185,9 @@ class no_grad(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
     """
 
     def _stretch(self) -> Generator[None, None, None]:
-        recorder = _recorder.get()
+        recorder = recorder_in_use()
         # A recorder of the compiler's has a quiet side of its own.
-        return recording(_of_compiler(recorder, "quietly") or _around(recorder, record_nothing))
+        return recording(of_compiler(recorder, "quietly") or around(recorder, record_nothing))
 
 
 def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
@@ -273,7 +204,7 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     node._y = y
     no_operand = first._primitive is CONSTANT and second._primitive is CONSTANT
     if no_operand and (primitive.first is not None or not primitive.receivers(node)):
-        _forget(node)
+        forget(node)
     return node
 
 
@@ -284,11 +215,7 @@ def node_of(primitive: Primitive, data: float, operands: tuple[Value, ...], inpu
     return node
 
 
-def _forget(node: Value) -> None:
-    node._primitive, node._first, node._second, node._x, node._y = CONSTANT, NUMBER, NUMBER, (), ()
-
-
-class Value:
+class Value(Node):
     """One float, its gradient, and how it was made.
 
     Args:
@@ -309,41 +236,7 @@ class Value:
         (Value(data=3.0, grad=3.0, label='x'), 3.0)
     """
 
-    # How it was made: a primitive, its operands _first and _second and the numbers _x and _y that they
-    # had. NUMBER stands for a plain number and for no operand. A primitive without .first (of more
-    # operands, or hand-written) has all of them in _x and their numbers in _y. No tuple and no closure:
-    # the garbage collector's time is spent on the objects it tracks, and one a node is the least
-    # there can be. _uses is 0 whenever backward() is not running. _call is set in what a Neuron returns, to
-    # the Neuron and its inputs, for pages to name groups by; elsewhere it is not set, and costs no time.
-    __slots__ = ("_call", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
-
-    _call: tuple[Any, Any]
-    _first: Value
-    _second: Value
-
-    def __init__(
-        self,
-        data: Any,
-        _children: Iterable[Value] = (),
-        _op: str = "",
-        *,
-        label: str = "",
-        requires_grad: bool = True,
-    ) -> None:
-        self._data = required_number(data, "the data of a Value")
-        self._grad: Any = 0.0
-        self._uses = 0
-        self.label = label
-        self._primitive: Primitive = LEAF if requires_grad else CONSTANT
-        self._first = self._second = NUMBER
-        self._x: Any = ()
-        self._y: Any = ()
-        try:
-            children = tuple(_children)
-        except TypeError:
-            raise TypeError(f"the children of a Value must be a sequence of Values, not {_children!r:.80}") from None
-        if children and requires_grad:
-            self._remember_by_hand(children, HandWritten(_op))
+    __slots__ = ()
 
     __add__, __radd__ = _binary(primitives.add), _reflected(primitives.add)
     __sub__, __rsub__ = _binary(primitives.sub), _reflected(primitives.sub)
@@ -383,106 +276,6 @@ class Value:
         """See micrograd.elu."""
         return primitives.elu(self, alpha)  # type: ignore[no-any-return]
 
-    @property
-    def data(self) -> float:
-        """The number. A leaf's may be set; a result's follows from its operands."""
-        if (recorder := _current_recorder()) is not None:
-            _refuse(recorder, "reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
-        return self._data
-
-    @data.setter
-    def data(self, data: Any) -> None:
-        if not self.is_leaf:
-            raise ValueError(f"{self!r} is the result of {self._op!r}: set the data of a leaf, and compute it anew")
-        self._data = required_number(data, "the data of a Value")
-
-    @property
-    def grad(self) -> Any:
-        """The gradient: the derivative, with respect to this Value, of what was backpropagated from.
-
-        A float; after ``backward(create_graph=True)`` a Value.
-        """
-        return self._grad
-
-    @grad.setter
-    def grad(self, grad: Any) -> None:
-        graph = isinstance(grad, Value) and isinstance(self._grad, Value)  # a graph in place of a graph: grad *= 0.5
-        self._grad = grad if graph else required_number(grad, "the grad of a Value")
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no recorded operation made this Value."""
-        return self._primitive is LEAF or self._primitive is CONSTANT
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether gradients flow to this Value. A leaf's may be set, to freeze it or to free it."""
-        return self._primitive is not CONSTANT
-
-    @requires_grad.setter
-    def requires_grad(self, requires_grad: bool) -> None:
-        if not self.is_leaf:
-            raise ValueError(f"{self!r} is the result of {self._op!r}: set requires_grad of its leaves")
-        self._primitive = LEAF if requires_grad else CONSTANT
-        freezings[0] += 1
-
-    @property
-    def _op(self) -> str:
-        """The symbol of the primitive that made this Value; empty for a leaf."""
-        return self._primitive.symbol
-
-    @property
-    def _prev(self) -> set[Value]:
-        """The operands; a plain number among them is a Value that requires no gradient."""
-        return set(self._operands())
-
-    @property
-    def _backward(self) -> Callable[[], object]:
-        """The closure that adds this node's share to its operands' ``grad``, each time it is called."""
-        return self._primitive.closure(self)
-
-    @_backward.setter
-    def _backward(self, backpropagate: Callable[[], object]) -> None:
-        if not callable(backpropagate):
-            raise TypeError(f"_backward must be a function of no arguments, not {backpropagate!r:.80}")
-        if not self.is_leaf:  # below a leaf there is nothing to pass a gradient to
-            self._remember_by_hand(self._operands(), HandWritten(self._op, backpropagate))
-
-    def _remember_by_hand(self, children: tuple[Value, ...], primitive: HandWritten) -> None:
-        for child in children:
-            if not isinstance(child, Value):
-                raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
-        _refuse(_current_recorder(), "a derivative that is a closure", "Make it a primitive: see mg.primitive.")
-        self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
-        self._x, self._y = children, tuple(child._data for child in children)
-        recorder: Any = _current_recorder()
-        if hasattr(recorder, "look_at"):
-            recorder.look_at(self)
-        if _innermost(recorder) is not None or not primitive.receivers(self):
-            _forget(self)
-
-    def _operands(self) -> tuple[Value, ...]:
-        """The operands in order; a plain number among them becomes a constant Value, for good."""
-        if self.is_leaf:
-            return ()
-        if self._primitive.first is None:
-            nodes = tuple(o if isinstance(o, Value) else Value(o, requires_grad=False) for o in self._x)
-            self._x = nodes
-            return nodes
-        if self._first is NUMBER:
-            self._first = Value(self._x, requires_grad=False)
-        if self._primitive.second is None:
-            return (self._first,)
-        if self._second is NUMBER:
-            self._second = Value(self._y, requires_grad=False)
-        return self._first, self._second
-
-    def _inputs(self) -> tuple[float, ...]:
-        """The numbers that the operands had."""
-        if self._primitive.first is None:
-            return tuple(self._y)
-        return (self._x,) if self._primitive.second is None else (self._x, self._y)
-
     def backward(self, gradient: Any = 1.0, create_graph: bool = False) -> None:
         """Backpropagate: fill ``grad`` of every Value that this one was computed from.
 
@@ -508,16 +301,7 @@ class Value:
             backpropagate(self, number)
             return
         start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
-        found = gradients(self, start, create_graph=True)
-
-        def commit() -> None:
-            for node, grad in found.items():
-                node._grad = grad
-
-        with changing_gradients:
-            for leaf in filter(lambda node: node.is_leaf, found):
-                found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Value) or leaf._grad else found[leaf]
-            finish(commit)
+        set_graphs(self, start)
 
     def conjugate(self) -> Value:
         """This Value, which is real; NumPy asks for it in dot products."""
@@ -531,11 +315,6 @@ class Value:
     def __bool__(self) -> bool:
         return self.data != 0
 
-    def __repr__(self) -> str:
-        label = f", label={self.label!r}" if self.label else ""
-        grad = self._grad.data if isinstance(self._grad, Value) else self._grad
-        return f"Value(data={self._data}, grad={grad}{label})"
-
     def _repr_svg_(self) -> str | None:
         """The picture that a notebook shows, where the extra for pictures is installed."""
         from micrograd.draw import svg_or_none  # what draws stands above the engine, and loads when used
@@ -544,8 +323,3 @@ class Value:
 
     def __format__(self, spec: str) -> str:
         return format(self.data, spec) if spec else repr(self)
-
-
-NUMBER = _new(Value)
-NUMBER._primitive = CONSTANT
-NUMBER.__init__(0.0, requires_grad=False)  # type: ignore[misc]  # every Value refers to it, it too

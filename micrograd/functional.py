@@ -10,8 +10,9 @@ import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd import primitives
-from micrograd.checks import check_numbers, required_sequence
-from micrograd.engine import Value, record_nothing, recorder_in_use
+from micrograd.checks import check_numbers, is_symbolic, required_sequence
+from micrograd.engine import Value, record_nothing
+from micrograd.hook import recorder_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -337,7 +338,7 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
 
     Raises:
         IndexError: if there is no such element.
-        TypeError: if the index is not an int.
+        TypeError: if the index is not an int, or sequence is none.
 
     Example:
         >>> take([10.0, 20.0, 30.0], 1)
@@ -345,19 +346,22 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
         >>> take([[1.0, 2.0], [3.0, 4.0]], -1)
         [3.0, 4.0]
     """
-    symbolic = getattr(type(index), "_take", None)  # what stands for an int while a function is compiled has one
-    if symbolic is None and (isinstance(index, Value) or not hasattr(index, "__index__")):
+    symbolic = is_symbolic(index)
+    if not symbolic and (isinstance(index, Value) or not hasattr(index, "__index__")):
         raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
+    if not hasattr(type(sequence), "__len__"):
+        shown = f"{type(sequence).__name__}: {sequence!r:.80}"
+        raise TypeError(f"take takes a sequence of numbers or Values, or of rows, not {shown}")
     if not len(sequence):
         raise IndexError("there is nothing to take from an empty sequence")
+    if not symbolic and not -len(sequence) <= index < len(sequence):
+        raise IndexError(f"index {index} is out of range for a sequence of {len(sequence)}")
     first = sequence[0]
     if not hasattr(type(first), "__len__"):
-        return sequence[index] if symbolic is None else symbolic(index, list(sequence))
+        return index._take(list(sequence)) if symbolic else sequence[index]
     if len({len(row) for row in sequence}) > 1:
         raise ValueError("the rows of a table to take from must be equally long")
-    if symbolic is None:
-        return list(sequence[index])
-    return [take(column, index) for column in zip(*sequence, strict=True)]
+    return [take(column, index) for column in zip(*sequence, strict=True)] if symbolic else list(sequence[index])
 
 
 def detach(x: Any) -> Any:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.backpropagation import topological_order
 from micrograd.checks import check_unchanged, explained
+from micrograd.closures import changing_gradients
+from micrograd.interrupts import finish
+from micrograd.node import Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -37,6 +40,20 @@ def gradients(root: Value, start: Any, create_graph: bool, wanted: Collection[Va
             for operand, share in give(node, found[node], create_graph, useful):
                 found[operand] = found[operand] + share if operand in found else share
     return found
+
+
+def set_graphs(root: Value, start: Value) -> None:
+    """Set the gradients of root, times start, as graphs: of all the Values under it, or of none."""
+    found = gradients(root, start, create_graph=True)
+
+    def commit() -> None:
+        for node, grad in found.items():
+            node._grad = grad
+
+    with changing_gradients:
+        for leaf in filter(lambda node: node.is_leaf, found):
+            found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Node) or leaf._grad else found[leaf]
+        finish(commit)
 
 
 def _leading_to(wanted: set[Value], order: list[Value]) -> set[Value]:

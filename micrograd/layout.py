@@ -149,5 +149,10 @@ def _laid_out(source: str, format: str, engine: str) -> bytes:  # noqa: A002
 
     if format not in graphviz.FORMATS or engine not in graphviz.ENGINES:
         raise ValueError(f"Graphviz has no format {format!r} or no engine {engine!r}")
+
+    class Graph(pygraphviz.AGraph):  # type: ignore[misc]  # the pygraphviz package has no types
+        def number_of_nodes(self) -> int:
+            return 0  # draw asks for it to print a warning above 1,000; what would take too long is refused before
+
     with _lock:
-        return pygraphviz.AGraph(string=source).draw(format=format, prog=engine)  # type: ignore[no-any-return]
+        return Graph(string=source).draw(format=format, prog=engine)  # type: ignore[no-any-return]

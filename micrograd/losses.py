@@ -158,9 +158,13 @@ def _pairs(predictions: Any, targets: Any) -> list[tuple[Any, Any]]:
     if not any(nested):
         return [(predictions, targets)]
     if not all(nested) or len(predictions) != len(targets) or not len(targets):
-        shown = [
-            f"{len(side)} values" if deep else "one value"
-            for side, deep in zip((predictions, targets), nested, strict=True)
-        ]
+        shown = [_described(side, deep) for side, deep in zip((predictions, targets), nested, strict=True)]
         raise ValueError(f"predictions and targets must be of one shape, and not empty: got {shown[0]} and {shown[1]}")
     return [pair for row in zip(predictions, targets, strict=True) for pair in _pairs(*row)]
+
+
+def _described(side: Any, deep: bool) -> str:
+    if deep:
+        return f"{len(side)} values"
+    is_number = hasattr(type(side), "_apply") or real_number(side) is not None
+    return "one value" if is_number else f"{type(side).__name__}: {side!r:.80}"

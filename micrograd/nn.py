@@ -14,7 +14,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
-from micrograd.checks import is_array, required_number
+from micrograd.checks import check_numbers, is_array, required_number, required_sequence
 from micrograd.engine import Value
 from micrograd.interrupts import finish
 from micrograd.state import check_state, read_state, write_state
@@ -157,16 +157,40 @@ class Neuron(Module):
         self._kind, self._activation = _activation(activation)
 
     def __call__(self, x: Sequence[Any]) -> Any:
-        """The neuron's output for nin numbers or Values; ValueError for another number of them."""
-        if len(x) != len(self.w):
-            raise ValueError(f"{self!r} takes {len(self.w)} inputs, not {len(x)}")
-        total = functional.sum_of_products(self.w, x, self.b)
-        if total is None:
-            total = sum((wi * xi for wi, xi in zip(self.w, x, strict=True)), self.b)
+        """The neuron's output for nin numbers or Values.
+
+        Raises:
+            ValueError: for another number of them.
+            TypeError: for something else than a list of numbers and Values.
+        """
+        try:
+            if len(x) != len(self.w):
+                if isinstance(x, str):
+                    raise TypeError
+                raise ValueError(f"{self!r} takes {len(self.w)} inputs, not {len(x)}")
+            total = functional.sum_of_products(self.w, x, self.b)
+            if total is None:
+                total = sum((wi * xi for wi, xi in zip(self.w, x, strict=True)), self.b)
+        except TypeError as error:  # looking at each input beforehand would take time in every call
+            raise self._explained(error, x) from None
         output = self._activation(total) if self.nonlin else total
         if type(output) is Value and not output.is_leaf:
             output._call = self, x  # what is between the two is this neuron's: explore shows it as a group
         return output
+
+    def _explained(self, error: TypeError, x: Any) -> TypeError:
+        """An error that says what is wrong with the inputs, where they are no list of numbers and Values."""
+        try:
+            if isinstance(x, str) or len(x) < 0:
+                raise TypeError
+        except TypeError:
+            inputs = "1 input, a number or Value" if len(self.w) == 1 else f"{len(self.w)} inputs, numbers or Values"
+            return TypeError(f"{self!r} takes a list of {inputs}, not {type(x).__name__}: {x!r:.80}")
+        try:
+            check_numbers(x, f"an input of {self!r}")
+        except TypeError as explained:
+            return explained
+        return error
 
     def __repr__(self) -> str:
         return f"{self._kind if self.nonlin else 'Linear'}Neuron({len(self.w)})"
@@ -229,12 +253,12 @@ class MLP(Module):
         activation: str | Callable[[Any], Any] = "relu",
         initial: str | float = "uniform",
     ) -> None:
-        if not len(nouts):
+        sizes = [nin, *required_sequence(nouts, "nouts must be a list of the sizes of the layers, as [2, 1]")]
+        if not (count := len(sizes) - 1):
             raise ValueError("nouts is empty: an MLP needs at least one layer")
-        sizes = [nin, *nouts]
         self.layers = [
-            Layer(sizes[i], sizes[i + 1], nonlin=i != len(nouts) - 1, activation=activation, initial=initial)
-            for i in range(len(nouts))
+            Layer(sizes[i], sizes[i + 1], nonlin=i != count - 1, activation=activation, initial=initial)
+            for i in range(count)
         ]
 
     def __call__(self, x: Sequence[Any]) -> Any:
@@ -281,7 +305,7 @@ def _activation(activation: str | Callable[[Any], Any]) -> tuple[str, Callable[[
     """How a neuron with this activation calls itself, and the function."""
     if callable(activation):
         return getattr(activation, "__name__", type(activation).__name__).capitalize(), activation
-    if activation not in ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise ValueError(f"no activation {activation!r}; choose from {', '.join(ACTIVATIONS)}, or give a function")
     return ACTIVATIONS[activation]
 

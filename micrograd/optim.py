@@ -273,7 +273,7 @@ def linear(start: float, end: float, steps: int) -> Schedule:
     start, end, steps = _ends(start, end, steps)
 
     def rate(step: int) -> float:
-        done = min(step / steps, 1.0)
+        done = min(_step(step) / steps, 1.0)
         return (1 - done) * start + done * end
 
     return rate
@@ -287,7 +287,7 @@ def cosine(start: float, end: float, steps: int) -> Schedule:
         [1.0, 0.854, 0.5, 0.0, 0.0]
     """
     start, end, steps = _ends(start, end, steps)
-    return lambda step: end + (start - end) * (1 + math.cos(math.pi * min(step / steps, 1.0))) / 2
+    return lambda step: end + (start - end) * (1 + math.cos(math.pi * min(_step(step) / steps, 1.0))) / 2
 
 
 def warmup(schedule: float | Schedule, steps: int) -> Schedule:
@@ -299,7 +299,7 @@ def warmup(schedule: float | Schedule, steps: int) -> Schedule:
     """
     after = schedule if callable(schedule) else constant(schedule)
     steps = required_count(steps, "steps")
-    return lambda step: after(0) * (step + 1) / steps if step < steps else after(step - steps)
+    return lambda step: after(0) * (step + 1) / steps if _step(step) < steps else after(step - steps)
 
 
 def _ends(start: float, end: float, steps: int) -> tuple[float, float, int]:
@@ -312,6 +312,10 @@ def _pair(betas: Any) -> list[float]:
     if len(numbers) != 2:
         raise ValueError(f"betas must be two numbers, not {len(numbers)}: {betas!r:.80}")
     return [_in_range(beta, "each of the betas", 0, 1) for beta in numbers]
+
+
+def _step(step: Any) -> float:
+    return required_number(step, "the step of a learning rate")
 
 
 def _rate(rate: Any, step: int) -> float:

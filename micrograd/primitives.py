@@ -26,84 +26,9 @@ import math
 import operator
 from typing import Any
 
+from micrograd import forward
+from micrograd.checks import is_array, is_symbolic
 from micrograd.registry import REAL_LINE, Primitive, define, times_first, times_second, unchanged
-
-
-def _power(x: float, y: float) -> float:
-    if x < 0 and not y.is_integer() and math.isfinite(y):
-        raise ValueError("a negative base with a fractional exponent has no real value")
-    return x**y  # type: ignore[no-any-return]  # the complex case is the one just refused
-
-
-def _sigmoid(x: float) -> float:
-    if x >= 0:
-        return 1 / (1 + math.exp(-x))
-    small = math.exp(x)
-    return small / (1 + small)
-
-
-def _logistic_pdf(x: float) -> float:
-    small = math.exp(-math.fabs(x))
-    return small / (1 + small) ** 2
-
-
-def _softplus(x: float) -> float:
-    return max(x, 0.0) + math.log1p(math.exp(-math.fabs(x)))
-
-
-def _silu(x: float) -> float:
-    if x >= -600:
-        return x * _sigmoid(x)
-    root = math.exp(0.5 * x)  # exp(x) itself is below the normal floats: it has lost digits
-    return max(x, -2000.0) * root * root
-
-
-def _lorentzian(x: float) -> float:
-    return 1 / (1 + x * x) if -1e150 < x < 1e150 else 1 / x / x
-
-
-def _high_half(x: float) -> float:
-    """The leading half of the digits of x, whose square is exact (Dekker 1971)."""
-    large = 134217729.0 * x
-    return large - (large - x)
-
-
-def _gaussian(x: float, factor: float = 1.0) -> float:
-    """exp(-factor * x**2), for a factor that is a power of two; rounding the square would cost x**2 digits."""
-    if math.fabs(x) > 40:
-        return 0.0
-    high = _high_half(x)
-    return math.exp(-factor * high * high) * math.exp(-factor * (x - high) * (x + high))
-
-
-def _normal_pdf(x: float) -> float:
-    return math.sqrt(0.5 / math.pi) * _gaussian(x, 0.5)
-
-
-ROOT = math.sqrt(0.5)
-REST_OF_ROOT = -4.833646656726457e-17  # what sqrt(0.5) has beyond the float
-
-
-def _normal_cdf(x: float) -> float:
-    if x > -1:
-        return 0.5 * math.erfc(-x * ROOT)
-    if x < -40:
-        return 0.0
-    # In the tail an error of one unit in the last place of x * ROOT is one of x**2 units here: take it out.
-    scaled = x * ROOT
-    high, high_root = _high_half(x), _high_half(ROOT)
-    low, low_root = x - high, ROOT - high_root
-    lost = (high * high_root - scaled) + high * low_root + low * high_root + low * low_root + x * REST_OF_ROOT
-    return 0.5 * math.erfc(-scaled) + lost * _gaussian(scaled) / math.sqrt(math.pi)
-
-
-def _maximum(x: float, y: float) -> float:
-    return x if x >= y or math.isnan(x) else y
-
-
-def _minimum(x: float, y: float) -> float:
-    return x if x <= y or math.isnan(x) else y
-
 
 POSITIVE = ((0.0, math.inf),)
 UNIT = ((-1.0, 1.0),)
@@ -114,6 +39,32 @@ HYPERBOLIC = ((-710.0, 710.0),)
 def _bounded(x: Any, limit: float = 50.0) -> Any:
     """X, but no farther out than where the bells below are 0: infinity times 0 is to be 0 there."""
     return maximum(minimum(x, limit), -limit)
+
+
+def _one_power_lower(x: Any, y: Any) -> Any:
+    """X ** (y - 1), for an x that may be 0 where y is.
+
+    At 0 ** 0 (and so close to it that 1 / x overflows) this does not exist: 1 takes the place of the base there, and
+    the factor y beside it makes the derivative 0. Where y - 1 is rounded, the power is off by log(x) times that.
+    """
+    lower = y - 1
+    if _stands_for_many(y):
+        x = where((abs(x) < 1e-307) * is_zero(y), 1.0, x)
+        lost = y - detach(detach(lower) + 1)  # detached, these sums are no terms of one sum, which would be 0
+        lost = where(abs(lost) > 0, lost, 0.0)  # it is NaN where y is infinite
+    else:
+        lost = y - (lower + 1)
+        if y <= 0 <= y:
+            x = where(abs(x) < 1e-307, 1.0, x)
+        if not lost < 0 and not lost > 0:
+            return x**lower
+    size = x if not _stands_for_many(x) and 0 < x < math.inf else maximum(minimum(abs(x), 1e308), 1e-323)
+    return x**lower * detach(1 + lost * log(size))
+
+
+def _stands_for_many(x: Any) -> bool:
+    """Whether this is an array, or a symbol of the compiler: there is no one number to choose a way by."""
+    return is_symbolic(x) or is_array(x)
 
 
 # fmt: off
@@ -134,11 +85,10 @@ sub = define("sub", "-", operator.sub,     unchanged, lambda g, out, x, y: -g)
 mul = define("mul", "*", operator.mul,     times_second, times_first)
 div = define("div", "/", operator.truediv, lambda g, out, x, y: g / y, lambda g, out, x, y: -g * out / y,
                 domain=(REAL_LINE, *POSITIVE))
-# At 0 ** 0 (and so close to it that 1 / x overflows) the power in the first rule does not exist, nor
-# does the logarithm in the second at 0 ** y:
-# there 1 takes the place of the base, and the factor beside it makes the derivative 0.
-pow = define("pow", "**", _power,
-                lambda g, out, x, y: g * y * where((abs(x) < 1e-307) * is_zero(y), 1.0, x) ** (y - 1),
+# At 0 ** y the logarithm in the second rule does not exist: there 1 takes the place of the base, and the factor
+# beside it makes the derivative 0.
+pow = define("pow", "**", forward.power,
+                lambda g, out, x, y: g * y * _one_power_lower(x, y),
                 lambda g, out, x, y: g * out * log(where(is_zero(x), 1.0, x)),
                 domain=(*POSITIVE, REAL_LINE))
 
@@ -164,8 +114,8 @@ cosh: Primitive = define("cosh", "cosh", math.cosh, lambda g, out, x: g * sinh(x
 tanh = define("tanh", "tanh", math.tanh, lambda g, out, x: 4 * g * logistic_pdf(2 * x))
 
 # Activations
-sigmoid: Primitive = define("sigmoid",    "sigmoid",    _sigmoid,  lambda g, out, x: g * logistic_pdf(x))
-softplus   = define("softplus",   "softplus",   _softplus, lambda g, out, x: g * sigmoid(x))
+sigmoid: Primitive = define("sigmoid",    "sigmoid",    forward.sigmoid,  lambda g, out, x: g * logistic_pdf(x))
+softplus   = define("softplus",   "softplus",   forward.softplus, lambda g, out, x: g * sigmoid(x))
 relu       = define("relu",       "ReLU",       lambda x: 0.0 if x <= 0 else x,
                        lambda g, out, x: where(x <= 0, 0.0, g))
 leaky_relu = define("leaky_relu", "leaky_relu", lambda x, slope: x if x > 0 else slope * x,
@@ -174,30 +124,30 @@ leaky_relu = define("leaky_relu", "leaky_relu", lambda x, slope: x if x > 0 else
 elu        = define("elu",        "elu",        lambda x, alpha: x if x > 0 else alpha * math.expm1(x),
                        lambda g, out, x, alpha: g * where(x > 0, 1.0, alpha * exp(minimum(x, 0.0))),
                        lambda g, out, x, alpha: g * expm1(minimum(x, 0.0)))
-silu: Primitive = define("silu",       "silu",       _silu,
+silu: Primitive = define("silu",       "silu",       forward.silu,
                        lambda g, out, x: g * (sigmoid(x) + silu(minimum(x, 1000.0)) * sigmoid(-x)))
-gelu       = define("gelu",       "gelu",       lambda x: max(x, -50.0) * _normal_cdf(x),
+gelu       = define("gelu",       "gelu",       lambda x: max(x, -50.0) * forward.normal_cdf(x),
                        lambda g, out, x: g * (normal_cdf(x) + _bounded(x) * normal_pdf(x)))
 
 # The error function and the normal distribution
 erf = define("erf", "erf", math.erf, lambda g, out, x: g * (2 / math.sqrt(math.pi)) * gaussian(x))
-normal_cdf: Primitive = define("normal_cdf", "normal_cdf", _normal_cdf, lambda g, out, x: g * normal_pdf(x))
+normal_cdf: Primitive = define("normal_cdf", "normal_cdf", forward.normal_cdf, lambda g, out, x: g * normal_pdf(x))
 
 # Bells: the slopes of sigmoid, of the normal distribution, of erf and of atan. Written out in the rules above
 # they would lose digits, and their own slopes more of them.
-logistic_pdf: Primitive = define("logistic_pdf", "logistic_pdf", _logistic_pdf,
+logistic_pdf: Primitive = define("logistic_pdf", "logistic_pdf", forward.logistic_pdf,
                                  lambda g, out, x: -g * out * tanh(0.5 * x))
-normal_pdf: Primitive = define("normal_pdf", "normal_pdf", _normal_pdf, lambda g, out, x: -g * out * _bounded(x))
-gaussian: Primitive = define("gaussian", "gaussian", _gaussian, lambda g, out, x: -2 * g * out * _bounded(x))
-lorentzian: Primitive = define("lorentzian", "lorentzian", _lorentzian,
+normal_pdf: Primitive = define("normal_pdf", "normal_pdf", forward.normal_pdf, lambda g, out, x: -g * out * _bounded(x))
+gaussian: Primitive = define("gaussian", "gaussian", forward.gaussian, lambda g, out, x: -2 * g * out * _bounded(x))
+lorentzian: Primitive = define("lorentzian", "lorentzian", forward.lorentzian,
                                lambda g, out, x: -2 * g * out * _bounded(x, 1e200) * out)
 
 # Choices; x <= x does not hold for NaN
 abs: Primitive = define("abs", "abs",  math.fabs, lambda g, out, x: g * where(x > 0, 1.0, where(x < 0, -1.0, 0.0)))
-maximum = define("maximum", "maximum", _maximum,
+maximum = define("maximum", "maximum", forward.maximum,
                     lambda g, out, x, y: where(x >= y, g, where(x <= x, 0.0, g)),
                     lambda g, out, x, y: where(x >= y, 0.0, where(x <= x, g, 0.0)))
-minimum: Primitive = define("minimum", "minimum", _minimum,
+minimum: Primitive = define("minimum", "minimum", forward.minimum,
                     lambda g, out, x, y: where(x <= y, g, where(x <= x, 0.0, g)),
                     lambda g, out, x, y: where(x <= y, 0.0, where(x <= x, g, 0.0)))
 # fmt: on

@@ -107,6 +107,10 @@ def fit(
     for name, function in (("loss", loss), ("callback", callback)):
         if not callable(function) and (name == "loss" or function is not None):
             raise TypeError(f"{name} must be a function, not {type(function).__name__}: {function!r:.80}")
+    if isinstance(optimizer, type):
+        name = optimizer.__name__
+        made = f"make one, {name}(model.parameters())"
+        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not the class {name}: {made}")
     if not hasattr(optimizer, "zero_grad") or not hasattr(optimizer, "step"):
         raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not {optimizer!r:.80}")
     epochs, batch_size = required_count(epochs, "epochs"), required_count(batch_size, "batch_size")

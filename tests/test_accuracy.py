@@ -12,12 +12,9 @@ from tests.strategies import TABLE
 def test_value_and_derivatives_are_right_to_a_few_units_in_the_last_place(primitive):
     for worst in accuracy.measure(primitive, 40, random.Random(1)):
         final = worst
-    for order, one in zip(accuracy.ORDERS, final, strict=True):
-        if primitive.name == "pow" and order != "value":  # rounding y - 1 costs half the logarithm of x in units
-            assert one.ordinary < 250
-        else:
-            assert one.ordinary < 6
-            assert primitive.name == "div" or not one.missing
+    for one in final:
+        assert one.ordinary < 6
+        assert primitive.name in ("div", "pow") or not one.missing
 
 
 def test_a_wrong_digit_is_found_and_a_result_that_is_missing_counted():

@@ -14,7 +14,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.engine import recording
+from micrograd.hook import recording
 from tests.strategies import TABLE
 
 INFINITY = math.inf

@@ -38,7 +38,7 @@ def test_a_planted_bug_is_found_and_printed(capsys, monkeypatch):
 def test_another_engine_that_disagrees_is_reported():
     program = expressions.expression(0, 0, 12)
     found, _ = expressions.eager(program)
-    other = expressions.Engine("other", lambda program: [gradient + 1.0 for gradient in found], 1)
+    other = expressions.Engine("other", lambda programs: [[gradient + 1.0 for gradient in found]])
     campaign = expressions.Campaign([other])
     campaign.check(0, program)
     assert {failure.engine for failure in campaign.failures} == {"other"}
@@ -56,6 +56,7 @@ def test_the_compiler_takes_part_with_both_backends(monkeypatch):
     campaign = expressions.Campaign(taking_part)
     for number in range(10):
         campaign.check(number, expressions.expression(0, number, 12))
+    campaign.finish()
     assert campaign.checked["compiled (numpy)"] == campaign.checked["compiled (llvm)"] == 10
     assert {failure.engine for failure in campaign.failures} == {"compiled (llvm)"}
 
@@ -117,3 +118,36 @@ def test_reasons_why_mutants_are_equivalent_are_read_by_their_lines():
         ("optim", "SGD.update", "@cache", ""): "it is never read",
     }
     mutation.explanations(mutation.EQUIVALENT.read_text("utf-8"))
+
+
+def test_of_several_that_are_compared_together_the_one_that_disagrees_is_found():
+    programs = [expressions.expression(0, number, 12) for number in range(5)]
+    found = {repr(program): expressions.eager(program)[0] for program in programs}
+    found[repr(programs[3])] = [gradient + 1.0 for gradient in found[repr(programs[3])]]
+    asked = []
+
+    def gradients(several):
+        asked.append(len(several))
+        return [found[repr(program)] for program in several]
+
+    campaign = expressions.Campaign([expressions.Engine("other", gradients, together=4)])
+    for number, program in enumerate(programs):
+        campaign.check(number, program)
+    campaign.finish()
+    assert {failure.number for failure in campaign.failures} == {3}
+    assert asked == [4, 1, 1, 1, 1, 1]
+    assert "| other | 5 | 1 |" in campaign.table()
+
+
+def test_an_engine_that_fails_on_one_of_several_is_asked_for_each():
+    programs = [expressions.expression(0, number, 12) for number in range(3)]
+
+    def gradients(several):
+        if programs[1] in several:
+            raise OverflowError("too large")
+        return [expressions.eager(program)[0] for program in several]
+
+    campaign = expressions.Campaign([expressions.Engine("other", gradients, together=3)])
+    for number, program in enumerate(programs):
+        campaign.check(number, program)
+    assert [(failure.number, failure.what) for failure in campaign.failures] == [(1, "OverflowError: too large")]

@@ -233,6 +233,24 @@ def test_a_full_disk_behind_the_output_is_an_error():
     assert result.stderr == f"micrograd: {os.strerror(errno.ENOSPC)}\n"
 
 
+@pytest.mark.parametrize("buffering", [1, -1])  # the first line finds the pipe closed, or the flush at the end does
+def test_main_ends_with_the_code_of_a_broken_pipe(monkeypatch, capsys, buffering):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering) as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(["grad", "x", "x=1"]) == 141
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_main_ends_with_the_code_of_an_error_where_the_disk_is_full(monkeypatch, capsys):
+    with open("/dev/full", "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(["grad", "x", "x=1"]) == 2
+    assert capsys.readouterr().err == f"micrograd: {os.strerror(errno.ENOSPC)}\n"
+
+
 def test_the_module_runs_as_the_command():
     result = subprocess.run(
         [sys.executable, "-m", "micrograd", "--version"], capture_output=True, text=True, check=True

@@ -193,6 +193,14 @@ class TestPicture:
         assert size("LR")[0] > size("LR")[1]
         assert size("TB")[0] < size("TB")[1]
 
+    def test_numbered_operands_stand_on_the_side_that_arrows_come_from(self):
+        source = {rankdir: draw.draw_dot(Value(1.0) - Value(2.0), rankdir=rankdir).source for rankdir in ("LR", "TB")}
+        assert [[f":{place}:{side}" in source["LR"] for side in "wn"] for place in (1, 2)] == [[True, False]] * 2
+        assert [[f":{place}:{side}" in source["TB"] for side in "wn"] for place in (1, 2)] == [[False, True]] * 2
+        assert 'rowspan="2"' in source["LR"]  # the symbol stands beside both numbers
+        assert 'colspan="2">' in source["TB"]  # and below both
+        assert len(ElementTree.fromstring(draw.draw_dot(Value(1.0) - Value(2.0), rankdir="TB").pipe()))
+
     def test_the_same_graph_is_drawn_the_same(self):
         assert draw.draw_dot(small()).source == draw.draw_dot(small()).source
 
@@ -375,14 +383,14 @@ class TestDepth:
 
 class TestLimits:
     def test_too_many_nodes_are_counted_and_a_way_out_given(self):
-        with pytest.raises(ValueError, match=r"1,001 nodes.* 1,000\..*depth=5"):
-            draw.draw_dot(chain(1000))
+        with pytest.raises(ValueError, match=r"3,001 nodes.* 3,000\..*depth=5"):
+            draw.draw_dot(chain(3000))
 
     def test_plain_numbers_count_and_stay_plain_numbers(self):
         x = Value(1.0)
-        for _ in range(1000):
+        for _ in range(2000):
             x = x + 1
-        with pytest.raises(ValueError, match="2,001 nodes"):
+        with pytest.raises(ValueError, match="4,001 nodes"):
             draw.draw_dot(x)
         assert x._second.data == 0.0  # no Value was made of the 1
 
@@ -394,8 +402,9 @@ class TestLimits:
             values.append([a + b, a * 2.0, 1.0 - a, a.tanh(), mg.where(a, b, 3.0), mg.leaky_relu(a, 0.1)][kind])
         assert draw._count(values[-1]) == len(draw.trace(values[-1])[0])
 
-    def test_the_largest_chain_is_drawn(self):
-        assert len(drawn(chain(999))["result"]) == 999
+    def test_the_largest_chain_is_drawn_without_a_word(self, capsys):
+        assert len(drawn(chain(2999))["result"]) == 2999
+        assert capsys.readouterr() == ("", "")
 
     def test_what_is_used_everywhere_is_drawn_in_time(self):
         x = f = Value(0.9)
@@ -404,6 +413,16 @@ class TestLimits:
         start = time.process_time()
         assert len(drawn(f)["result"]) == 60
         assert time.process_time() - start < 30
+
+    def test_arrows_are_straight_where_curved_ones_would_take_too_long(self):
+        def splines(steps):
+            x = f = Value(0.9)
+            for _ in range(steps):
+                f = f * x
+            return draw.draw_dot(f).graph_attr.get("splines")
+
+        assert splines(10) is None
+        assert splines(120) == "line"
 
     def test_arrows_too_long_are_refused(self):
         x = f = Value(0.9)
@@ -422,8 +441,8 @@ class TestLimits:
         assert time.process_time() - start < 20
 
     def test_depth_may_be_too_much_too(self):
-        with pytest.raises(ValueError, match=r"within 1000 operations .* more than 1,000 nodes.*depth=5"):
-            draw.draw_dot(chain(2000), depth=1500)
+        with pytest.raises(ValueError, match=r"within 3000 operations .* more than 3,000 nodes.*depth=5"):
+            draw.draw_dot(chain(4000), depth=3500)
 
 
 class TestWrongArguments:
@@ -495,6 +514,14 @@ class TestDigraph:
         assert ElementTree.parse(path).getroot().tag == f"{SVG}svg"
         assert (tmp_path / "new" / "graph").read_text(encoding="utf-8").startswith("digraph")
 
+    @pytest.mark.parametrize("quiet", [False, True])
+    def test_render_opens_the_picture_when_asked(self, tmp_path, monkeypatch, quiet):
+        opened = []
+        monkeypatch.setattr("graphviz.view", lambda path, quiet: opened.append((path, quiet)))
+        path = draw.draw_dot(small()).render(tmp_path / "graph", **{"quiet_view" if quiet else "view": True})
+        assert opened == [(path, quiet)]
+        assert ElementTree.parse(path).getroot().tag == f"{SVG}svg"
+
     def test_render_goes_by_its_default_name(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         assert draw.draw_dot(small()).render(format="png", cleanup=True) == "micrograd.gv.png"
@@ -538,7 +565,7 @@ class TestSave:
     def test_leaves_the_old_picture_where_drawing_fails(self, tmp_path):
         (tmp_path / "a.svg").write_text("old")
         with pytest.raises(ValueError, match="nodes"):
-            draw.save(chain(1000), tmp_path / "a.svg")
+            draw.save(chain(3000), tmp_path / "a.svg")
         assert (tmp_path / "a.svg").read_text() == "old"
 
     def test_odd_labels_are_saved_in_every_format(self, tmp_path):
@@ -612,3 +639,14 @@ class TestMissingExtra:
         monkeypatch.setenv("PATH", str(tmp_path))
         without("pygraphviz")
         assert draw.svg(small()) == "<svg/>\n"
+
+    @pytest.mark.skipif(os.name == "nt", reason="the stand-in for dot is a shell script")
+    def test_a_dot_program_writes_the_file_instead(self, without, monkeypatch, tmp_path):
+        program = tmp_path / "dot"
+        program.write_text('#!/bin/sh\nfor source; do :; done\necho "<svg/>" > "$source.svg"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        without("pygraphviz")
+        path = draw.draw_dot(small()).render("graph", directory=tmp_path)
+        assert Path(path) == tmp_path / "graph.svg"
+        assert Path(path).read_text() == "<svg/>\n"

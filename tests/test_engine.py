@@ -737,6 +737,14 @@ class TestNoGrad:
         assert results[0].data == 9.0
         assert (a * a).requires_grad
 
+    def test_a_dot_product_is_a_number_where_all_is_numbers(self):
+        a = Value(3.0)
+        with mg.no_grad():
+            assert type(mg.dot([1.0, 2.0], [3.0, 4.0])) is float
+            assert mg.dot([1.0, 2.0], [3.0, 4.0]) == 11.0
+            assert mg.dot([1.0, a], [3.0, 4.0]).data == 15.0
+            assert not mg.dot([1.0, a], [3.0, 4.0]).requires_grad
+
     def test_it_nests(self):
         a = Value(3.0)
         with mg.no_grad():
@@ -1187,3 +1195,21 @@ def test_a_derivative_that_backpropagates_through_the_graph_it_is_in_is_refused(
     assert (x.grad, middle.grad) == (0.0, 0.0)
     (x * 3).backward()
     assert x.grad == 3.0
+
+
+class Weight(Value):
+    """A Value of a program's own class."""
+
+
+@pytest.mark.parametrize(
+    "f",
+    [lambda w: w * w, lambda w: 2.0 * w + 1.0, lambda w: mg.where(1.0, w, 3.0) ** 2, lambda w: mg.leaky_relu(w, 0.1)],
+)
+def test_a_subclass_is_an_operand_like_any_other(f):
+    weight, value = Weight(3.0), Value(3.0)
+    ours, plain = f(weight), f(value)
+    ours.backward()
+    plain.backward()
+    assert (ours.data, weight.grad) == (plain.data, value.grad)
+    with mg.no_grad():
+        assert f(weight).data == plain.data

@@ -68,6 +68,10 @@ class TestFormulas:
         branching = mg.registry.Primitive("branching", "b", abs, lambda g, out, x: g if x > 0 else -g)
         floats = mg.registry.Primitive("floats", "f", math.sin, lambda g, out, x: g * math.cos(x))
         assert formulas(branching) == formulas(floats) == [None]
+        own = mg.registry.Primitive("own", "o", lambda x: 2 * x, lambda g, out, x: 2 * g)
+        by_another = mg.registry.Primitive("by_another", "a", lambda x: x * x, lambda g, out, x: g * own(x))
+        endless = mg.registry.Primitive("endless", "e", lambda x: math.inf, lambda g, out, x: g * math.inf)
+        assert formulas(by_another) == formulas(endless) == [None]
 
     def test_a_namesake_of_a_primitive_is_not_taken_for_it(self):
         other = mg.registry.Primitive("exp", "exp", lambda x: 0.0, lambda g, out, x: 0 * g)
@@ -143,6 +147,14 @@ class TestTape:
         assert "derivative of sqrt" in data["notes"][0]
         assert x.grad == 7.0
 
+    def test_a_local_derivative_too_large_for_a_float_is_left_out_and_its_share_is_not(self):
+        x = Value(1.0)
+        steep = mg.registry.Primitive("steep", "s", lambda x: 0.5, lambda g, out, x: math.ldexp(g, 1030))
+        data, _ = tape(steep(x) * 2.0**-20)
+        turn = data["turns"][1]
+        assert (turn["locals"], turn["shares"]) == ([None], [2.0**1010])
+        assert data["backward"]
+
     def test_operations_by_hand_and_by_decorator_give_their_shares(self):
         x, y = Value(2.0), Value(3.0)
         out = Value(x.data * y.data * x.data, (x, y, x), "square times")
@@ -200,6 +212,20 @@ class TestGroups:
         sizes = [len(content["items"]) for content in arrange(data)["contents"]]
         assert max(sizes) <= 150
         assert sum(sizes) == 1001 + len(data["groups"])
+
+    def test_a_network_in_a_large_graph_is_in_a_part_whole(self):
+        x = Value(0.5)
+        for _ in range(400):
+            x = mg.sin(x)
+        x = mg.nn.MLP(1, [3, 1])([x])
+        for _ in range(400):
+            x = mg.sin(x)
+        data, _ = tape(x)
+        groups = data["groups"]
+        assert [group["name"] for group in groups if group["parent"] is None] == [f"Part {n}" for n in range(1, 7)]
+        layers = [group for group in groups if group["name"].startswith("Layer")]
+        assert [groups[layer["parent"]]["name"] for layer in layers] == ["Part 3", "Part 3"]
+        assert None not in [node["group"] for node in data["nodes"]]
 
     def test_several_hundred_values_side_by_side_are_laid_out(self):
         data, _ = tape(sum(Value(float(x)) for x in range(200)))

@@ -1,5 +1,6 @@
 """The strategies for Hypothesis: what they draw is as promised, shrinks well, and prints as Python that runs."""
 
+import importlib
 import math
 import random
 import subprocess
@@ -145,6 +146,20 @@ def test_an_expression_of_ones_own():
     expression = Expression(lambda x: x * x, (3.0,))
     assert expression.inputs == [3.0]
     assert gradcheck(expression, expression.inputs)
+    assert repr(Expression(math.sin, [3])) == "mg.testing.Expression(<built-in function sin>, [3.0])"
+
+
+def test_a_primitive_that_fails_or_lacks_its_settings_has_no_part_in_a_program(own_registry):
+    def picky(x):
+        raise ValueError("never")
+
+    own = [
+        mg.primitive("picky", "p", picky, lambda g, out, x: g),
+        mg.primitive("scaled", "s", lambda x, by: by * x, lambda g, out, x, by: by * g),
+        mg.primitive("doubled", "d", lambda x: 2 * x, lambda g, out, x: 2 * g),
+    ]
+    drawn = [grow(RandomChoices(random.Random(seed)), own, (1, 2), (6, 6)) for seed in range(20)]
+    assert {primitive.name for program in drawn for primitive, _ in program.steps} == {"doubled", "add", "neg", "mul"}
 
 
 def test_the_random_generator_alone_gives_the_same_for_a_seed():
@@ -379,6 +394,13 @@ def test_hypothesis_is_loaded_by_the_strategies_alone_and_named_where_it_is_miss
     said = run.stdout.splitlines()
     assert said[0] == "these strategies need Hypothesis: pip install 'micrograd[testing]'"
     assert "nothing" in said[1]
+
+
+def test_without_hypothesis_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    monkeypatch.delitem(sys.modules, "micrograd.testing.strategies")
+    with pytest.raises(ImportError, match=r"these strategies need Hypothesis: pip install 'micrograd\[testing\]'"):
+        importlib.import_module("micrograd.testing.strategies")
 
 
 @pytest.mark.parametrize(

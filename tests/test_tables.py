@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from micrograd.cli import main
+from micrograd.optim import AdamW
 from micrograd.tables import metrics, report
 from micrograd.tables.encoding import Category, Number, inputs_of, likely_task, target_of
 from micrograd.tables.predictor import Settings, load, prepare, split, train
@@ -213,6 +214,11 @@ def test_columns_that_tell_nothing_are_left_out_with_a_reason(cells, reason):
     assert reason in left_out["x"]
 
 
+def test_a_column_of_numbers_that_are_all_in_the_test_rows_is_left_out():
+    table = Table(("x",), [["7"], [""], [""]], [2, 3, 4])
+    assert inputs_of(table, table.without({0}), ["x"]) == ([], {"x": "it has no value in the training rows"})
+
+
 def test_row_numbers_under_a_blank_header_are_not_learned_from(tmp_path):
     path = written(tmp_path / "table.csv", ",x,y\n" + "".join(f"{row},{row % 7},{row // 10}\n" for row in range(20)))
     found = prepare(read_table(path), "y")
@@ -264,6 +270,14 @@ def test_targets_that_do_not_suit_the_task_are_refused(cells, task, message):
     with pytest.raises(ValueError, match="x") as caught:
         target_of(table, table, "x", task)
     assert message in str(caught.value)
+
+
+def test_a_class_that_was_not_in_the_training_rows_has_no_index():
+    table = Table(("x",), [["a"], ["b"]], [2, 3])
+    target = target_of(table, table, "x", "classification")
+    assert [target.encode(cell) for cell in ("a", "b")] == [0, 1]
+    with pytest.raises(ValueError, match="'c' is none of the classes 'a', 'b'"):
+        target.encode("c")
 
 
 # Splitting and measuring
@@ -481,6 +495,20 @@ def test_the_same_seed_gives_the_same_report(small_report, tmp_path):
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
+def test_the_drawn_neuron_sums_up_the_inputs_that_weigh_least(small_report, tmp_path, capsys):
+    def drawn(folder):
+        return " ".join(ElementTree.parse(folder / "neuron.svg").getroot().itertext())
+
+    assert "other inputs" in drawn(small_report)  # it has four
+    path = written(
+        tmp_path / "table.csv", "x,y\n" + "".join(f"{row},{'no' if row < 9 else 'yes'}\n" for row in range(20))
+    )
+    words = ["train", path, "--target", "y", "--hidden", 2, "--epochs", 1, "-o", tmp_path / "report"]
+    assert run(capsys, *words)[0] == 0
+    assert "weight of x" in drawn(tmp_path / "report")
+    assert "other inputs" not in drawn(tmp_path / "report")
+
+
 def test_a_regression_has_a_scatter_plot(tmp_path, capsys):
     words = [
         "train",
@@ -588,11 +616,13 @@ def test_a_report_appears_whole_or_not_at_all(tmp_path, capsys, monkeypatch, err
     assert ({file.name: file.read_bytes() for file in folder.iterdir()} if older else None) == before
 
 
-def test_where_the_new_report_cannot_take_its_name_the_old_one_keeps_it(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("older", [False, True])
+def test_where_the_new_report_cannot_take_its_name_the_old_one_keeps_it(tmp_path, capsys, monkeypatch, older):
     path, folder = small_file(tmp_path), tmp_path / "report"
     words = ["train", path, "--target", "kind", "-o", folder, *QUICK, "--overwrite"]
-    assert run(capsys, *words)[0] == 0
-    before = (folder / "model.json").read_bytes()
+    if older:
+        assert run(capsys, *words)[0] == 0
+    before = (folder / "model.json").read_bytes() if older else None
     rename = Path.rename
 
     def refuse(self, target):
@@ -604,7 +634,27 @@ def test_where_the_new_report_cannot_take_its_name_the_old_one_keeps_it(tmp_path
     code, _, err = run(capsys, *words, "--seed", 2)
     assert code == 2
     assert "report: Permission denied" in err
-    assert (folder / "model.json").read_bytes() == before
+    assert ((folder / "model.json").read_bytes() if older else None) == before
+    assert {entry.name for entry in tmp_path.iterdir()} == ({"small.csv", "report"} if older else {"small.csv"})
+
+
+@pytest.mark.parametrize("name", ["report", "new"])  # the old folder going aside, and the new one taking its name
+def test_ctrl_c_while_the_new_report_takes_its_name_leaves_it_whole(tmp_path, capsys, monkeypatch, name):
+    path, folder = small_file(tmp_path), tmp_path / "report"
+    words = ["train", path, "--target", "kind", "-o", folder, *QUICK, "--overwrite"]
+    assert run(capsys, *words)[0] == 0
+    rename, renamed = Path.rename, []
+
+    def interrupted(self, target):
+        rename(self, target)
+        renamed.append(self.name)
+        if self.name == name:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    assert run(capsys, *words, "--seed", 2)[0] == 130
+    assert renamed == ["report", "new"]
+    assert json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["training"]["seed"] == 2
     assert {entry.name for entry in tmp_path.iterdir()} == {"small.csv", "report"}
 
 
@@ -625,6 +675,27 @@ def test_ctrl_c_ends_the_training_and_the_report_is_about_what_was_learned(tmp_p
     assert "Interrupted" in rest
     assert json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["training"]["interrupted"] is True
     assert load(folder / "model.json").target.name == "kind"
+
+
+@pytest.mark.parametrize(("steps", "code"), [(0, 130), (3, 0)])
+def test_ctrl_c_before_the_first_step_writes_nothing_and_after_some_the_report(
+    tmp_path, capsys, monkeypatch, steps, code
+):
+    path, step, done = small_file(tmp_path), AdamW.step, []
+
+    def interrupted(self):
+        if len(done) == steps:
+            raise KeyboardInterrupt
+        done.append(step(self))
+
+    monkeypatch.setattr(AdamW, "step", interrupted)
+    words = ["train", path, "--target", "kind", "-o", tmp_path / "report", *QUICK, "--epochs", 9, "--no-compile"]
+    found, out, err = run(capsys, *words)
+    assert found == code
+    assert ("Interrupted: the report is about the network as it is now" in out) == (steps > 0)
+    assert ("Training: 3 steps" in out) == (steps > 0)
+    assert (err == "") == (steps > 0)
+    assert {entry.name for entry in tmp_path.iterdir()} == ({"small.csv", "report"} if steps else {"small.csv"})
 
 
 # The words of train and predict
@@ -735,6 +806,15 @@ def test_predict_writes_a_line_for_each_row(small_report, tmp_path, capsys):
     assert all(0.5 <= float(probability) <= 1 for _, probability in rows)
     assert run(capsys, "predict", model, data, "-o", tmp_path / "predictions.csv")[:2] == (0, "")
     assert (tmp_path / "predictions.csv").read_text(encoding="utf-8") == out
+
+
+@pytest.mark.parametrize("word", ["tab", "\\t", "\t"])
+def test_a_delimiter_is_given_as_a_word_too(small_report, tmp_path, capsys, word):
+    data = written(tmp_path / "new.txt", "size\tcolour\tweight\n1,0\tred\t2,0\n9,0\tblue\t18,0\n")
+    words = ["predict", small_report / "model.json", data, "--decimal", ",", "--delimiter", word]
+    code, out, err = run(capsys, *words)
+    assert (code, err) == (0, "")
+    assert [line.split(",")[0] for line in out.split()] == ["kind", "small", "large"]
 
 
 def test_predict_in_json(small_report, capsys):

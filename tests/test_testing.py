@@ -433,19 +433,98 @@ ACCUSED_ONCE = [
     mg.testing.Expression(lambda x, y: (t := x + (x - mg.sinh(y)), mg.gelu(t) + (-t))[-1], [-1.867, -2.988]),
     mg.testing.Expression(lambda x, y, z: ((mg.erf(y + x) + z) + 2.248) + mg.gelu(y), [-2.91, -2.008, -1.148]),
     mg.testing.Expression(lambda x, y: mg.leaky_relu(x, y) / y, [-0.198, 0.104]),
+    mg.testing.Expression(lambda x: mg.sin(mg.asin(x)) + mg.abs(x), [-0.601]),
+    mg.testing.Expression(lambda x: mg.log(mg.erf(x + x)) + mg.atan(mg.log(mg.erf(x + x))), [2.503]),
+    mg.testing.Expression(lambda x: 0.7 * mg.log(mg.erf(x + x)), [2.503]),
 ]
 
 
 @pytest.mark.parametrize("expression", ACCUSED_ONCE)
 def test_right_derivatives_that_random_expressions_found_accused(expression):
-    """Beside a kink on a flat side; and where a small slope comes out of large terms that cancel."""
+    """Beside a kink on a flat side; where a small slope comes out of large terms that cancel, or is all rounding;
+    and where f moves in steps, because a number inside of it is 1 but for its last digits."""
     assert gradcheck(expression, expression.inputs)
+
+
+class TestSteps:
+    """Functions that stand still and then jump, by much or by what they are rounded to."""
+
+    @pytest.mark.parametrize("x", [2.3, 2.5, 2.999, 2.000001, 1.999999, -1e-9, 100.3])
+    def test_flat_between_jumps(self, x):
+        (row,) = gradcheck(math.floor, [x], gradient=lambda x: 0.0).rows
+        assert (row.numeric, row.verdict) == (0.0, "right")
+        for slope in (1.0, 0.5, 1e-3):
+            with pytest.raises(GradientError):
+                gradcheck(math.floor, [x], gradient=lambda x, slope=slope: slope)
+
+    @pytest.mark.parametrize("x", [1e-12, -1e-12, -1e-300, 1e-9, 1e-6, 1e-3, 0.3, 5.0, -7.0])
+    def test_away_from_a_jump(self, x):
+        def f(x):
+            return mg.where(x > 0, 1.0, 0.0)
+
+        (row,) = gradcheck(f, [x]).rows
+        assert (row.numeric, row.verdict) == (0.0, "right")
+        with pytest.raises(GradientError):
+            gradcheck(f, [x], gradient=lambda x: 0.5)
+
+    @pytest.mark.parametrize("x", [0.0, 1e-300, 1e-17])
+    def test_at_a_jump(self, x):
+        for slope in (0.0, 0.5, 1e6):
+            report = gradcheck(lambda x: mg.where(x > 0, 1.0, 0.0), [x], gradient=lambda x, slope=slope: slope)
+            assert report.rows[0].verdict == "jump"
+
+    def test_a_slope_that_comes_in_steps_of_rounding_is_unclear_and_a_wrong_one_seen(self):
+        def f(x):
+            return 0.7 * mg.log(mg.erf(x + x))
+
+        (row,) = gradcheck(f, [2.503]).rows
+        assert row.verdict == "unclear"
+        assert row.numeric == pytest.approx(row.analytic, rel=0.01)
+        for times in (-1.0, 3.0):
+            with pytest.raises(GradientError):
+                gradcheck(f, [2.503], gradient=lambda x, times=times: times * row.analytic)
+
+    def test_steps_as_fine_as_rounding(self):
+        for slope in (0.0, 1.0):
+            for x in (1000.3, 12345.6):
+                report = gradcheck(math.floor, [x], gradient=lambda x, slope=slope: slope)
+                assert report.rows[0].verdict == "unclear"
+            with pytest.raises(GradientError):
+                gradcheck(math.floor, [12345.6], gradient=lambda x: 3.0)
+        (row,) = gradcheck(lambda x: (3e-7 * x + 1e6) - 1e6, [0.3]).rows
+        assert row.verdict == "unclear"
+
+    def test_flat_in_the_middle_of_a_narrow_dead_zone(self):
+        assert gradcheck(lambda x: math.copysign(max(abs(x) - 1e-9, 0.0), x), [0.0], gradient=lambda x: 0.0)
 
 
 class TestReport:
     def test_what_rounding_hides_is_unclear(self):
         (row,) = gradcheck(lambda x: 1e20 + x, [1.0]).rows
         assert row.verdict == "unclear"
+
+    def test_what_is_left_where_all_terms_cancel_is_unclear(self):
+        (row,) = gradcheck(lambda x: mg.sin(mg.asin(x)) + mg.abs(x), [-0.601]).rows
+        assert (row.verdict, row.numeric) == ("unclear", 0.0)
+        assert 0 < row.error <= row.allowed < 1e-14
+
+    @pytest.mark.parametrize("x", [1e11, 1e12, 1e13, 1e14, 1e15, -1e16, 1e20, 1e100, -1e308, 1.7e308])
+    def test_a_function_that_turns_between_two_floats_is_never_accused(self, x):
+        for f in (mg.sin, mg.cos, lambda x: mg.sin(x) * 1e-8, lambda x: 3 + mg.sin(2 * (x / 2))):
+            assert gradcheck(f, [x])
+        for f in (mg.sin, lambda x: mg.cos(x) * 1e-8):
+            if abs(x) > 1e14:
+                assert gradcheck(f, [x]).rows[0].verdict == "unclear"
+
+    @pytest.mark.parametrize(("x", "frequency"), [(0.3, 1e10), (-40.0, 1e9), (1e6, 1e5)])
+    def test_a_ripple_as_fine_as_that_on_a_slope_is_not_accused(self, x, frequency):
+        assert gradcheck(lambda x: x + mg.sin(frequency * x) / frequency, [x])
+
+    @pytest.mark.parametrize("frequency", [1e13, 1e15, 1e20, 1e100])
+    def test_so_is_one_that_turns_as_often_at_an_ordinary_point(self, frequency):
+        for x in (0.3, -0.7, 2.9):
+            assert gradcheck(lambda x: mg.sin(frequency * x), [x])
+            assert gradcheck(lambda x: mg.sin(1 / x), [x / frequency])
 
     def test_what_is_too_small_for_a_float_is_not_accused(self):
         assert gradcheck(lambda x: x * x, [1e-200])

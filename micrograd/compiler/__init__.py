@@ -15,12 +15,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from micrograd.compiler.trace import TraceError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.function import CompiledFunction
     from micrograd.compiler.training import CompiledSteps
     from micrograd.optim import Optimizer
+
+__all__ = ["TraceError", "compile", "compiled_steps"]
 
 
 @overload

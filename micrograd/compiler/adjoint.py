@@ -150,10 +150,8 @@ def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Int
                 owners.append(adjoints[element])
                 taken.append(adjoints[node])
                 # A negative index counts from the end, as Python's do.
-                for place in (number, number - len(graph.tables[table])):
-                    if (index, place) not in hits:
-                        hits[index, place] = len(hits)
-                factors.append((hits[index, number], hits[index, number - len(graph.tables[table])]))
+                places = number, number - len(graph.tables[table])
+                factors.append(tuple(hits.setdefault((index, place), len(hits)) for place in places))
     if not owners:
         return
     equal = builder.nodes(len(hits), OTHER)
@@ -175,14 +173,14 @@ def _through_primitive(
         return
     has_rule = np.array([rule is not None for rule in primitive.derivatives])
     wanted = needed[operands] & has_rule & needed[application.nodes][:, None]
+    rows = np.flatnonzero(wanted.any(axis=1))
+    if not len(rows):
+        return
     fixed = graph.is_constant[operands]
     numbers = np.where(fixed, graph.constants[operands], 0.0)
-    few = len(np.unique(numbers[wanted.any(axis=1)], axis=0)) <= _FEW
-    numbers, fixed = (numbers, fixed) if few else (np.zeros_like(numbers), np.zeros_like(fixed))
-    cases = np.concatenate([wanted, fixed, numbers.view(np.int64)], axis=1)[wanted.any(axis=1)]
-    if not len(cases):
-        return
-    rows = np.flatnonzero(wanted.any(axis=1))
+    if len(np.unique(numbers[rows], axis=0)) > _FEW:
+        numbers, fixed = np.zeros_like(numbers), np.zeros_like(fixed)
+    cases = np.concatenate([wanted, fixed, numbers.view(np.int64)], axis=1)[rows]
     _, first, which = np.unique(cases, axis=0, return_index=True, return_inverse=True)
     for case, example in enumerate(rows[first]):
         alike = rows[which.ravel() == case]

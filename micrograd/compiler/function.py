@@ -17,6 +17,7 @@ import time
 import warnings
 from enum import Enum
 from functools import partial, update_wrapper
+from inspect import signature
 from struct import error as StructError  # noqa: N812  # it is a class
 from struct import pack
 from threading import RLock
@@ -26,15 +27,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.backpropagation import set_gradients
+from micrograd.callers import calling_line
 from micrograd.checks import is_array, real_number
 from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
-from micrograd.compiler.trace import INPUT, Symbol, Tape, TraceError, tracing, without_collecting
+from micrograd.compiler.trace import INPUT, Symbol, Tape, tracing, without_collecting
 from micrograd.draw import save_picture
-from micrograd.engine import Value, freezings, node_of, record_nothing, recorder_in_use
+from micrograd.engine import Value, node_of, record_nothing
 from micrograd.higher_order import floats_refused
+from micrograd.hook import recorder_in_use
+from micrograd.node import freezings
 from micrograd.registry import CONSTANT, Primitive
 from micrograd.transforms import gradient
 
@@ -88,7 +92,7 @@ class Structure:
         if is_array(item) and item.dtype != bool:
             keys = [self._key(part) for part in item.ravel().tolist()]
             return (np.ndarray, item.shape, *(keys[:1] if len(set(keys)) == 1 else keys))
-        if item is not None and kind is not bool and real_number(item) is not None:
+        if _is_number(item):
             self.leaves.append(item)
             return (float,)
         return (kind, _hashable(item))
@@ -140,9 +144,12 @@ def _rebuilt(item: Any, leaves: Any) -> Any:
         for place in np.ndindex(item.shape):
             result[place] = _rebuilt(item[place], leaves)
         return result
-    if isinstance(item, Value) or (item is not None and not isinstance(item, bool) and real_number(item) is not None):
-        return next(leaves)
-    return item
+    return next(leaves) if isinstance(item, Value) or _is_number(item) else item
+
+
+def _is_number(item: Any) -> bool:
+    """Whether a program has a place for it: not so for bools, by which functions choose what to do."""
+    return item is not None and type(item) is not bool and real_number(item) is not None
 
 
 class Specialised:
@@ -319,10 +326,15 @@ class CompiledFunction:
             An executable with ``buffer``, ``run()`` and the ``program``, which says where inputs, outputs
             and gradients are in the buffer. The inputs are the Values that the function reads, then
             the numbers and Values in the arguments.
+
+        Raises:
+            ValueError: without arguments, if the function needs some and has not been called.
         """
         with self._lock:
             given = Structure((arguments, named))
             last = self._last if not arguments and not named else None
+            if not (last or arguments or named) and _needs_arguments(self.function):
+                raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
             special = last or self._specialise(given)
             executable = special.executable(len(special.wanted) > 0)
             numbers = [value._data for value in special.values]
@@ -390,8 +402,24 @@ class CompiledFunction:
             found = np.array(gradient(outputs[output], list(operands)), dtype=float)
         return found
 
+    def __reduce__(self) -> str:
+        """As functions do: a copy is the same one, and pickle writes its name."""
+        if not hasattr(self, "__qualname__"):
+            raise TypeError(f"{self} has no name to be pickled or copied by: compile {self.function!r:.80} there")
+        return self.__qualname__  # type: ignore[no-any-return]  # a str
+
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
+
+
+def _needs_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # what is written in C may not say
+        return False
+    return False
 
 
 class Call(Primitive):
@@ -468,16 +496,16 @@ def backend_of(name: str) -> type[Executable]:
                 raise ImportError("the llvm backend needs llvmlite: pip install 'micrograd[compile]'") from error
             if not _warned:
                 _warned = True
-                warnings.warn(
+                code, line = calling_line()
+                warnings.warn_explicit(
                     "llvmlite is not installed, so compiled functions run on NumPy, some 50 times slower: "
                     "pip install 'micrograd[compile]'",
-                    stacklevel=4,
+                    UserWarning,
+                    code.co_filename,
+                    line,
                 )
         else:
             return NativeExecutable
     from micrograd.compiler.numpy_backend import NumpyExecutable
 
     return NumpyExecutable
-
-
-__all__ = ["CompiledFunction", "TraceError"]

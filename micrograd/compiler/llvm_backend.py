@@ -72,7 +72,6 @@ class Machine:
         self._version = _version()
         self._addresses: dict[str, int] = {}
         self._lock = Lock()
-        self._anchors: list[Any] = []
 
     def address(self, name: str, make: Callable[[], ir.Module]) -> int:
         """The address of a function, compiled if need be."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
@@ -26,6 +27,7 @@ from llvmlite import ir
 from micrograd import primitives
 from micrograd.compiler.program import Map, Reduction
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
+from micrograd.registry import PRIMITIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -355,8 +357,6 @@ class _Writer(Loops):
             vectors = [self._both(self._picked(v, v, low), self._picked(v, v, high)) for v in vectors]
             if half == 1:
                 return self.builder.extract_element(vectors[0], ir.Constant(ir.IntType(32), 0))
-        if len(vectors) == 1:
-            return vectors[0]
         a, b, c, d = vectors
         ab = self._both(self._picked(a, b, (0, 4, 2, 6)), self._picked(a, b, (1, 5, 3, 7)))
         cd = self._both(self._picked(c, d, (0, 4, 2, 6)), self._picked(c, d, (1, 5, 3, 7)))
@@ -376,11 +376,7 @@ class _Writer(Loops):
 
     def _both(self, x: Any, y: Any) -> Any:
         """The sum, or the larger one: NaN where one is."""
-        builder = self.builder
-        if self.code.kind == "sum":
-            return builder.fadd(x, y, flags=_FAST)
-        first = builder.or_(builder.fcmp_ordered(">=", x, y), builder.fcmp_unordered("uno", x, x))
-        return builder.select(first, x, y)
+        return self.builder.fadd(x, y, flags=_FAST) if self.code.kind == "sum" else Formula(self).larger(x, y)
 
     def _map(self, column: Any) -> None:
         values = [operand.load(column, integer(0), integer(1), self.code.width) for operand in self.operands[1:]]
@@ -594,6 +590,13 @@ def _leaky_relu(f: Formula, x: Any, slope: Any) -> Any:
     return f.choose(f.holds(">", x, f.number(x, 0.0)), x, f.mul(slope, x))
 
 
+def _of_the_library(name: str, f: Formula, x: Any) -> Any:
+    return f.library(name, x)
+
+
+# Functions of the C library that have the name of their primitive.
+_OF_THE_LIBRARY = ("expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf")
+
 # The forward functions of primitives as code. One that is not here is called back in Python.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     LESS: lambda f, x, y: f.compare("<", x, y),
@@ -621,17 +624,5 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     primitives.abs: lambda f, x: f.intrinsic("fabs", x),
     primitives.maximum: lambda f, x, y: f.larger(x, y),
     primitives.minimum: lambda f, x, y: f.smaller(x, y),
-    primitives.expm1: lambda f, x: f.library("expm1", x),
-    primitives.log: lambda f, x: f.library("log", x),
-    primitives.log1p: lambda f, x: f.library("log1p", x),
-    primitives.sin: lambda f, x: f.library("sin", x),
-    primitives.cos: lambda f, x: f.library("cos", x),
-    primitives.tan: lambda f, x: f.library("tan", x),
-    primitives.asin: lambda f, x: f.library("asin", x),
-    primitives.acos: lambda f, x: f.library("acos", x),
-    primitives.atan: lambda f, x: f.library("atan", x),
-    primitives.sinh: lambda f, x: f.library("sinh", x),
-    primitives.cosh: lambda f, x: f.library("cosh", x),
-    primitives.tanh: lambda f, x: f.library("tanh", x),
-    primitives.erf: lambda f, x: f.library("erf", x),
+    **{PRIMITIVES[name]: partial(_of_the_library, name) for name in _OF_THE_LIBRARY},
 }

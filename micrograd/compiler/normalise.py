@@ -53,9 +53,6 @@ class Terms:
     first: Integers
     second: Integers
 
-    def __len__(self) -> int:
-        return len(self.owner)
-
     def __getitem__(self, chosen: Any) -> Terms:
         return Terms(self.owner[chosen], self.coefficient[chosen], self.first[chosen], self.second[chosen])
 

@@ -56,12 +56,6 @@ class Access:
             + self.term_step * np.arange(terms)[None, None, :]
         )
 
-    def __str__(self) -> str:
-        if self.table is not None:
-            return "gather"
-        start = f"{self.base}+{self.row_step}r" if self.row_table is None else "rows[r]"
-        return f"{start}+{self.column_step}c+{self.term_step}t"
-
 
 @dataclass(frozen=True)
 class Segment:

@@ -18,20 +18,18 @@ from __future__ import annotations
 import gc
 import math
 import operator
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from micrograd import primitives
+from micrograd.callers import calling_line
 from micrograd.checks import required_number
-from micrograd.engine import Value, recording
+from micrograd.engine import Value
+from micrograd.hook import recording
 from micrograd.registry import Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
-
-PACKAGE = str(Path(__file__).parent.parent)
 
 # What a compiled program may have beside the primitives of the table. No gradient flows through a choice.
 INPUT = Primitive("input", "", float)
@@ -162,10 +160,8 @@ _new: Callable[[type[Symbol]], Symbol] = object.__new__
 
 def _where() -> str:
     """The file and the line of the user's own code that is running."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-    return f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
+    code, line = calling_line()
+    return f" ({code.co_filename}:{line})"
 
 
 def _refused(what: str, instead: str) -> Callable[..., NoReturn]:

@@ -17,8 +17,9 @@ import numpy as np
 
 from micrograd.compiler.function import Specialised, Structure, backend_of
 from micrograd.compiler.update import Update, update_of
-from micrograd.engine import Value, freezings
+from micrograd.engine import Value
 from micrograd.interrupts import finish
+from micrograd.node import freezings
 from micrograd.optim import Optimizer
 
 if TYPE_CHECKING:

@@ -8,10 +8,12 @@ and so on. How far neighbouring results lie apart says how exact each of them is
 (C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering Software 4,
 1982).
 
-Two things would deceive that. Rounding, where it is larger than that of one operation, is measured: at
-the shortest steps nothing else makes slopes differ. And at a kink, or as near to one as rounding lets
+Three things would deceive that. Rounding, where it is larger than that of one operation, is measured: at
+the shortest steps nothing else makes slopes differ. At a kink, or as near to one as rounding lets
 differences come, the two sides of f have two slopes, and their mean is no derivative: the second
-difference ``f(x + h) - 2 f(x) + f(x - h)`` then shrinks as h does, and not as h**2.
+difference ``f(x + h) - 2 f(x) + f(x - h)`` then shrinks as h does, and not as h**2. And long steps may agree
+on a slope by passing over what f does between them, as those of floor do: a slope must explain
+shorter differences too, or is as far off as they say.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ _ROUNDING = 2.0**-52  # of a float, relative
 _SMALLEST = 5e-324  # of a float, absolute
 _SINGLE = 2.0**-26  # what values are rounded to, relative to the largest, if 32 bits held them
 _SIMPLE = 2.0**-20  # what they would not be rounded to, but may differ by as a simple function does
+_FINE = 2.0**-12  # relative to the largest value, what steps of f are less than if they may be rounding
 _LAST_STEP = 2.0**-46  # relative to the scale of the point, or to 1 where that is less
 _LAST_STEP_OF_SMALL = 2.0**-26  # relative to a point smaller than 1
 _SHORTEST = 6  # how many of the steps are so short that slopes differ by rounding alone
@@ -108,12 +111,21 @@ def differentiate(f: Callable[[float], float], x: float, middle: float) -> Estim
     if best is None or best.relative_error > _EXACT:
         estimates += _estimates(list(_samples(f, x, 2.0)), noise, 2.0)
         best = _best(estimates)
-    return best and (_corner(best, samples, middle, rounding) or best)
+    if best is None:
+        return None
+    if not best.slope:
+        best = _seen_from_afar(estimates, samples, middle, rounding) or best
+    best = _with_rivals(best, estimates)
+    if corner := _corner(best, samples, middle, rounding):
+        return corner
+    if best.relative_error > _A_DIGIT and _is_unresolved(samples, middle):
+        return best._replace(error=math.inf)
+    return best
 
 
 def _estimates(samples: Sequence[_Sample], noise: float, factor: float) -> list[Estimate]:
-    """All extrapolations, from steps of which each is that factor smaller than the one before."""
-    estimates: list[Estimate] = []
+    """For each step the most exact extrapolation; from one step to the next, steps shrink by that factor."""
+    rows: list[tuple[_Sample, list[float], Estimate | None]] = []
     row: list[float] = []
     longer = math.nan
     for sample in samples:
@@ -122,8 +134,18 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float) -> list[
         longer = sample.step
         before, row = row, _extrapolated(sample.slope, row, factor**2)
         rounding = max(noise, _ROUNDING * max(map(abs, sample.values)), _SMALLEST)
-        estimates += _judged(row, before, rounding / sample.width, sample.step)
-    return estimates
+        judged = _judged(row, before, rounding / sample.width, sample.step)
+        rows.append((sample, row, min(judged, key=lambda estimate: estimate.error, default=None)))
+    return [
+        estimate._replace(error=estimate.error + 2 * _unexplained(estimate.slope, rows[index + 1 :]) / sample.width)
+        for index, (sample, _, estimate) in enumerate(rows)
+        if estimate
+    ]
+
+
+def _unexplained(slope: float, shorter: Sequence[tuple[_Sample, list[float], object]]) -> float:
+    """How far shorter steps move f besides what that slope says: by noise, or by what longer steps passed over."""
+    return max((abs(row[-1] - slope) * sample.width for sample, row, _ in shorter), default=0.0)
 
 
 def _best(estimates: Sequence[Estimate]) -> Estimate | None:
@@ -132,6 +154,43 @@ def _best(estimates: Sequence[Estimate]) -> Estimate | None:
         if best is None or estimate.is_better_than(best):
             best = estimate
     return best
+
+
+def _seen_from_afar(
+    estimates: Sequence[Estimate], samples: Sequence[_Sample], middle: float, rounding: float
+) -> Estimate | None:
+    """What longer steps say where f stands still at short ones, as if rounded to multiples of something small.
+
+    Then it may be so rounded, or really be flat there: any slope between the two will do.
+    """
+    negligible = _FINE * max(abs(value) for sample in samples for value in sample.values)
+    moved = [estimate for estimate in estimates if estimate.relative_error < _A_DIGIT]
+    for estimate in sorted(moved, key=lambda estimate: estimate.relative_error):
+        corner = _corner(estimate, samples, middle, rounding)
+        if estimate.error * estimate.step < negligible and not (corner and corner.corner == "kink"):
+            return estimate._replace(error=estimate.error + abs(estimate.slope))
+    return None
+
+
+def _with_rivals(best: Estimate, estimates: Sequence[Estimate]) -> Estimate:
+    """The estimate, its error reaching to what shorter steps say, where they clearly contradict it.
+
+    A ripple on a slope looks so: too fine for the scale of the point, but not for its last digits.
+    """
+    reach = 0.0
+    for rival in estimates:
+        apart = abs(rival.slope - best.slope)
+        clear = rival.step < best.step and rival.relative_error < _A_DIGIT
+        if clear and apart > best.error + rival.error:
+            reach = max(reach, apart + rival.error)
+    return best._replace(error=best.error + reach)
+
+
+def _is_unresolved(samples: Sequence[_Sample], middle: float) -> bool:
+    """Whether the shortest steps too lead all over the range of f, as those of sin do where floats are 10 apart."""
+    values = [value for sample in samples for value in sample.values]
+    moved = max(abs(value - middle) for sample in samples[-_SHORTEST:] for value in sample.values)
+    return moved > _SIMPLE * max(map(abs, values)) and moved > _A_DIGIT * (max(values) - min(values))
 
 
 def _samples(f: Callable[[float], float], x: float, factor: float) -> Iterator[_Sample]:

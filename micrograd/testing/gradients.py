@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from micrograd.backpropagation import topological_order
 from micrograd.checks import real_number, required_number
 from micrograd.engine import Value
+from micrograd.higher_order import shares_of
 from micrograd.testing.differences import Estimate, differentiate
 from micrograd.transforms import gradient as gradient_of
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Any]
 
-_CANCELLED = 16 * 2.0**-52  # what is left of terms that cancel in a gradient, relative to f over the point's scale
+_CANCELLED = 16 * 2.0**-52  # what is left of terms that cancel, relative to them
 _UNCLEAR = 0.01  # differences with fewer than two digits right say little
 
 
@@ -32,7 +33,7 @@ class Row(NamedTuple):
         error: how far apart these two are.
         allowed: how far apart they may be: the tolerance, and how far off the differences may be.
         verdict: "right" or "WRONG"; "kink" or "jump" where f has one too near for differences to stay clear
-            of, and "unclear" where rounding hides the derivative, but neither speaks against it.
+            of, and "unclear" where rounding hides the derivative, so that nothing speaks against it.
     """
 
     name: str
@@ -158,16 +159,17 @@ def gradcheck(
     first = _given(gradient, "gradient") if gradient else _backpropagated(f)
     (numeric,) = _estimates(lambda *xs: [_output(f(*xs))], point, [output])
     analytic = first(*point)
+    sizes = [0.0] * len(point) if gradient else _sizes_of_terms(f)(*point)
     rows = [
-        _row(str(index), x, slope, estimate, tolerance)
-        for index, (x, slope, estimate) in enumerate(zip(point, analytic, numeric, strict=True))
+        _row(str(index), x, slope, size, estimate, tolerance)
+        for index, (x, slope, size, estimate) in enumerate(zip(point, analytic, sizes, numeric, strict=True))
     ]
     if order == 2 and Report(tuple(rows)) and all(map(math.isfinite, analytic)):
         second = _rows_given(hessian) if hessian else _backpropagated_twice(f)
         differences = _estimates(first, point, analytic)
         for index, (slopes, row) in enumerate(zip(second(*point), differences, strict=True)):
             rows += [
-                _row(f"{index}, {other}", x, slope, estimate, tolerance)
+                _row(f"{index}, {other}", x, slope, 0.0, estimate, tolerance)
                 for other, (x, slope, estimate) in enumerate(zip(point, slopes, row, strict=True))
             ]
     report = Report(tuple(rows))
@@ -277,6 +279,27 @@ def _backpropagated(f: Function) -> Callable[..., list[float]]:
     return gradient
 
 
+def _sizes_of_terms(f: Function) -> Callable[..., list[float]]:
+    """For each input the sum of the sizes of the terms that backpropagation adds up: it rounds in proportion.
+
+    What is left where they cancel is rounding, and f, whose own terms may cancel exactly, need not show it.
+    """
+
+    def sizes(*point: float) -> list[float]:
+        values = [Value(number) for number in point]
+        output = f(*values)
+        if not isinstance(output, Value):
+            return [0.0] * len(point)
+        give = shares_of.get()
+        shares_of.set(lambda *node: [(operand, abs(share)) for operand, share in give(*node)])
+        try:
+            return list(gradient_of(output, values))
+        finally:
+            shares_of.set(give)
+
+    return sizes
+
+
 def _backpropagated_twice(f: Function) -> Callable[..., list[list[float]]]:
     """The second derivatives of f by backpropagation through its gradient: a row for each input."""
 
@@ -325,18 +348,21 @@ def _along(
     return lambda output: lambda x: moved(x)[output]
 
 
-def _row(name: str, x: float, analytic: float, estimate: Estimate, tolerance: float) -> Row:
-    """The comparison of a derivative with its estimate."""
+def _row(name: str, x: float, analytic: float, terms: float, estimate: Estimate, tolerance: float) -> Row:
+    """The comparison of a derivative, a sum of terms of so large a size in all, with its estimate."""
     size = max(abs(analytic), abs(estimate.slope))
     error = abs(analytic - estimate.slope)
     agreed = tolerance * size if math.isfinite(size) else 0.0
+    if math.isfinite(terms):
+        estimate = estimate._replace(error=estimate.error + _CANCELLED * terms)
     allowed = agreed + estimate.error
     if not (math.isfinite(analytic) and error <= allowed):
         verdict = "WRONG"
     elif estimate.corner:
         verdict = estimate.corner
     else:
-        verdict = "unclear" if error > agreed and estimate.error > _UNCLEAR * size else "right"
+        hidden = estimate.error > _UNCLEAR * size if error > agreed else estimate.error >= size > 0
+        verdict = "unclear" if hidden else "right"
     return Row(name, x, analytic, estimate.slope, error, allowed, verdict)
 
 

@@ -121,7 +121,7 @@ def _failures(primitive: Primitive, ordinary: list[Point], points: list[Point], 
     usable = [point for point in points if _output(primitive, point) is not None]
     wrong = list(_first(_has_right_rules, primitive, usable))
     yield from wrong
-    for requirement in (_is_proportional, _backpropagates, _takes_plain_numbers, _keeps_others_out):
+    for requirement in (_is_proportional, _backpropagates, _takes_plain_numbers):
         yield from _first(requirement, primitive, usable)
     usual = [point for point in ordinary if point in usable][:_POINTS]
     yield from _first(_can_be_pickled, primitive, usual[:1])
@@ -247,14 +247,6 @@ def _takes_plain_numbers(primitive: Primitive, point: Point) -> str:
         for index, (leaf, value) in enumerate(zip(leaves, values, strict=True)):
             if index != constant and not _same(leaf.grad, value.grad):
                 return f"operand {index} gets {leaf.grad} beside a plain number, {value.grad} beside a Value"
-    return ""
-
-
-def _keeps_others_out(primitive: Primitive, point: Point) -> str:
-    """An operand without a rule, whose result is a constant where there is no other."""
-    result, _ = _leaves(primitive, point)
-    if any(primitive.derivatives) != result.requires_grad:
-        return f"the result {'requires' if result.requires_grad else 'does not require'} a gradient"
     return ""
 
 

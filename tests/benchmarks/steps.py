@@ -26,14 +26,15 @@ class Result:
     loss: float
     gradients: list[float]
     seconds: list[float]
+    before: list[float]  # how long the first engine's step took that each of these came right after
 
-    def ratios(self, other: Result) -> list[float]:
-        """How many times as long as the other's each step took, round by round."""
-        return [mine / others for mine, others in zip(self.seconds, other.seconds, strict=True)]
+    def ratios(self) -> list[float]:
+        """How many times as long as the first engine's each step took, pair by pair."""
+        return [mine / others for mine, others in zip(self.seconds, self.before, strict=True)]
 
 
 def compare(program: str, engines: list[type[Engine]], rounds: int) -> list[Result]:
-    """Let the engines take turns, a step each: what slows the machine for a while slows them all.
+    """Let the first engine and each of the others take a step in turn: what slows the machine for a while slows both.
 
     Args:
         program: the module with the parameters and the loss.
@@ -45,15 +46,17 @@ def compare(program: str, engines: list[type[Engine]], rounds: int) -> list[Resu
     """
     with ExitStack() as stack:
         workers = [stack.enter_context(Worker(engine, serve, program)) for engine in engines]
-        results = [Result(*worker.ask(), seconds=[]) for worker in workers]
+        results = [Result(*worker.ask(), seconds=[], before=[]) for worker in workers]
         for engine, result in zip(engines, results, strict=True):
             check(engine.name, result, results[0])
         for engine, worker in zip(engines, workers, strict=True):
             for _ in range(engine.warm_up):
                 worker.ask()
         for _ in range(rounds):
-            for worker, result in zip(workers, results, strict=True):
+            for worker, result in zip(workers[1:], results[1:], strict=True):
+                result.before.append(workers[0].ask())
                 result.seconds.append(worker.ask())
+    results[0].seconds = results[0].before = [seconds for result in results for seconds in result.before]
     return results
 
 
@@ -94,7 +97,7 @@ def rows(engines: list[type[Engine]], results: list[Result]) -> list[list[str]]:
     """The table, a line an engine."""
     lines = [["engine", "ms a step", "fastest", "times ours (min to max)", "nodes", "loss", "largest gradient"]]
     for engine, result in zip(engines, results, strict=True):
-        ratios = result.ratios(results[0])
+        ratios = result.ratios()
         lines.append(
             [
                 engine.name,

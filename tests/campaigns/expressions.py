@@ -2,8 +2,9 @@
 
 ``python tests/campaigns/expressions.py --count 200000 --seed 0`` takes a while and shows how far it is. Every
 expression follows from the seed and its number, so what fails can be run again alone: ``--only 1234``.
-The other engines take part where they are installed: HIPS autograd and JAX; and ``micrograd.compile``, where
-it exists, with each of its backends. What is slow takes part in some of the expressions only.
+The other engines take part where they are installed: HIPS autograd, PyTorch and JAX; and ``micrograd.compile``
+with each of its backends, which are handed several expressions at a time, as one program. What is slow takes part
+in some of the expressions only.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 import time
 import warnings
 from collections import Counter
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import micrograd as mg
@@ -26,17 +29,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 ALLOWED = 1e-9  # between engines: of the sum of the sizes of a gradient's terms, which may cancel
+LEAST = 1e-6  # so that an error of 1e-15 in a local derivative is allowed to engines whose formulas cancel in tails
 SHOWN = 10  # failures
+TOGETHER = 50  # expressions in one compiled program: kernels for all of them cost less than for each
 # The library's own primitives that a gradient flows through, whatever else is registered.
 TABLE = [p for p in registered() if any(p.derivatives) and getattr(primitives, p.name, None) is p]
 
 
 class Engine(NamedTuple):
-    """Something that computes a gradient, and in how many expressions it takes part: one in every."""
+    """Something that computes gradients of several expressions at a time, and takes part in one of every so many.
+
+    No local derivative counts for less than least: 1 - tanh(x)**2 has an error of 1e-16, however small it is.
+    """
 
     name: str
-    gradient: Callable[[Program], Iterable[Any]]
-    every: int
+    gradients: Callable[[list[Program]], list[Iterable[Any]]]
+    least: float = 0.0
+    every: int = 1
+    together: int = 1
+
+
+class Expected(NamedTuple):
+    """An expression with the gradient that this engine found."""
+
+    number: int
+    program: Program
+    found: list[float]
 
 
 class Failure(NamedTuple):
@@ -63,16 +81,22 @@ def eager(program: Program) -> tuple[list[float], float]:
     return [leaf.grad for leaf in leaves], root.data
 
 
-def sizes(program: Program) -> list[float]:
-    """For each input the sum of the sizes of the terms of its gradient: what rounding is a fraction of."""
+def sizes(program: Program, least: float = 0.0) -> list[float]:
+    """For each input the sum of the sizes of the terms of its gradient: what rounding is a fraction of.
+
+    Args:
+        program: the expression, at its inputs.
+        least: what a local derivative counts for where it is smaller, but not 0.
+    """
     numbers = program.run(program.inputs)
     totals = []
     for chosen in range(len(program.inputs)):
         terms = [float(index == chosen) for index in range(len(program.inputs))]
         for (primitive, places), output in zip(program.steps, numbers[len(program.inputs) :], strict=True):
             inputs = [numbers[place] for place in places]
-            slopes = [rule(1.0, output, *inputs) if rule else 0.0 for rule in primitive.derivatives]
-            terms.append(sum(abs(slope) * terms[place] for slope, place in zip(slopes, places, strict=True)))
+            slopes = [abs(rule(1.0, output, *inputs)) if rule else 0.0 for rule in primitive.derivatives]
+            slopes = [max(slope, least) if slope else 0.0 for slope in slopes]
+            terms.append(sum(slope * terms[place] for slope, place in zip(slopes, places, strict=True)))
         totals.append(terms[-1])
     return totals
 
@@ -110,8 +134,8 @@ def functions(np: Any, special: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
-def by_library(grad: Callable[..., Any], np: Any, special: Any) -> Callable[[Program], Iterable[Any]]:
-    """The gradient by another engine."""
+def by_library(grad: Callable[..., Any], np: Any, special: Any) -> Callable[[list[Program]], list[Iterable[Any]]]:
+    """Gradients by another engine whose grad takes a function and the numbers of its arguments."""
     table = functions(np, special)
 
     def gradient(program: Program) -> Iterable[Any]:
@@ -120,21 +144,45 @@ def by_library(grad: Callable[..., Any], np: Any, special: Any) -> Callable[[Pro
 
         return grad(run, tuple(range(len(program.inputs))))(*program.inputs)
 
-    return gradient
+    return lambda programs: [gradient(program) for program in programs]
 
 
-def by_compiler(backend: str) -> Callable[[Program], Iterable[float]]:
-    """The gradient by compiled code."""
+def by_torch(torch: Any) -> Callable[[list[Program]], list[Iterable[Any]]]:
+    """Gradients by PyTorch, in 64 bits."""
+    as_tensor = partial(torch.as_tensor, dtype=torch.float64)
+    names = {"arcsin": torch.asin, "arccos": torch.acos, "arctan": torch.atan}
+    names["where"] = lambda condition, x, y: torch.where(condition, as_tensor(x), as_tensor(y))
+    names["logaddexp"] = lambda x, y: torch.logaddexp(as_tensor(x), as_tensor(y))
+    for name in ("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "abs"):
+        names[name] = getattr(torch, name)
+    table = functions(SimpleNamespace(maximum=torch.maximum, minimum=torch.minimum, **names), torch.special)
 
     def gradient(program: Program) -> Iterable[float]:
-        fast = mg.compile(eval(program.source(), {"mg": mg}), backend=backend)
-        leaves = [Value(number) for number in program.inputs]
-        result = fast(*leaves)
+        leaves = [as_tensor(number).requires_grad_() for number in program.inputs]
+        root = program.run(leaves, lambda primitive, *inputs: table[primitive.name](*inputs))[-1]
+        if root.requires_grad:
+            root.backward()
+        return [0.0 if leaf.grad is None else leaf.grad.item() for leaf in leaves]
+
+    return lambda programs: [gradient(program) for program in programs]
+
+
+def by_compiler(backend: str) -> Callable[[list[Program]], list[Iterable[float]]]:
+    """Gradients by compiled code: the sum of all the expressions is one program."""
+
+    def gradients(programs: list[Program]) -> list[Iterable[float]]:
+        written = [eval(program.source(), {"mg": mg}) for program in programs]
+
+        def total(inputs):
+            return sum(function(*operands) for function, operands in zip(written, inputs, strict=True))
+
+        leaves = [[Value(number) for number in program.inputs] for program in programs]
+        result = mg.compile(total, backend=backend)(leaves)
         if result.requires_grad:
             result.backward()
-        return [leaf.grad for leaf in leaves]
+        return [[leaf.grad for leaf in inputs] for inputs in leaves]
 
-    return gradient
+    return gradients
 
 
 def engines(rarely: int) -> list[Engine]:
@@ -145,20 +193,25 @@ def engines(rarely: int) -> list[Engine]:
         import autograd.numpy
         import autograd.scipy.special
 
-        found.append(Engine("autograd", by_library(autograd.grad, autograd.numpy, autograd.scipy.special), 1))
+        found.append(Engine("autograd", by_library(autograd.grad, autograd.numpy, autograd.scipy.special), LEAST))
     except ImportError:
         show("autograd is not installed, and takes no part")
+    try:
+        import torch
+
+        torch.set_num_threads(1)
+        found.append(Engine("PyTorch", by_torch(torch), LEAST))
+    except ImportError:
+        show("PyTorch is not installed, and takes no part")
     try:
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        found.append(Engine("JAX", by_library(jax.grad, jax.numpy, jax.scipy.special), rarely))
+        found.append(Engine("JAX", by_library(jax.grad, jax.numpy, jax.scipy.special), LEAST, every=rarely))
     except ImportError:
         show("JAX is not installed, and takes no part")
-    if hasattr(mg, "compile"):
-        found += [Engine(f"compiled ({backend})", by_compiler(backend), rarely) for backend in ("numpy", "llvm")]
-    else:
-        show("this micrograd has no compiler, which takes no part")
+    found.append(Engine("compiled (numpy)", by_compiler("numpy"), every=math.ceil(rarely / 25), together=TOGETHER))
+    found.append(Engine("compiled (llvm)", by_compiler("llvm"), every=math.ceil(rarely / 10), together=TOGETHER))
     return found
 
 
@@ -171,6 +224,7 @@ class Campaign:
         self.verdicts: Counter[str] = Counter()
         self.worst: dict[str, float] = {}
         self.failures: list[Failure] = []
+        self.waiting: dict[str, list[Expected]] = {engine.name: [] for engine in others}
 
     def check(self, number: int, program: Program) -> None:
         """One expression, on everything that takes part in it."""
@@ -183,10 +237,17 @@ class Campaign:
         except Exception as error:  # whatever is raised is what this looks for
             self.failures.append(Failure(number, "eager", program, f"{type(error).__name__}: {error}"))
             return
-        allowances = sizes(program)
+        expected = Expected(number, program, found)
         for engine in self.others:
             if number % engine.every == 0:
-                self.compare(number, program, engine, found, allowances)
+                self.waiting[engine.name].append(expected)
+                if len(self.waiting[engine.name]) == engine.together:
+                    self.compare_waiting(engine)
+
+    def finish(self) -> None:
+        """Compare what is still waiting for others to be compared with."""
+        for engine in self.others:
+            self.compare_waiting(engine)
 
     def differences(self, number: int, program: Program) -> None:
         """Backpropagation beside finite differences."""
@@ -196,30 +257,45 @@ class Campaign:
         except GradientError as error:
             report = error.report
             self.failures.append(Failure(number, "differences", program, str(report)))
+        else:
+            shares = [row.error / row.allowed for row in report.rows if row.allowed]
+            self.worst["differences"] = max(self.worst.get("differences", 0.0), *shares, 0.0)
         self.verdicts.update(row.verdict for row in report.rows)
-        shares = [row.error / row.allowed for row in report.rows if row.allowed]
-        self.worst["differences"] = max(self.worst.get("differences", 0.0), *shares, 0.0)
 
-    def compare(
-        self, number: int, program: Program, engine: Engine, found: list[float], allowances: list[float]
-    ) -> None:
-        """Backpropagation beside another engine."""
-        self.checked[engine.name] += 1
+    def compare_waiting(self, engine: Engine) -> None:
+        """Backpropagation beside another engine, on what waits for it: together, and alone where that goes wrong."""
+        waiting = self.waiting[engine.name]
+        self.waiting[engine.name] = []
+        self.checked[engine.name] += len(waiting)
+        if len(waiting) > 1 and self.disagreements(engine, waiting):
+            for expected in waiting:
+                self.failures += self.disagreements(engine, [expected])
+        elif waiting:
+            self.failures += self.disagreements(engine, waiting)
+
+    def disagreements(self, engine: Engine, several: list[Expected]) -> list[Failure]:
+        """Where another engine's gradients are others than this one's."""
         try:
-            others = [float(gradient) for gradient in engine.gradient(program)]
+            gradients = engine.gradients([expected.program for expected in several])
+            others = [[float(gradient) for gradient in of_one] for of_one in gradients]
         except Exception as error:  # theirs or ours: both are to be looked at
-            self.failures.append(Failure(number, engine.name, program, f"{type(error).__name__}: {error}"))
-            return
-        for index, (gradient, other, size) in enumerate(zip(found, others, allowances, strict=True)):
-            apart = abs(gradient - other) / size if size else abs(gradient - other)
-            self.worst[engine.name] = max(self.worst.get(engine.name, 0.0), apart)
-            if not apart <= ALLOWED:
-                what = f"gradient {index} is {gradient!r} here and {other!r} there; its terms add up to {size:.3g}"
-                self.failures.append(Failure(number, engine.name, program, what))
+            number, program, *_ = several[0]
+            return [Failure(number, engine.name, program, f"{type(error).__name__}: {error}")]
+        failures = []
+        for (number, program, found), of_one in zip(several, others, strict=True):
+            terms = sizes(program, engine.least)
+            for index, (gradient, size, other) in enumerate(zip(found, terms, of_one, strict=True)):
+                apart = abs(gradient - other) / size if size else abs(gradient - other)
+                if apart <= ALLOWED:
+                    self.worst[engine.name] = max(self.worst.get(engine.name, 0.0), apart)
+                else:
+                    what = f"gradient {index} is {gradient!r} here and {other!r} there; its terms add up to {size:.3g}"
+                    failures.append(Failure(number, engine.name, program, what))
+        return failures
 
     def table(self) -> str:
         """The result in Markdown."""
-        lines = ["| beside | expressions | disagreements | worst error |", "|---|---|---|---|"]
+        lines = ["| beside | expressions | disagreements | worst error where they agree |", "|---|---|---|---|"]
         for name, count in self.checked.items():
             failed = len({failure.number for failure in self.failures if failure.engine == name})
             unit = "of what is allowed" if name == "differences" else "of the terms"
@@ -240,6 +316,12 @@ def progress(numbers: range, minutes: float) -> Iterable[int]:
         yield number
 
 
+def show_failures(campaign: Campaign, before: int) -> None:
+    """Print the failures that are new, unless there have been many."""
+    for failure in campaign.failures[before:][: max(0, SHOWN - before)]:
+        show("", f"expression {failure.number}, {failure.engine}: {failure.what}", repr(failure.program))
+
+
 def show(*lines: str) -> None:
     """Print lines at once."""
     sys.stdout.write("\n".join(lines) + "\n")
@@ -255,7 +337,11 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="the expression of that number alone")
     parser.add_argument(
-        "--rarely", type=int, default=50, metavar="N", help="slow engines see one expression in N (default: 50)"
+        "--rarely",
+        type=int,
+        default=50,
+        metavar="N",
+        help="JAX sees one expression in N, native code ten times and NumPy code 25 times as many (default: 50)",
     )
     return parser
 
@@ -274,8 +360,10 @@ def main(words: list[str] | None = None) -> int:
             before = len(campaign.failures)
             campaign.check(number, program)
             steps, count = steps + len(program.steps), count + 1
-            for failure in campaign.failures[before:][: max(0, SHOWN - before)]:
-                show("", f"expression {failure.number}, {failure.engine}: {failure.what}", repr(failure.program))
+            show_failures(campaign, before)
+        before = len(campaign.failures)
+        campaign.finish()
+        show_failures(campaign, before)
     except KeyboardInterrupt:
         show("", "interrupted; so far:")
     rate = f"{count:,} expressions of {steps / max(count, 1):.1f} primitives in {time.monotonic() - start:.0f} s"

@@ -188,6 +188,12 @@ def test_powers_with_constant_exponents(backend):
     assert_same(f, leaves, backend)
 
 
+def test_powers_with_many_constant_exponents_are_one_program(backend):
+    x = Value(1.25)
+    fast = assert_same(lambda: sum(x ** (1.1 + 0.05 * index) for index in range(60)), [x], backend)
+    assert len(fast.program().program.kernels) < 40  # not some for each exponent
+
+
 def test_squares_differences_and_cancelling_terms(backend):
     x, y, z = leaves = [Value(1.5), Value(-0.5), Value(2.0)]
 
@@ -216,6 +222,9 @@ def test_a_gradient_that_is_constant_or_nothing(backend):
     x, y = Value(1.0), Value(5.0)
     fast = mg.compile(lambda: flat(x) + 0.0 * mg.where(y > 0, 1.0, y), backend=backend)
     assert gradients(fast, [x, y]) == [2.0, 2.0, 0.0]
+    step = mg.primitive("step_compiled", "step", lambda x: float(x > 0), lambda g, out, x: 0.0, replace=True)
+    fast = mg.compile(lambda: step(mg.exp(x)) + 3 * y, backend=backend)
+    assert gradients(fast, [x, y]) == [16.0, 0.0, 3.0]
 
 
 def test_arrays_that_mix_values_numbers_and_constants(backend):
@@ -269,14 +278,31 @@ def test_errors_in_a_primitive_of_ones_own_come_through(backend):
     assert fast(Value(2.0)).data == 3.0
 
 
+def test_what_a_primitive_of_ones_own_refuses_is_said_as_without_the_compiler(backend):
+    def root(x):
+        if x < 0:
+            raise ValueError("no root of this")
+        return x**0.5
+
+    own = mg.primitive("root_compiled", "√", root, lambda g, out, x: g / (2 * out), replace=True)
+    x = Value(4.0, label="x")
+    fast = mg.compile(lambda: own(x) * 3, backend=backend)
+    assert gradients(fast, [x]) == [6.0, 0.75]
+    x.data = -1.0
+    with pytest.raises(ValueError, match=r"root_compiled\(x = -1.0\).*no root of this"):
+        fast()
+
+
 def test_what_cannot_be_differentiated_fails_only_in_backward(backend):
     flat = mg.primitive("flat2_compiled", "flat", lambda x, y: x * y, replace=True)
     x = Value(3.0)
     for f, value in ((lambda: flat(x, x) + x, 12.0), (lambda: (-2.0) ** x, -8.0)):
-        result = mg.compile(f, backend=backend)()
-        assert result.data == value
-        with pytest.raises(ValueError, match=r"no derivative|log"):
-            result.backward()
+        fast = mg.compile(f, backend=backend)
+        for _ in range(2):  # at the first call it is found out
+            result = fast()
+            assert result.data == value
+            with pytest.raises(ValueError, match=r"no derivative|log"):
+                result.backward()
     assert mg.compile(lambda: mg.detach(flat(x, x)) + x, backend=backend)().data == 12.0
 
 

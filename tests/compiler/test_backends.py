@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+import micrograd as mg
+from micrograd import Value
 from micrograd.compiler import object_cache
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 from micrograd.registry import CONSTANT, LEAF, PRIMITIVES
@@ -73,6 +75,51 @@ def test_an_entry_that_cannot_be_put_in_place_leaves_no_file(tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_entry_that_is_cut_off_is_made_anew_and_is_whole_then(tmp_path, monkeypatch):
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
+    assert object_cache.cached("key", lambda: b"content") == b"content"
+    (entry,) = tmp_path.iterdir()
+    entry.write_bytes(entry.read_bytes()[:-1])
+    assert object_cache.cached("key", lambda: b"made anew") == b"made anew"
+    assert object_cache.cached("key", lambda: b"not made") == b"made anew"
+
+
+@pytest.fixture
+def new_machine(tmp_path, monkeypatch):
+    """What makes the compiler of this process forget what it has compiled; its cache is empty at first."""
+    from micrograd.compiler import llvm_backend
+
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
+    return lambda: monkeypatch.setattr(llvm_backend, "_machine", None)
+
+
+def gradient_of_several_kernels():
+    w = Value(3.0)
+    mg.compile(lambda x: mg.exp(w * x) + sum(w * i for i in range(9)), backend="llvm")(2.0).backward()
+    assert w.grad == pytest.approx(2 * math.exp(6) + 36)
+
+
+def test_entries_that_hold_the_kernels_of_others_are_not_taken(tmp_path, new_machine):
+    new_machine()
+    gradient_of_several_kernels()
+    entries = sorted(tmp_path.iterdir())
+    contents = [entry.read_bytes() for entry in entries]
+    assert len(set(contents)) == len(entries) > 2
+    for entry, other in zip(entries, [*contents[1:], contents[0]], strict=True):
+        entry.write_bytes(other)
+    new_machine()
+    gradient_of_several_kernels()
+
+
+def test_a_processor_whose_features_are_not_known_is_compiled_for(monkeypatch, new_machine):
+    def unknown():
+        raise RuntimeError("no features")
+
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", unknown)
+    new_machine()
+    gradient_of_several_kernels()
+
+
 def test_an_entry_is_made_once(tmp_path, monkeypatch):
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
     made = []
@@ -92,37 +139,56 @@ def test_several_processes_share_an_empty_cache(tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".new-")]
 
 
-WITHOUT = """
-import sys
-sys.modules[{module!r}] = None
-import warnings
-import micrograd as mg
-w = mg.Value(3.0)
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    try:
-        for _ in range(2):
-            result = mg.compile(lambda x: w * x, backend={backend!r})(2.0)
-            result.backward()
-        print(w.grad)
-    except ImportError as error:
-        print(error)
-print(*[warning.message for warning in caught], sep="|")
-"""
+@pytest.fixture
+def _without_llvmlite(monkeypatch):
+    """As if llvmlite were not installed, and nothing had been said of it."""
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    monkeypatch.delitem(sys.modules, "micrograd.compiler.llvm_backend", raising=False)
+    monkeypatch.setattr("micrograd.compiler.function._warned", False)
 
 
-def test_without_llvmlite_auto_takes_numpy_and_says_so_once(tmp_path):
-    printed, warned = run(tmp_path, WITHOUT.format(module="llvmlite", backend="auto")).splitlines()
-    assert printed == "4.0"
-    assert warned.startswith("llvmlite is not installed")
-    assert "|" not in warned
-    printed = run(tmp_path, WITHOUT.format(module="llvmlite", backend="llvm")).splitlines()[0]
-    assert printed == "the llvm backend needs llvmlite: pip install 'micrograd[compile]'"
+@pytest.mark.usefixtures("_without_llvmlite")
+def test_without_llvmlite_auto_takes_numpy_and_says_so_once():
+    w = Value(3.0)
+    with pytest.warns(UserWarning, match="llvmlite is not installed, so compiled functions run on NumPy"):
+        fast = mg.compile(lambda x: w * x)
+    again = mg.compile(lambda x: w * x)  # a second warning would be an error here
+    for function in (fast, again):
+        function(2.0).backward()
+    assert w.grad == 4.0
 
 
-def test_without_numpy_the_error_names_the_extra(tmp_path):
-    printed = run(tmp_path, WITHOUT.format(module="numpy", backend="auto")).splitlines()[0]
-    assert printed == "compiling needs NumPy: pip install 'micrograd[compile]'"
+@pytest.mark.usefixtures("_without_llvmlite")
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: mg.compile(lambda x: x),
+        lambda: mg.compile()(lambda x: x),
+        lambda: mg.fit(lambda x, w: w * x, [(1.0, 2.0)], mg.optim.SGD([Value(1.0)], 0.1), compile=True),
+    ],
+)
+def test_the_warning_is_about_the_users_own_line(use):
+    with pytest.warns(UserWarning, match="llvmlite is not installed") as caught:
+        use()
+    assert [(warning.filename, warning.lineno) for warning in caught] == [(__file__, use.__code__.co_firstlineno)]
+
+
+@pytest.mark.usefixtures("_without_llvmlite")
+def test_without_llvmlite_its_backend_is_refused_and_names_the_extra():
+    with pytest.raises(ImportError, match=r"the llvm backend needs llvmlite: pip install 'micrograd\[compile\]'"):
+        mg.compile(lambda x: x, backend="llvm")
+    with pytest.raises(ImportError, match="the llvm backend needs llvmlite"):
+        mg.fit(lambda x: x, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile="llvm")
+
+
+def test_without_numpy_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    for compiled in (
+        lambda: mg.compile(lambda x: x),
+        lambda: mg.fit(lambda x: x, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile=True),
+    ):
+        with pytest.raises(ImportError, match=r"compiling needs NumPy: pip install 'micrograd\[compile\]'"):
+            compiled()
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -30.0, 30.0, 700.0, -740.0, 800.0, 1e-300, -1e-300, 5e-324, 1e300, -1e300]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd import Value
+from micrograd import TraceError, Value
 from micrograd.compiler.normalise import normalise
-from micrograd.compiler.trace import Tape, TraceError, tracing
+from micrograd.compiler.trace import Tape, tracing
 
 FREEZING = {
     ".data": (lambda x: x.data * 2, "mg.detach"),
@@ -124,6 +124,41 @@ def test_freezing_a_parameter_takes_effect():
     b.requires_grad = True
     fast().backward()
     assert (a.grad, b.grad) == (9.0, 4.0)
+
+
+def test_freezing_what_it_does_not_read_traces_nothing_anew():
+    traces, w, other = [], Value(2.0), Value(3.0)
+
+    @mg.compile
+    def f(x):
+        traces.append(x)
+        return w * x
+
+    f(1.0)
+    other.requires_grad = False
+    assert f(2.0).data == 4.0
+    assert len(traces) == 1
+    w.requires_grad = False
+    assert f(3.0).requires_grad is False
+    assert len(traces) == 2
+
+
+def test_plain_numbers_stay_plain_while_it_is_traced():
+    def f(x):
+        number = mg.dot([1.0, 2.0], [3.0, 4.0])
+        return x * [0.5, 2.0][int(number) - 10]
+
+    assert f(Value(3.0)).data == mg.compile(f)(Value(3.0)).data == 6.0
+
+
+def test_values_are_compared_as_what_they_are_without_the_compiler():
+    w, u = Value(2.0), Value(3.0)
+
+    def f(x):
+        products = [w * x, u * x, x]
+        return sum(2.0 * product if product == x else product for product in products) + products.index(x)
+
+    assert f(Value(5.0)).data == mg.compile(f)(Value(5.0)).data == 37.0
 
 
 def test_under_no_grad_the_result_is_a_constant_and_no_gradient_is_computed():
@@ -329,6 +364,15 @@ def test_the_kernels_are_drawn_and_saved(tmp_path):
     with pytest.raises(ValueError, match="kernels; up to 400 can be drawn"):
         deep.draw_dot()
     assert chain(0.0).data == 0.0
+
+
+def test_without_a_gradient_none_is_drawn():
+    fast = mg.compile(lambda x: mg.sin(x) * x, backend="numpy")
+    fast(2.0)
+    assert "output" in fast.draw_dot().source
+    assert "gradients" not in fast.draw_dot().source
+    fast(Value(2.0))
+    assert "gradients" in fast.draw_dot().source
 
 
 def test_a_symbol_prints_and_has_no_gradient_to_set():

@@ -158,6 +158,33 @@ def test_an_update_that_overflows_raises_and_changes_nothing(backend):
     assert w.data == 1e200
 
 
+def test_an_update_that_overflows_where_the_loss_does_not_raises_what_eager_raises(backend):
+    messages = []
+    for mode in (False, backend):
+        w = Value(1.0, label="w")
+        with pytest.raises(ArithmeticError) as error:
+            mg.fit(lambda x, w=w: w * x, [1e200], mg.optim.SGD([w], 1e200), compile=mode)
+        assert w.data == 1.0
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("result", [3.0, [1.0], None])
+def test_a_loss_that_is_no_value_is_refused(result, backend):
+    w = Value(1.0)
+    for mode in (False, backend):
+        with pytest.raises(TypeError, match=f"loss must return a Value, not {type(result).__name__}"):
+            mg.fit(lambda x: result, [1.0], mg.optim.SGD([w], 0.1), compile=mode)
+
+
+def test_where_nothing_requires_a_gradient_there_is_nothing_to_train(backend):
+    w = Value(1.0)
+    optimizer = mg.optim.SGD([w], 0.1)
+    w.requires_grad = False
+    with pytest.raises(ValueError, match="no parameter requires a gradient: there is nothing to train"):
+        mg.fit(lambda x: w * x, [1.0], optimizer, compile=backend)
+
+
 def test_an_optimizer_of_ones_own_that_hands_its_state_around(backend):
     class Turning(mg.optim.Optimizer):
         states = 3

@@ -1,0 +1,76 @@
+"""What else is done with a compiled function: asked before it was called, copied, and sent to other processes."""
+
+import copy
+import pickle
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+
+
+@mg.compile
+def squared(x):
+    return x * x
+
+
+class Model:
+    """A model that keeps its compiled loss."""
+
+    def __init__(self):
+        self.weight = Value(2.0)
+        self.loss = mg.compile(lambda x: self.weight * x)
+
+
+@pytest.mark.parametrize("ask", ["explain", "values", "draw_dot", "program"])
+def test_before_the_first_call_there_is_nothing_to_explain(ask):
+    with pytest.raises(ValueError, match=r"<compiled f> has not been called: call it, or give program\(\) or explain"):
+        getattr(mg.compile(f), ask)()
+
+
+def f(x):
+    return x * x
+
+
+def test_a_function_without_arguments_needs_no_call_to_be_explained():
+    w = Value(3.0)
+    assert "kernels" in mg.compile(lambda: w * w).explain()
+
+
+def test_arguments_that_the_function_does_not_take_are_refused_in_its_words():
+    with pytest.raises(TypeError, match="takes 1 positional argument"):
+        mg.compile(f).explain(1.0, 2.0)
+
+
+def test_a_function_written_in_c_that_does_not_say_what_it_takes_is_called_to_find_out():
+    with pytest.raises(TypeError, match="max expected at least 1 argument, got 0"):
+        mg.compile(max).explain()
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_compiled_function_of_a_module_is_pickled_by_its_name(protocol):
+    assert pickle.loads(pickle.dumps(squared, protocol)) is squared
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_copies_are_the_function_itself_as_those_of_functions_are(duplicate):
+    fast = mg.compile(lambda x: x * x)
+    assert duplicate(fast) is fast
+
+
+def test_a_model_with_a_compiled_function_can_be_copied():
+    model = Model()
+    assert model.loss(2.0).data == 4.0
+    twin = copy.deepcopy(model)
+    assert twin.weight is not model.weight
+    assert twin.loss is model.loss
+
+
+def test_what_has_no_name_to_be_pickled_by_says_so():
+    class Doubled:
+        def __call__(self, x):
+            return 2 * x
+
+    for nameless in (lambda x: x * x, Doubled()):
+        with pytest.raises((pickle.PicklingError, AttributeError, TypeError), match=r"pickle|lookup|local object"):
+            pickle.dumps(mg.compile(nameless))
