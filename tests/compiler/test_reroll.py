@@ -1,6 +1,7 @@
 """That matrices are found: what kernels scalar programs become."""
 
 import random
+import time
 
 import pytest
 
@@ -107,6 +108,16 @@ def test_the_explanation_names_kernels_shapes_and_times():
         assert part in text
 
 
+def test_the_stages_take_no_longer_than_the_whole():
+    start = time.perf_counter()
+    x = [Value(float(i)) for i in range(4)]
+    seconds = mg.compile(lambda: mg.dot(x, x), backend="numpy").program().program.seconds
+    elapsed = time.perf_counter() - start
+    assert list(seconds) == ["trace", "normalise", "adjoint", "reroll", "compile"]
+    assert all(taken >= 0 for taken in seconds.values())
+    assert 0 < sum(seconds.values()) < elapsed
+
+
 def test_programs_are_plain_data_that_is_the_same_each_time():
     x = [Value(float(i)) for i in range(4)]
     programs = [mg.compile(lambda: mg.dot(x, x), backend="numpy").program().program for _ in range(2)]
@@ -155,6 +166,7 @@ def test_formulas_become_few_kernels(f, expected):
     fast = mg.compile(lambda: f(*FROZEN), backend="numpy")
     run = fast.program()
     assert [f"{kernel.kind} {kernel.terms}" for kernel in run.program.kernels] == expected
+    assert (len(run.program.seeds), run.program.gradients.stop - run.program.gradients.start) == (0, 0)
     run.run()
     eager = f(*FROZEN)
     outputs = [value.data for value in (eager if isinstance(eager, list) else [eager])]
