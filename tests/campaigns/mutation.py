@@ -79,7 +79,7 @@ TESTS = {
     "compiler.__init__": ["compiler/test_trace"],
     "compiler.adjoint": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_reroll"],
     "compiler.executable": ["compiler/test_trace", "compiler/test_backends"],
-    "compiler.function": ["compiler/test_trace", "compiler/test_against_eager"],
+    "compiler.function": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_backends"],
     "compiler.llvm_backend": ["compiler/test_kernels", "compiler/test_backends", "compiler/test_training"],
     "compiler.llvm_kernels": ["compiler/test_kernels", "compiler/test_backends"],
     "compiler.normalise": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_reroll"],

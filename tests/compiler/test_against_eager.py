@@ -312,3 +312,11 @@ def test_freezing_between_forward_and_backward_counts(backend):
     x.requires_grad = False
     result.backward()
     assert (x.grad, y.grad) == (0.0, 2.0)
+
+
+def test_gradients_of_what_is_computed_before_or_given_twice(backend):
+    w, x = Value(3.0), Value(2.0)
+    fast = mg.compile(lambda a, b: w * a * b, backend=backend)
+    for arguments in (lambda: (x * x, 5.0), lambda: (x, x), lambda: (w, x), lambda: (x, w * 2)):
+        expected = gradients(lambda: w * math.prod(arguments()), [w, x])  # noqa: B023  # called at once
+        assert gradients(lambda: fast(*arguments()), [w, x]) == expected  # noqa: B023

@@ -489,3 +489,8 @@ def test_the_garbage_collector_rests_while_a_function_is_traced(enabled):
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_the_program_of_a_function_whose_arguments_are_not_known():
+    with pytest.raises(TypeError, match="max expected"):
+        mg.compile(max).program()  # max does not say what it takes, and so it is called
