@@ -569,3 +569,31 @@ class TestReport:
                 gradcheck(lambda x: 8 * x, [1.0], gradient=lambda x, times=times: 8 / 0.99 * times, tolerance=0.01)
             *_, error, allowed, _ = str(raised.value).splitlines()[2].split()
             assert float(error) > float(allowed)
+
+
+def test_a_tiny_second_derivative_that_is_wrong_is_caught():
+    arguments = (lambda x: 1e-20 * x * x, [1.5], 2)
+    assert gradcheck(*arguments, gradient=lambda x: 2e-20 * x, hessian=lambda x: 2e-20)
+    with pytest.raises(GradientError):
+        gradcheck(*arguments, gradient=lambda x: 2e-20 * x, hessian=lambda x: 4e-20)
+
+
+def test_a_tolerance_of_nothing_leaves_the_errors_of_the_differences():
+    assert gradcheck(mg.sin, [0.5], tolerance=0)
+    with pytest.raises(GradientError):
+        gradcheck(mg.sin, [0.5], tolerance=0, gradient=lambda x: math.cos(x) * (1 + 1e-9))
+
+
+def test_what_is_no_single_number_is_refused():
+    import numpy as np
+
+    with pytest.raises(TypeError, match="what f returns must be a real number, not ndarray"):
+        gradcheck(lambda x: np.array([x]), [0.5])
+    with pytest.raises(TypeError, match="what f returns must be a real number, not Shapeless"):
+        gradcheck(lambda x: Shapeless(), [0.5])
+
+
+class Shapeless:
+    """Has no dimensions, as a tensor that is a number, and is none."""
+
+    shape = ()
