@@ -85,7 +85,7 @@ TESTS = {
     "compiler.normalise": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_reroll"],
     "compiler.numpy_backend": ["compiler/test_kernels", "compiler/test_backends", "compiler/test_training"],
     "compiler.object_cache": ["compiler/test_backends"],
-    "compiler.picture": ["compiler/test_trace"],
+    "compiler.picture": ["compiler/test_kernels", "compiler/test_trace"],
     "compiler.program": ["compiler/test_kernels", "compiler/test_reroll"],
     "compiler.reroll": ["compiler/test_reroll", "compiler/test_trace", "compiler/test_against_eager"],
     "compiler.trace": ["compiler/test_trace", "compiler/test_against_eager"],

@@ -9,6 +9,7 @@ import pytest
 
 import micrograd as mg
 from micrograd.compiler.function import backend_of
+from micrograd.compiler.llvm_kernels import code_of
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.program import Access, Map, Program, Reduction, Segment, Take
 
@@ -317,3 +318,16 @@ def test_up_to_four_hundred_kernels_are_drawn():
         else:
             with pytest.raises(ValueError, match="has 401 kernels; up to 400 can be drawn"):
                 draw_program(program)
+
+
+def test_kernels_that_differ_in_size_alone_have_one_code():
+    def product(rows, columns, terms, coefficient=1.0):
+        first, second = Access(0, terms, 0, 1), Access(50, 0, 1, columns)
+        segments = (Segment(coefficient, terms, first, second),)
+        return Reduction(rows, columns, Access(200, columns, 1), segments)
+
+    names = [code_of(product(*sizes)).name for sizes in ((2, 20, 3), (3, 24, 5), (1, 99, 9))]
+    assert len(set(names)) == 1
+    assert re.fullmatch(r"\w+", names[0])
+    others = [product(2, 20, 3, -1.0), product(2, 9, 3), product(2, 5, 3), product(2, 2, 9)]
+    assert len({names[0], *(code_of(other).name for other in others)}) == 5
