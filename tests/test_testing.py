@@ -597,3 +597,33 @@ class Shapeless:
     """Has no dimensions, as a tensor that is a number, and is none."""
 
     shape = ()
+
+
+@pytest.mark.parametrize(
+    ("f", "slope_of", "xs"),
+    [
+        (math.sin, math.cos, [0.5, 2.0, 10.3, 1e7]),
+        (math.exp, math.exp, [0.5, -3.0, 3.0]),
+        (lambda x: math.sin(300 * x), lambda x: 300 * math.cos(300 * x), [0.3, 1.7]),
+        (lambda x: x**10, lambda x: 10 * x**9, [1.3, 3.1]),
+        (math.log, lambda x: 1 / x, [0.1, 3.0]),
+        (lambda x: 1 / x, lambda x: -1 / x**2, [0.01, 3.0]),
+    ],
+)
+def test_about_twelve_digits_of_a_smooth_function_are_right(f, slope_of, xs):
+    for x in xs:
+        assert numerical_gradient(f, [x]) == pytest.approx([slope_of(x)], rel=2e-12)
+        assert gradcheck(f, [x], gradient=slope_of, tolerance=0).rows[0].allowed < 1e-10 * abs(slope_of(x))
+
+
+@pytest.mark.parametrize(
+    ("f", "slope_of", "x", "error"),
+    [
+        (lambda x: 1e6 + math.sin(x), math.cos, 0.5, 5e-8),
+        (lambda x: 1e4 + math.sin(30 * x), lambda x: 30 * math.cos(30 * x), 2.0, 5e-10),
+        (math.log1p, lambda x: 1 / (1 + x), -1 + 1e-12, 2e-4),
+    ],
+)
+def test_finer_steps_tell_more_where_there_is_rounding(f, slope_of, x, error):
+    (row,) = gradcheck(f, [x], gradient=slope_of, tolerance=0).rows
+    assert row.error < row.allowed < error * abs(row.analytic)

@@ -93,6 +93,7 @@ TESTS = {
     "compiler.update": ["compiler/test_training"],
     "compiler.walks": ["compiler/test_walks", "compiler/test_reroll"],
 }  # fmt: skip
+COMPILING = {"compiler.llvm_kernels", "compiler.llvm_backend"}  # what a test makes them compile, later ones find
 
 # Of one operator's replacements by every other only some are asked for: they are what people mistype, and most of the
 # others end in a TypeError that any test sees, which would make the figures better than the tests are.
@@ -373,10 +374,10 @@ def measured(module: str) -> Measured:
 
 
 def chosen_tests(mutant: Mutant, known: Measured) -> list[str]:
-    """The tests to run on a mutant, in their order; all of them where importing the module runs the line."""
+    """The tests to run on a mutant, in their order; all where importing runs the line, or one test does for others."""
     tests = {test for line in mutant.lines for test in known.reached.get(line, ())}
     ordered = sorted(tests & known.seconds.keys(), key=known.seconds.__getitem__)
-    if "" in tests:
+    if "" in tests or (tests and mutant.module in COMPILING):
         ordered += sorted(known.seconds.keys() - tests, key=known.seconds.__getitem__)
     return ordered
 

@@ -331,3 +331,34 @@ def test_kernels_that_differ_in_size_alone_have_one_code():
     assert re.fullmatch(r"\w+", names[0])
     others = [product(2, 20, 3, -1.0), product(2, 9, 3), product(2, 5, 3), product(2, 2, 9)]
     assert len({names[0], *(code_of(other).name for other in others)}) == 5
+
+
+ERRORS = {1.0: ValueError("domain"), 2.0: ZeroDivisionError("zero"), 3.0: LookupError("first"), 4.0: TypeError("other")}
+
+
+def failing(x):
+    if x in ERRORS:
+        raise ERRORS[x]
+    return 2 * x
+
+
+def test_a_primitive_of_ones_own_that_fails(backend):
+    own = mg.primitive("failing_map", "f", failing, lambda g, out, x: 2 * g, replace=True)
+    kernel = Map(own, 1, 4, Access(4, column_step=1), (Access(0, column_step=1),))
+    assert run([kernel], [0.0, 1.0, 2.0, 5.0], 8, backend)[4:].tolist() == pytest.approx(
+        [0.0, math.nan, math.nan, 10.0], nan_ok=True
+    )
+    with pytest.raises(LookupError, match="first"):
+        run([kernel], [0.0, 3.0, 1.0, 4.0], 8, backend)
+    with pytest.raises(TypeError, match="other"):
+        run([kernel], [4.0, 0.0, 3.0, 0.0], 8, backend)
+
+
+def test_a_primitive_of_ones_own_that_fails_in_training(backend):
+    own = mg.primitive("failing_map", "f", failing, lambda g, out, x: 2 * g, replace=True)
+    for examples, error in (([0.5, 3.0], LookupError), ([0.5, 4.0], TypeError), ([0.5, 1.0], ValueError)):
+        w = mg.Value(1.0)
+        optimizer = mg.optim.SGD([w], 0.1)
+        with pytest.raises(error):
+            mg.fit(lambda x, w=w: own(w * x) ** 2, examples, optimizer, batch_size=2, compile=backend)
+        assert w.data == 1.0
