@@ -253,20 +253,22 @@ def test_the_explanation_is_a_table_of_kernels():
     dot = Reduction(2, 3, COLUMN, (Segment(1.0, 4, TERM, GATHER),))
     copy = Reduction(1, 600, COLUMN, (Segment(1.0, 1, COLUMN, None),))
     sin = Map(mg.primitives.sin, 1, 3, COLUMN, (ROW,))
-    kernels = (copy, sin, copy, dot)
+    pairs = Reduction(1, 5, COLUMN, (Segment(1.0, 2, COLUMN, None),))
+    kernels = (copy, sin, copy, dot, pairs)
     program = Program(1000, kernels, NOTHING, NOTHING, NOTHING, slice(0, 0), ())
     assert program.seconds == {}
     assert program.explain().splitlines() == [
-        "0 scalar operations became 4 kernels: 45 flops, 8,000 bytes",
+        "0 scalar operations became 5 kernels: 50 flops, 8,000 bytes",
         "",
         "kernel          rows x columns x terms  times  scalars  flops  gathers",
         "copy            1x600                   2      1,200    0      0",
         "matrix product  2x3x4                   1      24       42     1",
+        "sum             1x5x2                   1      10       5      0",
         "sin             1x3                     1      3        3      0",
     ]
     described = program.described(1234, {"trace": 0.0125, "reroll": 0.25})
     assert str(described).splitlines()[:3] == [
-        "1,234 scalar operations became 4 kernels: 45 flops, 8,000 bytes",
+        "1,234 scalar operations became 5 kernels: 50 flops, 8,000 bytes",
         "Took trace 12 ms, reroll 250 ms",
         "",
     ]
