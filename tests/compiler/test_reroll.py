@@ -185,3 +185,13 @@ def test_a_gradient_that_nothing_adds_to_is_zero_and_the_others_are_not():
     result = mg.compile(lambda: level(mg.sin(x)) + 5.0 * y + 7.0, backend="numpy")()
     result.backward()
     assert (result.data, x.grad, y.grad) == (10.25, 0.0, 5.0)
+
+
+def test_many_constants_have_one_rule_and_few_have_each_their_own():
+    x = Value(1.5)
+
+    def count(exponents):
+        return len(kernels(lambda: sum(x ** (2.55 + 0.1 * number) for number in range(exponents))))
+
+    assert count(3) < count(10) < count(16)
+    assert count(17) == count(40)
