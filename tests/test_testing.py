@@ -579,7 +579,9 @@ def test_a_tiny_second_derivative_that_is_wrong_is_caught():
 
 
 def test_a_tolerance_of_nothing_leaves_the_errors_of_the_differences():
-    assert gradcheck(mg.sin, [0.5], tolerance=0)
+    (row,) = gradcheck(lambda x: 1e3 + mg.sin(x), [0.5], tolerance=0).rows
+    assert row.verdict == "right"
+    assert 0 < row.error <= row.allowed
     with pytest.raises(GradientError):
         gradcheck(mg.sin, [0.5], tolerance=0, gradient=lambda x: math.cos(x) * (1 + 1e-9))
 
@@ -627,3 +629,15 @@ def test_about_twelve_digits_of_a_smooth_function_are_right(f, slope_of, xs):
 def test_finer_steps_tell_more_where_there_is_rounding(f, slope_of, x, error):
     (row,) = gradcheck(f, [x], gradient=slope_of, tolerance=0).rows
     assert row.error < row.allowed < error * abs(row.analytic)
+
+
+def test_nothing_is_allowed_of_what_is_nothing_and_little_of_what_is_infinite():
+    assert gradcheck(lambda x: 0.0, [1.0]).rows[0].allowed < 1e-300
+    with pytest.raises(GradientError) as raised:
+        gradcheck(mg.sin, [0.5], gradient=lambda x: math.inf)
+    assert raised.value.report.rows[0].allowed < 1e-9
+
+
+def test_errors_print_with_two_digits_at_least():
+    *_, error, allowed, _ = str(gradcheck(lambda x: 3 * x, [2.0])).split()
+    assert [len(number.partition("e")[0]) for number in (error, allowed)] == [3, 3]

@@ -285,7 +285,7 @@ def test_a_picture_shows_what_kernels_read_and_which_compute_gradients():
     picture = draw_program(Program(10, kernels, inputs, outputs, seeds, slice(6, 8), ()))
     nodes = re.findall(r'^\t"?([\w ]+)"? \[label="?([^"\]]*?)"? fillcolor="(#\w+)"', picture.source, re.MULTILINE)
     labels, colours = ({name: found[index] for name, *found in nodes} for index in range(2))
-    edges = set(re.findall(r'^\t"?([\w ]+)"? -> "?([\w ]+)"?$', picture.source, re.MULTILINE))
+    edges = set(re.findall(r'^\t"?([-\w ]+)"? -> "?([-\w ]+)"?$', picture.source, re.MULTILINE))
     assert edges == {
         ("given inputs", "0"),
         ("0", "1"),
@@ -298,6 +298,8 @@ def test_a_picture_shows_what_kernels_read_and_which_compute_gradients():
         ("2", "4"),
     }
     assert colours["2"] == colours["4"] != colours["0"] == colours["1"] == colours["3"]
+    assert colours["2"][1:3] > colours["2"][5:7]  # gradients are warm, the rest is cold
+    assert colours["0"][1:3] < colours["0"][5:7]
     assert labels == {
         "0": "copy\n2",
         "1": "sum\n1\n2 terms each",

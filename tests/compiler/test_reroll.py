@@ -195,3 +195,34 @@ def test_many_constants_have_one_rule_and_few_have_each_their_own():
 
     assert count(3) < count(10) < count(16)
     assert count(17) == count(40)
+
+
+def only_kernel(f, *arguments):
+    """The one kernel of what f computes from numbers."""
+    fast = mg.compile(f, backend="numpy")
+    fast(*arguments)
+    (kernel,) = fast.program(*arguments).program.kernels
+    return kernel
+
+
+def numbers(rows, columns):
+    return [[float(row + column) for column in range(columns)] for row in range(rows)]
+
+
+def test_a_convolution_is_one_kernel_with_a_segment_for_each_row_of_the_filter():
+    def convolved(image, f):
+        window = [(i, j) for i in range(3) for j in range(3)]
+        return [sum(f[i][j] * image[y + i][x + j] for i, j in window) for y in range(6) for x in range(6)]
+
+    kernel = only_kernel(convolved, numbers(8, 8), numbers(3, 3))
+    assert (kernel.kind, kernel.rows, kernel.columns) == ("matrix product", 6, 6)
+    assert [part.terms for part in kernel.segments] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("columns", [2, 6])
+def test_rows_picked_at_random_have_a_table_of_their_terms_alone(columns):
+    rows = (0, 3, 4, 9, 5, 11, 7)
+    kernel = only_kernel(lambda m: [sum(m[row][j] for row in rows) for j in range(columns)], numbers(12, columns))
+    (access,) = kernel.accesses
+    assert (access.column_step, access.table.shape) == (1, (1, 1, 7))
+    assert access.table.ravel().tolist() == sorted(columns * row for row in rows)
