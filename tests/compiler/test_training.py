@@ -384,3 +384,20 @@ def test_programs_are_made_once_where_nothing_but_numbers_changes(backend):
     loss = Mock(side_effect=loss_of(model))
     mg.fit(loss, data, optimizer, epochs=4, batch_size=5, seed=3, compile=backend, callback=lambda history: None)
     assert loss.call_count == 1
+
+
+def test_ctrl_c_inside_of_a_primitive_of_ones_own_ends_the_run(backend):
+    calls = []
+
+    def forward(x):
+        calls.append(x)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return 2 * x
+
+    own = mg.primitive("interrupted_once", "i", forward, lambda g, out, x: 2 * g, replace=True)
+    w = Value(1.0)
+    optimizer = mg.optim.SGD([w], 0.01)
+    history = mg.fit(lambda x: own(w * x) ** 2, [1.0, 2.0], optimizer, epochs=9, batch_size=1, compile=backend)
+    assert history.interrupted
+    assert len(history.steps) < 5
