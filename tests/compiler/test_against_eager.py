@@ -344,3 +344,10 @@ def test_what_has_no_derivative_spoils_no_output_that_lets_no_gradient_through_i
     assert x.grad == 1.0
     with pytest.raises(ValueError, match="no derivative"):
         second.backward()
+
+
+def test_each_of_two_outputs_has_its_own_gradient(backend):
+    x, y = leaves = [Value(2.0), Value(3.0)]
+    fast = mg.compile(lambda: (x * y, x + 5 * y), backend=backend)
+    assert gradients(lambda: fast()[0], leaves) == [6.0, 3.0, 2.0]
+    assert gradients(lambda: fast()[1], leaves) == [17.0, 1.0, 5.0]

@@ -257,3 +257,10 @@ def test_exp_underflows_to_nothing_and_overflows_to_infinity(backend):
     assert applied(exp, [709.79, 710.0, 1e300, math.inf], backend) == [math.inf] * 4
     denormal = [-744.4, -740.0, -710.0]
     assert applied(exp, denormal, backend) == pytest.approx(list(map(math.exp, denormal)), rel=1e-12, abs=5e-324)
+
+
+def test_without_numpy_compiling_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.delitem(sys.modules, "micrograd.compiler.function")
+    with pytest.raises(ImportError, match=r"compiling needs NumPy: pip install 'micrograd\[compile\]'"):
+        mg.compile(math.sin)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import micrograd as mg
+from micrograd.compiler.executable import Batches, Executable
 from micrograd.compiler.function import backend_of
 from micrograd.compiler.llvm_kernels import code_of
 from micrograd.compiler.picture import draw_program
@@ -366,3 +367,21 @@ def test_a_primitive_of_ones_own_that_fails_in_training(backend):
         with pytest.raises(error):
             mg.fit(lambda x, w=w: own(w * x) ** 2, examples, optimizer, batch_size=2, compile=backend)
         assert w.data == 1.0
+
+
+def test_a_backend_must_run():
+    class Idle(Executable):
+        pass
+
+    class Started(Batches):
+        def __init__(self, *given):
+            pass
+
+    class Stopped(Batches):
+        def run(self, batch):
+            return []
+
+    program = Program(1, (), NOTHING, NOTHING, NOTHING, slice(0, 0), ())
+    for kind, given in ((Idle, [program]), (Started, []), (Stopped, [[], [], NOTHING, slice(0, 0)])):
+        with pytest.raises(TypeError, match="abstract"):
+            kind(*given)
