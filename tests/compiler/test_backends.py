@@ -264,3 +264,9 @@ def test_without_numpy_compiling_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "micrograd.compiler.function")
     with pytest.raises(ImportError, match=r"compiling needs NumPy: pip install 'micrograd\[compile\]'"):
         mg.compile(math.sin)
+
+
+def test_a_lorentzian_far_out(backend):
+    numbers = [0.9e150, 1e150, 1.1e150, -1e155, 1e161]
+    found = applied(PRIMITIVES["lorentzian"], numbers, backend)
+    assert found == pytest.approx([1 / x / x for x in numbers], rel=1e-9, abs=5e-324)
