@@ -16,9 +16,7 @@ from micrograd.testing.programs import MODERATE, RandomChoices, grow, is_tame, r
 from micrograd.testing.strategies import datasets, expressions, network, networks, numbers, operands
 from tests.strategies import TABLE
 
-quickly = settings(
-    max_examples=400, database=None, derandomize=True, deadline=None, phases=[Phase.generate, Phase.shrink]
-)
+quickly = settings(max_examples=400, database=None, derandomize=True, deadline=None, phases=tuple(Phase))
 
 
 def own(**wanted):
@@ -89,7 +87,7 @@ def test_settings_are_printed(own_registry):
 @pytest.mark.parametrize(
     ("condition", "part", "inputs"),
     [
-        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin(x)", 1),
+        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin(", 1),
         (lambda e: len(e.inputs) == 2, "lambda x, y: ", 2),
     ],
 )
