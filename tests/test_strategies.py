@@ -12,19 +12,28 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd.testing import Expression, Program, gradcheck
-from micrograd.testing.programs import MODERATE, RandomChoices, grow
+from micrograd.testing.programs import MODERATE, RandomChoices, grow, is_tame, registered
 from micrograd.testing.strategies import datasets, expressions, network, networks, numbers, operands
 from tests.strategies import TABLE
 
-quickly = settings(max_examples=400, database=None, derandomize=True, deadline=None)
+quickly = settings(max_examples=400, database=None, derandomize=True, deadline=None, phases=tuple(Phase))
 
 
 def own(**wanted):
     return expressions(primitives=TABLE, **wanted)
 
 
-def shrunk(strategy, condition):
-    return repr(find(strategy, condition, settings=quickly))
+def drawn(strategy, count=1000):
+    """What a strategy draws, the same each time."""
+    found = []
+
+    @settings(quickly, max_examples=count, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(strategy)
+    def draw(example):
+        found.append(example)
+
+    draw()
+    return found
 
 
 @given(own())
@@ -78,7 +87,7 @@ def test_settings_are_printed(own_registry):
 @pytest.mark.parametrize(
     ("condition", "part", "inputs"),
     [
-        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin(x)", 1),
+        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin(", 1),
         (lambda e: len(e.inputs) == 2, "lambda x, y: ", 2),
     ],
 )
@@ -111,6 +120,14 @@ def test_sharing_gets_a_name_and_depth_does_not_matter():
     assert eval(repr(program), {"mg": mg})(0.5) == program(0.5)
     deep = Program([0.5], [(sin, (place,)) for place in range(2000)])
     assert eval(repr(deep), {"mg": mg})(0.5) == deep(0.5)
+
+
+def test_up_to_three_inputs_are_called_x_y_and_z():
+    add, mul = mg.primitives.add, mg.primitives.mul
+    three = Program([0.5, 2.0, 3.0], [(add, (0, 1)), (mul, (3, 2))])
+    assert repr(three) == "mg.testing.Expression(lambda x, y, z: (x + y) * z, [0.5, 2.0, 3.0])"
+    four = Program([0.5, 2.0, 3.0, 4.0], [(add, (0, 3)), (mul, (4, 2))])
+    assert repr(four) == "mg.testing.Expression(lambda x0, x1, x2, x3: (x0 + x3) * x2, [0.5, 2.0, 3.0, 4.0])"
 
 
 def test_a_step_that_nothing_uses_is_not_printed():
@@ -149,6 +166,63 @@ def test_the_random_generator_alone_gives_the_same_for_a_seed():
     assert repr(first) != repr(grow(RandomChoices(random.Random(8)), TABLE, (1, 4), (1, 12)))
 
 
+def test_the_random_generator_alone_gives_numbers_of_three_decimals_between_minus_three_and_three():
+    choices = RandomChoices(random.Random(0))
+    drawn = [choices.number() for _ in range(2000)]
+    assert drawn == [round(number, 3) for number in drawn]
+    assert drawn != [round(number, 2) for number in drawn]
+    assert -3 <= min(drawn) < -2.9
+    assert 2.9 < max(drawn) <= 3
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "tame"),
+    [
+        ("log", [0.5], True),
+        ("sqrt", [0.005], False),  # beside the edge of its domain
+        ("sqrt", [0.01], False),
+        ("sqrt", [0.02], True),
+        ("asin", [0.5], True),
+        ("asin", [0.995], False),
+        ("asin", [0.99], False),
+        ("asin", [0.98], True),
+        ("relu", [0.5], True),
+        ("relu", [0.05], True),
+        ("relu", [0.04], False),  # beside a kink
+        ("relu", [-0.04], False),
+        ("maximum", [1.0, -1.0], True),
+        ("maximum", [1.0, 1.02], False),
+        ("minimum", [1.0, -1.0], True),
+        ("minimum", [1.0, 1.02], False),
+        ("where", [1.0, 0.0, 0.0], True),
+        ("where", [0.0, 1.0, 2.0], False),
+        ("identity", [29.5], True),
+        ("identity", [30.0], False),  # too large
+        ("identity", [-30.5], False),
+        ("log", [0.02], False),  # too steep
+        ("div", [1.0, 0.0], False),
+    ],
+)
+def test_a_primitive_is_tame_away_from_edges_and_kinks_where_it_is_neither_large_nor_steep(name, operands, tame):
+    assert is_tame(getattr(mg.primitives, name), operands) is tame
+
+
+def test_a_primitive_that_raises_is_not_tame(own_registry):
+    below = mg.primitive("below", "b", math.log, lambda g, out, x: g / x)
+    scaled = mg.primitive("scaled", "s", lambda x, by: by * x, lambda g, out, x, by: by * g)
+    assert is_tame(below, [2.0])
+    assert not is_tame(below, [-2.0])
+    assert not is_tame(scaled, [2.0])  # its setting is missing
+    assert is_tame(scaled.with_settings(by=2.0), [2.0])
+
+
+def test_what_is_registered_has_operands_and_rules(own_registry):
+    own = mg.primitive("own", "o", lambda x: 2 * x, lambda g, out, x: 2 * g)
+    without_rules = mg.primitive("without_rules", "w", lambda x: x)
+    assert own in registered()
+    assert {without_rules, mg.registry.LEAF, mg.registry.CONSTANT}.isdisjoint(registered())
+
+
 @pytest.mark.parametrize("interval", [(0.0, math.inf), (-1.0, 1.0), (-math.inf, math.inf), (1e300, math.inf)])
 @given(data=st.data())
 def test_numbers_lie_strictly_inside(interval, data):
@@ -158,6 +232,84 @@ def test_numbers_lie_strictly_inside(interval, data):
 def test_numbers_come_as_near_the_ends_as_floats_do():
     assert find(numbers((0.0, math.inf)), lambda x: x < 1e-300, settings=quickly) > 0
     assert find(numbers((-1.0, 1.0)), lambda x: x > 0.999999, settings=quickly) < 1
+
+
+def test_numbers_are_ordinary_and_extreme_and_of_all_magnitudes():
+    found = drawn(numbers((-math.inf, math.inf)), 600)
+    for extreme in (0.0, 5e-324, -5e-324, 2.0**-1022, -(2.0**-1022), 1.0, -1.0, 1.7976931348623157e308, -1e308):
+        assert extreme in found
+    assert -1.7976931348623157e308 in found
+    assert {math.copysign(1.0, x) for x in found if x == 0} == {1.0, -1.0}
+    for sign in (1, -1):
+        assert len({round(math.log10(x * sign)) for x in found if x * sign > 0}) > 30
+        assert sum(1.5 < x * sign < 10 for x in found) > 10
+        assert sum(10 < x * sign < 800 for x in found) > 10
+        assert sum(0 < x * sign < 1e-100 for x in found) > 10
+        assert sum(x * sign > 1e100 for x in found) > 10
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, math.inf), (-math.inf, 0.0), (-1.0, 1.0), (2.0, 3.0), (-math.inf, 2.0), (1e4, math.inf)]
+)
+def test_numbers_come_near_the_ends_at_every_distance(low, high):
+    found = drawn(numbers((low, high)), 400)
+    assert all(low < x < high for x in found)
+    assert max(found) == math.nextafter(high, -math.inf)
+    assert min(found) == math.nextafter(low, math.inf)
+    for end in (low, high):
+        if math.isfinite(end):
+            for least, most in ((1e-2, 1e-1), (1e-5, 1e-2), (1e-8, 1e-5), (1e-11, 1e-8)):
+                assert sum(least <= abs(x - end) <= most for x in found) >= 1
+            assert sum(0.1 < abs(x - end) < 1 for x in found) >= 1
+
+
+def test_an_interval_with_a_single_float_gives_that_one():
+    assert set(drawn(numbers((0.0, 1e-323)), 2)) == {5e-324}
+    assert set(drawn(numbers((1.0, 1.0 + 2**-51)), 2)) == {1.0 + 2**-52}
+
+
+def test_programs_are_as_large_as_they_are_by_default():
+    found = drawn(own(), 120)
+    assert {len(program.inputs) for program in found} == {1, 2, 3, 4}
+    inputs = [number for program in found for number in program.inputs]
+    assert all(-3 <= number <= 3 and number == round(number, 3) for number in inputs)
+    assert min(inputs) < -2.5
+    assert max(inputs) > 2.5
+    assert any(number != round(number, 2) for number in inputs)
+    assert {1, 12} <= {len(program.steps) for program in found}
+    both = drawn(own(size=[2, 3], inputs=[2, 3]), 50)
+    assert {len(program.inputs) for program in both} == {2, 3}
+
+
+def test_smooth_programs_leave_out_what_no_gradient_flows_through():
+    table = [mg.primitives.sin, mg.primitives.detach]
+    for smooth in (True, False):
+        found = drawn(expressions(primitives=table, smooth=smooth), 20)
+        assert any(name == "detach" for e in found for name in [p.name for p, _ in e.steps]) is not smooth
+    assert not any(p.name == "detach" for e in drawn(expressions(primitives=table), 20) for p, _ in e.steps)
+
+
+def test_networks_are_of_all_small_sizes_by_default():
+    found = drawn(networks(), 120)
+    sizes = [[len(layer.neurons) for layer in model.layers] for model in found]
+    assert {len(layers) for layers in sizes} == {1, 2, 3}
+    assert {size for layers in sizes for size in layers} == {1, 2, 3, 4}
+    assert {len(model.layers[0].neurons[0].w) for model in found} == {1, 2, 3}
+    parameters = [parameter.data for model in found for parameter in model.parameters()]
+    assert all(-2 <= number <= 2 and number == round(number, 3) for number in parameters)
+    assert min(parameters) < -1.9
+    assert max(parameters) > 1.9
+    assert any(number != round(number, 2) for number in parameters)
+    assert len({repr(model.layers[0].neurons[0]) for model in found}) > 5
+
+
+def test_datasets_are_small_by_default():
+    found = drawn(datasets(), 100)
+    assert {1, 8} <= {len(data) for data in found} <= set(range(1, 9))
+    assert {(len(inputs), len(targets)) for data in found for inputs, targets in data} == {(2, 1)}
+    larger = drawn(datasets(inputs=3, outputs=2, size=4), 20)
+    assert {(len(x), len(y)) for data in larger for x, y in data} == {(3, 2)}
+    assert {len(data) for data in larger} == {4}
 
 
 @pytest.mark.parametrize("interval", [(1.0, 1.0), (2.0, 1.0), (0.0, 5e-324), (math.nan, 1.0)])

@@ -569,3 +569,75 @@ class TestReport:
                 gradcheck(lambda x: 8 * x, [1.0], gradient=lambda x, times=times: 8 / 0.99 * times, tolerance=0.01)
             *_, error, allowed, _ = str(raised.value).splitlines()[2].split()
             assert float(error) > float(allowed)
+
+
+def test_a_tiny_second_derivative_that_is_wrong_is_caught():
+    arguments = (lambda x: 1e-20 * x * x, [1.5], 2)
+    assert gradcheck(*arguments, gradient=lambda x: 2e-20 * x, hessian=lambda x: 2e-20)
+    with pytest.raises(GradientError):
+        gradcheck(*arguments, gradient=lambda x: 2e-20 * x, hessian=lambda x: 4e-20)
+
+
+def test_a_tolerance_of_nothing_leaves_the_errors_of_the_differences():
+    (row,) = gradcheck(lambda x: 1e3 + mg.sin(x), [0.5], tolerance=0).rows
+    assert row.verdict == "right"
+    assert 0 < row.error <= row.allowed
+    with pytest.raises(GradientError):
+        gradcheck(mg.sin, [0.5], tolerance=0, gradient=lambda x: math.cos(x) * (1 + 1e-9))
+
+
+def test_what_is_no_single_number_is_refused():
+    import numpy as np
+
+    with pytest.raises(TypeError, match="what f returns must be a real number, not ndarray"):
+        gradcheck(lambda x: np.array([x]), [0.5])
+    with pytest.raises(TypeError, match="what f returns must be a real number, not Shapeless"):
+        gradcheck(lambda x: Shapeless(), [0.5])
+
+
+class Shapeless:
+    """Has no dimensions, as a tensor that is a number, and is none."""
+
+    shape = ()
+
+
+@pytest.mark.parametrize(
+    ("f", "slope_of", "xs"),
+    [
+        (math.sin, math.cos, [0.5, 2.0, 10.3, 1e7]),
+        (math.exp, math.exp, [0.5, -3.0, 3.0]),
+        (lambda x: math.sin(300 * x), lambda x: 300 * math.cos(300 * x), [0.3, 1.7]),
+        (lambda x: x**10, lambda x: 10 * x**9, [1.3, 3.1]),
+        (math.log, lambda x: 1 / x, [0.1, 3.0]),
+        (lambda x: 1 / x, lambda x: -1 / x**2, [0.01, 3.0]),
+    ],
+)
+def test_about_twelve_digits_of_a_smooth_function_are_right(f, slope_of, xs):
+    for x in xs:
+        assert numerical_gradient(f, [x]) == pytest.approx([slope_of(x)], rel=2e-12)
+        assert gradcheck(f, [x], gradient=slope_of, tolerance=0).rows[0].allowed < 1e-10 * abs(slope_of(x))
+
+
+@pytest.mark.parametrize(
+    ("f", "slope_of", "x", "error"),
+    [
+        (lambda x: 1e6 + math.sin(x), math.cos, 0.5, 5e-8),
+        (lambda x: 1e4 + math.sin(30 * x), lambda x: 30 * math.cos(30 * x), 2.0, 5e-10),
+        (math.log1p, lambda x: 1 / (1 + x), -1 + 1e-12, 2e-4),
+    ],
+)
+def test_finer_steps_tell_more_where_there_is_rounding(f, slope_of, x, error):
+    (row,) = gradcheck(f, [x], gradient=slope_of, tolerance=0).rows
+    assert row.error < row.allowed < error * abs(row.analytic)
+
+
+def test_nothing_is_allowed_of_what_is_nothing_and_little_of_what_is_infinite():
+    assert gradcheck(lambda x: 0.0, [1.0]).rows[0].allowed < 1e-300
+    with pytest.raises(GradientError) as raised:
+        gradcheck(mg.sin, [0.5], gradient=lambda x: math.inf)
+    assert raised.value.report.rows[0].allowed < 1e-9
+
+
+def test_errors_print_with_two_digits_at_least():
+    *_, error, allowed, _ = str(gradcheck(lambda x: 3 * x, [2.0])).split()
+    assert [len(number.partition("e")[0]) for number in (error, allowed)] == [3, 3]

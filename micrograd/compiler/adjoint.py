@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.normalise import ARITHMETIC, ONE, SUM, Applications, Graph, Terms, flatten
+from micrograd.compiler.normalise import ARITHMETIC, ONE, OTHER, SUM, Applications, Graph, Terms, flatten
 from micrograd.compiler.trace import CONSTANT, EQUAL, INPUT, TAKE, Symbol, Tape, tracing
 from micrograd.compiler.walks import Edges
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.normalise import Floats, Integers
 
-_STEP = 1 << 14  # a rule's program has fewer nodes
 _FEW = 16  # constants of a primitive; each gets a program of its own, with the constant in it
 
 
@@ -36,7 +35,6 @@ class _Builder:
     """The nodes that are added to a graph."""
 
     graph: Graph
-    ranks: list[Integers] = field(default_factory=list)
     kinds: list[Integers] = field(default_factory=list)
     constants: list[Floats] = field(default_factory=list)
     terms: list[Terms] = field(default_factory=list)
@@ -45,21 +43,20 @@ class _Builder:
     size: int = 0
 
     def __post_init__(self) -> None:
-        self.size = len(self.graph.rank)
+        self.size = self.graph.size
 
-    def nodes(self, rank: Integers, kind: int, constant: float = np.nan) -> Integers:
-        """New nodes, one for each rank."""
-        made = np.arange(self.size, self.size + len(rank))
-        self.size += len(rank)
-        self.ranks.append(rank)
-        self.kinds.append(np.full(len(rank), kind))
-        self.constants.append(np.full(len(rank), constant))
+    def nodes(self, count: int, kind: int, constant: float = np.nan) -> Integers:
+        """New nodes, so many."""
+        made = np.arange(self.size, self.size + count)
+        self.size += count
+        self.kinds.append(np.full(count, kind))
+        self.constants.append(np.full(count, constant))
         return made
 
     def constant(self, number: float) -> int:
         """The node of a constant."""
         if number not in self.constant_nodes:
-            self.constant_nodes[number] = int(self.nodes(np.zeros(1, dtype=np.int64), 0, number)[0])
+            self.constant_nodes[number] = int(self.nodes(1, OTHER, number)[0])
         return self.constant_nodes[number]
 
     def add(self, owner: Integers, first: Integers, second: Integers | None = None, coefficient: Any = 1.0) -> None:
@@ -77,16 +74,14 @@ def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
         The graph, the nodes of the gradients of the outputs themselves (inputs that are to be given:
         1 for a single output), and the nodes of the wanted gradients.
     """
-    size = len(graph.rank)
+    size = graph.size
     needed = _needed(graph, wanted)
     builder = _Builder(graph)
-    reverse = 2 * size - np.arange(size)  # the later a node was computed, the earlier its adjoint is
-    graph.rank = graph.rank * _STEP
     adjoints = np.full(size, ONE)
     through = np.flatnonzero(needed)
-    adjoints[through] = builder.nodes(reverse[through] * _STEP, SUM)
+    adjoints[through] = builder.nodes(len(through), SUM)
 
-    seeds = builder.nodes(np.zeros(len(graph.outputs), dtype=np.int64), 0)
+    seeds = builder.nodes(len(graph.outputs), OTHER)
     flowing = needed[graph.outputs]
     builder.add(adjoints[graph.outputs[flowing]], seeds[flowing])
     _through_terms(graph.terms, needed, adjoints, builder)
@@ -94,7 +89,7 @@ def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
         if application.primitive is TAKE:
             _through_takes(application, graph, needed, adjoints, builder)
         else:
-            _through_primitive(application, graph, needed, adjoints, builder, reverse)
+            _through_primitive(application, graph, needed, adjoints, builder)
 
     given = np.zeros(builder.size, dtype=bool)
     for terms in builder.terms:
@@ -103,10 +98,9 @@ def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
     if len(without):
         builder.add(without, np.full(len(without), builder.constant(0.0)))
     gradients = np.array([adjoints[node] if needed[node] else builder.constant(0.0) for node in wanted], dtype=np.int64)
-    copies = builder.nodes(np.full(len(gradients), 3 * size * _STEP), SUM)  # each gradient has a place of its own
+    copies = builder.nodes(len(gradients), SUM)  # each gradient has a place of its own
     builder.add(copies, gradients)
 
-    graph.rank = np.concatenate([graph.rank, *builder.ranks])
     graph.kind = np.concatenate([graph.kind, *builder.kinds])
     new_constants = np.concatenate(builder.constants)
     graph.constants = np.concatenate([graph.constants, new_constants])
@@ -124,7 +118,7 @@ def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
 def _needed(graph: Graph, wanted: Integers) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """The nodes that a wanted one flows into, and that a gradient reaches."""
     users, used = graph.edges(differentiable=True)
-    return Edges(len(graph.rank), used, users).reached(wanted) & graph.differentiable
+    return Edges(graph.size, used, users).reached(wanted) & graph.differentiable
 
 
 def _through_terms(terms: Terms, needed: Any, adjoints: Integers, builder: _Builder) -> None:
@@ -160,7 +154,7 @@ def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Int
                 factors.append(tuple(hits.setdefault((index, place), len(hits)) for place in places))
     if not owners:
         return
-    equal = builder.nodes(graph.rank[[index for index, _ in hits]] + 1, 0)
+    equal = builder.nodes(len(hits), OTHER)
     compared = np.array([(index, builder.constant(float(place))) for index, place in hits])
     builder.applications.append(Applications(EQUAL, equal, compared))
     pairs = np.array(factors)
@@ -169,7 +163,7 @@ def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Int
 
 
 def _through_primitive(
-    application: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder, reverse: Integers
+    application: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder
 ) -> None:
     """What a primitive's rules give to its operands, for all nodes of it at a time."""
     primitive, operands = application.primitive, application.operands
@@ -192,7 +186,7 @@ def _through_primitive(
         alike = rows[which.ravel() == case]
         known = [float(numbers[example, i]) if fixed[example, i] else None for i in range(operands.shape[1])]
         case_of = Applications(primitive, application.nodes[alike], operands[alike])
-        _written(case_of, wanted[example], known, adjoints, builder, reverse)
+        _written(case_of, wanted[example], known, adjoints, builder)
 
 
 def _written(
@@ -201,7 +195,6 @@ def _written(
     known: Sequence[float | None],
     adjoints: Integers,
     builder: _Builder,
-    reverse: Integers,
 ) -> None:
     """Run the rules once on symbols, and write what they did down for every node."""
     primitive, nodes, operands = application.primitive, application.nodes, application.operands
@@ -219,21 +212,20 @@ def _written(
             if rule is not None and is_wanted
         ]
     made: list[Integers] = []
-    for place, (operation, *places) in enumerate(tape.operations):
+    for operation, *places in tape.operations:
         if operation is INPUT:
             made.append(names[places[0]])
             continue
         if operation is CONSTANT:
             made.append(np.full(len(nodes), builder.constant(places[0])))
             continue
-        rank = reverse[nodes] * _STEP + 1 + place
         if operation in ARITHMETIC:
-            made.append(builder.nodes(rank, SUM))
+            made.append(builder.nodes(len(nodes), SUM))
             for coefficient, first, second in ARITHMETIC[operation]:
                 other = made[places[second - 1]] if second else None
                 builder.add(made[-1], made[places[first - 1]], other, coefficient)
         else:
-            made.append(builder.nodes(rank, 0))
+            made.append(builder.nodes(len(nodes), OTHER))
             columns = np.stack([made[operand] for operand in places], axis=1)
             builder.applications.append(Applications(operation, made[-1], columns))
     for column, share in shares:

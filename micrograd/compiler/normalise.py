@@ -87,8 +87,7 @@ class Graph:
     """A program in normal form.
 
     Attributes:
-        rank: for each node, in what order it may be computed; nodes are indices into it.
-        kind: for each node, what its terms make.
+        kind: for each node, what its terms make; nodes are indices into it.
         constants: the number of each constant node; NaN for other nodes.
         is_constant: which nodes are constants.
         terms: of all nodes.
@@ -98,7 +97,6 @@ class Graph:
         differentiable: which nodes a gradient reaches from the outputs.
     """
 
-    rank: Integers
     kind: Integers
     constants: Floats
     is_constant: np.ndarray[Any, np.dtype[np.bool_]]
@@ -108,11 +106,16 @@ class Graph:
     outputs: Integers
     differentiable: np.ndarray[Any, np.dtype[np.bool_]]
 
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+        return len(self.kind)
+
     def of(self, outputs: Integers) -> Graph:
         """The graph of some of the outputs, to add to and to flatten: it leaves this one as it is."""
         applications = [replace(application) for application in self.applications]
         graph = _without_the_unused(replace(self, applications=applications, outputs=outputs))
-        reached = Edges(len(graph.rank), *graph.edges(differentiable=True)).reached(outputs)
+        reached = Edges(graph.size, *graph.edges(differentiable=True)).reached(outputs)
         return replace(graph, differentiable=graph.differentiable & reached)
 
     def edges(self, differentiable: bool = False) -> tuple[Integers, Integers]:
@@ -167,7 +170,6 @@ def normalise(tape: Tape, outputs: Sequence[int]) -> Graph:
             applications.append(Applications(primitive, nodes, np.stack(columns, axis=1)))
     terms = Terms.joined(parts)
     graph = Graph(
-        rank=np.arange(size),
         kind=kind,
         constants=constants,
         is_constant=is_constant,
@@ -199,7 +201,7 @@ def _sums_of_products(rows: list[tuple[int, ...]]) -> list[Terms]:
 
 def _without_the_unused(graph: Graph) -> Graph:
     """Leave out what the outputs do not need."""
-    needed = Edges(len(graph.rank), *graph.edges()).reached(graph.outputs)
+    needed = Edges(graph.size, *graph.edges()).reached(graph.outputs)
     graph.terms = graph.terms[needed[graph.terms.owner]]
     graph.applications = [a.chosen(needed[a.nodes]) for a in graph.applications if needed[a.nodes].any()]
     return graph
@@ -240,14 +242,14 @@ def _without_zeros(graph: Graph) -> Graph:
     terms = graph.terms
     zero = (graph.constants[terms.first] == 0) & (terms.second == ONE) & (graph.kind[terms.owner] == SUM)
     if zero.any():
-        others = np.bincount(terms.owner[~zero], minlength=len(graph.rank))
+        others = np.bincount(terms.owner[~zero], minlength=graph.size)
         graph.terms = terms[~(zero & (others[terms.owner] > 0))]
     return graph
 
 
 def _without_copies(graph: Graph) -> Graph:
     """Use, in the place of a node that only copies or negates another, that other node."""
-    terms, size = graph.terms, len(graph.rank)
+    terms, size = graph.terms, graph.size
     counts = np.bincount(terms.owner, minlength=size)
     copies = (counts[terms.owner] == 1) & (terms.second == ONE)
     copies &= ~np.isin(terms.owner, graph.outputs)
@@ -280,7 +282,7 @@ def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats]:
 
 def _uses(graph: Graph) -> Integers:
     """How often each node is used."""
-    size = len(graph.rank)
+    size = graph.size
     second = graph.terms.second
     uses = np.bincount(graph.terms.first, minlength=size) + np.bincount(second[second != ONE], minlength=size)
     for application in graph.applications:
@@ -300,7 +302,7 @@ def _merged(graph: Graph) -> Graph:
     once &= (graph.kind[terms.owner] == SUM) | (terms.coefficient == 1)  # the largest does not stay it when negated
     if not once.any():
         return graph
-    size = len(graph.rank)
+    size = graph.size
     owner, factor = np.arange(size), np.ones(size)
     owner[terms.first[once]] = terms.owner[once]
     factor[terms.first[once]] = terms.coefficient[once]

@@ -69,7 +69,7 @@ def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients:
 def _batches(graph: Graph, rolling: _Rolling) -> Iterator[Callable[[], None]]:
     """What is to be rolled, level after level."""
     users, used = graph.edges()
-    levels = Edges(len(graph.rank), used, users).levels()
+    levels = Edges(graph.size, used, users).levels()
     by_level: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
     owners, starts, counts = np.unique(graph.terms.owner, return_index=True, return_counts=True)
     for chosen in _runs(np.lexsort((owners, levels[owners])), levels[owners][:, None]):
@@ -118,7 +118,7 @@ class _Rolling:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        size = len(graph.rank)
+        size = graph.size
         self.position = np.full(size + 1, -1)
         self.group = np.full(size + 1, -1)
         self.group[:-1][graph.is_constant] = _CONSTANTS

@@ -107,7 +107,6 @@ class CompiledSteps:
                 optimizer.steps, optimizer.rate, self._changed = optimizer.steps + 1, rate, True
                 return mean
         self.update_values()
-        self._current = False
         return float(self._eager.step(batch, epoch))
 
     def update_values(self) -> None:

@@ -322,3 +322,42 @@ def test_freezing_between_forward_and_backward_counts(backend):
     x.requires_grad = False
     result.backward()
     assert (x.grad, y.grad) == (0.0, 2.0)
+
+
+def test_gradients_of_what_is_computed_before_or_given_twice(backend):
+    w, x = Value(3.0), Value(2.0)
+    fast = mg.compile(lambda a, b: w * a * b, backend=backend)
+    for arguments in (lambda: (x * x, 5.0), lambda: (x, x), lambda: (w, x), lambda: (x, w * 2)):
+        expected = gradients(lambda: w * math.prod(arguments()), [w, x])  # noqa: B023  # called at once
+        assert gradients(lambda: fast(*arguments()), [w, x]) == expected  # noqa: B023
+
+
+def test_what_a_table_holds_is_computed_where_it_is_used_besides(backend):
+    x, y, z = leaves = [Value(2.0), Value(3.0), Value(5.0)]
+
+    def f(index):
+        total, copy, negative = x + y, z + 0.0, -(y * z)
+        return mg.take([total, copy, negative, 7.0], index) + (total + z) * (negative - x) + copy
+
+    fast = mg.compile(f, backend=backend)
+    for index in range(4):
+        expected = gradients(lambda: f(index), leaves)  # noqa: B023  # called at once
+        assert gradients(lambda: fast(index), leaves) == pytest.approx(expected)  # noqa: B023
+
+
+def test_what_has_no_derivative_spoils_no_output_that_lets_no_gradient_through_it(backend):
+    flat = mg.primitive("flat3_compiled", "flat", lambda x, y: x * y, replace=True)
+    x = Value(3.0)
+    first, second = mg.compile(lambda: (mg.detach(flat(x, x)) + x, flat(x, x) * 2.0), backend=backend)()
+    assert (first.data, second.data) == (12.0, 18.0)
+    first.backward()
+    assert x.grad == 1.0
+    with pytest.raises(ValueError, match="no derivative"):
+        second.backward()
+
+
+def test_each_of_two_outputs_has_its_own_gradient(backend):
+    x, y = leaves = [Value(2.0), Value(3.0)]
+    fast = mg.compile(lambda: (x * y, x + 5 * y), backend=backend)
+    assert gradients(lambda: fast()[0], leaves) == [6.0, 3.0, 2.0]
+    assert gradients(lambda: fast()[1], leaves) == [17.0, 1.0, 5.0]

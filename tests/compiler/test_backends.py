@@ -10,6 +10,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import object_cache
+from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 from micrograd.registry import CONSTANT, LEAF, PRIMITIVES
 
 RUN = """
@@ -120,7 +121,7 @@ def test_a_processor_whose_features_are_not_known_is_compiled_for(monkeypatch, n
 
 
 def test_an_entry_is_made_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path / "not" / "there"))
     made = []
     for _ in range(3):
         assert object_cache.cached("key", lambda: made.append(1) or b"two\nlines") == b"two\nlines"
@@ -193,6 +194,7 @@ def test_without_numpy_the_error_names_the_extra(monkeypatch):
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -30.0, 30.0, 700.0, -740.0, 800.0, 1e-300, -1e-300, 5e-324, 1e300, -1e300]
 SPECIAL += [math.inf, -math.inf, math.nan]
 TABLE = [p for p in PRIMITIVES.values() if p not in (LEAF, CONSTANT) and p.domain]
+TABLE += [LESS, LESS_EQUAL, EQUAL]
 
 
 def forward(primitive, inputs):
@@ -228,3 +230,43 @@ def test_each_primitive_at_special_numbers(primitive, backend):
                 assert not math.isfinite(found), inputs
             else:
                 assert found == pytest.approx(right, rel=1e-13, abs=1e-320, nan_ok=True), inputs
+
+
+def applied(primitive, numbers, backend):
+    """What a kernel makes of numbers."""
+    from micrograd.compiler.function import backend_of
+    from micrograd.compiler.program import Access, Map, Program
+
+    count, nothing = len(numbers), np.zeros(0, dtype=np.int64)
+    kernel = Map(primitive, 1, count, Access(count, column_step=1), (Access(0, column_step=1),))
+    executable = backend_of(backend)(Program(2 * count, (kernel,), nothing, nothing, nothing, slice(0, 0), ()))
+    executable.buffer[:count] = numbers
+    executable.run()
+    return executable.buffer[count:].tolist()
+
+
+def test_exp_is_exact_to_a_unit_or_two_in_the_last_place(backend):
+    numbers = [index * 0.0123 for index in range(-800, 800)] + [-700.3, 333.3, 709.7, 1e-9, -1e-300]
+    for x, found in zip(numbers, applied(PRIMITIVES["exp"], numbers, backend), strict=True):
+        assert abs(found - math.exp(x)) <= 2 * math.ulp(math.exp(x))
+
+
+def test_exp_underflows_to_nothing_and_overflows_to_infinity(backend):
+    exp = PRIMITIVES["exp"]
+    assert applied(exp, [-746.0, -800.0, -1e300, -math.inf], backend) == [0.0] * 4
+    assert applied(exp, [709.79, 710.0, 1e300, math.inf], backend) == [math.inf] * 4
+    denormal = [-744.4, -740.0, -710.0]
+    assert applied(exp, denormal, backend) == pytest.approx(list(map(math.exp, denormal)), rel=1e-12, abs=5e-324)
+
+
+def test_without_numpy_compiling_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.delitem(sys.modules, "micrograd.compiler.function")
+    with pytest.raises(ImportError, match=r"compiling needs NumPy: pip install 'micrograd\[compile\]'"):
+        mg.compile(math.sin)
+
+
+def test_a_lorentzian_far_out(backend):
+    numbers = [0.9e150, 1e150, 1.1e150, -1e155, 1e161]
+    found = applied(PRIMITIVES["lorentzian"], numbers, backend)
+    assert found == pytest.approx([1 / x / x for x in numbers], rel=1e-9, abs=5e-324)

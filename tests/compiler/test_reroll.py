@@ -1,6 +1,7 @@
 """That matrices are found: what kernels scalar programs become."""
 
 import random
+import time
 
 import pytest
 
@@ -107,9 +108,123 @@ def test_the_explanation_names_kernels_shapes_and_times():
         assert part in text
 
 
+def test_the_stages_take_no_longer_than_the_whole():
+    start = time.perf_counter()
+    x = [Value(float(i)) for i in range(4)]
+    seconds = mg.compile(lambda: mg.dot(x, x), backend="numpy").program().program.seconds
+    elapsed = time.perf_counter() - start
+    assert list(seconds) == ["trace", "normalise", "adjoint", "reroll", "compile"]
+    assert all(taken >= 0 for taken in seconds.values())
+    assert 0 < sum(seconds.values()) < elapsed
+
+
 def test_programs_are_plain_data_that_is_the_same_each_time():
     x = [Value(float(i)) for i in range(4)]
     programs = [mg.compile(lambda: mg.dot(x, x), backend="numpy").program().program for _ in range(2)]
     assert str(programs[0].kernels) == str(programs[1].kernels)
     with pytest.raises(AttributeError):
         programs[0].kernels = ()
+
+
+FROZEN = [Value(index + 1.5, requires_grad=False) for index in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x, y, z, v: mg.exp(x + 0.0), ["exp 1"]),
+        (lambda x, y, z, v: mg.exp(sum([x, y, z])), ["sum 3", "exp 1"]),
+        (lambda x, y, z, v: x + (y + (z + v)), ["sum 4"]),
+        (lambda x, y, z, v: x - (y - z * v), ["matrix-vector 3"]),
+        (lambda x, y, z, v: (x + y) * z, ["sum 2", "product 1"]),
+        (lambda x, y, z, v: mg.exp(x + y) + (x + y), ["sum 2", "exp 1", "sum 2"]),
+        (lambda x, y, z, v: [x + y, (x + y) + z], ["sum 2", "sum 2"]),
+        (lambda x, y, z, v: (-x) * (-y), ["product 1"]),
+        (lambda x, y, z, v: y * -(x - z - y), ["sum 3", "product 1"]),
+        (lambda x, y, z, v: mg.exp(-x), ["copy 1", "exp 1"]),
+        (lambda x, y, z, v: mg.detach(mg.maximum(mg.maximum(x, y), z)), ["maximum 3", "detach 1"]),
+        (lambda x, y, z, v: mg.detach(mg.maximum(x, -mg.maximum(y, z))), ["maximum 2", "maximum 2", "detach 1"]),
+        (lambda x, y, z, v: mg.maximum(mg.maximum(x, y), z), ["maximum 1", "maximum 1"]),
+        (lambda x, y, z, v: mg.dot([x, y], [z, v]) + 0.0, ["matrix-vector 2"]),
+        (lambda x, y, z, v: x / 4, ["product 1"]),
+        (lambda x, y, z, v: x / 0.25, ["product 1"]),
+        (lambda x, y, z, v: x / 1e-305, ["div 1"]),
+        (lambda x, y, z, v: x / 1e305, ["div 1"]),
+        (lambda x, y, z, v: x / y, ["div 1"]),
+        (lambda x, y, z, v: x**1, []),
+        (lambda x, y, z, v: x**2, ["product 1"]),
+        (lambda x, y, z, v: x**3, ["product 1", "product 1"]),
+        (lambda x, y, z, v: x**-1, ["div 1"]),
+        (lambda x, y, z, v: x**0.5, ["sqrt 1"]),
+        (lambda x, y, z, v: x**-0.5, ["sqrt 1", "div 1"]),
+        (lambda x, y, z, v: x**2.5, ["pow 1"]),
+        (lambda x, y, z, v: 2**x, ["pow 1"]),
+        (lambda x, y, z, v: +x, []),
+    ],
+)
+def test_formulas_become_few_kernels(f, expected):
+    fast = mg.compile(lambda: f(*FROZEN), backend="numpy")
+    run = fast.program()
+    assert [f"{kernel.kind} {kernel.terms}" for kernel in run.program.kernels] == expected
+    assert (len(run.program.seeds), run.program.gradients.stop - run.program.gradients.start) == (0, 0)
+    run.run()
+    eager = f(*FROZEN)
+    outputs = [value.data for value in (eager if isinstance(eager, list) else [eager])]
+    assert run.buffer[run.program.outputs].tolist() == pytest.approx(outputs, rel=1e-14)
+
+
+def test_no_adjoint_is_computed_behind_what_lets_no_gradient_through():
+    x, y = Value(0.5), Value(0.25)
+    found = kernels(lambda: mg.detach(mg.sin(x)) * y)
+    assert sorted(kind for kind, *_ in found) == ["copy", "detach", "product", "product", "sin"]
+
+
+def test_a_gradient_that_nothing_adds_to_is_zero_and_the_others_are_not():
+    level = mg.primitive("level_compiled", "l", lambda x: 2.0, lambda g, out, x: 0.0, replace=True)
+    x, y = Value(0.5), Value(0.25)
+    result = mg.compile(lambda: level(mg.sin(x)) + 5.0 * y + 7.0, backend="numpy")()
+    result.backward()
+    assert (result.data, x.grad, y.grad) == (10.25, 0.0, 5.0)
+
+
+def test_many_constants_have_one_rule_and_few_have_each_their_own():
+    x = Value(1.5)
+
+    def count(exponents):
+        return len(kernels(lambda: sum(x ** (2.55 + 0.1 * number) for number in range(exponents))))
+
+    assert count(3) < count(10) < count(16)
+    assert count(17) == count(40)
+    many = [Value(1.5 + number) for number in range(40)]
+    assert len(kernels(lambda: sum(y**2.55 for y in many))) == count(1)
+
+
+def only_kernel(f, *arguments):
+    """The one kernel of what f computes from numbers."""
+    fast = mg.compile(f, backend="numpy")
+    fast(*arguments)
+    (kernel,) = fast.program(*arguments).program.kernels
+    return kernel
+
+
+def numbers(rows, columns):
+    return [[float(row + column) for column in range(columns)] for row in range(rows)]
+
+
+def test_a_convolution_is_one_kernel_with_a_segment_for_each_row_of_the_filter():
+    def convolved(image, f):
+        window = [(i, j) for i in range(3) for j in range(3)]
+        return [sum(f[i][j] * image[y + i][x + j] for i, j in window) for y in range(6) for x in range(6)]
+
+    kernel = only_kernel(convolved, numbers(8, 8), numbers(3, 3))
+    assert (kernel.kind, kernel.rows, kernel.columns) == ("matrix product", 6, 6)
+    assert [part.terms for part in kernel.segments] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("columns", [2, 6])
+def test_rows_picked_at_random_have_a_table_of_their_terms_alone(columns):
+    rows = (1, 3, 4, 9, 10, 6, 11)
+    kernel = only_kernel(lambda m: [sum(m[row][j] for row in rows) for j in range(columns)], numbers(12, columns))
+    (access,) = kernel.accesses
+    assert (access.column_step, access.table.shape) == (1, (1, 1, 7))
+    assert access.table.ravel().tolist() == sorted(columns * row for row in rows)

@@ -1,5 +1,6 @@
 """What a compiled function may not do, and what it may."""
 
+import gc
 import html
 import math
 import threading
@@ -452,3 +453,44 @@ def test_objects_are_static_and_told_apart():
     assert [fast(Same(2.0), 1.0).data, fast(Same(5.0), 1.0).data] == [2.0, 5.0]
     mixed = mg.compile(lambda xs: xs[1] * 2 if xs[0] == "double" else xs[1])
     assert mixed(np.array(["double", Value(3.0)], dtype=object)).data == 6.0
+
+
+def test_quotients_by_constants_of_any_size_are_as_exact_as_eager_ones():
+    for x, divisor in ((1e-312, 1e-310), (1.7e308, 1.6e308), (3.0, -4.0), (1.0, math.inf), (0.0, 1e-320)):
+        w = Value(x)
+        assert mg.compile(lambda w=w, divisor=divisor: w / divisor)().data == pytest.approx(x / divisor, rel=1e-15)
+    with pytest.raises(ZeroDivisionError):
+        mg.compile(lambda: Value(1.0) * FIRST / 0.0)()
+
+
+FIRST = Value(2.0)
+
+
+def test_a_tape_lets_go_of_what_was_written_when_it_is_finished():
+    tape = Tape()
+    with tracing(tape):
+        mg.take([FIRST, 1.0], tape.input("index")) + FIRST
+    assert all((tape.operations, tape.values, tape.roles, tape.tables))
+    tape.finish()
+    assert not any((tape.operations, tape.values, tape.roles, tape.tables))
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_rests_while_a_function_is_traced(enabled):
+    before = gc.isenabled()
+    seen = []
+    try:
+        (gc.enable if enabled else gc.disable)()
+        mg.compile(lambda x: seen.append(gc.isenabled()) or x * 2.0)(Value(1.0))
+        assert seen == [False]
+        assert gc.isenabled() is enabled
+        with pytest.raises(TraceError):
+            mg.compile(float)(Value(1.0))
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_the_program_of_a_function_whose_arguments_are_not_known():
+    with pytest.raises(TypeError, match="max expected"):
+        mg.compile(max).program()  # max does not say what it takes, and so it is called

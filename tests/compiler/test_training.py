@@ -3,10 +3,12 @@
 import random
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.update import update_of
 
 
 def network(make=lambda parameters: mg.optim.Adam(parameters, 0.02)):
@@ -285,3 +287,117 @@ def test_targets_that_are_none_are_refused_as_they_are_without_the_compiler(back
             mg.compile(lambda t: mg.losses.binary_cross_entropy(w[0], t), backend=backend)(target)
     with pytest.raises(TypeError, match=r"an index must be an int, not float: 0\.5"):
         mg.compile(lambda i: mg.take(w, i), backend=backend)(0.5)
+
+
+def test_what_is_the_same_for_all_parameters_is_computed_once():
+    parameters = [Value(float(number)) for number in range(5)]
+    optimizer = mg.optim.Adam(parameters, 0.1)
+    update = update_of(optimizer, np.array(optimizer._state, dtype=float))
+    assert [place.stop - place.start for place in update.states] == [5, 5, 1]
+    assert [place.stop - place.start for place in (update.parameters, update.gradients, *update.results)] == [
+        5, 5, 5, 5, 5, 1,
+    ]  # fmt: skip
+    columns = [(kernel.kind, kernel.columns) for kernel in update.program.kernels]
+    assert {columns for kind, columns in columns if kind == "pow"} == {1}
+    assert columns.count(("sum", 1)) == 3
+    assert [kernel.columns for kernel in update.commit.kernels] == [5, 5, 5, 1]
+    for program in (update.program, update.commit):
+        assert {kernel.rows for kernel in program.kernels} == {1}
+        assert len(program.inputs) == len(program.outputs) == len(program.seeds) == 0
+
+
+def test_a_state_that_differs_between_parameters_is_a_number_for_each():
+    class Counting(mg.optim.Optimizer):
+        states = 2
+
+        def update(self, parameter, gradient, state, rate):
+            count, other = state
+            return parameter - rate * gradient / (1 + count), (count + 1, other + count)
+
+    optimizer = Counting([Value(float(number)) for number in range(3)], 0.1)
+    for states, widths in (
+        ([[0, 0], [0, 0], [0, 0]], [1, 1]),
+        ([[0, 0], [1, 0], [0, 0]], [3, 3]),
+        ([[0, 0], [0, 0], [0, 1]], [1, 3]),
+    ):
+        update = update_of(optimizer, np.array(states, dtype=float))
+        assert [place.stop - place.start for place in update.states] == widths
+    with pytest.raises(AttributeError):
+        update.rate = 0
+
+
+def test_many_steps_with_states_that_differ_are_those_of_the_optimizer(backend):
+    runs = []
+    for mode in (False, backend):
+        model, data, optimizer = network()
+        mg.fit(loss_of(model), data, optimizer, epochs=1, batch_size=5, seed=3)
+        optimizer._state[0] = (*optimizer._state[0][:2], 7.0)
+        history = mg.fit(loss_of(model), data, optimizer, epochs=2, batch_size=5, seed=3, compile=mode)
+        runs.append((history.steps, [state[2] for state in optimizer._state]))
+    assert runs[1][0] == pytest.approx(runs[0][0], rel=1e-9)
+    assert runs[1][1] == runs[0][1]
+
+
+def test_two_states_that_change_places(backend):
+    class Swapping(mg.optim.Optimizer):
+        states = 2
+
+        def update(self, parameter, gradient, state, rate):
+            first, second = state
+            return parameter - rate * gradient * first, (second, first)
+
+    def run(mode):
+        w = Value(2.0)
+        optimizer = Swapping([w], 0.1)
+        optimizer._state[0] = (1.0, -3.0)
+        history = mg.fit(lambda x: (w * x - 1) ** 2, [1.0, 2.0, 0.5], optimizer, epochs=1, seed=0, compile=mode)
+        return [*history.steps, w.data, *optimizer._state[0]]
+
+    assert run(backend) == pytest.approx(run(False), rel=1e-12)
+    assert run(backend)[-2:] == [-3.0, 1.0]
+
+
+def test_what_the_last_callback_changes_stays(backend):
+    w = Value(0.5)
+
+    def callback(history):
+        if len(history.epochs) == 3:
+            w.data = 7.0
+
+    mg.fit(lambda x: (w * x) ** 2, [1.0], mg.optim.SGD([w], 0.1), epochs=3, callback=callback, compile=backend)
+    assert w.data == 7.0
+
+
+def test_an_error_before_the_first_step_changes_nothing(backend):
+    def schedule(step):
+        raise LookupError("no rate")
+
+    w = Value(0.5)
+    w.grad = 3.0
+    with pytest.raises(LookupError, match="no rate"):
+        mg.fit(lambda x: (w * x) ** 2, [1.0], mg.optim.SGD([w], schedule), compile=backend)
+    assert (w.data, w.grad) == (0.5, 3.0)
+
+
+def test_programs_are_made_once_where_nothing_but_numbers_changes(backend):
+    model, data, optimizer = network()
+    loss = Mock(side_effect=loss_of(model))
+    mg.fit(loss, data, optimizer, epochs=4, batch_size=5, seed=3, compile=backend, callback=lambda history: None)
+    assert loss.call_count == 1
+
+
+def test_ctrl_c_inside_of_a_primitive_of_ones_own_ends_the_run(backend):
+    calls = []
+
+    def forward(x):
+        calls.append(x)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return 2 * x
+
+    own = mg.primitive("interrupted_once", "i", forward, lambda g, out, x: 2 * g, replace=True)
+    w = Value(1.0)
+    optimizer = mg.optim.SGD([w], 0.01)
+    history = mg.fit(lambda x: own(w * x) ** 2, [1.0, 2.0], optimizer, epochs=9, batch_size=1, compile=backend)
+    assert history.interrupted
+    assert len(history.steps) < 5

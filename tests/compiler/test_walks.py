@@ -1,0 +1,52 @@
+"""Walks through a graph, all of a frontier at a time, against walks from node to node."""
+
+import random
+
+import numpy as np
+import pytest
+
+from micrograd.compiler.walks import Edges
+
+SIZE = 30
+
+
+def random_edges(seed):
+    """Pairs of source and target, the target the greater one; some twice, and some nodes with none."""
+    rng = random.Random(seed)
+    nodes = rng.sample(range(SIZE), 22)
+    return [tuple(sorted(rng.sample(nodes, 2))) for _ in range(seed % 4 * 15)]
+
+
+def made(pairs):
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Edges(SIZE, table[:, 0], table[:, 1])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_edges_leaving_nodes(seed):
+    pairs = random_edges(seed)
+    edges = made(pairs)
+    for nodes in ([], [0], [29], [3, 7, 11], list(range(SIZE))):
+        found = edges.leaving(np.array(nodes, dtype=np.int64)).tolist()
+        assert sorted(found) == sorted(target for source, target in pairs if source in nodes)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_can_be_reached(seed):
+    pairs = random_edges(seed)
+    for start in ([], [2], [5, 5, 9]):
+        expected = set(start)
+        for source, target in sorted(pairs):  # targets are greater: each source has its marks by now
+            if source in expected:
+                expected.add(target)
+        found = made(pairs).reached(np.array(start, dtype=np.int64))
+        assert set(np.flatnonzero(found).tolist()) == expected
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_levels_are_the_lengths_of_the_longest_ways(seed):
+    pairs = random_edges(seed)
+    expected = [0] * SIZE
+    for source, target in sorted(pairs):
+        expected[target] = max(expected[target], expected[source] + 1)
+    assert made(pairs).levels().tolist() == expected
