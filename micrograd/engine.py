@@ -14,19 +14,18 @@ takes its turn only after everything that uses it has, so by then its gradient i
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 from micrograd import primitives
 from micrograd.backpropagation import backpropagate
 from micrograd.checks import explained, real_number, required_number
-from micrograd.higher_order import floats_refused, gradients, set_graphs, shares, shares_of
-from micrograd.hook import of_compiler, recorder_in_use
+from micrograd.higher_order import gradients, set_graphs, shares, shares_of
+from micrograd.hook import recorder_in_use
 from micrograd.node import NUMBER, Node, forget
 from micrograd.registry import CONSTANT, Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 _new = object.__new__
 
@@ -107,23 +106,6 @@ def _reflected(primitive: Primitive) -> Callable[[Value, Any], Value]:
     return method
 
 
-def _compared(compare: Callable[[float, float], bool]) -> Callable[[Value, Any], bool]:
-    """The operator that compares numbers; no gradient flows through it."""
-
-    def method(self: Value, other: Any) -> bool:
-        if (compared := of_compiler(recorder_in_use(), "compared")) is not None:
-            return compared(compare, self, other)  # type: ignore[no-any-return]  # what stands for a bool there
-        if type(other) is int:
-            return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
-        try:
-            number = other.data if isinstance(other, Value) else real_number(other)
-        except OverflowError:
-            return compare(self.data, other)  # a Fraction beyond every float, which Python compares exactly
-        return NotImplemented if number is None else compare(self.data, number)
-
-    return method
-
-
 def apply(primitive: Primitive, *operands: Any) -> Any:
     """Apply a primitive to Values and real numbers, however many, and record the result."""
     if (recorder := recorder_in_use()) is not None:
@@ -170,13 +152,6 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     return node
 
 
-def node_of(primitive: Primitive, data: float, operands: tuple[Value, ...], inputs: Iterable[float]) -> Value:
-    """A Value that remembers a primitive of any number of operands, all of which gradients flow to."""
-    node = Value(data)
-    node._primitive, node._x, node._y = primitive, operands, inputs
-    return node
-
-
 class Value(Node):
     """One float, its gradient, and how it was made.
 
@@ -207,8 +182,6 @@ class Value(Node):
     __pow__, __rpow__ = _binary(primitives.pow), _reflected(primitives.pow)
     __neg__, __pos__ = _unary(primitives.neg), _unary(primitives.identity)
     __abs__ = abs = _unary(primitives.abs)
-    __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
-    __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
 
     exp, expm1 = _unary(primitives.exp), _unary(primitives.expm1)
     log, log1p = _unary(primitives.log), _unary(primitives.log1p)
@@ -269,19 +242,8 @@ class Value(Node):
         """This Value, which is real; NumPy asks for it in dot products."""
         return self
 
-    def __float__(self) -> float:
-        if self._primitive is not CONSTANT and (reason := floats_refused.get()):
-            raise TypeError(reason)
-        return self.data
-
-    def __bool__(self) -> bool:
-        return self.data != 0
-
     def _repr_svg_(self) -> str | None:
         """The picture that a notebook shows, where the extra for pictures is installed."""
         from micrograd.draw import svg_or_none  # what draws stands above the engine, and loads when used
 
         return svg_or_none(self)
-
-    def __format__(self, spec: str) -> str:
-        return format(self.data, spec) if spec else repr(self)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd.backpropagation import topological_order
 from micrograd.checks import check_unchanged, explained
 from micrograd.closures import changing_gradients
+from micrograd.hook import floats_refused
 from micrograd.interrupts import finish
 from micrograd.node import Node
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from micrograd.engine import Value
-
-# Where the float of a Value would lose its gradient without a word, this says what to do instead.
-floats_refused: ContextVar[str] = ContextVar("floats_refused", default="")
 
 
 def gradients(root: Value, start: Any, create_graph: bool, wanted: Collection[Value] | None = None) -> dict[Value, Any]:

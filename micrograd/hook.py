@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
 recorder_in_use = _recorder.get
+# Where the float of a Value would lose its gradient without a word, this says what to do instead.
+floats_refused: ContextVar[str] = ContextVar("floats_refused", default="")
 _RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
 

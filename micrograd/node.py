@@ -11,11 +11,12 @@ engine.py.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
-from micrograd.checks import required_number
+from micrograd.checks import real_number, required_number
 from micrograd.closures import HandWritten
-from micrograd.hook import innermost, recorder_in_use, refuse
+from micrograd.hook import floats_refused, innermost, of_compiler, recorder_in_use, refuse
 from micrograd.registry import CONSTANT, LEAF
 
 if TYPE_CHECKING:
@@ -32,6 +33,23 @@ freezings = [0]
 def forget(node: Node) -> None:
     """Make a constant of it."""
     node._primitive, node._first, node._second, node._x, node._y = CONSTANT, NUMBER, NUMBER, (), ()
+
+
+def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], bool]:
+    """The operator that compares numbers; no gradient flows through it."""
+
+    def method(self: Node, other: Any) -> bool:
+        if (compared := of_compiler(recorder_in_use(), "compared")) is not None:
+            return compared(compare, self, other)  # type: ignore[no-any-return]  # what stands for a bool there
+        if type(other) is int:
+            return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
+        try:
+            number = other.data if isinstance(other, Node) else real_number(other)
+        except OverflowError:
+            return compare(self.data, other)  # a Fraction beyond every float, which Python compares exactly
+        return NotImplemented if number is None else compare(self.data, number)
+
+    return method
 
 
 class Node:
@@ -173,10 +191,24 @@ class Node:
             return tuple(self._y)
         return (self._x,) if self._primitive.second is None else (self._x, self._y)
 
+    __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
+    __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
+
+    def __float__(self) -> float:
+        if self._primitive is not CONSTANT and (reason := floats_refused.get()):
+            raise TypeError(reason)
+        return self.data
+
+    def __bool__(self) -> bool:
+        return self.data != 0
+
     def __repr__(self) -> str:
         label = f", label={self.label!r}" if self.label else ""
         grad = self._grad.data if isinstance(self._grad, Node) else self._grad
         return f"Value(data={self._data}, grad={grad}{label})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.data, spec) if spec else repr(self)
 
 
 NUMBER: Any = object.__new__(Node)

@@ -16,7 +16,8 @@ from micrograd import primitives
 from micrograd.checks import real_number
 from micrograd.containers import flatten, matching
 from micrograd.engine import Value
-from micrograd.higher_order import floats_refused, gradients
+from micrograd.higher_order import gradients
+from micrograd.hook import floats_refused
 from micrograd.quiet import differentiating
 
 if TYPE_CHECKING:

@@ -35,9 +35,8 @@ from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import INPUT, Symbol, Tape, tracing, without_collecting
 from micrograd.draw import save_picture
-from micrograd.engine import Value, node_of
-from micrograd.higher_order import floats_refused
-from micrograd.hook import recorder_in_use
+from micrograd.engine import Value
+from micrograd.hook import floats_refused, recorder_in_use
 from micrograd.node import freezings
 from micrograd.quiet import record_nothing
 from micrograd.registry import CONSTANT, Primitive
@@ -383,7 +382,8 @@ class CompiledFunction:
         for number, output in enumerate(outputs):
             found: Any = partial(self._gradients, special, given, inputs, operands, number) if several else gradients
             call = Call(name, found, leaves_only)
-            results.append(node_of(call, output, operands, inputs[special.wanted]))
+            results.append(node := Value(output))
+            node._primitive, node._x, node._y = call, operands, inputs[special.wanted]
         return results
 
     def _gradients(
