@@ -179,6 +179,13 @@ def test_a_result_is_an_operand_like_any_other(backend):
     assert [w.grad, x.grad] == [2 * 3.0 * 8.0, 9.0 * 12.0]
 
 
+@pytest.mark.parametrize("f", [mg.minimum, mg.maximum])
+def test_of_zeros_with_two_signs_the_first_is_taken(f, backend):
+    for x, y in [(0.0, -0.0), (-0.0, 0.0)]:
+        eager, compiled = f(Value(x), Value(y)), mg.compile(f, backend=backend)(Value(x), Value(y))
+        assert math.copysign(1.0, compiled.data) == math.copysign(1.0, eager.data)
+
+
 def test_a_largest_number_that_no_gradient_flows_through(backend):
     leaves = [Value(0.5), Value(2.0), Value(-1.0)]
 
