@@ -695,3 +695,11 @@ class TestStrangers:
 
 def test_a_primitive_shows_its_name():
     assert repr(registry.PRIMITIVES["mul"]) == "<primitive mul>"
+
+
+@pytest.mark.usefixtures("own_registry")
+@pytest.mark.parametrize(("symbol", "shown"), [("ratio", r"ratio\(x = 1.0, 0.0\)"), (":", r"\(x = 1.0\) : 0.0")])
+def test_errors_show_words_as_calls_and_signs_between_their_operands(symbol, shown):
+    ratio = mg.primitive("ratio", symbol, lambda x, y: x / y)
+    with pytest.raises(ZeroDivisionError, match=f"^{shown}: "):
+        ratio(Value(1.0, label="x"), 0.0)
