@@ -12,13 +12,12 @@ from __future__ import annotations
 import argparse
 import math
 import random
-import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from tests.campaigns.page import report
 from tests.strategies import EXTREMES, TABLE
 from tests.test_higher_order import SECONDS, on_a_kink, second_derivatives
 from tests.test_primitives import LARGEST, TRUTHS, mp
@@ -173,14 +172,6 @@ To measure again: `python -m tests.campaigns.accuracy --points {points} --seed {
 """
 
 
-def written(page: str, heading: str, text: str) -> str:
-    """The page with a section in the place of the one it had under that heading, or at its end."""
-    pattern = re.compile(rf"^{re.escape(heading)}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
-    if pattern.search(page):
-        return pattern.sub(lambda _: text + "\n", page).rstrip() + "\n"
-    return f"{page.rstrip()}\n\n{text}"
-
-
 def main(words: list[str] | None = None) -> None:
     """Measure, print the section, and write it where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -202,10 +193,7 @@ def main(words: list[str] | None = None) -> None:
                 results[primitive.name] = worst
                 bar.update()
     text = section(results, arguments.points, arguments.seed)
-    if arguments.write:
-        page = arguments.write.read_text(encoding="utf-8") if arguments.write.exists() else "# Reliability\n"
-        arguments.write.write_text(written(page, HEADING, text), encoding="utf-8")
-    sys.stdout.write(text)
+    report(text, HEADING, arguments.write)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 import micrograd as mg
-from tests.campaigns.accuracy import written
+from tests.campaigns.page import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -129,10 +129,7 @@ each size, which CPython keeps until it collects.
 
 To measure again: `python -m tests.campaigns.memory --steps {arguments.steps} --write docs/reliability.md`.
 """
-    if arguments.write:
-        page = arguments.write.read_text(encoding="utf-8") if arguments.write.exists() else "# Reliability\n"
-        arguments.write.write_text(written(page, HEADING, text), encoding="utf-8")
-    sys.stdout.write(text)
+    report(text, HEADING, arguments.write)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,8 @@ from cosmic_ray.ast import ast_nodes
 from cosmic_ray.plugins import get_operator
 from tqdm import tqdm
 
+from tests.campaigns.page import report
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from importlib.machinery import ModuleSpec
@@ -673,12 +675,7 @@ def main(words: list[str] | None = None) -> None:
         results.save()
     given = sys.argv[1:] if words is None else words
     text = section(rows, " ".join(["python -m tests.campaigns.mutation", *given]))
-    if arguments.write:
-        from tests.campaigns.accuracy import written  # imports micrograd, which the forks must not have found loaded
-
-        page = arguments.write.read_text(encoding="utf-8") if arguments.write.exists() else "# Reliability\n"
-        arguments.write.write_text(written(page, HEADING, text), encoding="utf-8")
-    sys.stdout.write(text)
+    report(text, HEADING, arguments.write)
 
 
 if __name__ == "__main__":
