@@ -139,6 +139,18 @@ def test_of_several_that_are_compared_together_the_one_that_disagrees_is_found()
     assert "| other | 5 | 1 |" in campaign.table()
 
 
+def test_an_engine_that_is_wrong_only_on_several_at_a_time_is_reported():
+    programs = [expressions.expression(0, number, 12) for number in range(3)]
+
+    def gradients(several):
+        return [[gradient + len(several) - 1.0 for gradient in expressions.eager(program)[0]] for program in several]
+
+    campaign = expressions.Campaign([expressions.Engine("other", gradients, together=3)])
+    for number, program in enumerate(programs):
+        campaign.check(number, program)
+    assert {failure.number for failure in campaign.failures} == {0, 1, 2}
+
+
 def test_an_engine_that_fails_on_one_of_several_is_asked_for_each():
     programs = [expressions.expression(0, number, 12) for number in range(3)]
 

@@ -263,15 +263,15 @@ class Campaign:
         self.verdicts.update(row.verdict for row in report.rows)
 
     def compare_waiting(self, engine: Engine) -> None:
-        """Backpropagation beside another engine, on what waits for it: together, and alone where that goes wrong."""
+        """Backpropagation beside another engine, on what waits: together, and alone where that goes wrong."""
         waiting = self.waiting[engine.name]
         self.waiting[engine.name] = []
         self.checked[engine.name] += len(waiting)
-        if len(waiting) > 1 and self.disagreements(engine, waiting):
-            for expected in waiting:
-                self.failures += self.disagreements(engine, [expected])
-        elif waiting:
-            self.failures += self.disagreements(engine, waiting)
+        together = self.disagreements(engine, waiting) if waiting else []
+        if together and len(waiting) > 1:
+            alone = [failure for expected in waiting for failure in self.disagreements(engine, [expected])]
+            together = alone or together  # what goes wrong only together is wrong too
+        self.failures += together
 
     def disagreements(self, engine: Engine, several: list[Expected]) -> list[Failure]:
         """Where another engine's gradients are others than this one's."""
