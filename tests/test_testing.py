@@ -395,6 +395,28 @@ class TestKinks:
             (row,) = gradcheck(lambda x: 1 + mg.relu(x), [distance]).rows
             assert row.verdict == "kink"
 
+    @pytest.mark.parametrize(
+        ("f", "slope_of", "x", "bend"),
+        [
+            (math.exp, math.exp, 0.459, 1.3e-6),
+            (lambda x: x**3, lambda x: 3 * x * x, 3.48, -7.5e-6),
+            (math.log, lambda x: 1 / x, 0.142, 3.4e-6),
+            (lambda x: x * x, lambda x: 2 * x, 1.47e6, 0.443),
+            (lambda x: x * x, lambda x: 2 * x, 0.0, -1e-9),
+            (lambda x: 1e3 + math.sin(x), math.cos, -2.0, 1e-7),
+        ],
+    )
+    def test_a_slight_one_on_a_steep_or_curved_function_is_named(self, f, slope_of, x, bend):
+        def bent(at):
+            return f(at) + bend * abs(at - x)
+
+        for side in (-1.0, -0.5, 0.0, 0.5, 1.0):
+            report = gradcheck(bent, [x], gradient=lambda x, side=side: slope_of(x) + side * bend)
+            assert report.rows[0].verdict == "kink"
+        for side in (-1.2, 1.2, 3.0, 100.0):
+            with pytest.raises(GradientError):
+                gradcheck(bent, [x], gradient=lambda x, side=side: slope_of(x) + side * bend, tolerance=0)
+
     @pytest.mark.parametrize("slope", [1.01, -1.01, 3.0, math.nan])
     def test_a_slope_outside_those_of_the_two_sides_is_wrong(self, slope):
         report = gradcheck(abs, [0.0], gradient=lambda x: 0.99)
@@ -519,6 +541,11 @@ class TestReport:
     @pytest.mark.parametrize(("x", "frequency"), [(0.3, 1e10), (-40.0, 1e9), (1e6, 1e5)])
     def test_a_ripple_as_fine_as_that_on_a_slope_is_not_accused(self, x, frequency):
         assert gradcheck(lambda x: x + mg.sin(frequency * x) / frequency, [x])
+
+    @pytest.mark.parametrize(("x", "frequency"), [(3.31e7, 2600.0), (1940000.0, 22000.0), (-2.7, 4e9)])
+    def test_nor_where_it_stops_the_slope(self, x, frequency):
+        turn = math.pi * (2 * round(frequency * x / (2 * math.pi)) + 1) / frequency
+        assert gradcheck(lambda x: x + mg.sin(frequency * x) / frequency, [turn])
 
     @pytest.mark.parametrize("frequency", [1e13, 1e15, 1e20, 1e100])
     def test_so_is_one_that_turns_as_often_at_an_ordinary_point(self, frequency):

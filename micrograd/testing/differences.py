@@ -11,9 +11,10 @@ and so on. How far neighbouring results lie apart says how exact each of them is
 Three things would deceive that. Rounding, where it is larger than that of one operation, is measured: at
 the shortest steps nothing else makes slopes differ. At a kink, or as near to one as rounding lets
 differences come, the two sides of f have two slopes, and their mean is no derivative: the second
-difference ``f(x + h) - 2 f(x) + f(x - h)`` then shrinks as h does, and not as h**2. And long steps may agree
-on a slope by passing over what f does between them, as those of floor do: a slope must explain
-shorter differences too, or is as far off as they say.
+difference ``f(x + h) - 2 f(x) + f(x - h)`` then shrinks as h does, and not as h**2. A kink too slight to show
+in that shows in the slopes of the two sides, each extrapolated. And long steps may agree on a slope by
+passing over what f does between them, as those of floor do: a slope must explain shorter differences too,
+or is as far off as they say.
 """
 
 from __future__ import annotations
@@ -116,15 +117,18 @@ def differentiate(f: Callable[[float], float], x: float, middle: float) -> Estim
     if not best.slope:
         best = _seen_from_afar(estimates, samples, middle, rounding) or best
     best = _with_rivals(best, estimates)
-    if corner := _corner(best, samples, middle, rounding):
+    if corner := _corner(best, samples, middle, rounding) or _two_slopes(best, samples, x, middle, noise):
         return corner
     if best.relative_error > _A_DIGIT and _is_unresolved(samples, middle):
         return best._replace(error=math.inf)
     return best
 
 
-def _estimates(samples: Sequence[_Sample], noise: float, factor: float) -> list[Estimate]:
-    """For each step the most exact extrapolation; from one step to the next, steps shrink by that factor."""
+def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: int = 2) -> list[Estimate]:
+    """For each step the most exact extrapolation; from one step to the next, steps shrink by that factor.
+
+    The error of two-sided slopes is a sum of even powers of the step, that of one-sided ones a sum of all powers.
+    """
     rows: list[tuple[_Sample, list[float], Estimate | None]] = []
     row: list[float] = []
     longer = math.nan
@@ -132,7 +136,7 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float) -> list[
         if longer != sample.step * factor:
             row = []  # a step between the two led out of the domain
         longer = sample.step
-        before, row = row, _extrapolated(sample.slope, row, factor**2)
+        before, row = row, _extrapolated(sample.slope, row, factor**sides)
         rounding = max(noise, _ROUNDING * max(map(abs, sample.values)), _SMALLEST)
         judged = _judged(row, before, rounding / sample.width, sample.step)
         rows.append((sample, row, min(judged, key=lambda estimate: estimate.error, default=None)))
@@ -180,7 +184,8 @@ def _with_rivals(best: Estimate, estimates: Sequence[Estimate]) -> Estimate:
     reach = 0.0
     for rival in estimates:
         apart = abs(rival.slope - best.slope)
-        clear = rival.step < best.step and rival.relative_error < _A_DIGIT
+        known = max(abs(rival.slope), _A_DIGIT * abs(best.slope))
+        clear = rival.step < best.step and rival.slope and rival.error < known  # 0 may be a standstill
         if clear and apart > best.error + rival.error:
             reach = max(reach, apart + rival.error)
     return best._replace(error=best.error + reach)
@@ -287,6 +292,21 @@ def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, round
         if abs(_bend(run[-1], middle)) > _TELLING * abs(estimate.slope) * estimate.step:
             return estimate._replace(error=math.inf, corner=corner)  # lower ones the slope does not feel
     return None
+
+
+def _two_slopes(best: Estimate, samples: Sequence[_Sample], x: float, middle: float, noise: float) -> Estimate | None:
+    """The kink at x itself that is seen where the slopes to the left and to the right clearly differ; else None."""
+    samples = [sample for sample in samples if x - sample.step < x < x + sample.step]
+    below = [_Sample(sample.step, x - (x - sample.step), middle, sample.below) for sample in samples]
+    above = [_Sample(sample.step, (x + sample.step) - x, sample.above, middle) for sample in samples]
+    left, right = (_best(_estimates(side, noise, 4.0, sides=1)) for side in (below, above))
+    if left is None or right is None:
+        return None
+    low, high = sorted((left, right))
+    gap = high.slope - low.slope
+    kink = Estimate((low.slope + high.slope) / 2, gap / 2 + low.error + high.error, min(low.step, high.step), "kink")
+    seen = gap > best.error + low.error + high.error and abs(best.slope - kink.slope) < gap / 4
+    return kink if seen else None
 
 
 def _longest_run(samples: Sequence[_Sample], middle: float, shrinking: float) -> list[_Sample]:
