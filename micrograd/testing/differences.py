@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _ROUNDING = 2.0**-52  # of a float, relative
-_SMALLEST = 5e-324  # of a float, absolute
 _SINGLE = 2.0**-26  # what values are rounded to, relative to the largest, if 32 bits held them
 _SIMPLE = 2.0**-20  # what they would not be rounded to, but may differ by as a simple function does
 _FINE = 2.0**-12  # relative to the largest value, what steps of f are less than if they may be rounding
@@ -64,9 +63,7 @@ class Estimate(NamedTuple):
     @property
     def relative_error(self) -> float:
         """How many of the digits are right: 1e-6 says six."""
-        if not self.slope:
-            return math.inf if self.error else 0.0
-        return self.error / abs(self.slope)
+        return self.error / abs(self.slope) if self.slope else math.inf
 
     def is_better_than(self, longer: Estimate) -> bool:
         """Whether it has more digits right than one of longer steps, or is less far off.
@@ -137,7 +134,7 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: i
             row = []  # a step between the two led out of the domain
         longer = sample.step
         before, row = row, _extrapolated(sample.slope, row, factor**sides)
-        rounding = max(noise, _ROUNDING * max(map(abs, sample.values)), _SMALLEST)
+        rounding = max(noise, _ROUNDING * max(map(abs, sample.values)))
         judged = _judged(row, before, rounding / sample.width, sample.step)
         rows.append((sample, row, min(judged, key=lambda estimate: estimate.error, default=None)))
     return [
@@ -218,7 +215,7 @@ def _steps(x: float, factor: float) -> Iterator[float]:
 
 def _rounding(samples: Sequence[_Sample], x: float, middle: float) -> float:
     """How far off the values of f are by having been rounded once."""
-    size = max(abs(middle), *(abs(value) for sample in samples[-_SHORTEST:] for value in sample.values), 0.0)
+    size = max([abs(middle), *(abs(value) for sample in samples[-_SHORTEST:] for value in sample.values)])
     return max(_ROUNDING * size, _coarseness(samples, x, middle))
 
 
@@ -241,11 +238,13 @@ def _coarseness(samples: Sequence[_Sample], x: float, middle: float) -> float:
     bits, where ``(x + 1e8) - 1e8`` has lost digits, and where large terms of a sum cancel.
     """
     moves = [value - middle for sample in reversed(samples) for value in sample.values if value != middle]
+    if not moves:
+        return 0.0  # f is constant
     digits = [_last_digit(move) for move in moves[: 2 * _SHORTEST]]
-    unit = min(digits, default=0.0)
-    largest = max((abs(value) for sample in samples for value in sample.values), default=0.0)
-    if not unit or unit > _SIMPLE * largest:
-        return 0.0  # f is constant, or has a step
+    unit = min(digits)
+    largest = max(abs(value) for sample in samples for value in sample.values)
+    if unit > _SIMPLE * largest:
+        return 0.0  # f has a step
     if middle not in samples[-1].values and digits[-1] * 8 > abs(moves[len(digits) - 1]):
         return 0.0  # f moves by the shortest steps too, by a simple multiple: it was not rounded at all
     if unit < _SINGLE * largest:
@@ -269,10 +268,9 @@ def _extrapolated(slope: float, before: list[float], ratio: float) -> list[float
 
 
 def _judged(row: list[float], before: list[float], rounding: float, step: float) -> Iterator[Estimate]:
-    """Each extrapolation with its error: how far it is from what one order or one step less gave."""
+    """Each extrapolation with its error: how far it is from what the step before gave, to this order and one less."""
     for order in range(1, len(row)):
-        neighbours = [row[order - 1], *before[order - 1 : order + 1]]
-        spread = max(abs(row[order] - neighbour) for neighbour in neighbours)
+        spread = max(abs(row[order] - neighbour) for neighbour in before[order - 1 : order + 1])
         yield Estimate(row[order], _SAFETY * spread + 2 * rounding, step)
 
 
@@ -288,7 +286,7 @@ def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, round
         if corner == "kink":
             slopes = [slope for sample in run for slope in _one_sided(sample, middle)]
             low, high = min(slopes), max(slopes)
-            return Estimate((low + high) / 2, 0.51 * (high - low), run[-1].step, corner)
+            return estimate._replace(slope=(low + high) / 2, error=0.51 * (high - low), corner=corner)
         if abs(_bend(run[-1], middle)) > _TELLING * abs(estimate.slope) * estimate.step:
             return estimate._replace(error=math.inf, corner=corner)  # lower ones the slope does not feel
     return None
@@ -304,9 +302,10 @@ def _two_slopes(best: Estimate, samples: Sequence[_Sample], x: float, middle: fl
         return None
     low, high = sorted((left, right))
     gap = high.slope - low.slope
-    kink = Estimate((low.slope + high.slope) / 2, gap / 2 + low.error + high.error, min(low.step, high.step), "kink")
-    seen = gap > best.error + low.error + high.error and abs(best.slope - kink.slope) < gap / 4
-    return kink if seen else None
+    between = (low.slope + high.slope) / 2
+    if gap <= best.error + low.error + high.error or abs(best.slope - between) >= gap / 4:
+        return None
+    return best._replace(slope=between, error=gap / 2 + low.error + high.error, corner="kink")
 
 
 def _longest_run(samples: Sequence[_Sample], middle: float, shrinking: float) -> list[_Sample]:

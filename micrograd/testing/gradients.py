@@ -103,7 +103,8 @@ def numerical_gradient(f: Function, inputs: Iterable[Any]) -> list[float]:
         [-2.0, 2.0]
     """
     point, output = _point(f, inputs)
-    return [estimate.slope for estimate in _estimates(lambda *xs: [_output(f(*xs))], point, [output])[0]]
+    (estimates,) = _estimates(lambda *xs: [_output(f(*xs))], point, [output])
+    return [estimate.slope for estimate in estimates]
 
 
 def gradcheck(

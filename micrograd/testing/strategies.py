@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
@@ -38,7 +39,8 @@ T = TypeVar("T")
 
 __all__ = ["Expression", "Program", "datasets", "expressions", "network", "networks", "numbers", "operands"]
 
-EXTREMES = [0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, -(2.0**-1022), 1.0, -1.0, 1.7976931348623157e308, -1e308]
+LARGEST, LEAST_NORMAL, LEAST = sys.float_info.max, sys.float_info.min, math.ulp(0.0)
+EXTREMES = [sign * size for size in (0.0, LEAST, LEAST_NORMAL, 1.0, LARGEST) for sign in (1.0, -1.0)]
 
 
 @cache  # a strategy takes longer to build than to draw from
@@ -63,7 +65,7 @@ def numbers(interval: Interval) -> st.SearchStrategy[float]:
     first, last = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
     ordinary = [
         st.floats(max(first, -reach), min(last, reach))
-        for reach in (10.0, 800.0, 1.7976931348623157e308)
+        for reach in (10.0, 800.0, LARGEST)
         if max(first, -reach) <= min(last, reach)
     ]
     signs = [sign for sign in (1.0, -1.0) if low < sign < high]

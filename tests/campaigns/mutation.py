@@ -105,7 +105,7 @@ TESTS = {
     "compiler.update": ["compiler/test_training"],
     "compiler.walks": ["compiler/test_walks", "compiler/test_reroll"],
 }  # fmt: skip
-COMPILING = {"compiler.llvm_kernels", "compiler.llvm_backend"}  # what a test makes them compile, later ones find
+REMEMBERING = {"compiler.llvm_kernels", "compiler.llvm_backend", "testing.strategies"}  # what one test made others find
 
 # Of one operator's replacements by every other only some are asked for: they are what people mistype, and most of the
 # others end in a TypeError that any test sees, which would make the figures better than the tests are.
@@ -122,7 +122,7 @@ OPERATORS = [f"{kind}_{pair}" for kind, pairs in PAIRS.items() for pair in pairs
     "ZeroIterationForLoop",
 ]  # fmt: skip
 
-SLOWEST = 1.0  # seconds; a test that takes more takes no part
+SLOWEST = 5.0  # seconds; a test that takes more takes no part
 PATIENCE = (5.0, 20.0)  # seconds and times its usual duration, after which a test is taken to hang
 MEMORY = 8 << 30  # bytes, for a mutant that collects without end
 LOADED = ["pytest", "_pytest.doctest", "hypothesis", "hypothesis.strategies", "hypothesis.extra.numpy", "coverage",
@@ -414,7 +414,7 @@ def chosen_tests(mutant: Mutant, known: Measured) -> list[str]:
     """The tests to run on a mutant, in their order; all where importing runs the line, or one test does for others."""
     tests = {test for line in mutant.lines for test in known.reached.get(line, ())}
     ordered = sorted(tests & known.seconds.keys(), key=known.seconds.__getitem__)
-    if mutant.loading or (tests and mutant.module in COMPILING):
+    if mutant.loading or (tests and mutant.module in REMEMBERING):
         ordered += sorted(known.seconds.keys() - tests, key=known.seconds.__getitem__)
     return ordered
 
