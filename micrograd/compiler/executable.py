@@ -48,14 +48,17 @@ class Batches(ABC):
     """Runs the programs of the examples of a batch.
 
     Args:
-        runs: the programs, in one buffer.
+        buffer: that of all programs.
+        runs: the programs.
         numbers: those of each example.
         which: of which program each example is.
         gradients: where in the buffer the mean gradient is to be.
     """
 
     @abstractmethod
-    def __init__(self, runs: Sequence[Any], numbers: Sequence[Floats], which: Integers, gradients: slice) -> None: ...
+    def __init__(
+        self, buffer: Floats, runs: Sequence[Any], numbers: Sequence[Floats], which: Integers, gradients: slice
+    ) -> None: ...
 
     @abstractmethod
     def run(self, batch: Sequence[int]) -> list[float]:

@@ -36,7 +36,7 @@ from micrograd.compiler.llvm_kernels import (
     module_of,
 )
 from micrograd.compiler.object_cache import cached
-from micrograd.compiler.program import Map, Reduction, Take
+from micrograd.compiler.program import Reduction, Take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,7 +116,7 @@ _RUN = ctypes.CFUNCTYPE(None, _ADDRESS, _ADDRESS, ctypes.c_int64)
 _BATCH = ctypes.CFUNCTYPE(
     None, _ADDRESS, _ADDRESS, _ADDRESS, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_double, _ADDRESS
 )
-_JOB = 7  # numbers of a job: see _jobs
+_JOB = 7  # numbers of a job: see _job
 
 
 def _runner() -> ir.Module:
@@ -166,7 +166,7 @@ def _batch_runner() -> ir.Module:
         for width, begin, end in ((WIDE, integer(0), whole), (1, whole, parameters)):
             with code.loop(begin, end, width) as index:
                 pointers = [builder.gep(buffer, [builder.add(region, index)]) for region in (gradients, start)]
-                if width > 1:
+                if width != 1:
                     vector = ir.VectorType(DOUBLE, width).as_pointer()
                     pointers = [builder.bitcast(pointer, vector) for pointer in pointers]
                 total, share = (builder.load(pointer, align=8) for pointer in pointers)
@@ -180,22 +180,17 @@ class NativeBatches(Batches):
     """Runs the programs of the examples of a batch, in native code."""
 
     def __init__(
-        self, runs: Sequence[NativeExecutable], numbers: Sequence[Floats], which: Integers, gradients: slice
+        self,
+        buffer: Floats,
+        runs: Sequence[NativeExecutable],
+        numbers: Sequence[Floats],
+        which: Integers,
+        gradients: slice,
     ) -> None:
-        self._runs, self._gradients = runs, gradients
-        self._numbers = np.concatenate([*numbers, np.zeros(1)])
-        self._jobs = np.array(
-            [
-                _job(runs[program], start, len(row))
-                for program, row, start in zip(
-                    which.tolist(),
-                    numbers,
-                    (self._numbers.ctypes.data + 8 * np.cumsum([0, *map(len, numbers)])).tolist(),
-                    strict=False,
-                )
-            ],
-            dtype=np.int64,
-        )
+        self._buffer, self._gradients = buffer, gradients
+        self._runs, self._numbers = runs, numbers
+        jobs = [_job(runs[program], row) for program, row in zip(which.tolist(), numbers, strict=True)]
+        self._jobs = np.array(jobs, dtype=np.int64)
         self._call = _BATCH(machine().address("micrograd_batch", _batch_runner))
 
     def run(self, batch: Sequence[int]) -> list[float]:
@@ -203,7 +198,7 @@ class NativeBatches(Batches):
         examples = np.array(batch, dtype=np.int64)
         losses = np.empty(len(batch))
         self._call(
-            self._runs[0].buffer.ctypes.data,
+            self._buffer.ctypes.data,
             self._jobs.ctypes.data,
             examples.ctypes.data,
             len(batch),
@@ -217,12 +212,13 @@ class NativeBatches(Batches):
         return losses.tolist()
 
 
-def _job(run: NativeExecutable, source: int, count: int) -> list[int]:
+def _job(run: NativeExecutable, numbers: Floats) -> list[int]:
     """What an example needs: a table of kernels, its numbers, where they go, and where the results are."""
     program = run.program
-    target = int(program.inputs[len(program.inputs) - count]) if count else 0
+    (loss,) = program.outputs.tolist()
+    target = int(program.inputs[-1]) + 1 - len(numbers)  # an example's numbers are the last inputs
     table = [run.table.ctypes.data, len(run.table)]
-    return [*table, source, target, count, int(program.outputs[0]), program.gradients.start]
+    return [*table, numbers.ctypes.data, target, len(numbers), loss, program.gradients.start]
 
 
 class NativeExecutable(Executable):
@@ -235,7 +231,7 @@ class NativeExecutable(Executable):
         self.raised: list[BaseException] = []
         self._kept: list[Any] = []  # what the table refers to by address
         self._run = _RUN(machine().address("micrograd_run", _runner))
-        self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64).reshape(-1, 2)
+        self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64)
         self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
 
     def run(self) -> None:
@@ -259,7 +255,7 @@ class NativeExecutable(Executable):
         return address, arguments.ctypes.data
 
     def _arguments(self, kernel: Kernel, code: Code) -> Integers:
-        numbers = [kernel.rows, kernel.columns]
+        numbers: list[Any] = [kernel.rows, kernel.columns]
         for access in (kernel.target, *kernel.accesses):
             table = access.table if access.table is not None else access.row_table
             if table is None:
@@ -270,10 +266,10 @@ class NativeExecutable(Executable):
             numbers += [part.terms for part in kernel.segments]
         elif isinstance(kernel, Take):
             numbers.append(kernel.terms)
-        elif isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS:
+        elif kernel.primitive not in FUNCTIONS:
             function = _callback(kernel.primitive, len(kernel.operands), self.raised)
             self._kept.append(function)
-            numbers.append(ctypes.cast(function, ctypes.c_void_p).value or 0)
+            numbers.append(ctypes.cast(function, ctypes.c_void_p).value)
         return np.array(numbers, dtype=np.int64)
 
 

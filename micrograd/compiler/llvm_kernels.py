@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir
 
 from micrograd import primitives
-from micrograd.compiler.program import Map, Reduction
+from micrograd.compiler.program import Map, Reduction, Take
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 from micrograd.registry import PRIMITIVES
 
@@ -70,7 +70,7 @@ class Code:
         along: along what the loop is vectorised: "columns", "terms" or "" for nothing.
         width: how many numbers are computed at a time.
         shapes: of the target and of the operands.
-        parts: the coefficient of each segment of a reduction, and whether it has a second factor.
+        parts: the coefficient of each segment of a reduction, and how many factors it has.
         primitive: of a map.
     """
 
@@ -78,14 +78,14 @@ class Code:
     along: str
     width: int
     shapes: tuple[Shape, ...]
-    parts: tuple[tuple[float, bool], ...] = ()
+    parts: tuple[tuple[float, int], ...] = ()
     primitive: Primitive | None = None
 
     @property
     def name(self) -> str:
         """Unique for what the code is."""
         name = [self.kind, f"{self.along}{self.width}", "".join(map(str, self.shapes))]
-        name += [f"{coefficient:.17g}{'x' if two else ''}" for coefficient, two in self.parts]
+        name += [f"{coefficient:.17g}x{factors}" for coefficient, factors in self.parts]
         if self.primitive is not None:
             name.append(self.primitive.name if self.primitive in FUNCTIONS else "call")
         return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
@@ -93,22 +93,22 @@ class Code:
 
 def code_of(kernel: Kernel) -> Code:
     """What code a kernel needs."""
-    accesses = [kernel.target, *kernel.accesses]
+    along, width = _vector(kernel)
+    shapes = _shapes(kernel, along)
     if isinstance(kernel, Reduction):
-        along, width = _vector(accesses, kernel.columns, kernel.terms)
-        parts = tuple((part.coefficient, part.second is not None) for part in kernel.segments)
-        kind = "maximum" if kernel.largest else "sum"
-        return Code(kind, along, width, _shapes(accesses, along), parts)
+        parts = tuple((part.coefficient, 1 if part.second is None else 2) for part in kernel.segments)
+        return Code("maximum" if kernel.largest else "sum", along, width, shapes, parts)
     if isinstance(kernel, Map):
-        along, width = _vector(accesses, kernel.columns, 1) if kernel.primitive in FUNCTIONS else ("", 1)
-        return Code("map", along, width, _shapes(accesses, along), primitive=kernel.primitive)
-    return Code("take", "", 1, _shapes(accesses, ""))
+        return Code("map", along, width, shapes, primitive=kernel.primitive)
+    return Code("take", along, width, shapes)
 
 
-def _vector(accesses: list[Access], columns: int, terms: int) -> tuple[str, int]:
+def _vector(kernel: Kernel) -> tuple[str, int]:
     """Along what, and in how long vectors, a kernel is best computed."""
-    target, *operands = accesses
-    if columns >= _NARROW and target.column_step == 1 and all(_even(access, access.column_step) for access in operands):
+    columns, terms, operands = kernel.columns, kernel.terms, kernel.accesses
+    if isinstance(kernel, Take) or (isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS):
+        return "", 1
+    if columns >= _NARROW and kernel.target.column_step == 1 and all(map(_is_even, operands)):
         if columns >= 2 * WIDE and terms > 1:
             return "columns", 2 * WIDE
         return "columns", WIDE if columns >= WIDE else _NARROW
@@ -117,18 +117,21 @@ def _vector(accesses: list[Access], columns: int, terms: int) -> tuple[str, int]
     return "", 1
 
 
-def _even(access: Access, step: int) -> bool:
-    return step in (0, 1) and (access.table is None or access.table.shape[1] == 1)
+def _is_even(access: Access) -> bool:
+    return access.column_step in (0, 1) and _table(access) != ELEMENTS
 
 
-def _shapes(accesses: list[Access], along: str) -> tuple[Shape, ...]:
+def _table(access: Access) -> str:
+    return ROWS if access.table is None else TERMS if access.table.shape[1] == 1 else ELEMENTS
+
+
+def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
     shapes = []
-    for number, access in enumerate(accesses):
-        table = ROWS if access.table is None else TERMS if access.table.shape[1] == 1 else ELEMENTS
+    for number, access in enumerate((kernel.target, *kernel.accesses)):
         step = {"columns": access.column_step, "terms": access.term_step}.get(along)
-        if along == "terms" and number == 0:
-            step = 1 if access.column_step == 1 and table == ROWS else None
-        shapes.append(Shape(table, step))
+        if along == "terms" and number == 0:  # the target's step is that along the columns
+            step = 1 if access.column_step == 1 and access.table is None else None
+        shapes.append(Shape(_table(access), step))
     return tuple(shapes)
 
 
@@ -153,7 +156,7 @@ class _Operand:
         along = writer.code.along
         if shape.step is not None and along == "columns":
             self.column_step = integer(shape.step)
-        elif shape.step is not None and number:
+        elif shape.step is not None:
             self.term_step = integer(shape.step)
         self.start: Any = None
 
@@ -206,7 +209,7 @@ class Loops:
         if isinstance(number, ir.Constant):
             return ir.Constant(ir.VectorType(DOUBLE, width), [number] * width)
         undefined = ir.Constant(ir.VectorType(DOUBLE, width), ir.Undefined)
-        vector = self.builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+        vector = self.builder.insert_element(undefined, number, integer(0))
         return self.builder.shuffle_vector(vector, undefined, _integers([0] * width))
 
     @contextmanager
@@ -271,15 +274,13 @@ class _Writer(Loops):
                 with self.loop(integer(0), self.columns, self.code.width) as column:
                     within = self.builder.icmp_signed("<", column, last)
                     compute(self.builder.select(within, column, last))
-            elif self.code.along == "terms" and self.code.shapes[0].step == 1:
-                together = self.builder.sub(self.columns, integer(_TOGETHER - 1))
-                with self.loop(integer(0), together, _TOGETHER) as column:
-                    self._vectors_of_terms(column, _TOGETHER)
-                blocks = self.builder.sdiv(self.columns, integer(_TOGETHER))
-                with self.loop(self.builder.mul(blocks, integer(_TOGETHER)), self.columns, 1) as column:
-                    self._vectors_of_terms(column, 1)
             elif self.code.along == "terms":
-                with self.loop(integer(0), self.columns, 1) as column:
+                done = integer(0)
+                if self.code.shapes[0].step:  # results that lie side by side are stored together
+                    done = self.builder.mul(self.builder.sdiv(self.columns, integer(_TOGETHER)), integer(_TOGETHER))
+                    with self.loop(integer(0), done, _TOGETHER) as column:
+                        self._vectors_of_terms(column, _TOGETHER)
+                with self.loop(done, self.columns, 1) as column:
                     self._vectors_of_terms(column, 1)
             else:
                 with self.loop(integer(0), self.columns, 1) as column:
@@ -327,12 +328,12 @@ class _Writer(Loops):
             rests = self.carried
         folded = self._folded(totals)
         if count == 1:
-            self._store(column, self._included(folded, [rests[0]], 1.0))
+            self._store(column, self._both(folded, *rests))
             return
         rest = ir.Constant(ir.VectorType(DOUBLE, count), ir.Undefined)
         for index, number in enumerate(rests):
-            rest = builder.insert_element(rest, number, ir.Constant(ir.IntType(32), index))
-        self._store(column, self._included(folded, [rest], 1.0))
+            rest = builder.insert_element(rest, number, integer(index))
+        self._store(column, self._both(folded, rest))
 
     def _terms(
         self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: float
@@ -345,18 +346,19 @@ class _Writer(Loops):
     def _segments(self) -> Generator[tuple[float, list[_Operand], Any], None, None]:
         """The coefficient, the factors and the number of terms of each segment."""
         number = 1
-        for segment, (coefficient, two) in enumerate(self.code.parts):
-            yield coefficient, self.operands[number : number + 1 + two], self.argument(self.extra + segment)
-            number += 1 + two
+        for segment, (coefficient, factors) in enumerate(self.code.parts):
+            yield coefficient, self.operands[number : number + factors], self.argument(self.extra + segment)
+            number += factors
 
     def _folded(self, vectors: list[Any]) -> Any:
         """Fold each of one or four vectors into a number; those of four are a vector."""
-        while vectors[0].type.count > len(vectors):
-            half = vectors[0].type.count // 2
-            low, high = range(half), range(half, 2 * half)
+        width = self.code.width
+        while width > len(vectors):
+            width //= 2
+            low, high = range(width), range(width, 2 * width)
             vectors = [self._both(self._picked(v, v, low), self._picked(v, v, high)) for v in vectors]
-            if half == 1:
-                return self.builder.extract_element(vectors[0], ir.Constant(ir.IntType(32), 0))
+        if width == 1:
+            return self.builder.extract_element(*vectors, integer(0))
         a, b, c, d = vectors
         ab = self._both(self._picked(a, b, (0, 4, 2, 6)), self._picked(a, b, (1, 5, 3, 7)))
         cd = self._both(self._picked(c, d, (0, 4, 2, 6)), self._picked(c, d, (1, 5, 3, 7)))
@@ -366,12 +368,13 @@ class _Writer(Loops):
         return self.builder.shuffle_vector(x, y, _integers(places))
 
     def _included(self, total: Any, factors: list[Any], coefficient: float) -> Any:
-        builder = self.builder
-        term = builder.fmul(*factors, flags=_FAST) if len(factors) == 2 else factors[0]
+        term, *others = factors
+        for factor in others:
+            term = self.builder.fmul(term, factor, flags=_FAST)
         if coefficient == -1:
-            term = builder.fneg(term)
-        elif coefficient != 1:
-            term = builder.fmul(term, constant_like(term, coefficient), flags=_FAST)
+            term = self.builder.fneg(term)
+        else:  # no code comes of a multiplication by 1
+            term = self.builder.fmul(term, constant_like(term, coefficient), flags=_FAST)
         return self._both(total, term)
 
     def _both(self, x: Any, y: Any) -> Any:
@@ -452,25 +455,24 @@ class Formula:
         """X where the condition holds, else y."""
         return self.builder.select(condition, x, y)
 
-    def intrinsic(self, name: str, *operands: Any) -> Any:
+    def intrinsic(self, name: str, x: Any) -> Any:
         """A function that LLVM knows, on vectors too."""
-        kind = operands[0].type
+        kind = x.type
         full = f"llvm.{name}.{f'v{kind.count}' if isinstance(kind, ir.VectorType) else ''}f64"
-        function = self.module.globals.get(full) or ir.Function(
-            self.module, ir.FunctionType(kind, [kind] * len(operands)), full
-        )
-        return self.builder.call(function, operands)
+        function = self.module.globals.get(full) or ir.Function(self.module, ir.FunctionType(kind, [kind]), full)
+        return self.builder.call(function, [x])
 
     def library(self, name: str, *operands: Any) -> Any:
         """A function of the C library, for one element after the other."""
         kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(operands))
         function = self.module.globals.get(name) or ir.Function(self.module, kind, name)
-        vector = operands[0].type
+        x, *_ = operands
+        vector = x.type
         if not isinstance(vector, ir.VectorType):
             return self.builder.call(function, operands)
         result = ir.Constant(vector, ir.Undefined)
         for index in range(vector.count):
-            place = ir.Constant(ir.IntType(32), index)
+            place = integer(index)
             element = self.builder.call(function, [self.builder.extract_element(x, place) for x in operands])
             result = self.builder.insert_element(result, element, place)
         return result
@@ -491,14 +493,16 @@ class Formula:
         x is n * log(2) + r with an integer n and a small r; exp(r) is its Taylor polynomial to the 13th
         degree, and 2 ** n is made of bits, in two factors, as the result may be denormal.
         """
-        bounded = self.smaller(self.larger(x, self.number(x, -746.0)), self.number(x, 710.0))
+        low, high = self.number(x, -746.0), self.number(x, 710.0)
+        bounded = self.choose(self.holds(">", x, low), x, low)  # NaN too, as it has no n: it is put back in the end
+        bounded = self.choose(self.holds("<", bounded, high), bounded, high)
         n = self.intrinsic("rint", self.mul(bounded, self.number(x, 1 / math.log(2))))
         # log(2) in two parts: n times the first has no rounding error
         r = self.sub(bounded, self.mul(n, self.number(x, 0.693147180369123816490)))
         r = self.sub(r, self.mul(n, self.number(x, 1.90821492927058770002e-10)))
-        total = self.number(x, 1 / math.factorial(13))
-        for power in range(12, -1, -1):
-            total = self.add(self.mul(total, r), self.number(x, 1 / math.factorial(power)))
+        total, *others = (self.number(x, 1 / math.factorial(power)) for power in reversed(range(14)))
+        for factor in others:
+            total = self.add(self.mul(total, r), factor)
         half = self.intrinsic("floor", self.mul(n, self.number(x, 0.5)))
         result = self.mul(self.mul(total, self._power_of_two(half)), self._power_of_two(self.sub(n, half)))
         return self.choose(self.builder.fcmp_unordered("uno", x, x), x, result)
@@ -507,9 +511,7 @@ class Formula:
         kind: Any = INTEGER
         if isinstance(n.type, ir.VectorType):
             kind = ir.VectorType(INTEGER, n.type.count)
-        # NaN has no integer: it is replaced here, and wins in the end
-        is_nan = self.builder.fcmp_unordered("uno", n, n)
-        exponent = self.builder.fptosi(self.choose(is_nan, self.number(n, 0.0), n), kind)
+        exponent = self.builder.fptosi(n, kind)
         biased = self.builder.add(exponent, ir.Constant(kind, _all(kind, 1023)))
         return self.builder.bitcast(self.builder.shl(biased, ir.Constant(kind, _all(kind, 52))), n.type)
 
@@ -543,7 +545,7 @@ def _integers(values: Any) -> Any:
 def _power(f: Formula, x: Any, y: Any) -> Any:
     # C has a power of minus infinity with any exponent
     fractional = f.not_equal(y, f.intrinsic("rint", y))
-    none = f.builder.and_(f.holds("<", x, f.number(x, 0.0)), fractional)
+    none = f.builder.and_(f.holds("==", x, f.number(x, -math.inf)), fractional)
     return f.choose(none, f.number(x, math.nan), f.library("pow", x, y))
 
 
@@ -582,8 +584,7 @@ def _gelu(f: Formula, x: Any) -> Any:
 
 
 def _elu(f: Formula, x: Any, alpha: Any) -> Any:
-    negative = f.mul(alpha, f.library("expm1", f.smaller(x, f.number(x, 0.0))))
-    return f.choose(f.holds(">", x, f.number(x, 0.0)), x, negative)
+    return f.choose(f.holds(">", x, f.number(x, 0.0)), x, f.mul(alpha, f.library("expm1", x)))
 
 
 def _leaky_relu(f: Formula, x: Any, slope: Any) -> Any:

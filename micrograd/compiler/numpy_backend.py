@@ -49,7 +49,7 @@ def _lorentzian(x: Floats) -> Floats:
 
 def _power(x: Floats, y: Floats) -> Floats:
     # C has a power of minus infinity with any exponent
-    return np.asarray(np.where((x < 0) & (y != np.rint(y)), np.nan, np.power(x, y)))
+    return np.asarray(np.where((x == -np.inf) & (y != np.rint(y)), np.nan, np.power(x, y)))
 
 
 def _maximum(x: Floats, y: Floats) -> Floats:
@@ -101,19 +101,25 @@ class NumpyBatches(Batches):
     """Runs the programs of the examples of a batch."""
 
     def __init__(
-        self, runs: Sequence[NumpyExecutable], numbers: Sequence[Floats], which: Integers, gradients: slice
+        self,
+        buffer: Floats,
+        runs: Sequence[NumpyExecutable],
+        numbers: Sequence[Floats],
+        which: Integers,
+        gradients: slice,
     ) -> None:
-        self._runs, self._numbers, self._which, self._gradients = runs, numbers, which, gradients
+        self._buffer, self._gradients = buffer, gradients
+        self._runs, self._numbers, self._which = runs, numbers, which
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples; their mean gradient is in its place in the buffer then."""
-        buffer = self._runs[0].buffer
-        total, losses = np.zeros(self._gradients.stop - self._gradients.start), []
+        buffer, losses = self._buffer, []
+        total = np.zeros(self._gradients.stop - self._gradients.start)
         for example in batch:
             run, numbers = self._runs[self._which[example]], self._numbers[example]
             buffer[run.program.inputs[len(run.program.inputs) - len(numbers) :]] = numbers
             run.run()
-            losses.append(float(buffer[run.program.outputs[0]]))
+            losses += buffer[run.program.outputs].tolist()
             total += buffer[run.program.gradients] / len(batch)
         buffer[self._gradients] = total
         return losses
@@ -159,7 +165,7 @@ class NumpyExecutable(Executable):
             def store(result: Floats) -> None:
                 target[...] = result
         else:
-            positions = access.positions(rows, columns, 1)[..., 0]
+            positions = access.positions(rows, columns, 1).squeeze(2)
 
             def store(result: Floats) -> None:
                 self.buffer[positions] = result
@@ -203,9 +209,9 @@ class NumpyExecutable(Executable):
                 x = self._view(one, rows, 1, terms)
                 if not other.row_step and other.row_table is None:  # a product of two matrices
                     y = self._view(other, 1, columns, terms)
-                    return lambda: coefficient * np.matmul(x()[:, 0, :], y()[0].T)
+                    return lambda: coefficient * np.matmul(x().squeeze(1), y().squeeze(0).T)
                 y = self._view(other, rows, columns, terms)
-                return lambda: coefficient * np.matmul(x(), y().swapaxes(1, 2))[:, 0, :]
+                return lambda: coefficient * np.matmul(x(), y().swapaxes(1, 2)).squeeze(1)
         x, y = self._view(first, rows, columns, terms), self._view(second, rows, columns, terms)
         return lambda: coefficient * np.einsum("rct,rct->rc", x(), y())
 
@@ -223,8 +229,8 @@ class NumpyExecutable(Executable):
         def step() -> None:
             chosen = index()
             valid = (chosen >= -kernel.terms) & (chosen < kernel.terms) & (chosen == np.rint(chosen))
-            places = np.where(valid, chosen, 0).astype(np.int64) % kernel.terms
-            found = self.buffer[np.take_along_axis(positions, places[..., None], axis=2)[..., 0]]
+            places = chosen.astype(np.int64) % kernel.terms  # any place where the index is none
+            found = self.buffer[np.take_along_axis(positions, places[..., None], axis=2).squeeze(2)]
             store(np.where(valid, found, np.nan))
 
         return step

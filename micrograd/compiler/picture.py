@@ -86,4 +86,4 @@ def _read(kernel: Kernel) -> list[Any]:
     if isinstance(kernel, Take):
         elements = kernel.elements.positions(kernel.rows, kernel.columns, kernel.terms)
         return [kernel.index.positions(kernel.rows, kernel.columns, 1), elements]
-    return [access.positions(kernel.rows, kernel.columns, 1) for access in kernel.operands]
+    return [access.positions(kernel.rows, kernel.columns, kernel.terms) for access in kernel.operands]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.function import Specialised, Structure, backend_of
-from micrograd.compiler.update import Update, update_of
+from micrograd.compiler.update import Update, alike, update_of
 from micrograd.engine import Value
 from micrograd.interrupts import finish
 from micrograd.node import freezings
@@ -87,7 +87,7 @@ class CompiledSteps:
             self._other_values.append((others, program.inputs[count : count + len(others)]))
             self._buffer[program.seeds] = 1.0
         numbers = [np.array([_number(leaf) for leaf in structure.leaves]) for structure in structures]
-        self._batches = executable.batches(runs, numbers, self._which, self._update.gradients)
+        self._batches = executable.batches(self._buffer, runs, numbers, self._which, self._update.gradients)
         self._current = False  # whether the buffer has what the Values have
         self._changed = False
 
@@ -137,10 +137,9 @@ class CompiledSteps:
     def _read_values(self) -> None:
         """Put what the Values and the optimiser have into the buffer; make programs anew where they are for others."""
         states = self._states()
-        alike = [(column == column[0]).all() for column in states.T]
         if self._settings() != self._built_for or not all(
             same or place.stop - place.start == len(states)
-            for same, place in zip(alike, self._update.states, strict=True)
+            for same, place in zip(alike(states), self._update.states, strict=True)
         ):
             self._build()
         buffer, update = self._buffer, self._update
@@ -153,7 +152,7 @@ class CompiledSteps:
 
     def _states(self) -> Floats:
         states = [self._optimizer._state[index] for index in self._trained]
-        return np.array(states, dtype=float).reshape(len(states), -1)
+        return np.array(states, dtype=float)
 
     def _programs(self, structures: list[Structure], backend: type[Any]) -> list[Any]:
         """A program for each structure there is, one after the other in the buffer."""

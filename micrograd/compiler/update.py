@@ -55,7 +55,7 @@ def update_of(optimizer: Optimizer, states: Floats) -> Update:
         number, next_state = optimizer.update(parameter, gradient, tuple(state), rate)
         results = [tape.place(result) for result in (number, *next_state)]
     graph = normalise(tape, results)
-    shared = [bool((column == column[0]).all()) for column in states.T]
+    shared = alike(states)
     inputs = [symbol._uses for symbol in symbols]
     while True:
         single = _single(graph, [2, *(3 + index for index, same in enumerate(shared) if same)], inputs)
@@ -66,10 +66,16 @@ def update_of(optimizer: Optimizer, states: Floats) -> Update:
     return _Widened(graph, single, inputs, results, len(states)).update()
 
 
-def _single(graph: Graph, alike: list[int], inputs: list[int]) -> Any:
-    """Which nodes are the same for all parameters: made of nothing but constants and what is alike."""
+def alike(states: Floats) -> list[bool]:
+    """Which numbers of the state are the same for all parameters."""
+    found: list[bool] = (states.min(axis=0) == states.max(axis=0)).tolist()
+    return found
+
+
+def _single(graph: Graph, common: list[int], inputs: list[int]) -> Any:
+    """Which nodes are the same for all parameters: made of nothing but constants and common inputs."""
     single = graph.is_constant.copy()
-    single[[inputs[index] for index in alike]] = True
+    single[[inputs[index] for index in common]] = True
     for node, operands in _computed(graph):
         single[node] = all(single[operand] for operand in operands)
     return single
@@ -96,7 +102,7 @@ class _Widened:
         for node in inputs:
             self._lay(node)
         for node in np.flatnonzero(graph.is_constant).tolist():
-            self.constants.append((self._lay(node), graph.constants[node : node + 1]))
+            self.constants.append((self._lay(node), graph.constants[[node]]))
 
     def update(self) -> Update:
         """The kernels over all parameters."""
@@ -131,18 +137,21 @@ class _Widened:
 
     def _lay(self, node: int) -> int:
         self.place[node] = self.end
-        self.end += 1 if self.single[node] else self.count
+        self.end += self._width(node)
         return self.place[node]
 
+    def _width(self, node: int) -> int:
+        return 1 if self.single[node] else self.count
+
     def _slice(self, node: int) -> slice:
-        return slice(self.place[node], self.place[node] + (1 if self.single[node] else self.count))
+        return slice(self.place[node], self.place[node] + self._width(node))
 
     def _access(self, node: int) -> Access:
         return Access(self.place[node], column_step=0 if self.single[node] else 1)
 
     def _kernel(self, node: int) -> Kernel:
         self._lay(node)
-        columns = 1 if self.single[node] else self.count
+        columns = self._width(node)
         target = Access(self.place[node], column_step=1)
         for application in self.graph.applications:
             for row in np.flatnonzero(application.nodes == node).tolist():
@@ -158,9 +167,8 @@ class _Widened:
         return Reduction(1, columns, target, segments, bool(self.graph.kind[node] == MAXIMUM))
 
     def _copy(self, source: int, target: int) -> Kernel:
-        columns = 1 if self.single[target] else self.count
         segment = Segment(1.0, 1, self._access(source), None)
-        return Reduction(1, columns, Access(self.place[target], column_step=1), (segment,))
+        return Reduction(1, self._width(target), Access(self.place[target], column_step=1), (segment,))
 
     def _program(self, kernels: list[Kernel]) -> Program:
         nothing = np.zeros(0, dtype=np.int64)

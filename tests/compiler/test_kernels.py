@@ -16,6 +16,8 @@ from micrograd.compiler.program import Access, Map, Program, Reduction, Segment,
 
 GIVEN = 600  # numbers that the kernels read
 NOTHING = np.zeros(0, dtype=np.int64)
+OWN = mg.primitive("own_map", "o", lambda x: 2 * x + 1, lambda g, out, x: 2 * g, replace=True)
+BETWEEN, UNTOUCHED = 5, 0.12345  # so many places before and after what a kernel writes stay as they are
 
 
 def place(access, row, column, term):
@@ -60,7 +62,7 @@ def run(kernels, numbers, size, backend):
 
 def operand(rng, layout, rows, columns, terms):
     """An access to the numbers that are given, in a layout."""
-    base = rng.randrange(50)
+    base = 2 * (columns + terms) + rng.randrange(50)
     if layout == "elements":
         places = [rng.randrange(GIVEN) for _ in range(rows * columns * terms)]
         return Access(0, table=np.array(places).reshape(rows, columns, terms))
@@ -72,6 +74,7 @@ def operand(rng, layout, rows, columns, terms):
         "column": (0, rng.choice([1, 2])),
         "term": (rng.choice([1, 2]), 0),
         "apart": (3, 2),
+        "backwards": (-1, -1),
         "rows": (rng.choice([0, 1]), rng.choice([0, 1])),
         "tables": (rng.choice([0, 1, 3]), 0),
     }[layout]
@@ -87,7 +90,7 @@ def operand(rng, layout, rows, columns, terms):
 def target(rng, rows, columns, end, even):
     """Where a kernel writes, from a place on."""
     if even:
-        return Access(end, columns, 1)
+        return rng.choice([Access(end, columns, 1), Access(end + columns - 1, columns, -1)])
     places = end + np.array(rng.sample(range(rows * columns), rows * columns))
     if columns > 1 and rng.random() < 0.5:
         return Access(0, table=places.reshape(rows, columns, 1))
@@ -97,25 +100,36 @@ def target(rng, rows, columns, end, even):
 
 
 def check(kernels, numbers, end, backend):
-    found = run(kernels, numbers, end, backend)
+    """The kernels compute what they should, and write nothing else."""
+    size = end + BETWEEN
+    found = run(kernels, [*numbers, *[UNTOUCHED] * (size - len(numbers))], size, backend)
+    written = np.full(size, UNTOUCHED)
+    written[: len(numbers)] = numbers
     for kernel in kernels:
         for where, result in expected(kernel, numbers):
             assert found[where] == pytest.approx(result, rel=1e-12, abs=1e-12), kernel
+            written[where] = found[where]
+    assert found.tolist() == written.tolist()
 
 
 def drawn(make, count, seed):
-    """Kernels that write side by side, after the numbers that are given."""
+    """Kernels that write after the numbers that are given, one after the other with something between them."""
     rng = random.Random(seed)
     numbers = [rng.uniform(-2, 2) for _ in range(GIVEN)]
     kernels, end = [], GIVEN
     for _ in range(count):
-        kernels.append(make(rng, end))
-        end += kernels[-1].rows * kernels[-1].columns
+        kernels.append(make(rng, end + BETWEEN))
+        end += BETWEEN + kernels[-1].rows * kernels[-1].columns
     return kernels, numbers, end
 
 
-LAYOUTS = ["columns", "terms", "still", "column", "term", "apart", "rows", "tables", "elements"]
-MIXED = {"side by side": ["columns", "still", "term"], "along terms": ["terms", "column"], "any": LAYOUTS}
+LAYOUTS = ["columns", "terms", "still", "column", "term", "apart", "backwards", "rows", "tables", "elements"]
+MIXED = {
+    "side by side": ["columns", "still", "term"],
+    "along terms": ["terms", "column"],
+    "backwards": ["backwards"],
+    "any": LAYOUTS,
+}
 
 
 @pytest.mark.parametrize("layouts", MIXED)
@@ -128,15 +142,14 @@ def test_reductions_of_all_layouts(layouts, largest, backend):
             terms = rng.choice([1, 2, 4, 7, 8, 9, 17])
             first, second = (operand(rng, rng.choice(MIXED[layouts]), rows, columns, terms) for _ in range(2))
             two = not largest and rng.random() < 0.6
-            segments.append(Segment(rng.choice([1.0, -1.0, 0.5]), terms, first, second if two else None))
+            segments.append(Segment(rng.choice([1.0, -1.0, 0.5, -2.0, 0.0]), terms, first, second if two else None))
         return Reduction(rows, columns, target(rng, rows, columns, end, rng.random() < 0.7), tuple(segments), largest)
 
     check(*drawn(make, 25, 1), backend)
 
 
 def test_maps_of_all_layouts(backend):
-    own = mg.primitive("own_map", "o", lambda x: 2 * x + 1, lambda g, out, x: 2 * g, replace=True)
-    primitives = [mg.primitives.div, mg.primitives.sin, mg.primitives.sigmoid, mg.primitives.maximum, own]
+    primitives = [mg.primitives.div, mg.primitives.sin, mg.primitives.sigmoid, mg.primitives.maximum, OWN]
 
     def make(rng, end):
         rows, columns = rng.choice([1, 3]), rng.choice([1, 2, 4, 5, 8, 9, 19])
@@ -167,6 +180,59 @@ def test_what_take_gives_for_an_index(index, result, backend):
     kernel = Take(1, 1, 3, Access(4), Access(3), Access(0, term_step=1))
     found = run([kernel], [10.0, 20.0, 30.0, index], 5, backend)[4]
     assert math.isnan(found) if result is None else found == result
+
+
+def test_a_take_by_indices_and_from_elements_that_are_gathered(backend):
+    numbers = [-1.0, 0.0, 2.0, 1.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
+    index = Access(0, table=np.array([[[3]], [[0]], [[2]]]))
+    elements = Access(0, table=np.array([[[4, 5, 6]], [[7, 8, 9]], [[9, 4, 6]]]))
+    for kernel in (
+        Take(3, 1, 3, Access(10, row_step=1), index, elements),
+        Take(1, 3, 3, Access(10, column_step=1), *(Access(0, table=a.table.swapaxes(0, 1)) for a in (index, elements))),
+    ):
+        assert run([kernel], numbers, 13, backend)[10:].tolist() == [20.0, 60.0, 30.0]
+
+
+@pytest.mark.parametrize("index", [1.0, -2.0, math.nan])
+def test_a_take_reads_nothing_past_its_table(index, backend):
+    table = np.array([0, 2**40])[:1].reshape(1, 1, 1)  # what follows it in memory is no place in the buffer
+    kernel = Take(1, 1, 1, Access(2), Access(1), Access(0, table=table))
+    assert math.isnan(run([kernel], [10.0, index], 3, backend)[2])
+
+
+@pytest.mark.parametrize("column_step", [0, 1])
+def test_products_with_rows_that_are_gathered(column_step, backend):
+    numbers = [float(number**2) for number in range(GIVEN)]
+    gathered = Access(0, 0, column_step, 1, row_table=np.array([70, 20, 50]))
+    for factors in ((Access(0, 10, 0, 1), gathered), (gathered, Access(0, 0, 0, 1))):
+        product = Reduction(3, 4, Access(GIVEN, 4, 1), (Segment(1.0, 5, *factors),))
+        check([product], numbers, GIVEN + 12, backend)
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 9, 20])
+def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_written(count, backend):
+    """The loss is the dot product of the parameters with an example's numbers, which are its gradients."""
+    weights, gradients, given = slice(0, count), slice(count, 2 * count), slice(2 * count + 1, 3 * count + 1)
+    (weight, number), loss = (Access(place.start, term_step=1) for place in (weights, given)), 3 * count + 2
+    own = slice(loss + 1, loss + 1 + count)
+    kernels = (
+        Reduction(1, 1, Access(loss), (Segment(1.0, count, weight, number),)),
+        Reduction(1, count, Access(own.start, column_step=1), (Segment(1.0, 1, Access(given.start, 0, 1), None),)),
+    )
+    size = own.stop + 1
+    inputs = np.r_[weights, given]
+    program = Program(size, kernels, inputs, np.array([loss]), NOTHING, own, ())
+    buffer = np.full(size, UNTOUCHED)
+    buffer[weights] = range(count)
+    executable = backend_of(backend)(program, buffer)
+    numbers = [np.array([row * place + 0.5 for place in range(count)]) for row in range(4)]
+    batches = executable.batches(buffer, [executable], numbers, np.zeros(4, dtype=np.int64), gradients)
+    for batch in ([0], [3, 1, 2], [2, 2]):
+        chosen = np.array([numbers[example] for example in batch])
+        assert batches.run(batch) == pytest.approx((chosen @ np.arange(count)).tolist(), rel=1e-14)
+        assert buffer[gradients].tolist() == pytest.approx(chosen.mean(axis=0).tolist(), rel=1e-14)
+        assert buffer[weights].tolist() == list(range(count))
+        assert buffer[[2 * count, 3 * count + 1, size - 1]].tolist() == [UNTOUCHED] * 3
 
 
 @pytest.mark.parametrize("columns", [1, 9])
@@ -248,6 +314,11 @@ def test_kernels_are_plain_data_that_cannot_change():
             part.rows = part.base = 2
     with pytest.raises(AttributeError):
         Take(1, 1, 1, ROW, ROW, ROW).terms = 2
+    code = code_of(Map(mg.primitives.sin, 1, 1, ROW, (ROW,)))
+    with pytest.raises(AttributeError):
+        code.width = 2
+    with pytest.raises(AttributeError):
+        code.shapes[0].step = 2
 
 
 def test_the_explanation_is_a_table_of_kernels():
@@ -338,6 +409,58 @@ def test_kernels_that_differ_in_size_alone_have_one_code():
     assert len({names[0], *(code_of(other).name for other in others)}) == 5
 
 
+STILL, MATRIX = Access(0), Access(0, column_step=9, term_step=1)
+GATHERED_ROWS = Access(0, 0, 1, row_table=np.array([5]))
+GATHERED_TERMS = Access(0, column_step=1, table=np.array([[[7, 3, 0, 5]]]))
+GATHERED = Access(0, table=np.zeros((1, 8, 4), dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("columns", "terms", "factors", "along", "width"),
+    [
+        *[(columns, 1, [COLUMN, STILL], "columns", 4) for columns in (4, 7)],
+        *[(columns, 1, [COLUMN, STILL], "columns", 8) for columns in (8, 15, 16, 99)],
+        *[(columns, 2, [COLUMN, STILL], "columns", 8) for columns in (8, 15)],
+        *[(columns, 2, [COLUMN, STILL], "columns", 16) for columns in (16, 99)],
+        *[(columns, terms, [TERM, MATRIX], "terms", 4) for columns in (1, 8) for terms in (4, 7)],
+        *[(columns, terms, [TERM, MATRIX], "terms", 8) for columns in (1, 8) for terms in (8, 99)],
+        (3, 4, [COLUMN, TERM], "terms", 4),
+        (9, 9, [MATRIX, STILL], "terms", 8),
+        (3, 3, [COLUMN, TERM], "", 1),
+        (8, 4, [GATHERED_ROWS, COLUMN], "columns", 8),
+        (8, 4, [GATHERED_TERMS, COLUMN], "columns", 8),
+        (8, 4, [GATHERED, COLUMN], "", 1),
+        *[(9, 9, [TERM, other], "", 1) for other in (Access(9, 0, 2, 2), Access(99, 0, -1, -1))],
+    ],
+)
+def test_vectors_are_as_long_as_what_lies_side_by_side(columns, terms, factors, along, width):
+    target = Access(200, columns, 1)
+    code = code_of(Reduction(1, columns, target, (Segment(1.0, terms, *factors),)))
+    assert (code.along, code.width) == (along, width)
+    if terms == 1:
+        sin, own = (
+            code_of(Map(primitive, 1, columns, target, (factors[0],))) for primitive in (mg.primitives.sin, OWN)
+        )
+        assert (sin.along, sin.width) == (along, width)
+        assert (own.along, own.width) == ("", 1)
+
+
+def test_sums_over_vectors_of_terms_are_stored_together_where_they_lie_side_by_side():
+    def step(target):
+        code = code_of(Reduction(1, 5, target, (Segment(1.0, 9, MATRIX, TERM),)))
+        assert code.along == "terms"
+        return code.shapes[0].step
+
+    assert step(Access(99, 5, 1)) == step(Access(0, column_step=1, row_table=np.array([99]))) == 1
+    apart = [
+        Access(99, 1, 2),
+        Access(99, 1, 0),
+        Access(99, column_step=-1),
+        Access(0, table=np.arange(5)[None, :, None]),
+    ]
+    assert [step(target) for target in apart] == [None] * 4
+
+
 ERRORS = {1.0: ValueError("domain"), 2.0: ZeroDivisionError("zero"), 3.0: LookupError("first"), 4.0: TypeError("other")}
 
 
@@ -382,6 +505,6 @@ def test_a_backend_must_run():
             return []
 
     program = Program(1, (), NOTHING, NOTHING, NOTHING, slice(0, 0), ())
-    for kind, given in ((Idle, [program]), (Started, []), (Stopped, [[], [], NOTHING, slice(0, 0)])):
+    for kind, given in ((Idle, [program]), (Started, []), (Stopped, [np.zeros(1), [], [], NOTHING, slice(0, 0)])):
         with pytest.raises(TypeError, match="abstract"):
             kind(*given)

@@ -77,6 +77,20 @@ def test_examples_of_several_lengths(backend):
     assert run(backend) == pytest.approx(run(False), rel=1e-9)
 
 
+def test_examples_without_numbers(backend):
+    def run(mode):
+        w = Value(1.0)
+        weights = {"up": 2.0, "down": -3.0}
+
+        def loss(*names):
+            return sum((w * weights[name] - 1.0) ** 2 for name in names) + w * w
+
+        optimizer = mg.optim.SGD([w], 0.01)
+        return mg.fit(loss, ["up", "down", (), ("up", "down")], optimizer, epochs=3, batch_size=2, seed=1, compile=mode)
+
+    assert run(backend).steps == pytest.approx(run(False).steps, rel=1e-12)
+
+
 def test_values_that_are_no_parameters_lie_apart_from_them(backend):
     def run(mode):
         table = [Value(0.5 * row, requires_grad=False) for row in range(5)]
@@ -304,6 +318,7 @@ def test_what_is_the_same_for_all_parameters_is_computed_once():
     for program in (update.program, update.commit):
         assert {kernel.rows for kernel in program.kernels} == {1}
         assert len(program.inputs) == len(program.outputs) == len(program.seeds) == 0
+        assert len(range(program.size)[program.gradients]) == 0
 
 
 def test_a_state_that_differs_between_parameters_is_a_number_for_each():
