@@ -90,8 +90,7 @@ class Structure:
         if isinstance(item, dict):
             return (kind, *[(name, self._key(part)) for name, part in item.items()])
         if is_array(item) and item.dtype != bool:
-            keys = [self._key(part) for part in item.ravel().tolist()]
-            return (np.ndarray, item.shape, *(keys[:1] if len(set(keys)) == 1 else keys))
+            return (np.ndarray, item.shape, *[self._key(part) for part in item.ravel().tolist()])
         if _is_number(item):
             self.leaves.append(item)
             return (float,)
