@@ -269,8 +269,8 @@ def _accesses(target: Integers, operands: list[Integers]) -> tuple[int, int, Acc
         if not is_affine:
             accesses.append(_gather(np.stack(np.split(positions, rows))))
             continue
-        starts = positions[::columns, 0]
-        column_step, term_step = _step(positions[:columns, 0]), _step(positions[0])
+        places = positions[:, 0]
+        starts, column_step, term_step = places[::columns], _step(places[:columns]), _step(positions[0])
         if np.diff(starts, n=2).any():
             table = np.ascontiguousarray(starts)
             accesses.append(Access(column_step=column_step, term_step=term_step, row_table=table))
