@@ -40,7 +40,7 @@ class _Builder:
     terms: list[Terms] = field(default_factory=list)
     applications: list[Applications] = field(default_factory=list)
     constant_nodes: dict[float, int] = field(default_factory=dict)
-    size: int = 0
+    size: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.size = self.graph.size
@@ -56,7 +56,7 @@ class _Builder:
     def constant(self, number: float) -> int:
         """The node of a constant."""
         if number not in self.constant_nodes:
-            self.constant_nodes[number] = int(self.nodes(1, OTHER, number)[0])
+            self.constant_nodes[number] = self.nodes(1, OTHER, number).item()
         return self.constant_nodes[number]
 
     def add(self, owner: Integers, first: Integers, second: Integers | None = None, coefficient: Any = 1.0) -> None:
@@ -91,12 +91,7 @@ def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
         else:
             _through_primitive(application, graph, needed, adjoints, builder)
 
-    given = np.zeros(builder.size, dtype=bool)
-    for terms in builder.terms:
-        given[terms.owner] = True
-    without = adjoints[through][~given[adjoints[through]]]
-    if len(without):
-        builder.add(without, np.full(len(without), builder.constant(0.0)))
+    builder.add(adjoints[through], np.full(len(through), builder.constant(0.0)))  # for those without any other term
     gradients = np.array([adjoints[node] if needed[node] else builder.constant(0.0) for node in wanted], dtype=np.int64)
     copies = builder.nodes(len(gradients), SUM)  # each gradient has a place of its own
     builder.add(copies, gradients)
@@ -111,7 +106,7 @@ def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
     graph.terms = terms[np.argsort(terms.owner, kind="stable")]
     graph.applications = graph.applications + builder.applications
     graph.outputs = np.concatenate([graph.outputs, copies])
-    graph.differentiable = np.concatenate([graph.differentiable, np.zeros(builder.size - size, dtype=bool)])
+    graph.differentiable = np.zeros_like(graph.is_constant)  # not once more
     return flatten(graph), seeds, copies
 
 
@@ -177,10 +172,11 @@ def _through_primitive(
     if not len(rows):
         return
     fixed = graph.is_constant[operands]
-    numbers = np.where(fixed, graph.constants[operands], 0.0)
-    if len(np.unique(numbers[rows], axis=0)) > _FEW:
-        numbers, fixed = np.zeros_like(numbers), np.zeros_like(fixed)
-    cases = np.concatenate([wanted, fixed, numbers.view(np.int64)], axis=1)[rows]
+    numbers = graph.constants[operands]
+    bits = numbers.view(np.int64)  # so that 0 is not -0, and NaN is NaN
+    if len(np.unique(bits[rows], axis=0)) > _FEW:
+        fixed, bits = np.zeros_like(fixed), np.zeros_like(bits)
+    cases = np.concatenate([wanted, fixed, bits], axis=1)[rows]
     _, first, which = np.unique(cases, axis=0, return_index=True, return_inverse=True)
     for case, example in enumerate(rows[first]):
         alike = rows[which.ravel() == case]

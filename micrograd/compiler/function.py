@@ -16,7 +16,7 @@ import math
 import time
 import warnings
 from enum import Enum
-from functools import partial, update_wrapper
+from functools import cache, partial, update_wrapper
 from inspect import signature
 from struct import error as StructError  # noqa: N812  # it is a class
 from struct import pack
@@ -90,8 +90,7 @@ class Structure:
         if isinstance(item, dict):
             return (kind, *[(name, self._key(part)) for name, part in item.items()])
         if is_array(item) and item.dtype != bool:
-            keys = [self._key(part) for part in item.ravel().tolist()]
-            return (np.ndarray, item.shape, *(keys[:1] if len(set(keys)) == 1 else keys))
+            return (np.ndarray, item.shape, *[self._key(part) for part in item.ravel().tolist()])
         if _is_number(item):
             self.leaves.append(item)
             return (float,)
@@ -184,7 +183,7 @@ class Specialised:
         groups = [values for values in tape.roles.values() if values]
         self.values = [value for values in groups for value in values]
         self._kinds = [value._primitive for value in self.values]
-        self._freezings = freezings[0]
+        self._freezings = freezings.copy()
         self._given = [value.requires_grad for value in self.values]
         self._given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
         self._inputs = [np.array([tape.values[value] for value in values]) for values in groups]
@@ -201,10 +200,10 @@ class Specialised:
 
     def is_outdated(self) -> bool:
         """Whether gradients are wanted elsewhere since it was traced."""
-        if self._freezings != freezings[0]:
+        if self._freezings != freezings:
             if self._kinds != [value._primitive for value in self.values]:
                 return True
-            self._freezings = freezings[0]
+            self._freezings = freezings.copy()
         return False
 
     def want(self, inputs: Iterable[int]) -> None:
@@ -481,12 +480,8 @@ class Call(Primitive):
         raise TypeError(f"the result of the compiled {self.name} cannot be copied or pickled; call {self.name} itself")
 
 
-_warned = False
-
-
 def backend_of(name: str) -> type[Executable]:
     """The executable of a backend."""
-    global _warned
     if name not in ("auto", "numpy", "llvm"):
         raise ValueError(f"backend must be 'auto', 'numpy' or 'llvm', not {name!r}")
     if name != "numpy":
@@ -495,18 +490,21 @@ def backend_of(name: str) -> type[Executable]:
         except ImportError as error:
             if name == "llvm":
                 raise ImportError("the llvm backend needs llvmlite: pip install 'micrograd[compile]'") from error
-            if not _warned:
-                _warned = True
-                code, line = calling_line()
-                warnings.warn_explicit(
-                    "llvmlite is not installed, so compiled functions run on NumPy, some 50 times slower: "
-                    "pip install 'micrograd[compile]'",
-                    UserWarning,
-                    code.co_filename,
-                    line,
-                )
+            _warn_without_llvmlite()
         else:
             return NativeExecutable
     from micrograd.compiler.numpy_backend import NumpyExecutable
 
     return NumpyExecutable
+
+
+@cache  # once is enough
+def _warn_without_llvmlite() -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        "llvmlite is not installed, so compiled functions run on NumPy, some 50 times slower: "
+        "pip install 'micrograd[compile]'",
+        UserWarning,
+        code.co_filename,
+        line,
+    )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 ONE = -1  # the second factor of a term that has none
-OTHER, SUM, MAXIMUM = 0, 1, 2  # what a node's terms make: nothing, their sum, the largest of them
+OTHER, SUM, MAXIMUM = range(3)  # what a node's terms make: nothing, their sum, the largest of them
 
 # What an arithmetic primitive is as terms: for each, its coefficient and which operands are its factors.
 ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
@@ -123,11 +123,13 @@ class Graph:
         second = self.terms.second != ONE
         users, used = [self.terms.owner, self.terms.owner[second]], [self.terms.first, self.terms.second[second]]
         for application in self.applications:
-            stops = [rule is None for rule in application.primitive.derivatives] or [application.primitive is TAKE]
-            for column in range(application.operands.shape[1]):
-                if not differentiable or not stops[min(column, len(stops) - 1)]:
+            columns = application.operands.T
+            stops = [rule is None for rule in application.primitive.derivatives]
+            stops = stops or [application.primitive is TAKE] * len(columns)
+            for column, stop in zip(columns, stops, strict=True):
+                if not differentiable or not stop:
                     users.append(application.nodes)
-                    used.append(application.operands[:, column])
+                    used.append(column)
             if application.tables is not None:
                 for node, table in zip(application.nodes, application.tables, strict=True):
                     users.append(np.full(len(self.tables[table]), node))
@@ -281,17 +283,14 @@ def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats]:
 
 
 def _uses(graph: Graph) -> Integers:
-    """How often each node is used."""
-    size = graph.size
+    """How often each node is used: by other nodes, and as an output."""
     second = graph.terms.second
-    uses = np.bincount(graph.terms.first, minlength=size) + np.bincount(second[second != ONE], minlength=size)
+    used = [graph.terms.first, second[second != ONE], graph.outputs]
     for application in graph.applications:
-        uses += np.bincount(application.operands.ravel(), minlength=size)
+        used.append(application.operands.ravel())
         if application.tables is not None:
-            for table in np.unique(application.tables):
-                np.add.at(uses, graph.tables[table], 2)
-    np.add.at(uses, graph.outputs, 2)  # never merged into another
-    return uses
+            used += [graph.tables[table] for table in np.unique(application.tables)]
+    return np.bincount(np.concatenate(used), minlength=graph.size)
 
 
 def _merged(graph: Graph) -> Graph:

@@ -38,7 +38,7 @@ class Access:
             and term_step; or of shape (rows, columns, terms), in place of column_step as well.
     """
 
-    base: int
+    base: int = 0
     row_step: int = 0
     column_step: int = 0
     term_step: int = 0
@@ -189,7 +189,7 @@ class Program:
     gradients: slice
     constants: tuple[tuple[int, Floats], ...]
     nodes: int = 0
-    seconds: dict[str, float] = field(default_factory=dict, compare=False)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def fill(self, buffer: Floats) -> Floats:
         """Put the constants in their places."""

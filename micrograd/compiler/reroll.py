@@ -14,13 +14,15 @@ the first factor is at ``base + 2 * o + t`` and of the second at ``base + t``: a
 from __future__ import annotations
 
 import math
+import sys
 from collections import defaultdict
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.normalise import MAXIMUM, ONE
+from micrograd.compiler.normalise import MAXIMUM
 from micrograd.compiler.program import Access, Kernel, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.walks import Edges
@@ -30,12 +32,12 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.normalise import Applications, Floats, Graph, Integers
 
-_CONSTANTS = 1 << 40  # the group of constants, and the one of no factor at all: after all others
-_NOTHING = _CONSTANTS + 1
+_NOTHING = sys.maxsize  # the group of no factor at all, and the one of constants: after all others
+_CONSTANTS = _NOTHING - 1
 _ALIGNMENT = 8  # numbers: a cache line
 
 
-def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients: Integers, start: int = 0) -> Program:
+def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients: Integers, start: int) -> Program:
     """Kernels for a graph.
 
     Args:
@@ -51,6 +53,7 @@ def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients:
         rolling.end = max(rolling.end, start)
     first = rolling.end
     rolling.position[gradients] = np.arange(first, first + len(gradients))
+    rolling.is_reserved[gradients] = True
     rolling.end += len(gradients)
     for roll in _batches(graph, rolling):
         roll()
@@ -58,7 +61,7 @@ def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients:
     return Program(
         size=rolling.end,
         kernels=tuple(rolling.kernels),
-        inputs=rolling.position[np.concatenate([*inputs, seeds[:0]])],
+        inputs=rolling.position[np.concatenate(inputs)],
         outputs=outputs,
         seeds=rolling.position[seeds],
         gradients=slice(first, first + len(gradients)),
@@ -72,44 +75,31 @@ def _batches(graph: Graph, rolling: _Rolling) -> Iterator[Callable[[], None]]:
     levels = Edges(graph.size, used, users).levels()
     by_level: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
     owners, starts, counts = np.unique(graph.terms.owner, return_index=True, return_counts=True)
-    for chosen in _runs(np.lexsort((owners, levels[owners])), levels[owners][:, None]):
-        roll = partial(rolling.reductions, owners[chosen], starts[chosen], counts[chosen])
-        by_level[levels[owners[chosen[0]]]].append(roll)
+    for (level,), rows in _alike(levels[owners][:, None]):
+        by_level[level].append(partial(rolling.reductions, owners[rows], starts[rows], counts[rows]))
     for application in graph.applications:
-        keys = levels[application.nodes]
-        for chosen in _runs(np.lexsort((application.nodes, keys)), keys[:, None]):
-            roll_one = rolling.take if application.primitive is TAKE else rolling.map
-            by_level[keys[chosen[0]]].append(partial(roll_one, application, chosen))
+        roll = rolling.take if application.primitive is TAKE else rolling.map
+        for (level,), rows in _alike(levels[application.nodes][:, None]):
+            by_level[level].append(partial(roll, application.chosen(rows)))
     for level in sorted(by_level):
         yield from by_level[level]
 
 
-def _runs(order: Integers, keys: Integers) -> list[Integers]:
-    """The order, cut where the keys change."""
-    if not len(order):
-        return []
-    changes = np.flatnonzero((np.diff(keys[order], axis=0) != 0).any(axis=1)) + 1
-    return np.split(order, changes)
-
-
-def _alike(*signatures: Integers) -> list[Integers]:
-    """The rows that are the same in all of the matrices, group by group."""
+def _alike(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Each row that the matrices make side by side, and where it is: rows that are the same are one."""
     rows = np.concatenate(signatures, axis=1)
-    if (rows == rows[0]).all():
-        return [np.arange(len(rows))]
-    _, which = np.unique(rows, axis=0, return_inverse=True)
-    which = which.ravel()
-    order = np.argsort(which, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
+    order = np.lexsort(rows.T)
+    changes = np.flatnonzero((np.diff(rows[order], axis=0) != 0).any(axis=1)) + 1
+    for where in np.split(order, changes) if len(order) else ():
+        yield rows[where[0]], where
 
 
 class _Alike(NamedTuple):
-    """Nodes whose terms are alike: their factors row by row, and the coefficients and groups of them all."""
+    """Nodes whose terms are alike: their factors row by row, and the groups and the coefficient of each term."""
 
     nodes: Integers
     first: Integers
     second: Integers
-    coefficient: Floats
     signature: Integers
 
 
@@ -118,12 +108,10 @@ class _Rolling:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        size = graph.size
-        self.position = np.full(size + 1, -1)
-        self.group = np.full(size + 1, -1)
-        self.group[:-1][graph.is_constant] = _CONSTANTS
-        self.group[ONE] = _NOTHING
-        self.groups = 0
+        self.position = np.zeros(graph.size, dtype=np.int64)
+        self.is_reserved = np.zeros(graph.size, dtype=bool)  # what has a position before it is rolled
+        self.group = np.append(np.full(graph.size, _CONSTANTS), _NOTHING)  # until a node is placed; the last is ONE's
+        self.groups = count()
         self.end = 0
         self.kernels: list[Kernel] = []
         self.constants: list[tuple[int, Floats]] = []
@@ -131,16 +119,15 @@ class _Rolling:
 
     def place(self, nodes: Integers) -> None:
         """Give nodes a place each, side by side, unless they have one, and make them a group."""
-        if len(nodes) and self.position[nodes[0]] < 0:
+        if not self.is_reserved[nodes].any():
             self.end = -(-self.end // _ALIGNMENT) * _ALIGNMENT if len(nodes) >= _ALIGNMENT else self.end
             self.position[nodes] = np.arange(self.end, self.end + len(nodes))
             self.end += len(nodes)
-        self.group[nodes] = self.groups
-        self.groups += 1
+        self.group[nodes] = next(self.groups)
 
     def outputs(self, nodes: Integers) -> Integers:
         """Where nodes are, constants among them too."""
-        return np.array([self._positions(node.reshape(1, 1))[0, 0] for node in nodes], dtype=np.int64)
+        return np.array([self._positions(node.reshape(1, 1)).item() for node in nodes], dtype=np.int64)
 
     def reductions(self, nodes: Integers, starts: Integers, counts: Integers) -> None:
         """Roll the sums and maxima of a level, given where their terms start and how many they have.
@@ -149,73 +136,68 @@ class _Rolling:
         causal attention do: what uses them then finds them in one group.
         """
         together: defaultdict[tuple[Any, ...], list[_Alike]] = defaultdict(list)
-        keys = np.stack([self.graph.kind[nodes], counts, self.position[nodes] >= 0], axis=1)
-        for chosen in _runs(np.lexsort((nodes, *keys.T[::-1])), keys):
-            rows = starts[chosen][:, None] + np.arange(counts[chosen[0]])
+        keys = np.stack([self.graph.kind[nodes], self.is_reserved[nodes], counts], axis=1)
+        for (kind, is_reserved, terms), chosen in _alike(keys):
+            rows = starts[chosen][:, None] + np.arange(terms)
             for alike in self._sorted_terms(nodes[chosen], rows):
-                together[(*keys[chosen[0], ::2], frozenset(map(tuple, alike.signature.tolist())))].append(alike)
-        for parts in together.values():
+                groups = frozenset(map(tuple, alike.signature.tolist()))
+                together[kind, is_reserved, groups].append(alike)
+        for (kind, *_), parts in together.items():
             self.place(np.sort(np.concatenate([part.nodes for part in parts])))
             for part in parts:
-                self._reduction(part)
+                self._reduction(part, largest=bool(kind == MAXIMUM))
 
     def _sorted_terms(self, nodes: Integers, rows: Integers) -> Iterator[_Alike]:
         """Nodes with equally many terms, group by group, with the terms of all in the same order."""
         terms, group, position = self.graph.terms, self.group, self.position
         first, second, coefficient = terms.first[rows], terms.second[rows], terms.coefficient[rows]
         swapped = group[first] > group[second]  # x * w is w * x
-        if swapped.any():
-            first, second = np.where(swapped, second, first), np.where(swapped, first, second)
-        if rows.shape[1] > 1:
-            # The order of terms is free: the same for all nodes, and as their factors lie in the buffer.
-            order = np.lexsort((position[second], position[first], coefficient, group[second], group[first]))
-            first, second = np.take_along_axis(first, order, axis=1), np.take_along_axis(second, order, axis=1)
-            coefficient = np.take_along_axis(coefficient, order, axis=1)
-        of_first, of_second = group[first], group[second]
-        for alike in _alike(of_first, of_second, coefficient.view(np.int64)):
-            row = alike[0]
-            signature = np.stack([of_first[row], of_second[row], coefficient[row].view(np.int64)], axis=1)
-            yield _Alike(nodes[alike], first[alike], second[alike], coefficient[row], signature)
+        first, second = np.where(swapped, second, first), np.where(swapped, first, second)
+        # The order of terms is free: the same for all nodes, and as their factors lie in the buffer.
+        order = np.lexsort((position[second], position[first], coefficient, group[second], group[first]))
+        first, second = np.take_along_axis(first, order, axis=1), np.take_along_axis(second, order, axis=1)
+        coefficient = np.take_along_axis(coefficient, order, axis=1)
+        for signature, alike in _alike(group[first], group[second], coefficient.view(np.int64)):
+            yield _Alike(nodes[alike], first[alike], second[alike], np.stack(np.split(signature, 3), axis=1))
 
-    def _reduction(self, alike: _Alike) -> None:
-        shapes: list[tuple[float, int, bool]] = []
-        operands = [self.position[alike.nodes][:, None]]
-        for columns in _runs(np.arange(len(alike.coefficient)), alike.signature):
+    def _reduction(self, alike: _Alike, largest: bool) -> None:
+        parts: list[tuple[float, int, bool]] = []
+        operands = []
+        for (_, other, coefficient), columns in _alike(alike.signature):
             factors = [self._positions(alike.first[:, columns])]
-            if alike.second[0, columns[0]] != ONE:
+            if other != _NOTHING:
                 factors.append(self._positions(alike.second[:, columns]))
             for start, end in _affine_runs(factors):
                 operands += [factor[:, start:end] for factor in factors]
-                shapes.append((float(alike.coefficient[columns[0]]), end - start, len(factors) == 2))
-        rows, columns_, (target, *accesses) = _accesses(operands)
+                parts.append((float(coefficient.view(np.float64)), end - start, len(factors) == 2))
+        rows, width, target, accesses = _accesses(self.position[alike.nodes], operands)
         given = iter(accesses)
         segments = tuple(
-            Segment(number, terms, next(given), next(given) if two else None) for number, terms, two in shapes
+            Segment(number, terms, next(given), next(given) if two else None) for number, terms, two in parts
         )
-        largest = bool(self.graph.kind[alike.nodes[0]] == MAXIMUM)
-        self.kernels.append(Reduction(rows, columns_, target, segments, largest))
+        self.kernels.append(Reduction(rows, width, target, segments, largest))
 
-    def map(self, application: Applications, chosen: Integers) -> None:
+    def map(self, application: Applications) -> None:
         """Roll nodes of one primitive."""
-        for alike in _alike(self.group[application.operands[chosen]]):
-            rows = chosen[alike]
-            nodes, operands = application.nodes[rows], application.operands[rows]
+        for _, alike in _alike(self.group[application.operands]):
+            nodes, operands = application.nodes[alike], application.operands[alike]
             self.place(nodes)
             columns = [self._positions(column[:, None]) for column in operands.T]
-            count, width, (target, *accesses) = _accesses([self.position[nodes][:, None], *columns])
-            self.kernels.append(Map(application.primitive, count, width, target, tuple(accesses)))
+            rows, width, target, accesses = _accesses(self.position[nodes], columns)
+            self.kernels.append(Map(application.primitive, rows, width, target, tuple(accesses)))
 
-    def take(self, application: Applications, chosen: Integers) -> None:
+    def take(self, application: Applications) -> None:
         """Roll nodes that take an element of a table."""
         assert application.tables is not None
-        tables = [self.graph.tables[table] for table in application.tables[chosen]]
+        tables = [self.graph.tables[table] for table in application.tables]
         heads = np.array([[len(table), self.group[table[0]]] for table in tables])
-        for alike in _alike(heads, self.group[application.operands[chosen]]):
-            nodes, indices = application.nodes[chosen[alike]], application.operands[chosen[alike]]
+        for _, alike in _alike(heads, self.group[application.operands]):
+            nodes, indices = application.nodes[alike], application.operands[alike]
             elements = self._positions(np.stack([tables[row] for row in alike]))
             self.place(nodes)
-            operands = [self.position[nodes][:, None], self._positions(indices), elements]
-            rows, columns, (target, index, table) = _accesses(operands)
+            rows, columns, target, (index, table) = _accesses(
+                self.position[nodes], [self._positions(indices), elements]
+            )
             self.kernels.append(Take(rows, columns, elements.shape[1], target, index, table))
 
     def _positions(self, nodes: Integers) -> Integers:
@@ -244,18 +226,17 @@ class _Rolling:
 
 def _affine_runs(factors: list[Integers]) -> list[tuple[int, int]]:
     """Cut the terms into runs in which all factors step evenly; few long ones, or else no cut at all."""
-    offsets = [factor[0] - factor[0, 0] for factor in factors if _same_steps(factor)]
     terms = factors[0].shape[1]
-    if terms <= 2 or not offsets:
+    even = [factor[0] for factor in factors if _same_steps(factor)]
+    if not even:
         return [(0, terms)]
-    steps = np.diff(np.stack(offsets), axis=1)
     runs, start = [], 0
-    changes = (np.flatnonzero((np.diff(steps, axis=1) != 0).any(axis=0)) + 2).tolist()
+    changes = (np.flatnonzero(np.diff(np.stack(even), n=2, axis=1).any(axis=0)) + 2).tolist()
     for change in [*changes, terms]:
         if change > start + 1 or change == terms:  # the step after a jump begins the next run
             runs.append((start, change))
             start = change
-    return runs if len(runs) <= 1 + terms // 4 else [(0, terms)]
+    return runs if len(runs) <= 1 + terms / 4 else [(0, terms)]
 
 
 def _same_steps(positions: Integers) -> bool:
@@ -263,43 +244,44 @@ def _same_steps(positions: Integers) -> bool:
     return bool((positions - positions[:, :1] == positions[0] - positions[0, 0]).all())
 
 
-def _accesses(operands: list[Integers]) -> tuple[int, int, list[Access]]:
-    """Index maps for matrices of positions, a row for each result and a column for each term.
+def _step(positions: Integers) -> int:
+    """How far apart are positions that are evenly apart."""
+    return int(positions[1] - positions[0]) if len(positions) > 1 else 0
+
+
+def _accesses(target: Integers, operands: list[Integers]) -> tuple[int, int, Access, list[Access]]:
+    """Index maps for the positions of results, and for operands: a row for each result, a column a term.
 
     Returns:
-        How many rows and columns the results are seen as, and the map of each operand.
+        How many rows and columns the results are seen as, their map, and that of each operand.
     """
-    count = len(operands[0])
-    steps = [positions[0, 1:] - positions[0, :-1] for positions in operands]
-    affine = [_same_steps(p) and (not len(s) or bool((s == s[0]).all())) for p, s in zip(operands, steps, strict=True)]
-    columns = count
-    for positions, is_affine in zip(operands, affine, strict=True):
-        if is_affine and count > 1:
-            distances = positions[1:, 0] - positions[:-1, 0]
-            breaks = np.flatnonzero(distances != distances[0]) + 1
-            columns = math.gcd(columns, int(np.gcd.reduce(breaks))) if len(breaks) else columns
-    rows = count // columns
+    matrices = [target[:, None], *operands]
+    affine = [_same_steps(matrix) and not np.diff(matrix[0], n=2).any() for matrix in matrices]
+    columns = len(target)
+    for positions, is_affine in zip(matrices, affine, strict=True):
+        if is_affine:
+            distances = np.diff(positions[:, 0])
+            breaks = np.flatnonzero(distances != distances[:1]) + 1
+            columns = math.gcd(columns, int(np.gcd.reduce(breaks)))
+    rows = len(target) // columns
     accesses = []
-    for positions, is_affine, step in zip(operands, affine, steps, strict=True):
+    for positions, is_affine in zip(matrices, affine, strict=True):
         if not is_affine:
-            accesses.append(_gather(positions.reshape(rows, columns, -1)))
+            accesses.append(_gather(np.stack(np.split(positions, rows))))
             continue
-        starts = positions[::columns, 0]
-        column_step = int(positions[1, 0] - positions[0, 0]) if columns > 1 else 0
-        term_step = int(step[0]) if len(step) else 0
-        row_steps = starts[1:] - starts[:-1]
-        if len(row_steps) and (row_steps != row_steps[0]).any():
-            accesses.append(Access(0, 0, column_step, term_step, row_table=np.ascontiguousarray(starts)))
+        places = positions[:, 0]
+        starts, column_step, term_step = places[::columns], _step(places[:columns]), _step(positions[0])
+        if np.diff(starts, n=2).any():
+            table = np.ascontiguousarray(starts)
+            accesses.append(Access(column_step=column_step, term_step=term_step, row_table=table))
         else:
-            row_step = int(row_steps[0]) if len(row_steps) else 0
-            accesses.append(Access(int(starts[0]), row_step, column_step, term_step))
-    return rows, columns, accesses
+            accesses.append(Access(int(starts[0]), _step(starts), column_step, term_step))
+    return rows, columns, accesses[0], accesses[1:]
 
 
 def _gather(positions: Integers) -> Access:
     """The index map of what is not affine: by a table, of each term alone where columns are evenly apart."""
-    column_step = int(positions[0, 1, 0] - positions[0, 0, 0]) if positions.shape[1] > 1 else 0
-    starts = positions[:, :1]
+    starts, column_step = positions[:, :1], _step(positions[0, :, 0])
     if (positions - starts == column_step * np.arange(positions.shape[1])[None, :, None]).all():
-        return Access(0, column_step=column_step, table=np.ascontiguousarray(starts))
-    return Access(0, table=np.ascontiguousarray(positions))
+        return Access(column_step=column_step, table=np.ascontiguousarray(starts))
+    return Access(table=np.ascontiguousarray(positions))

@@ -254,7 +254,7 @@ def _quotient(tape: Tape, x: Any, y: Any) -> Any:
     """A quotient with a constant divisor, as a product."""
     if isinstance(y, Value) or not isinstance(x, Value):
         return None
-    return x * (1.0 / y) if y and 1e-300 < abs(y) < 1e300 else None
+    return x * (1.0 / y) if 1e-300 < abs(y) < 1e300 else None
 
 
 _REWRITES: dict[Primitive, Callable[..., Any]] = {

@@ -56,7 +56,7 @@ class Edges:
         """For each node the length of the longest way to it."""
         levels = np.zeros(self.size, dtype=np.int64)
         missing = np.bincount(self.targets, minlength=self.size)
-        frontier = np.flatnonzero((missing == 0) & (self.counts > 0))
+        frontier = np.flatnonzero(missing == 0)
         level = 0
         while len(frontier):
             found = self.leaving(frontier)

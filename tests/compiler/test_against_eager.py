@@ -1,6 +1,7 @@
 """Compiled functions against the same functions run eagerly: values and gradients, with both backends."""
 
 import math
+import operator
 import random
 
 import numpy as np
@@ -323,6 +324,22 @@ def test_what_cannot_be_differentiated_fails_only_in_backward(backend):
     assert mg.compile(lambda: mg.detach(flat(x, x)) + x, backend=backend)().data == 12.0
 
 
+def test_that_a_gradient_cannot_be_compiled_is_found_out_once(backend):
+    asked = []
+
+    def rule(g, out, x):
+        asked.append(x)
+        raise ValueError("not on a Sunday")
+
+    sunday = mg.primitive("sunday_compiled", "sunday", lambda x: 2 * x, rule, replace=True)
+    x = Value(3.0)
+    fast = mg.compile(lambda: sunday(x), backend=backend)
+    assert [fast().data for _ in range(3)] == [6.0, 6.0, 6.0]
+    assert len(asked) == 1
+    with pytest.raises(ValueError, match="not on a Sunday"):
+        fast().backward()
+
+
 def test_freezing_between_forward_and_backward_counts(backend):
     x, y = Value(2.0), Value(3.0)
     result = mg.compile(lambda: x * y, backend=backend)()
@@ -368,3 +385,47 @@ def test_each_of_two_outputs_has_its_own_gradient(backend):
     fast = mg.compile(lambda: (x * y, x + 5 * y), backend=backend)
     assert gradients(lambda: fast()[0], leaves) == [6.0, 3.0, 2.0]
     assert gradients(lambda: fast()[1], leaves) == [17.0, 1.0, 5.0]
+
+
+def test_gradients_that_are_asked_for_beside_others_that_are_alike(backend):
+    x, w = [Value(0.5 * number) for number in range(3)], [Value(2.0 - number) for number in range(3)]
+    shares = [Value(1.5 + number) for number in range(3)]
+
+    def f():  # the gradients of w and of the sines are made alike, and only the former have places of their own
+        return sum(a * (b + mg.sin(c)) for a, b, c in zip(shares, w, x, strict=True)) + mg.dot(
+            shares, [mg.cos(c) for c in x]
+        ) * mg.dot(shares, w)
+
+    assert_same(f, [*x, *w, *shares], backend)
+
+
+def test_a_table_of_one_number(backend):
+    x, y = leaves = [Value(2.0), Value(3.0)]
+    fast = mg.compile(lambda index: mg.take([x], index) * mg.take([x, y], index) * y, backend=backend)
+    assert gradients(lambda: fast(0), leaves) == [12.0, 12.0, 4.0]
+    assert gradients(lambda: fast(-1), leaves) == [18.0, 9.0, 12.0]
+    with pytest.raises(IndexError):
+        fast(1)
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.gt, operator.le, operator.ge])
+def test_numbers_are_compared_as_without_the_compiler(compare, backend):
+    def f(x, y):
+        return [mg.where(compare(x, y), 1.0, 2.0), mg.where(compare(x, 0.5), x, y), mg.where(compare(0.5, x), x, y)]
+
+    fast = mg.compile(f, backend=backend)
+    for x in (0.25, 0.5, 0.75):
+        assert fast(x, 0.5) == f(x, 0.5)
+
+
+def test_zeros_of_both_signs_are_constants_of_their_own(backend):
+    fast = mg.compile(lambda x: [mg.maximum(zero, x) for zero in (0.0, -0.0)], backend=backend)
+    assert [math.copysign(1.0, number) for number in fast(-1.0)] == [1.0, -1.0]
+
+
+def test_the_elements_of_some_tables_have_a_gradient_and_those_of_others_have_none(backend):
+    frozen, w, u = ([Value(number + 0.5 * k, requires_grad=k > 0) for number in range(3)] for k in range(3))
+    fast = mg.compile(lambda i, j: mg.take(frozen, i) * mg.take(w, j) + mg.take(u, i) * mg.take(w, i), backend=backend)
+    for i, j in ((0, 2), (2, 2), (1, -3)):
+        expected = gradients(lambda: frozen[i] * w[j] + u[i] * w[i], [*w, *u])  # noqa: B023  # called at once
+        assert gradients(lambda: fast(i, j), [*w, *u]) == expected  # noqa: B023

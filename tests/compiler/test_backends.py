@@ -10,6 +10,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import object_cache
+from micrograd.compiler.function import _warn_without_llvmlite
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 from micrograd.registry import CONSTANT, LEAF, PRIMITIVES
 
@@ -144,7 +145,9 @@ def _without_llvmlite(monkeypatch):
     """As if llvmlite were not installed, and nothing had been said of it."""
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     monkeypatch.delitem(sys.modules, "micrograd.compiler.llvm_backend", raising=False)
-    monkeypatch.setattr("micrograd.compiler.function._warned", False)
+    _warn_without_llvmlite.cache_clear()
+    yield
+    _warn_without_llvmlite.cache_clear()
 
 
 @pytest.mark.usefixtures("_without_llvmlite")

@@ -298,6 +298,7 @@ def test_maps_and_takes_are_named_and_counted():
 
 
 def test_an_access_says_where_elements_are():
+    assert Access().positions(1, 2, 2).tolist() == [[[0, 0], [0, 0]]]
     assert Access(5).positions(2, 3, 4).tolist() == np.full((2, 3, 4), 5).tolist()
     assert Access(5, 100, 10, 1).positions(2, 2, 2).tolist() == [[[5, 6], [15, 16]], [[105, 106], [115, 116]]]
     rows = Access(0, 0, 10, 1, row_table=np.array([7, 3]))
@@ -338,10 +339,10 @@ def test_the_explanation_is_a_table_of_kernels():
         "sum             1x5x2                   1      10       5      0",
         "sin             1x3                     1      3        3      0",
     ]
-    described = program.described(1234, {"trace": 0.0125, "reroll": 0.25})
+    described = program.described(1234, {"trace": 0.0125, "reroll": 2.5})
     assert str(described).splitlines()[:3] == [
         "1,234 scalar operations became 5 kernels: 50 flops, 8,000 bytes",
-        "Took trace 12 ms, reroll 250 ms",
+        "Took trace 12 ms, reroll 2500 ms",
         "",
     ]
 

@@ -57,8 +57,17 @@ def test_a_symbol_that_escapes_is_refused_afterwards():
     for use in (lambda s: s + 1.0, lambda s: 2.0 * s, lambda s: s.exp(), lambda s: Value(1.0) * s, lambda s: -s):
         with pytest.raises(TraceError):
             use(kept[0])
-    with pytest.raises(TraceError):
-        mg.compile(lambda x: x * kept[0])(Value(1.0))
+    for use in (
+        lambda x: x * kept[0],
+        lambda x: kept[0] * x,
+        lambda x: mg.exp(kept[0]) * x,
+        lambda x: mg.dot([x, x], [x, kept[0]]),
+        lambda x: mg.dot([x, kept[0]], [x, x]),
+        lambda x: mg.take([x, kept[0]], x),
+        lambda x: [x, kept[0]],
+    ):
+        with pytest.raises(TraceError, match="a number of another trace is used here"):
+            mg.compile(use)(Value(1.0))
 
 
 def test_equal_operations_are_written_once_and_constants_fold():
@@ -451,6 +460,11 @@ def test_objects_are_static_and_told_apart():
 
     fast = mg.compile(lambda model, x: model.w * x)
     assert [fast(Same(2.0), 1.0).data, fast(Same(5.0), 1.0).data] == [2.0, 5.0]
+    traces = []
+    counted = mg.compile(lambda model, x: traces.append(model) or model.w * x)
+    models = [Same(2.0), Same(5.0)]
+    assert [counted(model, x).data for x in (1.0, 3.0) for model in models] == [2.0, 5.0, 6.0, 15.0]
+    assert len(traces) == 2
     mixed = mg.compile(lambda xs: xs[1] * 2 if xs[0] == "double" else xs[1])
     assert mixed(np.array(["double", Value(3.0)], dtype=object)).data == 6.0
 
