@@ -35,6 +35,18 @@ def test_a_planted_bug_is_found_and_printed(capsys, monkeypatch):
     assert "mg.registry.find('crooked')(" in said
 
 
+@pytest.mark.usefixtures("own_registry")
+def test_processes_can_share_the_expressions(capsys, monkeypatch):
+    wrong = mg.primitive("wrong_everywhere", "~", lambda x: x * x, lambda g, out, x: 3 * g * x)
+    monkeypatch.setattr(expressions, "TABLE", [wrong])
+    monkeypatch.setattr(expressions, "engines", lambda rarely: [])
+    expressions.main(["--count", "3", "--start", "40"])
+    said = capsys.readouterr().out
+    assert "3 expressions of" in said
+    assert {word for word in said.split() if word.endswith(",") and word[:-1].isdigit()} <= {"40,", "41,", "42,"}
+    assert "expression 4" in said
+
+
 def test_another_engine_that_disagrees_is_reported():
     program = expressions.expression(0, 0, 12)
     found, _ = expressions.eager(program)

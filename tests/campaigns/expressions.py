@@ -210,8 +210,9 @@ def engines(rarely: int) -> list[Engine]:
         found.append(Engine("JAX", by_library(jax.grad, jax.numpy, jax.scipy.special), LEAST, every=rarely))
     except ImportError:
         show("JAX is not installed, and takes no part")
-    found.append(Engine("compiled (numpy)", by_compiler("numpy"), every=math.ceil(rarely / 25), together=TOGETHER))
-    found.append(Engine("compiled (llvm)", by_compiler("llvm"), every=math.ceil(rarely / 10), together=TOGETHER))
+    for backend in ("numpy", "llvm"):
+        every = math.ceil(rarely / 100)
+        found.append(Engine(f"compiled ({backend})", by_compiler(backend), every=every, together=TOGETHER))
     return found
 
 
@@ -332,6 +333,7 @@ def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(description="Random expressions on several engines, which must agree.")
     parser.add_argument("--count", type=int, default=200_000, help="how many expressions (default: 200,000)")
+    parser.add_argument("--start", type=int, default=0, help="the number of the first, to share them among processes")
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other expressions (default: 0)")
     parser.add_argument("--size", type=int, default=12, help="how many primitives at most (default: 12)")
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so long")
@@ -339,9 +341,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rarely",
         type=int,
-        default=50,
+        default=100,
         metavar="N",
-        help="JAX sees one expression in N, native code ten times and NumPy code 25 times as many (default: 50)",
+        help="JAX sees one expression in N, and compiled code 100 times as many (default: 100)",
     )
     return parser
 
@@ -353,7 +355,8 @@ def main(words: list[str] | None = None) -> int:
     campaign = Campaign(engines(1 if options.only is not None else options.rarely))
     start = time.monotonic()
     steps = count = 0
-    numbers = range(options.count) if options.only is None else range(options.only, options.only + 1)
+    first, count_wanted = (options.start, options.count) if options.only is None else (options.only, 1)
+    numbers = range(first, first + count_wanted)
     try:
         for number in progress(numbers, options.minutes):
             program = expression(options.seed, number, options.size)
