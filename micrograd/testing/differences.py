@@ -294,12 +294,11 @@ def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, round
 
 def _two_slopes(best: Estimate, samples: Sequence[_Sample], x: float, middle: float, noise: float) -> Estimate | None:
     """The kink at x itself that is seen where the slopes to the left and to the right clearly differ; else None."""
-    samples = [sample for sample in samples if x - sample.step < x < x + sample.step]
     below = [_Sample(sample.step, x - (x - sample.step), middle, sample.below) for sample in samples]
     above = [_Sample(sample.step, (x + sample.step) - x, sample.above, middle) for sample in samples]
     left, right = (_best(_estimates(side, noise, 4.0, sides=1)) for side in (below, above))
     if left is None or right is None:
-        return None
+        return None  # no two steps are neighbours
     low, high = sorted((left, right))
     gap = high.slope - low.slope
     between = (low.slope + high.slope) / 2

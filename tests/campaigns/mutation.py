@@ -80,7 +80,7 @@ TESTS = {
     "closures": ["test_own_primitives", "test_engine", "test_higher_order", "test_anomaly", "test_threads"],
     "checks": ["test_wrong_calls", "test_engine", "test_higher_order", "test_own_primitives", "test_losses",
                "test_optim", "test_nn", "test_transforms", "test_training"],
-    "testing.differences": ["test_testing", "test_testing_bar"],
+    "testing.differences": ["test_testing", "test_testing_bar", "test_testing_points"],
     "testing.gradients": ["test_testing", "test_testing_bar"],
     "testing.programs": ["test_strategies"],
     "testing.requirements": ["test_check_primitive"],
