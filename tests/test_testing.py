@@ -303,6 +303,13 @@ class TestGradientOfOnesOwn:
             with pytest.raises(GradientError):
                 gradcheck(f, [x], gradient=lambda x: 1e-3 + 3 * np.cos(np.float32(3) * np.float32(x)))
 
+    @pytest.mark.parametrize("x", [1000.7, 4321.1, -2500.3])
+    def test_a_point_of_32_bits_is_recognised(self, x):
+        """It is rounded to the next of them, and that moves f by more than its own rounding does."""
+        import numpy as np
+
+        assert gradcheck(lambda x: np.sin(np.float32(x)), [x], gradient=lambda x: np.cos(np.float32(x)))
+
     def test_one_wrong_branch_is_caught_on_that_branch(self):
         def gradient(x):
             return 2 * x if x > 0 else 2 * x * (1 + 1e-6)
@@ -579,6 +586,8 @@ class TestReport:
         for constant in (0.0, 5.0, 0.1, 1000.5, -123456.5, 1e7):
             with pytest.raises(GradientError):
                 gradcheck(lambda x, constant=constant: constant, [1.0], gradient=lambda x: 1e-3)
+        with pytest.raises(GradientError):
+            gradcheck(lambda x: (x + 1 / 3) - x, [0.7], gradient=lambda x: 1e-3)  # constant but for rounding
 
     def test_an_error_carries_the_report_and_can_be_pickled(self):
         import pickle
@@ -673,6 +682,7 @@ def test_about_twelve_digits_of_a_smooth_function_are_right(f, slope_of, xs):
         (lambda x: 1e6 + math.sin(x), math.cos, 0.5, 5e-8),
         (lambda x: 1e4 + math.sin(30 * x), lambda x: 30 * math.cos(30 * x), 2.0, 5e-10),
         (math.log1p, lambda x: 1 / (1 + x), -1 + 1e-12, 2e-4),
+        (lambda x: x + 0.018 * math.sin(2.5e7 * x), lambda x: 1 + 4.5e5 * math.cos(2.5e7 * x), 0.18, 1e-6),
     ],
 )
 def test_finer_steps_tell_more_where_there_is_rounding(f, slope_of, x, error):
