@@ -310,6 +310,19 @@ class TestGradientOfOnesOwn:
 
         assert gradcheck(lambda x: np.sin(np.float32(x)), [x], gradient=lambda x: np.cos(np.float32(x)))
 
+    @pytest.mark.parametrize(("centre", "away"), [(22000, 0.37), (34900, -1.4), (58700, 0.87), (61900, 0.49)])
+    def test_a_point_of_32_bits_far_from_0_is_at_least_not_accused(self, centre, away):
+        import numpy as np
+
+        def f(x):
+            apart = float(np.float32(x)) - centre
+            return np.float32(apart / math.sqrt(1 + apart * apart))
+
+        def gradient(x):
+            return (1 + (float(np.float32(x)) - centre) ** 2) ** -1.5
+
+        assert gradcheck(f, [centre + away], gradient=gradient)
+
     def test_one_wrong_branch_is_caught_on_that_branch(self):
         def gradient(x):
             return 2 * x if x > 0 else 2 * x * (1 + 1e-6)
@@ -587,7 +600,7 @@ class TestReport:
             with pytest.raises(GradientError):
                 gradcheck(lambda x, constant=constant: constant, [1.0], gradient=lambda x: 1e-3)
         with pytest.raises(GradientError):
-            gradcheck(lambda x: (x + 1 / 3) - x, [0.7], gradient=lambda x: 1e-3)  # constant but for rounding
+            gradcheck(lambda x: (x * 0.29 + 1) - x * 0.29, [0.18], gradient=lambda x: 1e-3)  # 1, but for rounding
 
     def test_an_error_carries_the_report_and_can_be_pickled(self):
         import pickle
