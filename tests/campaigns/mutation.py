@@ -624,9 +624,10 @@ explained, the second among all.
 |---|---|---|---|---|---|---|
 {chr(10).join(map(str, [*rows, total]))}
 
-To run them again: `{words}`. What was killed once is not run again while its function stays the
-same, so that the table may join several runs; with `--fresh` all are run. Not among them: what draws, explores, reads
-tables and is commanded.
+To run them again: `{words}`.
+
+What was killed once is not run again while its function stays the same, so that the table may join several runs; with
+`--fresh` all are run. Not among them are the modules for pictures, pages, tables, files and commands.
 """
 
 
