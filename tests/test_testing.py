@@ -591,6 +591,11 @@ class TestReport:
             assert gradcheck(lambda x: mg.sin(frequency * x), [x])
             assert gradcheck(lambda x: mg.sin(1 / x), [x / frequency])
 
+    @pytest.mark.parametrize("x", [9.4, 3.14, -3.2])
+    def test_differences_too_large_for_a_float_are_not_accused(self, x):
+        (row,) = gradcheck(lambda x: 1.7e308 * math.cos(x), [x], gradient=lambda x: -1.7e308 * math.sin(x)).rows
+        assert row.verdict == "right"
+
     def test_what_is_too_small_for_a_float_is_not_accused(self):
         assert gradcheck(lambda x: x * x, [1e-200])
         assert gradcheck(lambda x: x * x * 1e-300, [1e-20])

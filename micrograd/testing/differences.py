@@ -302,9 +302,9 @@ def _two_slopes(best: Estimate, samples: Sequence[_Sample], x: float, middle: fl
     low, high = sorted((left, right))
     gap = high.slope - low.slope
     between = (low.slope + high.slope) / 2
-    if gap <= best.error + low.error + high.error or abs(best.slope - between) >= gap / 4:
-        return None
-    return best._replace(slope=between, error=gap / 2 + low.error + high.error, corner="kink")
+    if gap > best.error + low.error + high.error and abs(best.slope - between) < gap / 4:
+        return best._replace(slope=between, error=gap / 2 + low.error + high.error, corner="kink")
+    return None  # here too where the gap is NaN, as differences that overflow make it
 
 
 def _longest_run(samples: Sequence[_Sample], middle: float, shrinking: float) -> list[_Sample]:
