@@ -121,6 +121,14 @@ class Module:
         return module_table(self)
 
 
+def _has_length(x: Any) -> bool:
+    try:
+        len(x)
+    except TypeError:
+        return False
+    return True
+
+
 class Neuron(Module):
     """A weighted sum of its inputs plus a bias, then an activation.
 
@@ -180,10 +188,7 @@ class Neuron(Module):
 
     def _explained(self, error: TypeError, x: Any) -> TypeError:
         """An error that says what is wrong with the inputs, where they are no list of numbers and Values."""
-        try:
-            if isinstance(x, str) or len(x) < 0:
-                raise TypeError
-        except TypeError:
+        if isinstance(x, str) or not _has_length(x):
             inputs = "1 input, a number or Value" if len(self.w) == 1 else f"{len(self.w)} inputs, numbers or Values"
             return TypeError(f"{self!r} takes a list of {inputs}, not {type(x).__name__}: {x!r:.80}")
         try:

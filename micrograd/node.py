@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from micrograd.engine import Value
     from micrograd.registry import Primitive
 
-# How often requires_grad was set: who remembers it can tell that nothing has changed. It is no attribute of
-# the class, as each change of a class makes the interpreter forget what it has learnt of it.
-freezings = [0]
+# Another object after every setting of requires_grad: who remembers it can tell that nothing has changed. It is no
+# attribute of the class, as each change of a class makes the interpreter forget what it has learnt of it.
+freezings = [object()]
 
 
 def forget(node: Node) -> None:
@@ -132,7 +132,7 @@ class Node:
         if not self.is_leaf:
             raise ValueError(f"{self!r} is the result of {self._op!r}: set requires_grad of its leaves")
         self._primitive = LEAF if requires_grad else CONSTANT
-        freezings[0] += 1
+        freezings[:] = [object()]
 
     @property
     def _op(self) -> str:

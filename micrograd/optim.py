@@ -154,7 +154,7 @@ class SGD(Optimizer):
         self.nesterov = nesterov
         if nesterov and not momentum:
             raise ValueError("nesterov looks ahead along the velocity: give a momentum above 0")
-        self.states = 1 if momentum else 0
+        self.states = int(bool(momentum))
         super().__init__(parameters, learning_rate)
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
@@ -162,7 +162,8 @@ class SGD(Optimizer):
         gradient = gradient + self.weight_decay * parameter
         if not self.momentum:
             return parameter - rate * gradient, ()
-        velocity = self.momentum * state[0] + gradient
+        (velocity,) = state
+        velocity = self.momentum * velocity + gradient
         direction = gradient + self.momentum * velocity if self.nesterov else velocity
         return parameter - rate * direction, (velocity,)
 

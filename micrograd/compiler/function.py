@@ -437,7 +437,7 @@ class Call(Primitive):
         super().__init__(name, f"compiled {name}", float)
         self._found: Any = found
         self.leaves_only = leaves_only
-        self._freezings = freezings[0]
+        self._freezings = freezings.copy()
 
     def check_differentiable_again(self) -> None:
         """Refuse: gradients that are there are no graphs."""
@@ -461,7 +461,7 @@ class Call(Primitive):
 
     def accumulate(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the leaves directly, where there is nothing else between."""
-        if not self.leaves_only or self._freezings != freezings[0]:
+        if not self.leaves_only or self._freezings != freezings:
             return False
         before = [leaf._grad for leaf in node._x]
         shares = gradient * self.gradients

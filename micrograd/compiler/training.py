@@ -132,7 +132,7 @@ class CompiledSteps:
         """What the programs are made for, and a callback may change: what is frozen, and the optimiser's numbers."""
         optimizer = self._optimizer
         numbers = {name: value for name, value in vars(optimizer).items() if isinstance(value, (int, float, str))}
-        return freezings[0], {name: number for name, number in numbers.items() if name not in ("steps", "rate")}
+        return freezings.copy(), {name: number for name, number in numbers.items() if name not in ("steps", "rate")}
 
     def _read_values(self) -> None:
         """Put what the Values and the optimiser have into the buffer; make programs anew where they are for others."""

@@ -132,12 +132,13 @@ class Program(Expression):
 
     def _used_steps(self) -> list[Step]:
         """The steps that the last result depends on."""
-        count = len(self.inputs)
-        used, found = {count + len(self.steps) - 1}, []
-        for place in range(count + len(self.steps) - 1, count - 1, -1):
-            if place in used:
-                found.append(self.steps[place - count])
-                used.update(found[-1][1])
+        used: set[int] = set()
+        found: list[Step] = []
+        for place, step in reversed(list(enumerate(self.steps, start=len(self.inputs)))):
+            if not found or place in used:
+                found.append(step)
+                _, operands = step
+                used.update(operands)
         return found
 
 

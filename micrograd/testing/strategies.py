@@ -69,7 +69,7 @@ def numbers(interval: Interval) -> st.SearchStrategy[float]:
         if max(first, -reach) <= min(last, reach)
     ]
     signs = [sign for sign in (1.0, -1.0) if low < sign < high]
-    wide = [_powers_of_ten(0.0, sign, -307, 308) for sign in signs]
+    wide = [_powers_of_ten(0.0, sign, sys.float_info.min_10_exp, sys.float_info.max_10_exp) for sign in signs]
     near = [_powers_of_ten(edge, sign, -18, 0) for edge, sign in ((low, 1.0), (high, -1.0)) if math.isfinite(edge)]
     extremes = [x for x in [*EXTREMES, first, last] if low < x < high]
     return st.one_of(
