@@ -7,6 +7,7 @@ The one-operand functions are methods too: ``v.tanh()`` is ``tanh(v)``.
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd import primitives
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 Scalar = TypeVar("Scalar", Value, float)
 
-LARGEST = 1.7976931348623157e308  # of the finite floats
+LARGEST = sys.float_info.max  # of the finite floats
 
 
 def exp(x: Scalar) -> Scalar:

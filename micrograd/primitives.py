@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from typing import Any
 
 from micrograd import forward
@@ -32,7 +33,7 @@ from micrograd.registry import REAL_LINE, Primitive, define, times_first, times_
 
 POSITIVE = ((0.0, math.inf),)
 UNIT = ((-1.0, 1.0),)
-EXPONENT = ((-math.inf, math.log(1.7976931348623157e308)),)
+EXPONENT = ((-math.inf, math.log(sys.float_info.max)),)
 HYPERBOLIC = ((-710.0, 710.0),)
 
 

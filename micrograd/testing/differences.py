@@ -114,7 +114,7 @@ def differentiate(f: Callable[[float], float], x: float, middle: float) -> Estim
     if not best.slope:
         best = _seen_from_afar(estimates, samples, middle, rounding) or best
     best = _with_rivals(best, estimates)
-    if corner := _corner(best, samples, middle, rounding) or _two_slopes(best, samples, x, middle, noise):
+    if corner := _corner(best, samples, middle, rounding) or _two_slopes(best, samples, middle, noise):
         return corner
     if best.relative_error > _A_DIGIT and _is_unresolved(samples, middle):
         return best._replace(error=math.inf)
@@ -284,7 +284,7 @@ def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, round
         if sum(sample.step < run[-1].step for sample in clear) >= _RUN:
             continue  # shorter steps show that it is round
         if corner == "kink":
-            slopes = [slope for sample in run for slope in _one_sided(sample, middle)]
+            slopes = [half.slope for sample in run for half in _halves(sample, middle)]
             low, high = min(slopes), max(slopes)
             return estimate._replace(slope=(low + high) / 2, error=0.51 * (high - low), corner=corner)
         if abs(_bend(run[-1], middle)) > _TELLING * abs(estimate.slope) * estimate.step:
@@ -292,11 +292,10 @@ def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, round
     return None
 
 
-def _two_slopes(best: Estimate, samples: Sequence[_Sample], x: float, middle: float, noise: float) -> Estimate | None:
+def _two_slopes(best: Estimate, samples: Sequence[_Sample], middle: float, noise: float) -> Estimate | None:
     """The kink at x itself that is seen where the slopes to the left and to the right clearly differ; else None."""
-    below = [_Sample(sample.step, x - (x - sample.step), middle, sample.below) for sample in samples]
-    above = [_Sample(sample.step, (x + sample.step) - x, sample.above, middle) for sample in samples]
-    left, right = (_best(_estimates(side, noise, 4.0, sides=1)) for side in (below, above))
+    sides = zip(*(_halves(sample, middle) for sample in samples), strict=True)
+    left, right = (_best(_estimates(side, noise, 4.0, sides=1)) for side in sides)
     if left is None or right is None:
         return None  # no two steps are neighbours
     low, high = sorted((left, right))
@@ -332,7 +331,7 @@ def _bend(sample: _Sample, middle: float) -> float:
     return sample.above - 2 * middle + sample.below
 
 
-def _one_sided(sample: _Sample, middle: float) -> tuple[float, float]:
-    """The slopes to the left and to the right."""
-    half = sample.width / 2
-    return (middle - sample.below) / half, (sample.above - middle) / half
+def _halves(sample: _Sample, middle: float) -> tuple[_Sample, _Sample]:
+    """What is to the left of the point, and what is to the right."""
+    width = sample.width / 2
+    return sample._replace(width=width, above=middle), sample._replace(width=width, below=middle)

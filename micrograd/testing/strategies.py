@@ -39,8 +39,7 @@ T = TypeVar("T")
 
 __all__ = ["Expression", "Program", "datasets", "expressions", "network", "networks", "numbers", "operands"]
 
-LARGEST, LEAST_NORMAL, LEAST = sys.float_info.max, sys.float_info.min, math.ulp(0.0)
-EXTREMES = [sign * size for size in (0.0, LEAST, LEAST_NORMAL, 1.0, LARGEST) for sign in (1.0, -1.0)]
+EXTREMES = [sign * x for x in (0.0, math.ulp(0.0), sys.float_info.min, 1.0, sys.float_info.max) for sign in (1.0, -1.0)]
 
 
 @cache  # a strategy takes longer to build than to draw from
@@ -65,7 +64,7 @@ def numbers(interval: Interval) -> st.SearchStrategy[float]:
     first, last = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
     ordinary = [
         st.floats(max(first, -reach), min(last, reach))
-        for reach in (10.0, 800.0, LARGEST)
+        for reach in (10.0, 800.0, sys.float_info.max)
         if max(first, -reach) <= min(last, reach)
     ]
     signs = [sign for sign in (1.0, -1.0) if low < sign < high]

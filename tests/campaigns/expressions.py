@@ -355,8 +355,9 @@ def main(words: list[str] | None = None) -> int:
     campaign = Campaign(engines(1 if options.only is not None else options.rarely))
     start = time.monotonic()
     steps = count = 0
-    first, count_wanted = (options.start, options.count) if options.only is None else (options.only, 1)
-    numbers = range(first, first + count_wanted)
+    numbers = range(options.start, options.start + options.count)
+    if options.only is not None:
+        numbers = range(options.only, options.only + 1)
     try:
         for number in progress(numbers, options.minutes):
             program = expression(options.seed, number, options.size)
