@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import micrograd as mg
-from micrograd.draw import save
+from micrograd.draw.graph import save
 
 
 def main() -> None:

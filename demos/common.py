@@ -14,7 +14,7 @@ except ImportError:
     raise SystemExit("The pictures need matplotlib: pip install 'micrograd[all]'") from None
 from matplotlib.figure import Figure  # drawn without pyplot, so without a window or a display
 
-from micrograd.files import write_atomically
+from micrograd._support.files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ from common import BLUE, DARK, ORANGE, at_least_one, new_figure, options, run, s
 from matplotlib.patches import Rectangle
 
 import micrograd as mg
-from micrograd.draw import save as save_graph
+from micrograd.draw.graph import save as save_graph
 
 if TYPE_CHECKING:
     from argparse import Namespace

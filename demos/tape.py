@@ -13,7 +13,7 @@ import argparse
 from pathlib import Path
 
 from micrograd import Value, explore
-from micrograd.draw import save
+from micrograd.draw.graph import save
 
 
 def main() -> None:

@@ -9,14 +9,16 @@ Example:
     2.0
 """
 
-from micrograd import copying, losses, nn, optim, testing
-from micrograd.anomaly import detect_anomaly
+from micrograd import losses, nn, optim, testing
 from micrograd.arrays import array, gradients, numbers
-from micrograd.backpropagation import topological_order
-from micrograd.closures import operation
 from micrograd.compiler import TraceError, compile
-from micrograd.draw import draw_dot, save, trace
-from micrograd.engine import Value
+from micrograd.contexts.anomaly import detect_anomaly
+from micrograd.contexts.no_grad import no_grad
+from micrograd.draw.graph import draw_dot, save, trace
+from micrograd.engine.closures import operation
+from micrograd.engine.order import topological_order
+from micrograd.engine.primitive import primitive
+from micrograd.engine.value import Value
 from micrograd.explore import explore
 from micrograd.functional import (
     abs,
@@ -52,10 +54,8 @@ from micrograd.functional import (
     tanh,
     where,
 )
-from micrograd.quiet import no_grad
-from micrograd.recording import Recording
-from micrograd.registry import primitive
-from micrograd.training import fit
+from micrograd.training.fit import fit
+from micrograd.training.recording import Recording
 from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, value_and_grad
 
 __version__ = "1.0.0"

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.checks import required_number
-from micrograd.engine import Value
+from micrograd._support.checks import required_number
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,11 +10,11 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from micrograd import primitives
-from micrograd.checks import check_numbers, is_symbolic, required_sequence
-from micrograd.engine import Value
-from micrograd.hook import recorder_in_use
-from micrograd.quiet import record_nothing
+from micrograd._support.checks import check_numbers, is_symbolic, required_sequence
+from micrograd.contexts.no_grad import record_nothing
+from micrograd.engine import primitives
+from micrograd.engine.recorder import recorder_in_use
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

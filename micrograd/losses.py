@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from micrograd import functional, primitives
-from micrograd.checks import check_numbers, is_symbolic, real_number, required_sequence
-from micrograd.engine import Value
+from micrograd import functional
+from micrograd._support.checks import Operand, check_numbers, is_symbolic, real_number, required_sequence
+from micrograd.engine import primitives
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -166,5 +167,5 @@ def _pairs(predictions: Any, targets: Any) -> list[tuple[Any, Any]]:
 def _described(side: Any, deep: bool) -> str:
     if deep:
         return f"{len(side)} values"
-    is_number = hasattr(type(side), "_apply") or real_number(side) is not None
+    is_number = isinstance(side, Operand) or real_number(side) is not None
     return "one value" if is_number else f"{type(side).__name__}: {side!r:.80}"

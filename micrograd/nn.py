@@ -14,10 +14,10 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
-from micrograd.checks import check_numbers, is_array, required_number, required_sequence
-from micrograd.engine import Value
-from micrograd.interrupts import finish
-from micrograd.state import check_state, read_state, write_state
+from micrograd._support.checks import check_numbers, is_array, required_number, required_sequence
+from micrograd._support.interrupts import finish
+from micrograd._support.saved_state import check_state, read_state, write_state
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     import os
@@ -116,9 +116,9 @@ class Module:
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows: the parameters, group by group."""
-        from micrograd.notebook import module_table  # what shows things loads when something is shown
+        from micrograd.draw.notebook import parameter_table  # what shows things loads when something is shown
 
-        return module_table(self)
+        return parameter_table(type(self).__name__, ((name, p.data) for name, p in self.named_parameters()))
 
 
 def _has_length(x: Any) -> bool:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from micrograd import primitives
-from micrograd.checks import required_count, required_number, required_sequence
-from micrograd.engine import Value
-from micrograd.interrupts import finish
+from micrograd._support.checks import required_count, required_number, required_sequence
+from micrograd._support.interrupts import finish
+from micrograd.engine import primitives
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

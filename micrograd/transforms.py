@@ -12,13 +12,13 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from micrograd import primitives
-from micrograd.checks import real_number
-from micrograd.containers import flatten, matching
-from micrograd.engine import Value
-from micrograd.higher_order import gradients
-from micrograd.hook import floats_refused
-from micrograd.quiet import differentiating
+from micrograd._support.checks import real_number
+from micrograd._support.containers import flatten, matching
+from micrograd.contexts.no_grad import differentiating
+from micrograd.engine import primitives
+from micrograd.engine.higher_order import gradients
+from micrograd.engine.recorder import floats_refused
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

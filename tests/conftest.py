@@ -2,10 +2,13 @@
 
 import pytest
 
-from micrograd import registry
+from micrograd.engine.primitive import PRIMITIVES
 
 
 @pytest.fixture
-def own_registry(monkeypatch):
+def own_registry():
     """Primitives that a test registers are gone after it, and their names are free again."""
-    monkeypatch.setattr(registry, "PRIMITIVES", dict(registry.PRIMITIVES))
+    before = dict(PRIMITIVES)
+    yield
+    PRIMITIVES.clear()
+    PRIMITIVES.update(before)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.registry import CONSTANT, LEAF, PRIMITIVES
+from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
 from micrograd.testing import strategies
 from micrograd.testing.programs import KINKS
 from micrograd.testing.strategies import EXTREMES, Program, operands

@@ -14,7 +14,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.hook import recording
+from micrograd.engine.recorder import recording
 from tests.strategies import TABLE
 
 INFINITY = math.inf

@@ -32,7 +32,7 @@ def test_a_planted_bug_is_found_and_printed(capsys, monkeypatch):
     assert expressions.main(["--count", "40", "--rarely", "1000000", "--minutes", "0.5"]) == 1
     said = capsys.readouterr().out
     assert "WRONG" in said
-    assert "mg.registry.find('crooked')(" in said
+    assert "mg.engine.primitive.find('crooked')(" in said
 
 
 @pytest.mark.usefixtures("own_registry")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.cli import main
-from micrograd.expressions import ExpressionError, evaluate
+from micrograd.command.grammar import ExpressionError, evaluate
+from micrograd.command.main import main
 from tests.campaigns.parser import mutants, outcome, texts
 
 

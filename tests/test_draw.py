@@ -18,7 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import micrograd as mg
-from micrograd import Value, draw
+from micrograd import Value
+from micrograd.draw import graph as draw
+from micrograd.draw.text import readable
 
 SVG = "{http://www.w3.org/2000/svg}"
 TITLE = "{http://www.w3.org/1999/xlink}title"
@@ -240,7 +242,7 @@ class TestNumbers:
 
     @given(st.floats(-1e308, 1e308))
     def test_are_right_to_four_digits_and_never_long(self, number):
-        shown = draw.readable(number)
+        shown = readable(number)
         assert len(shown) <= 11
         assert float(shown) == pytest.approx(number, rel=6e-4, abs=5e-324)
         assert math.copysign(1, float(shown)) == math.copysign(1, number)
@@ -596,14 +598,14 @@ def without(monkeypatch):
 
     def uninstall(name):
         monkeypatch.setitem(sys.modules, name, None)
-        monkeypatch.delitem(sys.modules, "micrograd.layout", raising=False)
+        monkeypatch.delitem(sys.modules, "micrograd.draw.layout", raising=False)
 
     return uninstall
 
 
 class TestMissingExtra:
     def test_import_loads_the_standard_library_only(self):
-        code = "import sys; import micrograd.draw; print(*sys.modules)"
+        code = "import sys; import micrograd.draw.graph; print(*sys.modules)"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         loaded = {name.partition(".")[0] for name in run.stdout.split()}
         assert not loaded & {"graphviz", "pygraphviz", "numpy"}

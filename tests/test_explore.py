@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.backpropagation import backpropagate
+from micrograd.engine.backward import backpropagate
 from micrograd.explore.arrangement import arrange
 from micrograd.explore.formulas import LIBRARY, formulas
 from micrograd.explore.groups import Grouping
@@ -68,21 +68,21 @@ class TestFormulas:
                     )
 
     def test_the_power_rule_is_a_formula_to_read(self):
-        first, _ = formulas(mg.primitives.pow)
+        first, _ = formulas(mg.engine.primitives.pow)
         assert first[:2] == ["mul", ["mul", "g", "1"]]
         assert [first[2][0], first[2][2]] == ["pow", ["sub", "1", 1.0]]
 
     def test_a_rule_that_is_no_formula_gives_none(self):
-        branching = mg.registry.Primitive("branching", "b", abs, lambda g, out, x: g if x > 0 else -g)
-        floats = mg.registry.Primitive("floats", "f", math.sin, lambda g, out, x: g * math.cos(x))
+        branching = mg.engine.primitive.Primitive("branching", "b", abs, lambda g, out, x: g if x > 0 else -g)
+        floats = mg.engine.primitive.Primitive("floats", "f", math.sin, lambda g, out, x: g * math.cos(x))
         assert formulas(branching) == formulas(floats) == [None]
-        own = mg.registry.Primitive("own", "o", lambda x: 2 * x, lambda g, out, x: 2 * g)
-        by_another = mg.registry.Primitive("by_another", "a", lambda x: x * x, lambda g, out, x: g * own(x))
-        endless = mg.registry.Primitive("endless", "e", lambda x: math.inf, lambda g, out, x: g * math.inf)
+        own = mg.engine.primitive.Primitive("own", "o", lambda x: 2 * x, lambda g, out, x: 2 * g)
+        by_another = mg.engine.primitive.Primitive("by_another", "a", lambda x: x * x, lambda g, out, x: g * own(x))
+        endless = mg.engine.primitive.Primitive("endless", "e", lambda x: math.inf, lambda g, out, x: g * math.inf)
         assert formulas(by_another) == formulas(endless) == [None]
 
     def test_a_namesake_of_a_primitive_is_not_taken_for_it(self):
-        other = mg.registry.Primitive("exp", "exp", lambda x: 0.0, lambda g, out, x: 0 * g)
+        other = mg.engine.primitive.Primitive("exp", "exp", lambda x: 0.0, lambda g, out, x: 0 * g)
         data, _ = tape(other(Value(1.0)))
         assert not data["primitives"][0]["library"]
 
@@ -117,7 +117,7 @@ class TestTape:
                 order.append(name)
                 return g
 
-            return mg.registry.Primitive(name, name, float, rule)
+            return mg.engine.primitive.Primitive(name, name, float, rule)
 
         x = Value(1.0)
         one = noted("one")(x)
@@ -157,7 +157,7 @@ class TestTape:
 
     def test_a_local_derivative_too_large_for_a_float_is_left_out_and_its_share_is_not(self):
         x = Value(1.0)
-        steep = mg.registry.Primitive("steep", "s", lambda x: 0.5, lambda g, out, x: math.ldexp(g, 1030))
+        steep = mg.engine.primitive.Primitive("steep", "s", lambda x: 0.5, lambda g, out, x: math.ldexp(g, 1030))
         data, _ = tape(steep(x) * 2.0**-20)
         turn = data["turns"][1]
         assert (turn["locals"], turn["shares"]) == ([None], [2.0**1010])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.expressions import ExpressionError, evaluate
+from micrograd.command.grammar import ExpressionError, evaluate
 from micrograd.testing import gradcheck, numerical_gradient
 from tests.strategies import Program, by_hand, lecture_order, micrograds_example, programs
 from tests.test_primitives import TRUTHS, exact, mp

@@ -11,8 +11,8 @@ import threading
 
 import pytest
 
-from micrograd import files
-from micrograd.files import write_atomically
+from micrograd._support import files
+from micrograd._support.files import write_atomically
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and devices as POSIX has them")
 
@@ -177,7 +177,7 @@ def test_a_link_stays_a_link(tmp_path):
 
 @posix
 def test_standard_output_is_written_to():
-    code = "from micrograd.files import write_atomically; write_atomically('/dev/stdout', b'whole')"
+    code = "from micrograd._support.files import write_atomically; write_atomically('/dev/stdout', b'whole')"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"whole"
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy import special
 
 import micrograd as mg
-from micrograd import Value, registry
+from micrograd import Value
+from micrograd.engine import primitive as registry
 from micrograd.testing import GradientError, gradcheck, numerical_gradient
 from tests.strategies import TABLE, programs
 

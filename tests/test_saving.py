@@ -129,7 +129,7 @@ class TestDisk:
 # Tries to save where it must not; who is root, and may write anywhere, becomes a user who may not.
 FORBIDDEN = """
 import os, sys
-from micrograd.files import write_atomically
+from micrograd._support.files import write_atomically
 if os.geteuid() == 0:
     os.setegid(65534)
     os.seteuid(65534)

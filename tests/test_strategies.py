@@ -64,7 +64,7 @@ def test_every_result_is_moderate_and_used(expression):
     assert abs(results[len(expression.inputs)]) < MODERATE
 
 
-@given(expressions(primitives=[mg.primitives.sin]))
+@given(expressions(primitives=[mg.engine.primitives.sin]))
 def test_primitives_are_those_asked_for(expression):
     assert {primitive.name for primitive, _ in expression.steps} <= {"sin", "neg", "add", "mul"}
 
@@ -80,7 +80,7 @@ def test_a_primitive_of_ones_own_takes_part_and_prints(own_registry, data):
 def test_settings_are_printed(own_registry):
     scaled = mg.primitive("scaled", "s", lambda x, by: by * x, lambda g, out, x, by: by * g)
     program = Program([2.0], [(scaled.with_settings(by=3.0), (0,))])
-    assert repr(program) == "mg.testing.Expression(lambda x: mg.registry.find('scaled')(x, by=3.0), [2.0])"
+    assert repr(program) == "mg.testing.Expression(lambda x: mg.engine.primitive.find('scaled')(x, by=3.0), [2.0])"
     assert eval(repr(program), {"mg": mg})(2.0) == 6.0
 
 
@@ -110,11 +110,11 @@ def test_a_planted_bug_shrinks_to_a_program_of_few_primitives(own_registry):
 
     found = find(expressions(primitives=[wrong, *TABLE]), fails, settings=quickly)
     assert len(found.steps) <= 4
-    assert "mg.registry.find('wrong_sinh')(" in repr(found)
+    assert "mg.engine.primitive.find('wrong_sinh')(" in repr(found)
 
 
 def test_sharing_gets_a_name_and_depth_does_not_matter():
-    sin, mul = mg.primitives.sin, mg.primitives.mul
+    sin, mul = mg.engine.primitives.sin, mg.engine.primitives.mul
     steps = [(sin, (place,)) if place % 2 else (mul, (place, place - 1)) for place in range(1, 400)]
     program = Program([0.5], [(sin, (0,)), *steps])
     assert eval(repr(program), {"mg": mg})(0.5) == program(0.5)
@@ -123,7 +123,7 @@ def test_sharing_gets_a_name_and_depth_does_not_matter():
 
 
 def test_up_to_three_inputs_are_called_x_y_and_z():
-    add, mul = mg.primitives.add, mg.primitives.mul
+    add, mul = mg.engine.primitives.add, mg.engine.primitives.mul
     three = Program([0.5, 2.0, 3.0], [(add, (0, 1)), (mul, (3, 2))])
     assert repr(three) == "mg.testing.Expression(lambda x, y, z: (x + y) * z, [0.5, 2.0, 3.0])"
     four = Program([0.5, 2.0, 3.0, 4.0], [(add, (0, 3)), (mul, (4, 2))])
@@ -131,13 +131,13 @@ def test_up_to_three_inputs_are_called_x_y_and_z():
 
 
 def test_a_step_that_nothing_uses_is_not_printed():
-    program = Program([0.5, 2.0], [(mg.primitives.exp, (0,)), (mg.primitives.sin, (1,))])
+    program = Program([0.5, 2.0], [(mg.engine.primitives.exp, (0,)), (mg.engine.primitives.sin, (1,))])
     assert repr(program) == "mg.testing.Expression(lambda x, y: mg.sin(y), [0.5, 2.0])"
 
 
 def test_the_number_of_operands_is_checked():
     with pytest.raises(TypeError, match="takes 1 operands, not 2"):
-        Program([0.5], [(mg.primitives.exp, (0,))])(1.0, 2.0)
+        Program([0.5], [(mg.engine.primitives.exp, (0,))])(1.0, 2.0)
 
 
 def test_an_expression_of_ones_own():
@@ -204,7 +204,7 @@ def test_the_random_generator_alone_gives_numbers_of_three_decimals_between_minu
     ],
 )
 def test_a_primitive_is_tame_away_from_edges_and_kinks_where_it_is_neither_large_nor_steep(name, operands, tame):
-    assert is_tame(getattr(mg.primitives, name), operands) is tame
+    assert is_tame(getattr(mg.engine.primitives, name), operands) is tame
 
 
 def test_a_primitive_that_raises_is_not_tame(own_registry):
@@ -220,7 +220,7 @@ def test_what_is_registered_has_operands_and_rules(own_registry):
     own = mg.primitive("own", "o", lambda x: 2 * x, lambda g, out, x: 2 * g)
     without_rules = mg.primitive("without_rules", "w", lambda x: x)
     assert own in registered()
-    assert {without_rules, mg.registry.LEAF, mg.registry.CONSTANT}.isdisjoint(registered())
+    assert {without_rules, mg.engine.primitive.LEAF, mg.engine.primitive.CONSTANT}.isdisjoint(registered())
 
 
 @pytest.mark.parametrize("interval", [(0.0, math.inf), (-1.0, 1.0), (-math.inf, math.inf), (1e300, math.inf)])
@@ -288,7 +288,7 @@ def test_programs_are_as_large_as_they_are_by_default():
 
 
 def test_smooth_programs_leave_out_what_no_gradient_flows_through():
-    table = [mg.primitives.sin, mg.primitives.detach]
+    table = [mg.engine.primitives.sin, mg.engine.primitives.detach]
     for smooth in (True, False):
         found = drawn(expressions(primitives=table, smooth=smooth), 20)
         assert any(name == "detach" for e in found for name in [p.name for p, _ in e.steps]) is not smooth
@@ -414,7 +414,7 @@ def test_without_hypothesis_the_extra_is_named(monkeypatch):
         (lambda: numbers(("0", 1.0)), TypeError, "an end of an interval must be a real number, not str"),
         (lambda: operands(math.sin), TypeError, "a primitive is needed, not builtin"),
         (lambda: expressions(primitives=[math.sin]), TypeError, "a primitive is needed, not builtin"),
-        (lambda: expressions(primitives=mg.primitives.sin), TypeError, "must be a list of them, not Primitive"),
+        (lambda: expressions(primitives=mg.engine.primitives.sin), TypeError, "must be a list of them, not Primitive"),
         (lambda: networks(nouts=[]), ValueError, "at least one layer"),
         (lambda: networks(activations=[]), ValueError, "an activation to choose"),
         (lambda: networks(activations=["cubic"]), ValueError, "no activation 'cubic'; choose from relu"),

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from micrograd.cli import main
+from micrograd.command.main import main
 from micrograd.optim import AdamW
 from micrograd.tables import metrics, report
 from micrograd.tables.encoding import Category, Number, inputs_of, likely_task, target_of

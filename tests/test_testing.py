@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.registry import Primitive
+from micrograd.engine.primitive import Primitive
 from micrograd.testing import GradientError, gradcheck, numerical_gradient
 
 SCALES = [1e8, -1e8, 12345678.9, 1e4, 3.0, 1.0, 0.7, 1e-4, 1e-8, -1e-8, 1e-12, 0.0]

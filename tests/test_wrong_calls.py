@@ -9,7 +9,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.registry import PRIMITIVES, Primitive
+from micrograd.engine.primitive import PRIMITIVES, Primitive
 
 # A call, the error it raises, and what the message says, to begin with or somewhere in it.
 WRONG_CALLS = [
@@ -439,7 +439,7 @@ WRONG_CALLS = [
     ('P["mul"](1.0, 2.0, 3.0)', TypeError, "mul takes 2 operands, not 3"),
     ('P["mul"](1.0, "a")', TypeError, "an operand of mul must be a real number, not str: 'a'"),
     (
-        'mg.registry.find("nope")',
+        'mg.engine.primitive.find("nope")',
         ValueError,
         "no primitive named 'nope' is registered; import the module that defines it",
     ),

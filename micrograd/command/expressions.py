@@ -6,11 +6,11 @@ import keyword
 import unicodedata
 from typing import TYPE_CHECKING
 
+from micrograd.command.grammar import FUNCTIONS, Expression
 from micrograd.command.output import FAILED, OK, print_json
-from micrograd.draw import save
-from micrograd.engine import Value
+from micrograd.draw.graph import save
+from micrograd.engine.value import Value
 from micrograd.explore import explore as write_page
-from micrograd.expressions import FUNCTIONS, Expression
 from micrograd.testing import GradientError, Report, gradcheck
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from micrograd._support.files import write_atomically
 from micrograd.command.output import OK, print_json
-from micrograd.files import write_atomically
 from micrograd.tables import predictor as networks
 from micrograd.tables import report
 from micrograd.tables.encoding import Classes

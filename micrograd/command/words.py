@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import micrograd
 from micrograd.command import expressions, tables
-from micrograd.expressions import FUNCTIONS
+from micrograd.command.grammar import FUNCTIONS
 from micrograd.nn import ACTIVATIONS
 from micrograd.tables.predictor import Settings
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.function import CompiledFunction
-    from micrograd.compiler.training import CompiledSteps
+    from micrograd.compiler.steps import CompiledSteps
     from micrograd.optim import Optimizer
 
 __all__ = ["TraceError", "compile", "compiled_steps"]
@@ -83,7 +83,7 @@ def compiled_steps(
 ) -> CompiledSteps:
     """The steps of micrograd.fit as compiled programs."""
     _need_numpy()
-    from micrograd.compiler.training import CompiledSteps
+    from micrograd.compiler.steps import CompiledSteps
 
     return CompiledSteps(loss, examples, optimizer, eager, backend)
 

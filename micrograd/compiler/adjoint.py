@@ -25,7 +25,7 @@ from micrograd.compiler.walks import Edges
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from micrograd.compiler.normalise import Floats, Integers
+    from micrograd.compiler.numbers import Floats, Integers
 
 _FEW = 16  # constants of a primitive; each gets a program of its own, with the constant in it
 

@@ -26,20 +26,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.backpropagation import set_gradients
-from micrograd.callers import calling_line
-from micrograd.checks import is_array, real_number
+from micrograd._support.callers import calling_line
+from micrograd._support.checks import is_array, real_number
 from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import INPUT, Symbol, Tape, tracing, without_collecting
-from micrograd.draw import save_picture
-from micrograd.engine import Value
-from micrograd.hook import floats_refused, recorder_in_use
-from micrograd.node import freezings
-from micrograd.quiet import record_nothing
-from micrograd.registry import CONSTANT, Primitive
+from micrograd.contexts.no_grad import record_nothing
+from micrograd.draw.graph import save_picture
+from micrograd.engine.backward import set_gradients
+from micrograd.engine.node import freezings
+from micrograd.engine.primitive import CONSTANT, Primitive
+from micrograd.engine.recorder import floats_refused, recorder_in_use
+from micrograd.engine.value import Value
 from micrograd.transforms import gradient
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
     import graphviz
 
-    from micrograd.compiler.executable import Executable
-    from micrograd.compiler.normalise import Floats, Integers
+    from micrograd.compiler.backends.executable import Executable
+    from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.program import Program
 
     Key = tuple[Any, ...]
@@ -486,14 +486,14 @@ def backend_of(name: str) -> type[Executable]:
         raise ValueError(f"backend must be 'auto', 'numpy' or 'llvm', not {name!r}")
     if name != "numpy":
         try:
-            from micrograd.compiler.llvm_backend import NativeExecutable
+            from micrograd.compiler.backends.llvm_backend import NativeExecutable
         except ImportError as error:
             if name == "llvm":
                 raise ImportError("the llvm backend needs llvmlite: pip install 'micrograd[compile]'") from error
             _warn_without_llvmlite()
         else:
             return NativeExecutable
-    from micrograd.compiler.numpy_backend import NumpyExecutable
+    from micrograd.compiler.backends.numpy_backend import NumpyExecutable
 
     return NumpyExecutable
 

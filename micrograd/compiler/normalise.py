@@ -15,22 +15,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd import primitives
 from micrograd.compiler.trace import CONSTANT, INPUT, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.walks import Edges
+from micrograd.engine import primitives
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.trace import Tape
-    from micrograd.registry import Primitive
-
-    Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-    Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+    from micrograd.engine.primitive import Primitive
 
 ONE = -1  # the second factor of a term that has none
 OTHER, SUM, MAXIMUM = range(3)  # what a node's terms make: nothing, their sum, the largest of them

@@ -15,7 +15,7 @@ from micrograd.compiler.program import Reduction, Take
 if TYPE_CHECKING:
     import graphviz
 
-    from micrograd.compiler.normalise import Integers
+    from micrograd.compiler.numbers import Integers
     from micrograd.compiler.program import Kernel, Program
 
 MOST_KERNELS = 400
@@ -29,8 +29,8 @@ def draw_program(program: Program, format: str = "svg") -> graphviz.Digraph:  # 
         ValueError: if there are too many kernels to draw.
         ImportError: if graphviz is not installed.
     """
-    from micrograd.draw import FONT
-    from micrograd.layout import Picture
+    from micrograd.draw.graph import FONT
+    from micrograd.draw.layout import Picture
 
     if len(program.kernels) > MOST_KERNELS:
         raise ValueError(f"the program has {len(program.kernels):,} kernels; up to {MOST_KERNELS} can be drawn")

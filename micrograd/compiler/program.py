@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from micrograd.compiler.normalise import Floats, Integers
-    from micrograd.registry import Primitive
+    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.engine.primitive import Primitive
 
 
 @dataclass(frozen=True)

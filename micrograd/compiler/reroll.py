@@ -30,7 +30,8 @@ from micrograd.compiler.walks import Edges
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from micrograd.compiler.normalise import Applications, Floats, Graph, Integers
+    from micrograd.compiler.normalise import Applications, Graph
+    from micrograd.compiler.numbers import Floats, Integers
 
 _NOTHING = sys.maxsize  # the group of no factor at all, and the one of constants: after all others
 _CONSTANTS = _NOTHING - 1

@@ -21,12 +21,12 @@ import operator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from micrograd import primitives
-from micrograd.callers import calling_line
-from micrograd.checks import required_number
-from micrograd.engine import Value
-from micrograd.hook import recording
-from micrograd.registry import Primitive
+from micrograd._support.callers import calling_line
+from micrograd._support.checks import required_number
+from micrograd.engine import primitives
+from micrograd.engine.primitive import Primitive
+from micrograd.engine.recorder import recording
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

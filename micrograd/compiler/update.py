@@ -19,7 +19,8 @@ from micrograd.compiler.program import Access, Kernel, Map, Program, Reduction, 
 from micrograd.compiler.trace import Tape, tracing
 
 if TYPE_CHECKING:
-    from micrograd.compiler.normalise import Floats, Graph
+    from micrograd.compiler.normalise import Graph
+    from micrograd.compiler.numbers import Floats
     from micrograd.optim import Optimizer
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from micrograd.compiler.normalise import Integers
+    from micrograd.compiler.numbers import Integers
 
     Marks = np.ndarray[Any, np.dtype[np.bool_]]
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.engine import Value
-from micrograd.recording import Recording
+from micrograd.engine.value import Value
+from micrograd.training.recording import Recording
 
 if TYPE_CHECKING:
-    from micrograd.files import StrPath
+    from micrograd._support.files import StrPath
 
 NODE_LIMIT = 100_000  # a page of these is about 20 MB
 
@@ -49,11 +49,11 @@ def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
     """
     import os
 
+    from micrograd._support.files import write_atomically
     from micrograd.explore.arrangement import arrange
     from micrograd.explore.film import film
     from micrograd.explore.page import page
     from micrograd.explore.tape import tape
-    from micrograd.files import write_atomically
 
     if not isinstance(title, str):
         raise TypeError(f"title must be a string, not {type(title).__name__}: {title!r:.80}")

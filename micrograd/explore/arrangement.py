@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from micrograd.layout import Picture
+from micrograd.draw.layout import Picture
 
 POINTS = 72  # an inch; the page counts points as pixels
 CARD, CONSTANT, GROUP = (132, 66), (64, 28), (150, 66)  # width and height; the page draws to this size

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from micrograd.engine import Value
+from micrograd.engine.value import Value
 from micrograd.explore.tape import tape
 
 if TYPE_CHECKING:
-    from micrograd.recording import Recording
+    from micrograd.training.recording import Recording
 
 MOST_POINTS = 400
 MOST_LOSSES = 2_000

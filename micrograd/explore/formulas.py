@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from micrograd import primitives
-from micrograd.registry import Primitive
+from micrograd._support.checks import Operand
+from micrograd.engine import primitives
+from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ Formula: TypeAlias = "str | float | list[Any]"
 LIBRARY = {name: made for name, made in vars(primitives).items() if isinstance(made, Primitive)}
 
 
-class Symbol:
+class Symbol(Operand):
     """A quantity in a rule: what is done with it becomes a formula.
 
     Example:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from micrograd.engine import Value
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

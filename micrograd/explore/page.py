@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from micrograd.draw import visible
+from micrograd.draw.text import visible
 
 
 def page(title: str, data: dict[str, Any]) -> str:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from micrograd.backpropagation import backpropagate, topological_order
-from micrograd.draw import readable, visible
+from micrograd.draw.text import readable, visible
+from micrograd.engine.backward import backpropagate
+from micrograd.engine.order import topological_order
 from micrograd.explore.formulas import formulas, in_library
 from micrograd.explore.groups import Grouping
 
 if TYPE_CHECKING:
-    from micrograd.engine import Value
-    from micrograd.registry import Primitive
+    from micrograd.engine.primitive import Primitive
+    from micrograd.engine.value import Value
 
 
 def tape(root: Value) -> tuple[dict[str, Any], list[Value]]:

@@ -18,19 +18,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from micrograd.files import write_atomically
+from micrograd._support.files import write_atomically
 from micrograd.nn import MLP
 from micrograd.optim import AdamW, cosine
 from micrograd.tables.encoding import from_json, inputs_of, likely_task, refuse_commas, target_of, to_json
-from micrograd.training import fit
+from micrograd.training.fit import fit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from micrograd.files import StrPath
+    from micrograd._support.files import StrPath
     from micrograd.tables.encoding import Category, Classes, Number, Quantity
     from micrograd.tables.table import Table
-    from micrograd.training import History
+    from micrograd.training.fit import History
 
 FORMAT = "micrograd predictor 1"
 FEWEST = 5  # rows with a target

@@ -21,20 +21,20 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw import draw_dot, svg
-from micrograd.engine import Value
-from micrograd.files import write_atomically
-from micrograd.interrupts import finish
+from micrograd._support.files import write_atomically
+from micrograd._support.interrupts import finish
+from micrograd.draw.graph import draw_dot, svg
+from micrograd.engine.value import Value
 from micrograd.tables import metrics, plots
 from micrograd.tables.encoding import Classes, Number
 from micrograd.tables.page import page
 from micrograd.tables.predictor import is_compiled
 
 if TYPE_CHECKING:
-    from micrograd.files import StrPath
+    from micrograd._support.files import StrPath
     from micrograd.tables.predictor import Predictor, Study
     from micrograd.tables.table import Table
-    from micrograd.training import History
+    from micrograd.training.fit import History
 
 FILES = {"report.html", "metrics.json", "loss.svg", "confusion.svg", "scatter.svg", "neuron.svg", "model.json"}
 _WEIGHTS_SHOWN = 3  # of the drawn neuron; what the other inputs add is one number

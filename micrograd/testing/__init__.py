@@ -8,9 +8,9 @@ strategies           numbers, programs, networks and data for Hypothesis (``micr
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.testing.gradients import GradientError, Report, Row, gradcheck, numerical_gradient
+from micrograd.testing.check_primitive import PrimitiveError, check_primitive
+from micrograd.testing.gradcheck import GradientError, Report, Row, gradcheck, numerical_gradient
 from micrograd.testing.programs import Expression, Program
-from micrograd.testing.requirements import PrimitiveError, check_primitive
 
 if TYPE_CHECKING:
     from micrograd.testing import strategies

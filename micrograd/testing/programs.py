@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from micrograd import functional, primitives, registry
-from micrograd.checks import required_number
-from micrograd.registry import CONSTANT, LEAF, Primitive
+from micrograd import functional
+from micrograd._support.checks import required_number
+from micrograd.engine import primitives
+from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES, Primitive
 
 if TYPE_CHECKING:
     import random
@@ -78,7 +79,7 @@ class Program(Expression):
         steps: a primitive and the places of its operands; the places of their results follow the inputs'.
 
     Example:
-        >>> from micrograd.primitives import mul, sin
+        >>> from micrograd.engine.primitives import mul, sin
         >>> program = Program([0.5, 2.0], [(mul, (0, 1)), (sin, (2,)), (mul, (2, 3))])
         >>> program
         mg.testing.Expression(lambda x, y: (t1 := x * y, t1 * mg.sin(t1))[-1], [0.5, 2.0])
@@ -153,9 +154,9 @@ def _call(primitive: Primitive, operands: list[str]) -> str:
     if hasattr(functional, primitive.name):
         function = f"mg.{primitive.name}"
     elif hasattr(primitives, primitive.name):
-        function = f"mg.primitives.{primitive.name}"
+        function = f"mg.engine.primitives.{primitive.name}"
     else:
-        function = f"mg.registry.find({primitive.name!r})"
+        function = f"mg.engine.primitive.find({primitive.name!r})"
     return f"{function}({', '.join([*map(_bare, operands), *settings])})"
 
 
@@ -201,9 +202,7 @@ class RandomChoices:
 def registered() -> list[Primitive]:
     """All primitives with operands that are registered now, those of users among them."""
     return [
-        primitive
-        for primitive in registry.PRIMITIVES.values()
-        if primitive not in (LEAF, CONSTANT) and primitive.derivatives
+        primitive for primitive in PRIMITIVES.values() if primitive not in (LEAF, CONSTANT) and primitive.derivatives
     ]
 
 

@@ -25,15 +25,15 @@ try:
 except ImportError as error:
     raise ImportError("these strategies need Hypothesis: pip install 'micrograd[testing]'") from error
 
-from micrograd.checks import required_number
+from micrograd._support.checks import required_number
+from micrograd.engine.primitive import Primitive
 from micrograd.nn import ACTIVATIONS, MLP
-from micrograd.registry import Primitive
 from micrograd.testing.programs import Expression, Program, grow, registered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.registry import Interval
+    from micrograd.engine.primitive import Interval
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ def operands(primitive: Primitive) -> st.SearchStrategy[tuple[float, ...]]:
     """Numbers for each operand of a primitive, anywhere in its domain: large, tiny and next to its edges.
 
     Example:
-        >>> from micrograd.primitives import log
+        >>> from micrograd.engine.primitives import log
         >>> strategy = operands(log)
     """
     return st.tuples(*map(numbers, _checked([primitive])[0].domain))

@@ -9,7 +9,7 @@ import pytest
 def draw():
     """The module that draws, where the extra for pictures is installed."""
     pytest.importorskip("graphviz")
-    return pytest.importorskip("micrograd.draw")
+    return pytest.importorskip("micrograd.draw.graph")
 
 
 @pytest.fixture

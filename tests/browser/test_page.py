@@ -68,7 +68,7 @@ def passes_by_hand(root):
 
 def iter_turns(root):
     """The engine's order, as operations of one's own see it: each notes when its turn comes."""
-    from micrograd.backpropagation import backpropagate
+    from micrograd.engine.backward import backpropagate
 
     return [node for node in backpropagate(root, 0.0) if not node.is_leaf]
 

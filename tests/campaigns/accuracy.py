@@ -25,7 +25,7 @@ from tests.test_primitives import LARGEST, TRUTHS, mp
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from micrograd.registry import Interval, Primitive
+    from micrograd.engine.primitive import Interval, Primitive
 
 HEADING = "## Accuracy of the primitives"
 ORDERS = ("value", "derivative", "second derivative")

@@ -21,7 +21,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import micrograd as mg
-from micrograd import Value, primitives
+from micrograd import Value
+from micrograd.engine import primitives
 from micrograd.testing import GradientError, Program, gradcheck
 from micrograd.testing.programs import RandomChoices, grow, registered
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from micrograd import Value
-from micrograd.expressions import FUNCTIONS, LONGEST, ExpressionError, evaluate
+from micrograd.command.grammar import FUNCTIONS, LONGEST, ExpressionError, evaluate
 
 SECONDS = 2.0  # for one input, also while tracing memory on a busy machine; most take less than a millisecond
 BYTES = 30_000_000

@@ -9,10 +9,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import object_cache
+from micrograd.compiler.backends import object_cache
 from micrograd.compiler.function import _warn_without_llvmlite
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
-from micrograd.registry import CONSTANT, LEAF, PRIMITIVES
+from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
 
 RUN = """
 import micrograd as mg
@@ -88,7 +88,7 @@ def test_an_entry_that_is_cut_off_is_made_anew_and_is_whole_then(tmp_path, monke
 @pytest.fixture
 def new_machine(tmp_path, monkeypatch):
     """What makes the compiler of this process forget what it has compiled; its cache is empty at first."""
-    from micrograd.compiler import llvm_backend
+    from micrograd.compiler.backends import llvm_backend
 
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
     return lambda: monkeypatch.setattr(llvm_backend, "_machine", None)
@@ -144,7 +144,7 @@ def test_several_processes_share_an_empty_cache(tmp_path):
 def _without_llvmlite(monkeypatch):
     """As if llvmlite were not installed, and nothing had been said of it."""
     monkeypatch.setitem(sys.modules, "llvmlite", None)
-    monkeypatch.delitem(sys.modules, "micrograd.compiler.llvm_backend", raising=False)
+    monkeypatch.delitem(sys.modules, "micrograd.compiler.backends.llvm_backend", raising=False)
     _warn_without_llvmlite.cache_clear()
     yield
     _warn_without_llvmlite.cache_clear()

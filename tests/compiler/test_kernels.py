@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.executable import Batches, Executable
+from micrograd.compiler.backends.executable import Batches, Executable
+from micrograd.compiler.backends.llvm_kernels import code_of
 from micrograd.compiler.function import backend_of
-from micrograd.compiler.llvm_kernels import code_of
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.program import Access, Map, Program, Reduction, Segment, Take
 
@@ -149,7 +149,13 @@ def test_reductions_of_all_layouts(layouts, largest, backend):
 
 
 def test_maps_of_all_layouts(backend):
-    primitives = [mg.primitives.div, mg.primitives.sin, mg.primitives.sigmoid, mg.primitives.maximum, OWN]
+    primitives = [
+        mg.engine.primitives.div,
+        mg.engine.primitives.sin,
+        mg.engine.primitives.sigmoid,
+        mg.engine.primitives.maximum,
+        OWN,
+    ]
 
     def make(rng, end):
         rows, columns = rng.choice([1, 3]), rng.choice([1, 2, 4, 5, 8, 9, 19])
@@ -291,7 +297,7 @@ def test_reductions_are_named_and_counted_by_what_their_terms_are(rows, columns,
 
 
 def test_maps_and_takes_are_named_and_counted():
-    sin = Map(mg.primitives.sin, 2, 3, COLUMN, (ROW,))
+    sin = Map(mg.engine.primitives.sin, 2, 3, COLUMN, (ROW,))
     assert (sin.kind, sin.terms, sin.flops, sin.accesses) == ("sin", 1, 6, [ROW])
     take = Take(2, 3, 4, COLUMN, ROW, TERM)
     assert (take.kind, take.terms, take.flops, take.accesses) == ("take", 4, 0, [ROW, TERM])
@@ -310,12 +316,12 @@ def test_an_access_says_where_elements_are():
 
 def test_kernels_are_plain_data_that_cannot_change():
     segment = Segment(1.0, 1, ROW, None)
-    for part in (ROW, segment, Reduction(1, 1, ROW, (segment,)), Map(mg.primitives.sin, 1, 1, ROW, (ROW,))):
+    for part in (ROW, segment, Reduction(1, 1, ROW, (segment,)), Map(mg.engine.primitives.sin, 1, 1, ROW, (ROW,))):
         with pytest.raises(AttributeError):
             part.rows = part.base = 2
     with pytest.raises(AttributeError):
         Take(1, 1, 1, ROW, ROW, ROW).terms = 2
-    code = code_of(Map(mg.primitives.sin, 1, 1, ROW, (ROW,)))
+    code = code_of(Map(mg.engine.primitives.sin, 1, 1, ROW, (ROW,)))
     with pytest.raises(AttributeError):
         code.width = 2
     with pytest.raises(AttributeError):
@@ -325,7 +331,7 @@ def test_kernels_are_plain_data_that_cannot_change():
 def test_the_explanation_is_a_table_of_kernels():
     dot = Reduction(2, 3, COLUMN, (Segment(1.0, 4, TERM, GATHER),))
     copy = Reduction(1, 600, COLUMN, (Segment(1.0, 1, COLUMN, None),))
-    sin = Map(mg.primitives.sin, 1, 3, COLUMN, (ROW,))
+    sin = Map(mg.engine.primitives.sin, 1, 3, COLUMN, (ROW,))
     pairs = Reduction(1, 5, COLUMN, (Segment(1.0, 2, COLUMN, None),))
     kernels = (copy, sin, copy, dot, pairs)
     program = Program(1000, kernels, NOTHING, NOTHING, NOTHING, slice(0, 0), ())
@@ -352,7 +358,7 @@ def test_a_picture_shows_what_kernels_read_and_which_compute_gradients():
     total = Reduction(1, 1, Access(5), (Segment(1.0, 2, Access(3, term_step=1), None),))
     share = Reduction(2, 1, Access(6, row_step=1), (Segment(1.0, 1, Access(2), Access(3, row_step=1)),))
     taken = Take(1, 1, 2, Access(8), Access(0), Access(3, term_step=1))
-    again = Map(mg.primitives.sin, 1, 1, Access(9), (Access(6),))
+    again = Map(mg.engine.primitives.sin, 1, 1, Access(9), (Access(6),))
     kernels = (copy, total, share, taken, again)
     inputs, outputs, seeds = np.array([0, 1]), np.array([5]), np.array([2])
     picture = draw_program(Program(10, kernels, inputs, outputs, seeds, slice(6, 8), ()))
@@ -387,7 +393,7 @@ def test_a_picture_shows_what_kernels_read_and_which_compute_gradients():
 
 
 def test_up_to_four_hundred_kernels_are_drawn():
-    kernel = Map(mg.primitives.sin, 1, 1, Access(1), (Access(0),))
+    kernel = Map(mg.engine.primitives.sin, 1, 1, Access(1), (Access(0),))
     for count in (400, 401):
         program = Program(2, (kernel,) * count, np.array([0]), np.array([1]), NOTHING, slice(2, 2), ())
         if count == 400:
@@ -440,7 +446,7 @@ def test_vectors_are_as_long_as_what_lies_side_by_side(columns, terms, factors, 
     assert (code.along, code.width) == (along, width)
     if terms == 1:
         sin, own = (
-            code_of(Map(primitive, 1, columns, target, (factors[0],))) for primitive in (mg.primitives.sin, OWN)
+            code_of(Map(primitive, 1, columns, target, (factors[0],))) for primitive in (mg.engine.primitives.sin, OWN)
         )
         assert (sin.along, sin.width) == (along, width)
         assert (own.along, own.width) == ("", 1)

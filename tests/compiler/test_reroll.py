@@ -251,10 +251,10 @@ def test_the_product_of_a_matrix_and_a_vector_is_the_kernel_of_the_documentation
 
 
 def test_index_maps_step_only_where_there_is_somewhere_to_go():
-    assert only_kernel(mg.exp, 2.0) == Map(mg.primitives.exp, 1, 1, Access(1), (Access(0),))
+    assert only_kernel(mg.exp, 2.0) == Map(mg.engine.primitives.exp, 1, 1, Access(1), (Access(0),))
     pairs = only_kernel(lambda m: [mg.exp(row[j]) for row in m for j in (0, 1)], numbers(3, 4))
     target, operand = Access(12, row_step=2, column_step=1), Access(0, row_step=4, column_step=1)
-    assert pairs == Map(mg.primitives.exp, 3, 2, target, (operand,))
+    assert pairs == Map(mg.engine.primitives.exp, 3, 2, target, (operand,))
 
 
 def values(f, *arguments):

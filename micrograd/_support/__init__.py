@@ -1,0 +1,9 @@
+"""What the other packages stand on, and users never name.
+
+checks.py       what counts as a number, and errors that say which operation and numbers they are about
+callers.py      the line of the user's program that is running
+containers.py   numbers in nested lists, tuples, dicts and arrays
+files.py        writing files whole or not at all
+interrupts.py   finishing what must not be left half done
+saved_state.py  numbers by name, in a file that is whole or refused
+"""

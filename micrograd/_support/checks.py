@@ -1,0 +1,142 @@
+"""What counts as a number, and errors that say which operation, numbers and labels they are about."""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from numbers import Complex, Real
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Operand:
+    """What a primitive may be applied to beside numbers: it records what is done with it, as a Value does."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _apply(primitive: Any, *operands: Any) -> Any:
+        """Apply a primitive to operands, one of which is of this class, and record it."""
+        raise NotImplementedError
+
+
+def real_number(value: object) -> float | None:
+    """The float that a real number stands for; None for what is not one (a string, an array, a Value).
+
+    Ints, bools, NumPy scalars, Fraction and Decimal are real numbers.
+
+    Raises:
+        OverflowError: for an int that no float can hold.
+    """
+    kind = type(value)
+    if kind is float:
+        return value  # type: ignore[return-value]  # kind says that it is a float
+    if kind is not int and kind is not bool and not _is_real(value):
+        return None
+    try:
+        return float(value)  # type: ignore[arg-type]  # it has __float__
+    except TypeError:  # NumPy's dates have __float__ and refuse it
+        return None
+    except OverflowError as error:
+        raise OverflowError(f"{error}: no float is as large as a number given here") from None
+
+
+def _is_real(value: object) -> bool:
+    kind = type(value)
+    if not hasattr(kind, "__float__") or hasattr(kind, "__len__") or isinstance(value, Operand):
+        return False  # a string, an array (of one element too) and a Value are no plain numbers
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.timedelta64):
+        return False  # NumPy takes a span of time for an integer; in some units it even has a float
+    return not isinstance(value, Complex) or isinstance(value, Real)
+
+
+def is_array(value: object) -> bool:
+    """Whether this is a NumPy array; NumPy is not loaded for the question."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def is_symbolic(value: object) -> bool:
+    """Whether this stands for a number that is not known yet, while a function is compiled."""
+    return hasattr(type(value), "_take")
+
+
+def is_formula(value: object) -> bool:
+    """Whether this stands for a quantity in a formula that is written down to be shown."""
+    return hasattr(type(value), "formula")
+
+
+def check_settings(name: str, settings: dict[str, Any]) -> None:
+    """Refuse Values and arrays as settings: no gradient flows to a setting."""
+    for key, setting in settings.items():
+        if isinstance(setting, Operand) or is_array(setting):
+            raise TypeError(f"{key} is a setting of {name}, and no gradient flows to it: give Values by position")
+
+
+def check_unchanged(operands: Iterable[Any], inputs: Iterable[float]) -> None:
+    """Refuse operands whose numbers are not those of the forward pass any more."""
+    for operand, number in zip(operands, inputs, strict=True):
+        if operand._data != number and not (math.isnan(operand._data) and math.isnan(number)):
+            raise ValueError(f"{operand!r} was {number} in the forward pass; compute the output anew")
+
+
+def required_number(value: object, what: str) -> float:
+    """The float of a real number, or a TypeError that says what was given in its place."""
+    if (number := real_number(value)) is None:
+        if is_symbolic(value):
+            float(value)  # type: ignore[arg-type]  # which says what cannot be done with it, and in which line
+        raise TypeError(f"{what} must be a real number, not {type(value).__name__}: {value!r:.80}")
+    return number
+
+
+def shown_call(primitive: Any, inputs: Iterable[object], operands: Iterable[Any]) -> str:
+    """A primitive at work, as messages show it: the numbers of its operands, and their labels."""
+    infix = len(operands := tuple(operands)) == 2 and not any(map(str.isalpha, primitive.symbol))
+    shown = [
+        f"({label} = {number!r})" if infix and label else f"{label} = {number!r}" if label else f"{number!r}"
+        for number, label in zip(inputs, (getattr(operand, "label", "") for operand in operands), strict=True)
+    ]
+    shown += [f"{name}={setting!r}" for name, setting in primitive.settings.items()]
+    return f" {primitive.symbol} ".join(shown) if infix else f"{primitive.name}({', '.join(shown)})"
+
+
+def required_count(value: Any, name: str) -> int:
+    """An int of at least 1, NumPy's too; or an error that says what was given in its place."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}: {value!r:.80}")
+    if (number := operator.index(value)) < 1:
+        raise ValueError(f"{name} must be at least 1, not {value}")
+    return number
+
+
+def required_sequence(values: Any, what: str) -> list[Any]:
+    """The items of a list, an array or another iterable; or a TypeError that says what was given in its place."""
+    if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") or hasattr(values, "__getitem__")):
+        raise TypeError(f"{what}, not {type(values).__name__}: {values!r:.80}")
+    return list(values)
+
+
+def check_numbers(values: Iterable[Any], what: str) -> None:
+    """Refuse what is neither a real number nor something that records what is done with it, as Values do.
+
+    Arrays of them are let through: what is written for numbers works on arrays, element by element.
+    """
+    odd = {kind for kind in set(map(type, values)) if kind is not float and not issubclass(kind, Operand)}
+    for value in values if odd else ():
+        if type(value) in odd and not is_array(value) and real_number(value) is None:
+            raise TypeError(f"{what} must be a number or a Value, not {type(value).__name__}: {value!r:.80}")
+
+
+def explained(
+    error: Exception, primitive: Any, inputs: Iterable[object], operands: Iterable[Any], what: str = ""
+) -> Exception:
+    """The same kind of error, its message saying the primitive, the numbers and their labels."""
+    kinds = (ZeroDivisionError, OverflowError, FloatingPointError, ArithmeticError, ValueError, TypeError)
+    kind = next(kind for kind in kinds if isinstance(error, kind))
+    return kind(
+        f"{what}{shown_call(primitive, inputs, operands)}: {error.args[-1] if error.args else type(error).__name__}"
+    )

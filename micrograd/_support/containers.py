@@ -1,0 +1,104 @@
+"""Numbers in nested lists, tuples, dicts and arrays: taken out in order, and put back in the same shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from micrograd._support.checks import Operand, is_array, real_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Rebuild = Callable[[list[Any]], Any]
+
+
+def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
+    """The scalars of a nested container, and the function that puts others in their places.
+
+    Args:
+        nested: a number or Value, or a list, tuple, dict or NumPy array of such, nested at will.
+        what: what it is, for the error message.
+
+    Raises:
+        TypeError: if something in it is neither a number nor a container.
+
+    Example:
+        >>> scalars, rebuild = flatten({"w": [1.0, 2.0], "b": 3.0}, "the parameters")
+        >>> scalars, rebuild([10, 20, 30])
+        ([1.0, 2.0, 3.0], {'w': [10, 20], 'b': 30})
+    """
+    if isinstance(nested, Operand) or real_number(nested) is not None:
+        return [nested], lambda scalars: scalars[0]
+    if isinstance(nested, dict):
+        return _joined(
+            [flatten(item, what) for item in nested.values()], lambda items: dict(zip(nested, items, strict=True))
+        )
+    if isinstance(nested, (list, tuple)):
+        kind: Any = type(nested)
+        make = getattr(kind, "_make", kind)  # a named tuple takes its items one by one otherwise
+        return _joined([flatten(item, what) for item in nested], make)
+    if is_array(nested):
+        return [scalar for item in nested.ravel().tolist() for scalar in flatten(item, what)[0]], _array_of(
+            nested.shape
+        )
+    raise TypeError(
+        f"{what} must hold numbers in lists, tuples, dicts or arrays, not {type(nested).__name__}: {nested!r:.80}"
+    )
+
+
+def _joined(parts: list[tuple[list[Any], Rebuild]], make: Callable[[list[Any]], Any]) -> tuple[list[Any], Rebuild]:
+    """One container out of the parts of its items."""
+
+    def rebuild(scalars: list[Any]) -> Any:
+        items, start = [], 0
+        for old, rebuild_item in parts:
+            items.append(rebuild_item(scalars[start : start + len(old)]))
+            start += len(old)
+        return make(items)
+
+    return [scalar for old, _ in parts for scalar in old], rebuild
+
+
+def _array_of(shape: tuple[int, ...]) -> Rebuild:
+    """What puts scalars into an array of this shape."""
+
+    def rebuild(scalars: list[Any]) -> Any:
+        import numpy as np
+
+        return _stacked(scalars, shape) if scalars else np.zeros(shape)
+
+    return rebuild
+
+
+def _stacked(items: list[Any], shape: tuple[int, ...]) -> Any:
+    """An array of items; of containers alike, a container of arrays, the array's own axes first."""
+    import numpy as np
+
+    first = items[0]
+    if isinstance(first, dict):
+        return {key: _stacked([item[key] for item in items], shape) for key in first}
+    if isinstance(first, (list, tuple)):
+        kind: Any = type(first)
+        return getattr(kind, "_make", kind)([_stacked(list(column), shape) for column in zip(*items, strict=True)])
+    recorded = any(isinstance(item, Operand) or getattr(item, "dtype", None) == "O" for item in items)
+    return np.array(items, dtype=object if recorded else float).reshape(shape + np.shape(first))
+
+
+def matching(nested: Any, model: Any, what: str) -> list[Any]:
+    """The scalars of a nested container in the order of those of another, which has the same shape.
+
+    Raises:
+        ValueError: if the shapes differ.
+    """
+    if isinstance(model, dict) and isinstance(nested, dict) and nested.keys() == model.keys():
+        return [scalar for key in model for scalar in matching(nested[key], model[key], what)]
+    lists = (list, tuple)
+    if isinstance(model, lists) and isinstance(nested, lists) and len(nested) == len(model):
+        return [s for item, other in zip(nested, model, strict=True) for s in matching(item, other, what)]
+    if is_array(model) and is_array(nested) and nested.shape == model.shape:
+        return flatten(nested, what)[0]
+    if isinstance(model, Operand) or real_number(model) is not None:
+        scalars, _ = flatten(nested, what)
+        if scalars and scalars[0] is nested:
+            return scalars
+    raise ValueError(f"{what} must have the shape of the argument, {model!r:.60}, not {nested!r:.60}")

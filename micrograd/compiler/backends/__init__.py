@@ -1,0 +1,1 @@
+"""What runs a program: NumPy, or native code through LLVM."""

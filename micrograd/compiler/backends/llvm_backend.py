@@ -1,0 +1,291 @@
+"""The LLVM backend: native kernels, called one after the other by a loop that is native as well.
+
+A program is a table: for each kernel the address of its function and the address of its arguments.
+
+    for step in table: step.function(buffer, step.arguments)
+
+So a new program needs no compiling beyond the kernels it has that no program before it had, and those
+are looked up on disk first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import math
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+
+from micrograd.compiler.backends import llvm_kernels
+from micrograd.compiler.backends.executable import Batches, Executable
+from micrograd.compiler.backends.llvm_kernels import (
+    DOUBLE,
+    FUNCTIONS,
+    INTEGER,
+    KERNEL,
+    WIDE,
+    Loops,
+    code_of,
+    integer,
+    module_of,
+)
+from micrograd.compiler.backends.object_cache import cached
+from micrograd.compiler.program import Reduction, Take
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.backends.llvm_kernels import Code
+    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.program import Kernel, Program
+    from micrograd.engine.primitive import Primitive
+
+
+def _version() -> str:
+    """A hash of what writes the code: kernels of another version are not taken from disk."""
+    content = b"".join(Path(path).read_bytes() for path in (__file__, llvm_kernels.__file__))
+    return hashlib.sha256(content).hexdigest()
+
+
+class Machine:
+    """The compiler for this machine's processor, and the functions that it has compiled."""
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._processor = llvm.get_host_cpu_name()
+        try:
+            self._features = llvm.get_host_cpu_features().flatten()
+        except RuntimeError:  # LLVM cannot tell on every platform
+            self._features = ""
+        target = llvm.Target.from_default_triple()
+        self._machine = target.create_target_machine(cpu=self._processor, features=self._features, opt=2, jit=True)
+        empty = llvm.parse_assembly("")
+        empty.triple = target.triple
+        self._engine = llvm.create_mcjit_compiler(empty, self._machine)
+        self._version = _version()
+        self._addresses: dict[str, int] = {}
+        self._lock = Lock()
+
+    def address(self, name: str, make: Callable[[], ir.Module]) -> int:
+        """The address of a function, compiled if need be."""
+        with self._lock:
+            if name not in self._addresses:
+                key = "\n".join((name, self._processor, self._features, llvmlite.__version__, self._version))
+                content = cached(key, lambda: self._compiled(make()))
+                try:
+                    self._addresses[name] = self._loaded(name, content)
+                except RuntimeError:  # whole, but not what it says: never seen, and not worth failing for
+                    self._addresses[name] = self._loaded(name, self._compiled(make()))
+            return self._addresses[name]
+
+    def _loaded(self, name: str, content: bytes) -> int:
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+        self._engine.finalize_object()
+        if not (address := int(self._engine.get_function_address(name))):
+            raise RuntimeError(f"no function {name} in its object")
+        return address
+
+    def _compiled(self, module: ir.Module) -> bytes:
+        module.triple = self._machine.triple
+        parsed = llvm.parse_assembly(str(module))
+        parsed.verify()
+        # No passes before this one: the code is written as it is meant to be, and they would take as long again.
+        return bytes(self._machine.emit_object(parsed))
+
+
+_machine: Machine | None = None
+
+
+def machine() -> Machine:
+    """The one of this process."""
+    global _machine
+    if _machine is None:
+        _machine = Machine()
+    return _machine
+
+
+_ADDRESS = ctypes.c_void_p
+_RUN = ctypes.CFUNCTYPE(None, _ADDRESS, _ADDRESS, ctypes.c_int64)
+_BATCH = ctypes.CFUNCTYPE(
+    None, _ADDRESS, _ADDRESS, _ADDRESS, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_double, _ADDRESS
+)
+_JOB = 7  # numbers of a job: see _job
+
+
+def _runner() -> ir.Module:
+    """The function that runs a table of kernels."""
+    module = ir.Module(name="run")
+    numbers, integers = DOUBLE.as_pointer(), INTEGER.as_pointer()
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [numbers, integers, INTEGER]), "micrograd_run")
+    code = Loops(function)
+    _run_table(code, *function.args)
+    code.builder.ret_void()
+    return module
+
+
+def _run_table(code: Loops, buffer: Any, table: Any, count: Any) -> None:
+    """Write a loop over a table of kernels and their arguments."""
+    builder = code.builder
+    with code.loop(integer(0), count, 1) as index:
+        place = builder.mul(index, integer(2))
+        kernel = builder.inttoptr(builder.load(builder.gep(table, [place])), KERNEL.as_pointer())
+        arguments = builder.load(builder.gep(table, [builder.add(place, integer(1))]))
+        builder.call(kernel, [buffer, builder.inttoptr(arguments, INTEGER.as_pointer())])
+
+
+def _batch_runner() -> ir.Module:
+    """The function that runs the program of each example of a batch, and adds their gradients up."""
+    module = ir.Module(name="batch")
+    numbers, integers = DOUBLE.as_pointer(), INTEGER.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [numbers, integers, integers, INTEGER, INTEGER, INTEGER, DOUBLE, numbers])
+    function = ir.Function(module, kind, "micrograd_batch")
+    buffer, jobs, examples, count, gradients, parameters, weight, losses = function.args
+    code = Loops(function)
+    builder = code.builder
+    with code.loop(integer(0), parameters, 1) as index:
+        builder.store(ir.Constant(DOUBLE, 0.0), builder.gep(buffer, [builder.add(gradients, index)]))
+    with code.loop(integer(0), count, 1) as turn:
+        first = builder.mul(builder.load(builder.gep(examples, [turn])), integer(_JOB))
+        table, kernels, source, target, inputs, loss, start = (
+            builder.load(builder.gep(jobs, [builder.add(first, integer(index))])) for index in range(_JOB)
+        )
+        source = builder.inttoptr(source, numbers)
+        with code.loop(integer(0), inputs, 1) as index:
+            number = builder.load(builder.gep(source, [index]))
+            builder.store(number, builder.gep(buffer, [builder.add(target, index)]))
+        _run_table(code, buffer, builder.inttoptr(table, integers), kernels)
+        builder.store(builder.load(builder.gep(buffer, [loss])), builder.gep(losses, [turn]))
+        whole = builder.mul(builder.sdiv(parameters, integer(WIDE)), integer(WIDE))
+        for width, begin, end in ((WIDE, integer(0), whole), (1, whole, parameters)):
+            with code.loop(begin, end, width) as index:
+                pointers = [builder.gep(buffer, [builder.add(region, index)]) for region in (gradients, start)]
+                if width != 1:
+                    vector = ir.VectorType(DOUBLE, width).as_pointer()
+                    pointers = [builder.bitcast(pointer, vector) for pointer in pointers]
+                total, share = (builder.load(pointer, align=8) for pointer in pointers)
+                share = builder.fmul(share, code.splat(weight, width))
+                builder.store(builder.fadd(total, share), pointers[0], align=8)
+    builder.ret_void()
+    return module
+
+
+class NativeBatches(Batches):
+    """Runs the programs of the examples of a batch, in native code."""
+
+    def __init__(
+        self,
+        buffer: Floats,
+        runs: Sequence[NativeExecutable],
+        numbers: Sequence[Floats],
+        which: Integers,
+        gradients: slice,
+    ) -> None:
+        self._buffer, self._gradients = buffer, gradients
+        self._runs, self._numbers = runs, numbers
+        jobs = [_job(runs[program], row) for program, row in zip(which.tolist(), numbers, strict=True)]
+        self._jobs = np.array(jobs, dtype=np.int64)
+        self._call = _BATCH(machine().address("micrograd_batch", _batch_runner))
+
+    def run(self, batch: Sequence[int]) -> list[float]:
+        """The losses of some examples; their mean gradient is in its place in the buffer then."""
+        examples = np.array(batch, dtype=np.int64)
+        losses = np.empty(len(batch))
+        self._call(
+            self._buffer.ctypes.data,
+            self._jobs.ctypes.data,
+            examples.ctypes.data,
+            len(batch),
+            self._gradients.start,
+            self._gradients.stop - self._gradients.start,
+            1 / len(batch),
+            losses.ctypes.data,
+        )
+        for run in self._runs:
+            run.raise_what_was_raised()
+        return losses.tolist()
+
+
+def _job(run: NativeExecutable, numbers: Floats) -> list[int]:
+    """What an example needs: a table of kernels, its numbers, where they go, and where the results are."""
+    program = run.program
+    (loss,) = program.outputs.tolist()
+    target = int(program.inputs[-1]) + 1 - len(numbers)  # an example's numbers are the last inputs
+    table = [run.table.ctypes.data, len(run.table)]
+    return [*table, numbers.ctypes.data, target, len(numbers), loss, program.gradients.start]
+
+
+class NativeExecutable(Executable):
+    """A program and its buffer, ready to run in native code."""
+
+    batches = NativeBatches
+
+    def __init__(self, program: Program, buffer: Floats | None = None) -> None:
+        super().__init__(program, buffer)
+        self.raised: list[BaseException] = []
+        self._kept: list[Any] = []  # what the table refers to by address
+        self._run = _RUN(machine().address("micrograd_run", _runner))
+        self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64)
+        self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
+
+    def run(self) -> None:
+        """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+        self._run(*self._call)
+        self.raise_what_was_raised()
+
+    def raise_what_was_raised(self) -> None:
+        """Raise the first of what functions in Python raised that native code called."""
+        if self.raised:
+            error = self.raised[0]
+            self.raised.clear()
+            raise error
+
+    def _step(self, kernel: Kernel) -> tuple[int, int]:
+        code = code_of(kernel)
+        name = f"micrograd_{code.name}"
+        address = machine().address(name, lambda: module_of(code, name))
+        arguments = self._arguments(kernel, code)
+        self._kept.append(arguments)
+        return address, arguments.ctypes.data
+
+    def _arguments(self, kernel: Kernel, code: Code) -> Integers:
+        numbers: list[Any] = [kernel.rows, kernel.columns]
+        for access in (kernel.target, *kernel.accesses):
+            table = access.table if access.table is not None else access.row_table
+            if table is None:
+                table = access.base + access.row_step * np.arange(kernel.rows)
+            self._kept.append(table := np.ascontiguousarray(table, dtype=np.int64))
+            numbers += [table.ctypes.data, access.column_step, access.term_step]
+        if isinstance(kernel, Reduction):
+            numbers += [part.terms for part in kernel.segments]
+        elif isinstance(kernel, Take):
+            numbers.append(kernel.terms)
+        elif kernel.primitive not in FUNCTIONS:
+            function = _callback(kernel.primitive, len(kernel.operands), self.raised)
+            self._kept.append(function)
+            numbers.append(ctypes.cast(function, ctypes.c_void_p).value)
+        return np.array(numbers, dtype=np.int64)
+
+
+def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:
+    """A primitive's forward function in Python, called from native code; NaN where it raises.
+
+    What is no matter of numbers, Ctrl-C among it, cannot go through native code: it is kept to be raised after.
+    """
+
+    def forward(*inputs: float) -> float:
+        try:
+            return float(primitive.forward(*inputs))
+        except (ArithmeticError, ValueError):
+            return math.nan
+        except BaseException as error:
+            raised.append(error)
+            return math.nan
+
+    return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(forward)

@@ -1,0 +1,629 @@
+"""Kernels as LLVM code: a function for each kind of loop, with offsets and extents as arguments.
+
+Every kernel is compiled to the same signature,
+
+    void kernel(double *buffer, const int64_t *arguments)
+
+and reads where its operands are, how far apart they are and how many there are from its arguments. What
+is fixed in the code is only what decides how the loop is best written: how many segments there are, and
+of each operand whether its columns and terms lie side by side (step 1), stand still (step 0) or neither.
+So one transformer needs some thirty functions, and the next one, of another size, none that is new.
+
+Where columns lie side by side, several columns are computed at a time in a vector; else, where terms do,
+several terms. Sums may be taken in another order, and a product and a sum in one rounding; nothing else
+is assumed of the numbers, least of all that they are finite.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+
+from micrograd.compiler.program import Map, Reduction, Take
+from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
+from micrograd.engine import primitives
+from micrograd.engine.primitive import PRIMITIVES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from micrograd.compiler.program import Access, Kernel
+    from micrograd.engine.primitive import Primitive
+
+DOUBLE, INTEGER = ir.DoubleType(), ir.IntType(64)
+KERNEL = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer()])
+PER_ACCESS = 3  # arguments of an operand: the address of its table, its column step and its term step
+_FAST = ("contract", "reassoc")
+WIDE, _NARROW = 8, 4  # numbers in a vector
+_TOGETHER = 4  # columns whose sums over vectors of terms are folded together
+
+ROWS, TERMS, ELEMENTS = "r", "t", "e"  # what an operand's table has an entry for
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the code of a kernel depends on, of one operand.
+
+    Attributes:
+        table: whether its table says where rows, terms of rows, or all elements are.
+        step: along the vector, 1 where its numbers lie side by side, and 0 where it is one number.
+    """
+
+    table: str
+    step: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.table}{'' if self.step is None else self.step}"
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of a kernel: its name says all that it depends on.
+
+    Attributes:
+        kind: which loop.
+        along: along what the loop is vectorised: "columns", "terms" or "" for nothing.
+        width: how many numbers are computed at a time.
+        shapes: of the target and of the operands.
+        parts: the coefficient of each segment of a reduction, and how many factors it has.
+        primitive: of a map.
+    """
+
+    kind: str
+    along: str
+    width: int
+    shapes: tuple[Shape, ...]
+    parts: tuple[tuple[float, int], ...] = ()
+    primitive: Primitive | None = None
+
+    @property
+    def name(self) -> str:
+        """Unique for what the code is."""
+        name = [self.kind, f"{self.along}{self.width}", "".join(map(str, self.shapes))]
+        name += [f"{coefficient:.17g}x{factors}" for coefficient, factors in self.parts]
+        if self.primitive is not None:
+            name.append(self.primitive.name if self.primitive in FUNCTIONS else "call")
+        return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
+
+
+def code_of(kernel: Kernel) -> Code:
+    """What code a kernel needs."""
+    along, width = _vector(kernel)
+    shapes = _shapes(kernel, along)
+    if isinstance(kernel, Reduction):
+        parts = tuple((part.coefficient, 1 if part.second is None else 2) for part in kernel.segments)
+        return Code("maximum" if kernel.largest else "sum", along, width, shapes, parts)
+    if isinstance(kernel, Map):
+        return Code("map", along, width, shapes, primitive=kernel.primitive)
+    return Code("take", along, width, shapes)
+
+
+def _vector(kernel: Kernel) -> tuple[str, int]:
+    """Along what, and in how long vectors, a kernel is best computed."""
+    columns, terms, operands = kernel.columns, kernel.terms, kernel.accesses
+    if isinstance(kernel, Take) or (isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS):
+        return "", 1
+    if columns >= _NARROW and kernel.target.column_step == 1 and all(map(_is_even, operands)):
+        if columns >= 2 * WIDE and terms > 1:
+            return "columns", 2 * WIDE
+        return "columns", WIDE if columns >= WIDE else _NARROW
+    if terms >= _NARROW and all(access.table is None and access.term_step in (0, 1) for access in operands):
+        return "terms", WIDE if terms >= WIDE else _NARROW
+    return "", 1
+
+
+def _is_even(access: Access) -> bool:
+    return access.column_step in (0, 1) and _table(access) != ELEMENTS
+
+
+def _table(access: Access) -> str:
+    return ROWS if access.table is None else TERMS if access.table.shape[1] == 1 else ELEMENTS
+
+
+def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
+    shapes = []
+    for number, access in enumerate((kernel.target, *kernel.accesses)):
+        step = {"columns": access.column_step, "terms": access.term_step}.get(along)
+        if along == "terms" and number == 0:  # the target's step is that along the columns
+            step = 1 if access.column_step == 1 and access.table is None else None
+        shapes.append(Shape(_table(access), step))
+    return tuple(shapes)
+
+
+def module_of(code: Code, name: str) -> ir.Module:
+    """The module with the function of a code, under a name."""
+    module = ir.Module(name=name)
+    function = ir.Function(module, KERNEL, name)
+    function.attributes.add("nounwind")
+    _Writer(module, function, code).write()
+    return module
+
+
+class _Operand:
+    """An operand in the code: its arguments, and where the row that is being computed starts."""
+
+    def __init__(self, writer: _Writer, number: int, shape: Shape) -> None:
+        self.writer, self.shape = writer, shape
+        address, self.column_step, self.term_step = (
+            writer.argument(2 + PER_ACCESS * number + index) for index in range(PER_ACCESS)
+        )
+        self.table = writer.builder.inttoptr(address, INTEGER.as_pointer())
+        along = writer.code.along
+        if shape.step is not None and along == "columns":
+            self.column_step = integer(shape.step)
+        elif shape.step is not None:
+            self.term_step = integer(shape.step)
+        self.start: Any = None
+
+    def begin_row(self, row: Any) -> None:
+        """Find where a row starts."""
+        if self.shape.table == ROWS:
+            self.start = self._entry(row)
+
+    def pointer(self, column: Any, term: Any, terms: Any) -> Any:
+        """Where an element is."""
+        writer, builder = self.writer, self.writer.builder
+        if self.shape.table == ELEMENTS:
+            index = builder.add(builder.mul(writer.row, writer.columns), column)
+            place = self._entry(builder.add(builder.mul(index, terms), term))
+        else:
+            if self.shape.table == TERMS:
+                place = self._entry(builder.add(builder.mul(writer.row, terms), term))
+            else:
+                place = builder.add(self.start, builder.mul(term, self.term_step))
+            place = builder.add(place, builder.mul(column, self.column_step))
+        return builder.gep(writer.buffer, [place])
+
+    def load(self, column: Any, term: Any, terms: Any, width: int) -> Any:
+        """Elements from one on, as many as the vector has; the same one in all places where they stand still."""
+        writer, builder = self.writer, self.writer.builder
+        pointer = self.pointer(column, term, terms)
+        if width == 1:
+            return builder.load(pointer)
+        if self.shape.step == 0:
+            return writer.splat(builder.load(pointer), width)
+        return builder.load(builder.bitcast(pointer, ir.VectorType(DOUBLE, width).as_pointer()), align=8)
+
+    def _entry(self, index: Any) -> Any:
+        return self.writer.builder.load(self.writer.builder.gep(self.table, [index]))
+
+
+class Loops:
+    """Writes a function with loops."""
+
+    def __init__(self, function: ir.Function) -> None:
+        self.function = function
+        self.entry = function.append_basic_block("entry")
+        self.builder = ir.IRBuilder(self.entry)
+        self.carried: list[Any] = []
+
+    def splat(self, number: Any, width: int) -> Any:
+        """A number in all places of a vector."""
+        if width == 1:
+            return number
+        if isinstance(number, ir.Constant):
+            return ir.Constant(ir.VectorType(DOUBLE, width), [number] * width)
+        undefined = ir.Constant(ir.VectorType(DOUBLE, width), ir.Undefined)
+        vector = self.builder.insert_element(undefined, number, integer(0))
+        return self.builder.shuffle_vector(vector, undefined, _integers([0] * width))
+
+    @contextmanager
+    def loop(self, start: Any, stop: Any, step: int, first: Any = None) -> Generator[Any, None, None]:
+        """A loop from start to below stop; what is written inside is its body.
+
+        With first values, it hands on variables from turn to turn: the body says with carry what they
+        are next, and after the loop carried has what they were in the end.
+        """
+        builder = self.builder
+        head = self.function.append_basic_block("head")
+        body = self.function.append_basic_block("body")
+        end = self.function.append_basic_block("end")
+        before = builder.block
+        builder.branch(head)
+        builder.position_at_end(head)
+        index = builder.phi(INTEGER)
+        index.add_incoming(start, before)
+        variables = [builder.phi(value.type) for value in first or []]
+        for variable, value in zip(variables, first or [], strict=True):
+            variable.add_incoming(value, before)
+        builder.cbranch(builder.icmp_signed("<", index, stop), body, end)
+        builder.position_at_end(body)
+        yield index if first is None else (index, variables)
+        index.add_incoming(builder.add(index, integer(step)), builder.block)
+        if first is not None:
+            for variable, value in zip(variables, self.carried, strict=True):
+                variable.add_incoming(value, builder.block)
+            self.carried = variables
+        builder.branch(head)
+        builder.position_at_end(end)
+
+    def carry(self, values: list[Any]) -> None:
+        """What a loop's variables are in its next turn."""
+        self.carried = values
+
+
+class _Writer(Loops):
+    """Writes the function of one code."""
+
+    def __init__(self, module: ir.Module, function: ir.Function, code: Code) -> None:
+        super().__init__(function)
+        self.module, self.code = module, code
+        self.buffer, self.arguments = function.args
+        self.rows, self.columns = self.argument(0), self.argument(1)
+        self.operands = [_Operand(self, number, shape) for number, shape in enumerate(code.shapes)]
+        self.extra = 2 + PER_ACCESS * len(code.shapes)  # the arguments from here on are the kind's own
+        self.row: Any = None
+        self.nothing = ir.Constant(DOUBLE, -math.inf if code.kind == "maximum" else 0.0)
+
+    def write(self) -> None:
+        """The loops over rows and columns."""
+        elements = {"sum": self._reduction, "maximum": self._reduction, "map": self._map, "take": self._take}
+        compute = elements[self.code.kind]
+        with self.loop(integer(0), self.rows, 1) as row:
+            self.row = row
+            for operand in self.operands:
+                operand.begin_row(row)
+            if self.code.along == "columns":
+                # The last vector ends with the last column: some columns are computed twice, to the same end.
+                last = self.builder.sub(self.columns, integer(self.code.width))
+                with self.loop(integer(0), self.columns, self.code.width) as column:
+                    within = self.builder.icmp_signed("<", column, last)
+                    compute(self.builder.select(within, column, last))
+            elif self.code.along == "terms":
+                done = integer(0)
+                if self.code.shapes[0].step:  # results that lie side by side are stored together
+                    done = self.builder.mul(self.builder.sdiv(self.columns, integer(_TOGETHER)), integer(_TOGETHER))
+                    with self.loop(integer(0), done, _TOGETHER) as column:
+                        self._vectors_of_terms(column, _TOGETHER)
+                with self.loop(done, self.columns, 1) as column:
+                    self._vectors_of_terms(column, 1)
+            else:
+                with self.loop(integer(0), self.columns, 1) as column:
+                    compute(column)
+        self.builder.ret_void()
+
+    def _store(self, column: Any, value: Any) -> None:
+        pointer = self.operands[0].pointer(column, integer(0), integer(1))
+        if isinstance(value.type, ir.VectorType):
+            pointer = self.builder.bitcast(pointer, value.type.as_pointer())
+        self.builder.store(value, pointer, align=8)
+
+    def _reduction(self, column: Any) -> None:
+        """A number, a vector of columns, or two of them that share what stands still."""
+        width = min(self.code.width, WIDE)
+        columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(WIDE))]
+        totals = [self.splat(self.nothing, width) for _ in columns]
+        for coefficient, factors, terms in self._segments():
+            with self.loop(integer(0), terms, 1, totals) as (term, sums):
+                shared = {f: f.load(column, term, terms, width) for f in factors if f.shape.step == 0}
+                totals = [
+                    self._included(
+                        total, [shared.get(f) or f.load(place, term, terms, width) for f in factors], coefficient
+                    )
+                    for place, total in zip(columns, sums, strict=True)
+                ]
+                self.carry(totals)
+            totals = self.carried
+        for place, total in zip(columns, totals, strict=True):
+            self._store(place, total)
+
+    def _vectors_of_terms(self, column: Any, count: int) -> None:
+        """The sums, or maxima, of a few columns, over vectors of terms first and then over what is left."""
+        builder, width = self.builder, self.code.width
+        columns = [builder.add(column, integer(index)) for index in range(count)]
+        totals = [self.splat(self.nothing, width) for _ in columns]
+        rests = [self.nothing for _ in columns]
+        for coefficient, factors, terms in self._segments():
+            whole = builder.mul(builder.sdiv(terms, integer(width)), integer(width))
+            with self.loop(integer(0), whole, width, totals) as (term, sums):
+                self.carry(self._terms(sums, factors, columns, term, terms, width, coefficient))
+            totals = self.carried
+            with self.loop(whole, terms, 1, rests) as (term, sums):
+                self.carry(self._terms(sums, factors, columns, term, terms, 1, coefficient))
+            rests = self.carried
+        folded = self._folded(totals)
+        if count == 1:
+            self._store(column, self._both(folded, *rests))
+            return
+        rest = ir.Constant(ir.VectorType(DOUBLE, count), ir.Undefined)
+        for index, number in enumerate(rests):
+            rest = builder.insert_element(rest, number, integer(index))
+        self._store(column, self._both(folded, rest))
+
+    def _terms(
+        self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: float
+    ) -> list[Any]:
+        return [
+            self._included(total, [f.load(column, term, terms, width) for f in factors], coefficient)
+            for column, total in zip(columns, totals, strict=True)
+        ]
+
+    def _segments(self) -> Generator[tuple[float, list[_Operand], Any], None, None]:
+        """The coefficient, the factors and the number of terms of each segment."""
+        number = 1
+        for segment, (coefficient, factors) in enumerate(self.code.parts):
+            yield coefficient, self.operands[number : number + factors], self.argument(self.extra + segment)
+            number += factors
+
+    def _folded(self, vectors: list[Any]) -> Any:
+        """Fold each of one or four vectors into a number; those of four are a vector."""
+        width = self.code.width
+        while width > len(vectors):
+            width //= 2
+            low, high = range(width), range(width, 2 * width)
+            vectors = [self._both(self._picked(v, v, low), self._picked(v, v, high)) for v in vectors]
+        if width == 1:
+            return self.builder.extract_element(*vectors, integer(0))
+        a, b, c, d = vectors
+        ab = self._both(self._picked(a, b, (0, 4, 2, 6)), self._picked(a, b, (1, 5, 3, 7)))
+        cd = self._both(self._picked(c, d, (0, 4, 2, 6)), self._picked(c, d, (1, 5, 3, 7)))
+        return self._both(self._picked(ab, cd, (0, 1, 4, 5)), self._picked(ab, cd, (2, 3, 6, 7)))
+
+    def _picked(self, x: Any, y: Any, places: Any) -> Any:
+        return self.builder.shuffle_vector(x, y, _integers(places))
+
+    def _included(self, total: Any, factors: list[Any], coefficient: float) -> Any:
+        term, *others = factors
+        for factor in others:
+            term = self.builder.fmul(term, factor, flags=_FAST)
+        if coefficient == -1:
+            term = self.builder.fneg(term)
+        else:  # no code comes of a multiplication by 1
+            term = self.builder.fmul(term, constant_like(term, coefficient), flags=_FAST)
+        return self._both(total, term)
+
+    def _both(self, x: Any, y: Any) -> Any:
+        """The sum, or the larger one: NaN where one is."""
+        return self.builder.fadd(x, y, flags=_FAST) if self.code.kind == "sum" else Formula(self).larger(x, y)
+
+    def _map(self, column: Any) -> None:
+        values = [operand.load(column, integer(0), integer(1), self.code.width) for operand in self.operands[1:]]
+        primitive = self.code.primitive
+        if primitive in FUNCTIONS:
+            self._store(column, FUNCTIONS[primitive](Formula(self), *values))
+            return
+        kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(values)).as_pointer()
+        self._store(column, self.builder.call(self.builder.inttoptr(self.argument(self.extra), kind), values))
+
+    def _take(self, column: Any) -> None:
+        builder = self.builder
+        terms = self.argument(self.extra)
+        index = self.operands[1].load(column, integer(0), integer(1), 1)
+        high = builder.sitofp(terms, DOUBLE)
+        valid = builder.and_(
+            builder.fcmp_ordered(">=", index, builder.fneg(high)), builder.fcmp_ordered("<", index, high)
+        )
+        number = builder.fptosi(builder.select(valid, index, ir.Constant(DOUBLE, 0.0)), INTEGER)
+        valid = builder.and_(valid, builder.fcmp_ordered("==", builder.sitofp(number, DOUBLE), index))
+        from_end = builder.icmp_signed("<", number, integer(0))
+        number = builder.select(from_end, builder.add(number, terms), number)
+        element = self.operands[2].load(column, number, terms, 1)
+        self._store(column, builder.select(valid, element, ir.Constant(DOUBLE, math.nan)))
+
+    # What the loops are written with
+
+    def argument(self, number: int) -> Any:
+        """An argument of the kernel, loaded at the start."""
+        with self.builder.goto_block(self.entry):
+            return self.builder.load(self.builder.gep(self.arguments, [integer(number)]))
+
+
+class Formula:
+    """What the forward functions are written with: operations on numbers or on vectors of them."""
+
+    def __init__(self, writer: _Writer) -> None:
+        self.builder, self.module = writer.builder, writer.module
+
+    def add(self, x: Any, y: Any) -> Any:
+        """X + y."""
+        return self.builder.fadd(x, y, flags=("contract",))
+
+    def sub(self, x: Any, y: Any) -> Any:
+        """X - y."""
+        return self.builder.fsub(x, y, flags=("contract",))
+
+    def mul(self, x: Any, y: Any) -> Any:
+        """X * y."""
+        return self.builder.fmul(x, y, flags=("contract",))
+
+    def div(self, x: Any, y: Any) -> Any:
+        """X / y."""
+        return self.builder.fdiv(x, y)
+
+    def number(self, x: Any, value: float) -> Any:
+        """A constant, in all places of a vector such as x."""
+        return constant_like(x, value)
+
+    def compare(self, sign: str, x: Any, y: Any) -> Any:
+        """1 where it holds, else 0."""
+        return self.choose(self.builder.fcmp_ordered(sign, x, y), self.number(x, 1.0), self.number(x, 0.0))
+
+    def holds(self, sign: str, x: Any, y: Any) -> Any:
+        """Whether it holds, for choose."""
+        return self.builder.fcmp_ordered(sign, x, y)
+
+    def not_equal(self, x: Any, y: Any) -> Any:
+        """Whether they differ, or one is NaN."""
+        return self.builder.fcmp_unordered("!=", x, y)
+
+    def choose(self, condition: Any, x: Any, y: Any) -> Any:
+        """X where the condition holds, else y."""
+        return self.builder.select(condition, x, y)
+
+    def intrinsic(self, name: str, x: Any) -> Any:
+        """A function that LLVM knows, on vectors too."""
+        kind = x.type
+        full = f"llvm.{name}.{f'v{kind.count}' if isinstance(kind, ir.VectorType) else ''}f64"
+        function = self.module.globals.get(full) or ir.Function(self.module, ir.FunctionType(kind, [kind]), full)
+        return self.builder.call(function, [x])
+
+    def library(self, name: str, *operands: Any) -> Any:
+        """A function of the C library, for one element after the other."""
+        kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(operands))
+        function = self.module.globals.get(name) or ir.Function(self.module, kind, name)
+        x, *_ = operands
+        vector = x.type
+        if not isinstance(vector, ir.VectorType):
+            return self.builder.call(function, operands)
+        result = ir.Constant(vector, ir.Undefined)
+        for index in range(vector.count):
+            place = integer(index)
+            element = self.builder.call(function, [self.builder.extract_element(x, place) for x in operands])
+            result = self.builder.insert_element(result, element, place)
+        return result
+
+    def larger(self, x: Any, y: Any) -> Any:
+        """The larger; NaN where one is NaN."""
+        first = self.builder.or_(self.holds(">=", x, y), self.builder.fcmp_unordered("uno", x, x))
+        return self.choose(first, x, y)
+
+    def smaller(self, x: Any, y: Any) -> Any:
+        """The smaller; NaN where one is NaN."""
+        first = self.builder.or_(self.holds("<=", x, y), self.builder.fcmp_unordered("uno", x, x))
+        return self.choose(first, x, y)
+
+    def exp(self, x: Any) -> Any:
+        """E to the power of x, within a unit or two in the last place.
+
+        x is n * log(2) + r with an integer n and a small r; exp(r) is its Taylor polynomial to the 13th
+        degree, and 2 ** n is made of bits, in two factors, as the result may be denormal.
+        """
+        low, high = self.number(x, -746.0), self.number(x, 710.0)
+        bounded = self.choose(self.holds(">", x, low), x, low)  # NaN too, as it has no n: it is put back in the end
+        bounded = self.choose(self.holds("<", bounded, high), bounded, high)
+        n = self.intrinsic("rint", self.mul(bounded, self.number(x, 1 / math.log(2))))
+        # log(2) in two parts: n times the first has no rounding error
+        r = self.sub(bounded, self.mul(n, self.number(x, 0.693147180369123816490)))
+        r = self.sub(r, self.mul(n, self.number(x, 1.90821492927058770002e-10)))
+        total, *others = (self.number(x, 1 / math.factorial(power)) for power in reversed(range(14)))
+        for factor in others:
+            total = self.add(self.mul(total, r), factor)
+        half = self.intrinsic("floor", self.mul(n, self.number(x, 0.5)))
+        result = self.mul(self.mul(total, self._power_of_two(half)), self._power_of_two(self.sub(n, half)))
+        return self.choose(self.builder.fcmp_unordered("uno", x, x), x, result)
+
+    def _power_of_two(self, n: Any) -> Any:
+        kind: Any = INTEGER
+        if isinstance(n.type, ir.VectorType):
+            kind = ir.VectorType(INTEGER, n.type.count)
+        exponent = self.builder.fptosi(n, kind)
+        biased = self.builder.add(exponent, ir.Constant(kind, _all(kind, 1023)))
+        return self.builder.bitcast(self.builder.shl(biased, ir.Constant(kind, _all(kind, 52))), n.type)
+
+    def sigmoid(self, x: Any) -> Any:
+        """1 / (1 + exp(-x)), without overflow."""
+        small = self.exp(self.builder.fneg(self.intrinsic("fabs", x)))
+        one = self.number(x, 1.0)
+        return self.div(self.choose(self.holds(">=", x, self.number(x, 0.0)), one, small), self.add(one, small))
+
+
+def _all(kind: Any, value: int) -> Any:
+    return [value] * kind.count if isinstance(kind, ir.VectorType) else value
+
+
+def integer(value: int) -> Any:
+    """An integer of the code."""
+    return ir.Constant(INTEGER, value)
+
+
+def constant_like(x: Any, value: float) -> Any:
+    """A constant with as many places as x has."""
+    number = ir.Constant(DOUBLE, value)
+    return ir.Constant(x.type, [number] * x.type.count) if isinstance(x.type, ir.VectorType) else number
+
+
+def _integers(values: Any) -> Any:
+    values = list(values)
+    return ir.Constant(ir.VectorType(ir.IntType(32), len(values)), values)
+
+
+def _power(f: Formula, x: Any, y: Any) -> Any:
+    # C has a power of minus infinity with any exponent
+    fractional = f.not_equal(y, f.intrinsic("rint", y))
+    none = f.builder.and_(f.holds("==", x, f.number(x, -math.inf)), fractional)
+    return f.choose(none, f.number(x, math.nan), f.library("pow", x, y))
+
+
+def _relu(f: Formula, x: Any) -> Any:
+    zero = f.number(x, 0.0)
+    return f.choose(f.holds("<=", x, zero), zero, x)
+
+
+def _softplus(f: Formula, x: Any) -> Any:
+    small = f.exp(f.builder.fneg(f.intrinsic("fabs", x)))
+    return f.add(f.larger(x, f.number(x, 0.0)), f.library("log1p", small))
+
+
+def _logistic_pdf(f: Formula, x: Any) -> Any:
+    small = f.exp(f.builder.fneg(f.intrinsic("fabs", x)))
+    total = f.add(f.number(x, 1.0), small)
+    return f.div(small, f.mul(total, total))
+
+
+def _lorentzian(f: Formula, x: Any) -> Any:
+    one = f.number(x, 1.0)
+    near = f.holds("<", f.intrinsic("fabs", x), f.number(x, 1e150))
+    return f.choose(near, f.div(one, f.add(one, f.mul(x, x))), f.div(f.div(one, x), x))
+
+
+def _bell(f: Formula, x: Any, factor: float, height: float) -> Any:
+    return f.mul(f.number(x, height), f.exp(f.mul(f.mul(f.number(x, -factor), x), x)))
+
+
+def _normal_cdf(f: Formula, x: Any) -> Any:
+    return f.mul(f.number(x, 0.5), f.library("erfc", f.mul(x, f.number(x, -math.sqrt(0.5)))))
+
+
+def _gelu(f: Formula, x: Any) -> Any:
+    return f.mul(f.larger(x, f.number(x, -50.0)), _normal_cdf(f, x))
+
+
+def _elu(f: Formula, x: Any, alpha: Any) -> Any:
+    return f.choose(f.holds(">", x, f.number(x, 0.0)), x, f.mul(alpha, f.library("expm1", x)))
+
+
+def _leaky_relu(f: Formula, x: Any, slope: Any) -> Any:
+    return f.choose(f.holds(">", x, f.number(x, 0.0)), x, f.mul(slope, x))
+
+
+def _of_the_library(name: str, f: Formula, x: Any) -> Any:
+    return f.library(name, x)
+
+
+# Functions of the C library that have the name of their primitive.
+_OF_THE_LIBRARY = ("expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf")
+
+# The forward functions of primitives as code. One that is not here is called back in Python.
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    LESS: lambda f, x, y: f.compare("<", x, y),
+    LESS_EQUAL: lambda f, x, y: f.compare("<=", x, y),
+    EQUAL: lambda f, x, y: f.compare("==", x, y),
+    primitives.detach: lambda f, x: x,
+    primitives.is_zero: lambda f, x: f.compare("==", x, f.number(x, 0.0)),
+    primitives.where: lambda f, condition, x, y: f.choose(f.not_equal(condition, f.number(x, 0.0)), x, y),
+    primitives.div: lambda f, x, y: f.div(x, y),
+    primitives.pow: _power,
+    primitives.exp: lambda f, x: f.exp(x),
+    primitives.sigmoid: lambda f, x: f.sigmoid(x),
+    primitives.softplus: _softplus,
+    primitives.relu: _relu,
+    primitives.leaky_relu: _leaky_relu,
+    primitives.elu: _elu,
+    primitives.silu: lambda f, x: f.mul(f.larger(x, f.number(x, -1000.0)), f.sigmoid(x)),
+    primitives.gelu: _gelu,
+    primitives.normal_cdf: _normal_cdf,
+    primitives.logistic_pdf: _logistic_pdf,
+    primitives.lorentzian: _lorentzian,
+    primitives.gaussian: lambda f, x: _bell(f, x, 1.0, 1.0),
+    primitives.normal_pdf: lambda f, x: _bell(f, x, 0.5, math.sqrt(0.5 / math.pi)),
+    primitives.sqrt: lambda f, x: f.intrinsic("sqrt", x),
+    primitives.abs: lambda f, x: f.intrinsic("fabs", x),
+    primitives.maximum: lambda f, x, y: f.larger(x, y),
+    primitives.minimum: lambda f, x, y: f.smaller(x, y),
+    **{PRIMITIVES[name]: partial(_of_the_library, name) for name in _OF_THE_LIBRARY},
+}

@@ -1,0 +1,249 @@
+"""The NumPy backend: each kernel is one or two calls of NumPy on views of the buffer.
+
+The reference for the other backends. The views are made once: a matrix product over the buffer
+
+    np.matmul(first, second, out=target)
+
+reads its operands where the kernels before it wrote them, and copies nothing. Only what is gathered
+through a table is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from micrograd.compiler.backends.executable import Batches, Executable
+from micrograd.compiler.program import Map, Reduction, Take
+from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
+from micrograd.engine import primitives
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.program import Access, Kernel, Program
+    from micrograd.engine.primitive import Primitive
+
+
+def _sigmoid(x: Floats) -> Floats:
+    small = np.exp(-np.abs(x))
+    return np.asarray(np.where(x >= 0, 1.0, small) / (1 + small))
+
+
+def _softplus(x: Floats) -> Floats:
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _logistic_pdf(x: Floats) -> Floats:
+    small = np.exp(-np.abs(x))
+    return np.asarray(small / (1 + small) ** 2)
+
+
+def _lorentzian(x: Floats) -> Floats:
+    return np.asarray(np.where(np.abs(x) < 1e150, 1 / (1 + x * x), 1 / x / x))
+
+
+def _power(x: Floats, y: Floats) -> Floats:
+    # C has a power of minus infinity with any exponent
+    return np.asarray(np.where((x == -np.inf) & (y != np.rint(y)), np.nan, np.power(x, y)))
+
+
+def _maximum(x: Floats, y: Floats) -> Floats:
+    return np.where((x >= y) | np.isnan(x), x, y)
+
+
+def _minimum(x: Floats, y: Floats) -> Floats:
+    return np.where((x <= y) | np.isnan(x), x, y)
+
+
+# The forward functions of primitives on arrays. One that is not here is called element by element.
+FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
+    LESS: np.less,
+    LESS_EQUAL: np.less_equal,
+    EQUAL: np.equal,
+    primitives.detach: np.positive,
+    primitives.is_zero: lambda x: x == 0,
+    primitives.where: lambda condition, x, y: np.where(condition != 0, x, y),
+    primitives.div: np.divide,
+    primitives.pow: _power,
+    primitives.exp: np.exp,
+    primitives.expm1: np.expm1,
+    primitives.log: np.log,
+    primitives.log1p: np.log1p,
+    primitives.sqrt: np.sqrt,
+    primitives.sin: np.sin,
+    primitives.cos: np.cos,
+    primitives.tan: np.tan,
+    primitives.asin: np.arcsin,
+    primitives.acos: np.arccos,
+    primitives.atan: np.arctan,
+    primitives.sinh: np.sinh,
+    primitives.cosh: np.cosh,
+    primitives.tanh: np.tanh,
+    primitives.sigmoid: _sigmoid,
+    primitives.softplus: _softplus,
+    primitives.relu: lambda x: np.where(x <= 0, 0.0, x),
+    primitives.logistic_pdf: _logistic_pdf,
+    primitives.lorentzian: _lorentzian,
+    primitives.gaussian: lambda x: np.exp(-x * x),
+    primitives.normal_pdf: lambda x: math.sqrt(0.5 / math.pi) * np.exp(-0.5 * x * x),
+    primitives.abs: np.fabs,
+    primitives.maximum: _maximum,
+    primitives.minimum: _minimum,
+}
+
+
+class NumpyBatches(Batches):
+    """Runs the programs of the examples of a batch."""
+
+    def __init__(
+        self,
+        buffer: Floats,
+        runs: Sequence[NumpyExecutable],
+        numbers: Sequence[Floats],
+        which: Integers,
+        gradients: slice,
+    ) -> None:
+        self._buffer, self._gradients = buffer, gradients
+        self._runs, self._numbers, self._which = runs, numbers, which
+
+    def run(self, batch: Sequence[int]) -> list[float]:
+        """The losses of some examples; their mean gradient is in its place in the buffer then."""
+        buffer, losses = self._buffer, []
+        total = np.zeros(self._gradients.stop - self._gradients.start)
+        for example in batch:
+            run, numbers = self._runs[self._which[example]], self._numbers[example]
+            buffer[run.program.inputs[len(run.program.inputs) - len(numbers) :]] = numbers
+            run.run()
+            losses += buffer[run.program.outputs].tolist()
+            total += buffer[run.program.gradients] / len(batch)
+        buffer[self._gradients] = total
+        return losses
+
+
+class NumpyExecutable(Executable):
+    """A program and its buffer, ready to run on NumPy."""
+
+    batches = NumpyBatches
+
+    def __init__(self, program: Program, buffer: Floats | None = None) -> None:
+        super().__init__(program, buffer)
+        self._steps = [self._step(kernel) for kernel in program.kernels]
+
+    def run(self) -> None:
+        """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+        with np.errstate(all="ignore"):
+            for step in self._steps:
+                step()
+
+    def _step(self, kernel: Kernel) -> Callable[[], object]:
+        if isinstance(kernel, Reduction):
+            return self._reduction(kernel)
+        if isinstance(kernel, Map):
+            return self._map(kernel)
+        return self._take(kernel)
+
+    def _view(self, access: Access, rows: int, columns: int, terms: int | None = None) -> Callable[[], Floats]:
+        """A function that gives the operand as an array; for all but tables, always the same one."""
+        shape = (rows, columns) if terms is None else (rows, columns, terms)
+        if access.table is None and access.row_table is None:
+            steps = (access.row_step, access.column_step, access.term_step)[: len(shape)]
+            view = as_strided(self.buffer[access.base :], shape, [8 * step for step in steps])
+            return lambda: view
+        positions = access.positions(rows, columns, terms or 1).reshape(shape)
+        return lambda: self.buffer[positions]
+
+    def _store(self, access: Access, rows: int, columns: int) -> Callable[[Floats], None]:
+        """A function that writes the results."""
+        if access.table is None and access.row_table is None:
+            target = self._view(access, rows, columns)()
+
+            def store(result: Floats) -> None:
+                target[...] = result
+        else:
+            positions = access.positions(rows, columns, 1).squeeze(2)
+
+            def store(result: Floats) -> None:
+                self.buffer[positions] = result
+
+        return store
+
+    def _reduction(self, kernel: Reduction) -> Callable[[], object]:
+        parts = [
+            self._largest(kernel, index) if kernel.largest else self._sum(kernel, index)
+            for index in range(len(kernel.segments))
+        ]
+        store = self._store(kernel.target, kernel.rows, kernel.columns)
+        combine = np.maximum if kernel.largest else np.add
+        first, *others = parts
+
+        def step() -> None:
+            result = first()
+            for part in others:
+                result = combine(result, part())
+            store(result)
+
+        return step
+
+    def _largest(self, kernel: Reduction, index: int) -> Callable[[], Floats]:
+        part = kernel.segments[index]
+        view = self._view(part.first, kernel.rows, kernel.columns, part.terms)
+        return lambda: (part.coefficient * view()).max(axis=2)
+
+    def _sum(self, kernel: Reduction, index: int) -> Callable[[], Floats]:
+        part = kernel.segments[index]
+        rows, columns, terms, coefficient = kernel.rows, kernel.columns, part.terms, part.coefficient
+        if part.second is None:
+            view = self._view(part.first, rows, columns, terms)
+            return lambda: coefficient * view().sum(axis=2)
+        first, second = part.first, part.second
+        if terms == 1:
+            x, y = self._view(first, rows, columns), self._view(second, rows, columns)
+            return lambda: coefficient * x() * y()
+        for one, other in ((first, second), (second, first)):
+            if one.table is None and other.table is None and not one.column_step:
+                x = self._view(one, rows, 1, terms)
+                if not other.row_step and other.row_table is None:  # a product of two matrices
+                    y = self._view(other, 1, columns, terms)
+                    return lambda: coefficient * np.matmul(x().squeeze(1), y().squeeze(0).T)
+                y = self._view(other, rows, columns, terms)
+                return lambda: coefficient * np.matmul(x(), y().swapaxes(1, 2)).squeeze(1)
+        x, y = self._view(first, rows, columns, terms), self._view(second, rows, columns, terms)
+        return lambda: coefficient * np.einsum("rct,rct->rc", x(), y())
+
+    def _map(self, kernel: Map) -> Callable[[], object]:
+        function = FUNCTIONS.get(kernel.primitive) or _elementwise(kernel.primitive, len(kernel.operands))
+        operands = [self._view(access, kernel.rows, kernel.columns) for access in kernel.operands]
+        store = self._store(kernel.target, kernel.rows, kernel.columns)
+        return lambda: store(function(*[operand() for operand in operands]))
+
+    def _take(self, kernel: Take) -> Callable[[], object]:
+        positions = kernel.elements.positions(kernel.rows, kernel.columns, kernel.terms)
+        index = self._view(kernel.index, kernel.rows, kernel.columns)
+        store = self._store(kernel.target, kernel.rows, kernel.columns)
+
+        def step() -> None:
+            chosen = index()
+            valid = (chosen >= -kernel.terms) & (chosen < kernel.terms) & (chosen == np.rint(chosen))
+            places = chosen.astype(np.int64) % kernel.terms  # any place where the index is none
+            found = self.buffer[np.take_along_axis(positions, places[..., None], axis=2).squeeze(2)]
+            store(np.where(valid, found, np.nan))
+
+        return step
+
+
+def _elementwise(primitive: Primitive, count: int) -> Callable[..., Floats]:
+    """A primitive's forward function on arrays, NaN where it raises: the eager run then says what was wrong."""
+
+    def forward(*inputs: float) -> float:
+        try:
+            return float(primitive.forward(*inputs))
+        except (ArithmeticError, ValueError):
+            return math.nan
+
+    function: Any = np.frompyfunc(forward, count, 1)
+    return lambda *operands: function(*operands).astype(float)

@@ -1,0 +1,179 @@
+"""The steps of fit as compiled programs: losses, gradients and the update, all in one buffer.
+
+    | parameters | gradients | state | what the update computes | program of the loss | another one ...
+
+Examples of another structure (longer words, say) have a program of their own over the same parameters.
+A step copies each example's numbers to where its program reads them, runs it, and adds its gradients up;
+then the update is run on all parameters, and takes their place only if every number in it is finite.
+Where one is not, the step is done eagerly instead, which raises what is to be raised.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd._support.interrupts import finish
+from micrograd.compiler.function import Specialised, Structure, backend_of
+from micrograd.compiler.update import Update, alike, update_of
+from micrograd.engine.node import freezings
+from micrograd.engine.value import Value
+from micrograd.optim import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.numbers import Floats
+
+
+class CompiledSteps:
+    """What takes the steps of a fit.
+
+    Args:
+        loss: of one example.
+        examples: all of them, which decide what programs are needed.
+        optimizer: whose update is compiled too.
+        eager: takes a step that the programs cannot.
+        backend: "auto", "numpy" or "llvm".
+
+    Raises:
+        TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
+    """
+
+    def __init__(
+        self, loss: Callable[..., Any], examples: Sequence[Any], optimizer: Optimizer, eager: Any, backend: str
+    ) -> None:
+        if type(optimizer).step is not Optimizer.step:
+            raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
+        self._optimizer, self._eager = optimizer, eager
+        self._loss, self._backend = loss, backend_of(backend)
+        self._structures = [
+            Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples
+        ]
+        for number, structure in enumerate(self._structures):
+            if any(isinstance(leaf, Value) and leaf.requires_grad for leaf in structure.leaves):
+                raise ValueError(
+                    f"example {number} holds a Value that requires a gradient; compiled, examples are numbers: "
+                    "let the loss close over it, and take it with mg.take"
+                )
+        self._build()
+
+    def _build(self) -> None:
+        """Make the programs, for the parameters and the settings of the optimiser as they are now."""
+        optimizer, executable, structures = self._optimizer, self._backend, self._structures
+        self._trained = [index for index, parameter in enumerate(optimizer.parameters) if parameter.requires_grad]
+        if not self._trained:
+            raise ValueError("no parameter requires a gradient: there is nothing to train")
+        self._parameters = [optimizer.parameters[index] for index in self._trained]
+        self._built_for = self._settings()
+        self._update: Update = update_of(optimizer, self._states())
+        programs = self._programs(structures, executable)
+        end = max([self._update.program.size, *(program.size for program in programs)])
+        self._buffer: Floats = np.zeros(end)
+        self._step = executable(self._update.program, self._buffer)
+        self._commit = executable(self._update.commit, self._buffer)
+        runs = [executable(program, self._buffer) for program in programs]
+        self._other_values: list[tuple[list[Value], Any]] = []
+        for special, program in zip(self._special, programs, strict=True):
+            count = len(self._parameters)
+            others = special.values[count:]
+            if any(value.requires_grad and not value.is_leaf for value in others):
+                raise ValueError(
+                    "the loss reads a Value that is computed outside of it, so no gradient would reach what it is "
+                    "made of: compute it inside, or detach it"
+                )
+            self._other_values.append((others, program.inputs[count : count + len(others)]))
+            self._buffer[program.seeds] = 1.0
+        numbers = [np.array([_number(leaf) for leaf in structure.leaves]) for structure in structures]
+        self._batches = executable.batches(self._buffer, runs, numbers, self._which, self._update.gradients)
+        self._current = False  # whether the buffer has what the Values have
+        self._changed = False
+
+    def step(self, batch: list[int], epoch: int) -> float:
+        """One update from the mean loss of a batch, which is returned."""
+        if not self._current:
+            self._read_values()
+        optimizer, update, buffer = self._optimizer, self._update, self._buffer
+        rate = optimizer.next_rate()
+        losses = self._batches.run(batch)
+        mean = math.fsum(losses) / len(batch)
+        if math.isfinite(mean):
+            buffer[update.rate] = rate
+            self._step.run()
+            if all(np.isfinite(buffer[result]).all() for result in update.results):
+                self._commit.run()
+                optimizer.steps, optimizer.rate, self._changed = optimizer.steps + 1, rate, True
+                return mean
+        self.update_values()
+        return float(self._eager.step(batch, epoch))
+
+    def update_values(self) -> None:
+        """Write the parameters, their gradients and the state back to where they came from."""
+        self._current = False  # who asks for the Values may change them
+        if not self._changed:
+            return
+        update, buffer, parameters = self._update, self._buffer, self._parameters
+        numbers, gradients = buffer[update.parameters].tolist(), buffer[update.gradients].tolist()
+        columns = [np.broadcast_to(buffer[place], len(parameters)).tolist() for place in update.states]
+        states = list(zip(*columns, strict=True)) if columns else [()] * len(parameters)
+
+        def commit() -> None:
+            for parameter, number, gradient in zip(parameters, numbers, gradients, strict=True):
+                parameter._data, parameter._grad = number, gradient
+            for index, state in zip(self._trained, states, strict=True):
+                self._optimizer._state[index] = state
+            self._changed = False
+
+        finish(commit)
+
+    def _settings(self) -> tuple[Any, ...]:
+        """What the programs are made for, and a callback may change: what is frozen, and the optimiser's numbers."""
+        optimizer = self._optimizer
+        numbers = {name: value for name, value in vars(optimizer).items() if isinstance(value, (int, float, str))}
+        return freezings.copy(), {name: number for name, number in numbers.items() if name not in ("steps", "rate")}
+
+    def _read_values(self) -> None:
+        """Put what the Values and the optimiser have into the buffer; make programs anew where they are for others."""
+        states = self._states()
+        if self._settings() != self._built_for or not all(
+            same or place.stop - place.start == len(states)
+            for same, place in zip(alike(states), self._update.states, strict=True)
+        ):
+            self._build()
+        buffer, update = self._buffer, self._update
+        buffer[update.parameters] = [parameter._data for parameter in self._parameters]
+        for values, places in self._other_values:
+            buffer[places] = [value._data for value in values]
+        for place, column in zip(update.states, self._states().T, strict=True):
+            buffer[place] = column[: place.stop - place.start]
+        self._current = True
+
+    def _states(self) -> Floats:
+        states = [self._optimizer._state[index] for index in self._trained]
+        return np.array(states, dtype=float)
+
+    def _programs(self, structures: list[Structure], backend: type[Any]) -> list[Any]:
+        """A program for each structure there is, one after the other in the buffer."""
+        self._special: list[Specialised] = []
+        known: dict[Any, int] = {}
+        programs: list[Any] = []
+        end = self._update.program.size
+        for structure in structures:
+            if structure.key in known:
+                continue
+            known[structure.key] = len(programs)
+            special = Specialised(self._loss, structure, backend, self._parameters)
+            if not isinstance(special.result, Value):
+                raise TypeError(f"loss must return a Value, not {type(special.result).__name__}")
+            special.want(range(len(self._parameters)))
+            programs.append(special.program(True, start=end))
+            end = programs[-1].size
+            self._special.append(special)
+        self._which = np.array([known[structure.key] for structure in structures])
+        return programs
+
+
+def _number(leaf: Any) -> float:
+    return leaf._data if isinstance(leaf, Value) else float(leaf)

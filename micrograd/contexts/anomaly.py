@@ -1,0 +1,142 @@
+"""detect_anomaly: find the operation that first gives a NaN or an infinity, forward or backward.
+
+While it is on, the operators hand their work to a recorder that does what they do and looks at the result,
+and backpropagation looks at each gradient before any ``grad`` is set. A node does not say which line of
+the program made it, so the recorder gives each node a primitive of its own, and notes the line for that.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from micrograd._support.callers import calling_line
+from micrograd._support.checks import shown_call
+from micrograd.engine.higher_order import shares, shares_of
+from micrograd.engine.primitive import Primitive
+from micrograd.engine.recorder import Stretch, recorder_in_use, recording
+from micrograd.engine.value import Value, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+    from types import CodeType
+
+_handing_over = contextmanager(recording)
+_lines: WeakKeyDictionary[Primitive, tuple[CodeType, int]] = WeakKeyDictionary()
+
+
+class detect_anomaly(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
+    """Raise at the operation that first gives a NaN or an infinity. It is slow: for finding a fault, not for training.
+
+    Forward, no operation may give NaN, nor an infinity where none of its operands is one: an infinity that
+    was put in on purpose, as masks are, may go on. Backward, the gradient that reaches a Value and those
+    that an operation gives to its operands must be finite; where one is not, no ``grad`` is changed. The
+    message says the operation, its numbers, the labels of its operands, and the line of the program that
+    called it; backward, that line is known of operations that ran while this was on.
+
+    A context manager, and a decorator of functions (not of generators and coroutines, which run later).
+    Holds for this thread or asyncio task only, and under no_grad as well.
+
+    Raises:
+        FloatingPointError: inside, at such an operation. One that raises by itself, as the logarithm of 0
+            does, raises what it always raises.
+
+    Example:
+        >>> x = Value(1e200, label="x")
+        >>> with detect_anomaly():
+        ...     y = x * x  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        FloatingPointError: (x = 1e+200) * (x = 1e+200) gives inf
+          File "<doctest micrograd.contexts.anomaly.detect_anomaly[...]>", line 2, in <module>
+            y = x * x  # doctest: +ELLIPSIS
+    """
+
+    def _stretch(self) -> Generator[None, None, None]:
+        before = shares_of.get()
+        recorder = recorder_in_use()
+        try:
+            shares_of.set(_checked_shares)
+            yield from recording(recorder if isinstance(recorder, _Detector) else _Detector(recorder))
+        finally:
+            shares_of.set(before)
+
+
+class _Detector:
+    """The recorder that looks at what another one makes; the inner one is None where the operators record."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __call__(self, primitive: Primitive, *operands: Any) -> Any:
+        own = _of_one_node(primitive) if self.inner is None else primitive
+        with _handing_over(self.inner):
+            result = apply(own, *operands)
+        if isinstance(result, Value):
+            line = calling_line()
+            _look_at(result, primitive, operands, line)
+            _lines[own] = line
+        return result
+
+    def look_at(self, node: Value) -> None:
+        """Look at a hand-written operation, which no operator records."""
+        line = calling_line()
+        _look_at(node, node._primitive, node._operands(), line)
+        _lines[node._primitive] = line
+
+
+def _of_one_node(primitive: Primitive) -> Primitive:
+    """A primitive that works as the given one does, and is used once."""
+    if type(primitive) is not Primitive:
+        return primitive  # it is the primitive of a single node as it is
+    own = Primitive(
+        primitive.name, primitive.symbol, primitive.forward, *primitive.derivatives, domain=primitive.domain
+    )
+    own.settings = primitive.settings
+    return own
+
+
+def _look_at(result: Value, primitive: Primitive, operands: Iterable[Any], line: tuple[CodeType, int]) -> None:
+    """Refuse a NaN, and an infinity that comes of finite numbers."""
+    data = result._data
+    if math.isfinite(data):
+        return
+    inputs = [operand._data if isinstance(operand, Value) else float(operand) for operand in operands]
+    if math.isnan(data) or not any(map(math.isinf, inputs)):
+        raise FloatingPointError(f"{shown_call(primitive, inputs, operands)} gives {data}\n{_shown(line)}")
+
+
+def _checked_shares(node: Value, gradient: Any, create_graph: bool, useful: set[Value]) -> list[tuple[Value, Any]]:
+    """What a node gives to each of its operands that is of use: finite gradients."""
+    line = _lines.get(node._primitive)
+    place = f"\n{_shown(line)}" if line else ""
+    if not math.isfinite(_number(gradient)):
+        name = node.label or (shown_call(node._primitive, node._inputs(), node._operands()) if node._op else repr(node))
+        raise FloatingPointError(f"the gradient that reaches {name} is {_number(gradient)}{place}")
+    try:
+        given = shares(node, gradient, create_graph, useful)
+    except (ArithmeticError, ValueError) as error:
+        raise type(error)(f"{error}{place}") from error
+    for operand, share in given:
+        if not math.isfinite(_number(share)):
+            call = shown_call(node._primitive, node._inputs(), node._operands())
+            name = operand.label or f"operand {node._operands().index(operand) + 1}"
+            raise FloatingPointError(
+                f"the derivative of {call} by {name} gives {_number(share)} for the gradient {_number(gradient)}{place}"
+            )
+    return given
+
+
+def _number(gradient: Any) -> float:
+    return gradient._data if isinstance(gradient, Value) else gradient
+
+
+def _shown(line: tuple[CodeType, int]) -> str:
+    """A line of the program as tracebacks show it."""
+    import linecache  # and with it tokenize and re: only where there is something to show
+
+    code, number = line
+    place = f'  File "{code.co_filename}", line {number}, in {code.co_name}'
+    text = linecache.getline(code.co_filename, number).strip()
+    return f"{place}\n    {text}" if text else place

@@ -1,0 +1,322 @@
+r"""Pictures of the graph that a Value remembers: each Value a card, each operation a box with its symbol.
+
+    draw_dot(loss)              # shown by a notebook; .render("loss") writes it
+    save(loss, "loss.svg")      # .svg, .png, .pdf or .dot
+
+A card has the label, the number (data) and the gradient (grad) of a Value. Leaves, which a program
+starts from, have a thick frame; results a thin one; constants, to which no gradient flows, are small and
+grey, and their arrows dashed. Behind a gradient, blue says positive and orange negative, the stronger
+the larger it is beside the others of the picture. Arrows lead from operands through the operation to
+the result, one for each operand: ``a * a`` has two. Where their order matters, they are numbered.
+
+Labels are shown as typed, in as many lines. Of a character that a picture cannot show, such as a tab, a
+zero byte or half a surrogate pair, Python's way to write it is shown: ``\\t``, ``\\x00``, ``\\ud800``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
+
+from micrograd.draw.card import CUT, GREY, INK, draw_operation, draw_value, gradient_row, note_on_gradients
+from micrograd.engine.node import NUMBER
+from micrograd.engine.order import topological_order
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import graphviz
+
+    from micrograd._support.files import StrPath
+
+# Measured with Graphviz 14, on networks, polynomials and random programs: a layout at these limits takes 1 to 9
+# seconds. Beside the nodes the time goes by the layers that arrows pass on their way: the weights of a recurrent
+# network have arrows past nearly all of them, and at 285,000 its layout takes 44 seconds. A tangle of long arrows
+# takes minutes where they bend around what is in their way, so past some number of layers they are straight.
+NODE_LIMIT = 3_000
+LAYER_LIMIT = 100_000
+STRAIGHT_FROM = 10_000
+NOTEBOOK_LIMITS = 200, 2_000  # nodes and layers: what a notebook shows unasked is to be there at once
+
+FONT = "Helvetica,Arial,sans-serif"  # all three as wide where text is measured, so numbers stay flush right
+
+SUFFIXES = (".svg", ".png", ".pdf", ".dot")
+RANKDIRS = ("LR", "TB")
+
+
+def trace(root: Value) -> tuple[list[Value], list[tuple[Value, Value]]]:
+    """The nodes and edges of the graph under a Value.
+
+    Args:
+        root: the Value to start from, usually a result.
+
+    Returns:
+        The Values, each after its operands, and a pair (operand, result) for each operand of each
+        result: ``a * a`` gives the pair of a and the product twice.
+
+    Raises:
+        TypeError: for what is not a Value.
+        ValueError: if the graph has a cycle.
+
+    Example:
+        >>> a = Value(3.0)
+        >>> nodes, edges = trace(a * a)
+        >>> [node.data for node in nodes], len(edges)
+        ([3.0, 9.0], 2)
+    """
+    _check_root(root)
+    nodes = topological_order(root)
+    return nodes, [(operand, node) for node in nodes for operand in node._operands()]
+
+
+def draw_dot(
+    root: Value,
+    format: str = "svg",  # noqa: A002  # the name it has in micrograd's notebooks
+    rankdir: str = "LR",
+    *,
+    depth: int | None = None,
+) -> graphviz.Digraph:
+    """Draw the graph under a Value.
+
+    Args:
+        root: the Value to start from, usually a result.
+        format: of the picture: ``"svg"``, ``"png"``, ``"pdf"`` or another that Graphviz has.
+        rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
+        depth: draw only what is within so many operations of root; what is cut off shows as dots.
+
+    Returns:
+        A graphviz.Digraph: a notebook shows it, ``.render("name")`` writes it to a file, ``.pipe()``
+        gives its bytes, ``.source`` is its text in Graphviz's language.
+
+    Raises:
+        TypeError: if root is not a Value, format no string, or depth no whole number.
+        ValueError: for an unknown format or rankdir, or a graph too large for a picture.
+        ImportError: if the extra ``micrograd[draw]`` is not installed.
+
+    Example:
+        >>> a = Value(3.0, label="a")
+        >>> picture = draw_dot(a * a)
+        >>> picture.pipe(encoding="utf-8").count('class="edge"')
+        3
+    """
+    _check_root(root)
+    if not isinstance(format, str):
+        raise TypeError(f"format must be a string such as 'svg', not {type(format).__name__}: {format!r:.80}")
+    if rankdir not in RANKDIRS:
+        raise ValueError(f"rankdir must be one of {', '.join(RANKDIRS)}, not {rankdir!r}")
+    nodes = _all_nodes(root) if depth is None else _nodes_within(root, _checked_depth(depth))
+    if (layers := _layers_passed(nodes)) > LAYER_LIMIT:
+        raise _too_large(f"the arrows of this graph pass {layers:,} layers of it; a picture holds {LAYER_LIMIT:,}")
+    return _picture(root, nodes, layers, format.lower(), rankdir)
+
+
+def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None = None) -> None:
+    """Draw the graph under a Value into a file, whose suffix says the format.
+
+    The file is written whole or not at all.
+
+    Args:
+        root: the Value to start from, usually a result.
+        path: where to write; ends in ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
+        rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
+        depth: draw only what is within so many operations of root.
+
+    Raises:
+        ValueError: for another suffix, and what draw_dot raises.
+        OSError: if the file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save(Value(2.0) + 1, f"{folder}/sum.svg")
+        ...     os.listdir(folder)
+        ['sum.svg']
+    """
+    save_picture(lambda format: draw_dot(root, format, rankdir, depth=depth), path)  # noqa: A006
+
+
+def save_picture(draw: Callable[[str], graphviz.Digraph], path: StrPath) -> None:
+    """Write what draw makes of a format into a file, whose suffix says the format: whole, or not at all."""
+    from micrograd._support.files import write_atomically
+
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"a picture's file must end in one of {', '.join(SUFFIXES)}: {os.fspath(path)!r}")
+    picture = draw(suffix[1:])
+    write_atomically(path, picture.source.encode() if suffix == ".dot" else picture.pipe())
+
+
+def svg(root: Value) -> str:
+    """The picture of the graph under a Value, as the text of an SVG file.
+
+    Raises:
+        TypeError: as draw_dot does.
+        ValueError: as draw_dot does.
+        ImportError: as draw_dot does.
+
+    Example:
+        >>> svg(Value(2.0) + 1).rstrip()[-6:]
+        '</svg>'
+    """
+    return draw_dot(root).pipe(encoding="utf-8")  # type: ignore[no-any-return]  # graphviz has no types
+
+
+def svg_or_none(root: Value) -> str | None:
+    """The picture, or None where a notebook had better show text.
+
+    That is where the extra ``micrograd[draw]`` is not installed, or the graph is too large to be
+    drawn at once.
+
+    Example:
+        >>> x = Value(2.0)
+        >>> for _ in range(1000):
+        ...     x = x + 1
+        >>> svg_or_none(x) is None
+        True
+    """
+    nodes, layers = NOTEBOOK_LIMITS
+    try:
+        small = _count(root, nodes) <= nodes and _layers_passed(topological_order(root)) <= layers
+        return svg(root) if small else None
+    except (ImportError, ValueError):  # a ValueError: the arrows go in a circle
+        return None
+
+
+# What is drawn
+
+
+def _check_root(root: object) -> None:
+    if not isinstance(root, Value):
+        raise TypeError(f"a picture is drawn of a Value, not of {type(root).__name__}: {root!r:.80}")
+
+
+def _checked_depth(depth: object) -> int:
+    if not isinstance(depth, int) or isinstance(depth, bool):
+        raise TypeError(f"depth must be a whole number, not {type(depth).__name__}: {depth!r:.80}")
+    if depth < 0:
+        raise ValueError(f"depth must not be negative: {depth}")
+    return depth
+
+
+def _all_nodes(root: Value) -> list[Value]:
+    if (count := _count(root)) > NODE_LIMIT:
+        raise _too_large(f"this graph has {count:,} nodes, and a picture holds {NODE_LIMIT:,}")
+    return topological_order(root)
+
+
+def _nodes_within(root: Value, depth: int) -> list[Value]:
+    """What is within so many operations of root, each after its operands."""
+    reached = layer = {root: None}
+    for distance in range(1, depth + 1):
+        operands = (operand for node in layer for operand in node._operands())
+        layer = {operand: None for operand in operands if operand not in reached}
+        reached = reached | layer
+        if len(reached) > NODE_LIMIT:
+            raise _too_large(f"within {distance} operations of it are more than {NODE_LIMIT:,} nodes", distance - 1)
+        if not layer:
+            break
+    inner = {node: [operand for operand in node._operands() if operand in reached] for node in reached}
+    try:
+        return list(TopologicalSorter(inner).static_order())
+    except CycleError:
+        raise ValueError("the graph has a cycle") from None
+
+
+def _count(root: Value, enough: float = math.inf) -> int:
+    """How many nodes there are; of more than enough, some number of them.
+
+    Unlike trace this makes no Values of the plain numbers, so the graph stays as small as it was.
+    """
+    seen, numbers, stack = {root}, 0, [root]
+    while stack and len(seen) + numbers <= enough:
+        node = stack.pop()
+        if node.is_leaf:
+            continue
+        primitive = node._primitive
+        operands = node._x if primitive.first is None else (node._first, node._second)[: len(primitive.derivatives)]
+        for operand in operands:
+            if operand is NUMBER or not isinstance(operand, Value):
+                numbers += 1
+            elif operand not in seen:
+                seen.add(operand)
+                stack.append(operand)
+    return len(seen) + numbers
+
+
+def _layers_passed(nodes: list[Value]) -> int:
+    """How many layers the arrows pass together, where leaves stand right before their first use."""
+    layers: dict[Value, float] = {}
+    nearest: dict[Value, float] = {}
+    arrows = []
+    for node in nodes:
+        operands = [operand for operand in node._operands() if operand in layers]
+        layers[node] = 2 + max((layers[operand] for operand in operands), default=-2)  # an operation stands between
+        for operand in operands:
+            arrows.append((operand, node))
+            nearest[operand] = min(nearest.get(operand, math.inf), layers[node] - 2)
+    starts = {operand: nearest[operand] if operand.is_leaf else layers[operand] for operand in nearest}
+    return int(sum(layers[node] - starts[operand] for operand, node in arrows))
+
+
+def _too_large(what: str, depth: int = 5) -> ValueError:
+    return ValueError(f"{what}. Draw the part of it next to the result: draw_dot(root, depth={min(depth, 5)})")
+
+
+# How it looks
+
+
+def _picture(root: Value, nodes: list[Value], layers: int, format: str, rankdir: str) -> graphviz.Digraph:  # noqa: A002
+    from micrograd.draw.layout import Picture
+
+    names = {node: f"value{number}" for number, node in enumerate(nodes)}
+    picture = Picture(
+        "micrograd",
+        format=format,
+        graph_attr=_graph_style(len(nodes), layers, format) | {"rankdir": rankdir},
+        node_attr={"shape": "plain", "fontname": FONT, "fontsize": "11", "fontcolor": INK},
+        edge_attr={"color": GREY, "arrowsize": "0.6"},
+    )
+    gradients = {node: float(node.grad) for node in nodes}  # a Value after backward(create_graph=True)
+    unreached = not root.is_leaf and not any(gradients[node] for node in nodes if not node.is_leaf)
+    largest = max(abs(gradient) for gradient in (0.0, *gradients.values()) if math.isfinite(gradient))
+    for node, gradient in reversed(gradients.items()):  # from the result back, first operands come to stand on top
+        draw_value(picture, node, names[node], gradient_row(gradient, largest, unreached))
+    for node in nodes:
+        if not node.is_leaf:
+            draw_operation(picture, node, names, rankdir)
+    notes = note_on_gradients(gradients.values()) if unreached else ""
+    if any(operand not in names for node in nodes for operand in node._operands()):
+        notes += f'<font color="{GREY}">{CUT} stands for operands that are not drawn.</font><br align="left"/>'
+    if notes:
+        picture.graph_attr["label"] = f"<{notes}>"
+    return picture
+
+
+def _graph_style(nodes: int, layers: int, format: str) -> dict[str, str]:  # noqa: A002
+    # Without a bound on these two, Graphviz may improve the layout of a hundred nodes for minutes, unseen.
+    effort = f"{min(30.0, 5e6 / (nodes * (layers + 1))):.3g}"
+    style = {
+        "nslimit": effort,
+        "nslimit1": effort,
+        "ranksep": "0.3",
+        "nodesep": "0.15",
+        "pad": "0.15",
+        "bgcolor": "white",
+        "fontname": FONT,
+        "fontsize": "11",
+        "labelloc": "b",
+        "labeljust": "l",
+    }
+    if layers > STRAIGHT_FROM:
+        style |= {"splines": "line", "mclimit": "0.1"}
+    # For screens with two pixels a point; the largest, 40 inches a side, is a bitmap of a quarter of a gigabyte.
+    return style | {"dpi": "192", "size": "40,40"} if format == "png" else style
+
+
+# Texts
+
+
+Value._repr_svg_ = svg_or_none

@@ -1,0 +1,158 @@
+"""Graphviz without a system package: a Digraph that lays itself out inside this process.
+
+The graphviz package writes a graph in Graphviz's language and leaves the rest to a program named dot,
+which pip does not install. The wheels of pygraphviz carry Graphviz itself, so a Picture asks them
+first, and a ``dot`` on the PATH only where they are missing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from micrograd._support.files import write_atomically
+
+try:
+    import graphviz
+except ImportError as error:
+    raise ImportError("pictures need Graphviz: pip install 'micrograd[draw]'") from error
+
+if TYPE_CHECKING:
+    from micrograd._support.files import StrPath
+
+# Graphviz keeps global state: one layout at a time.
+_lock = Lock()
+
+
+class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package has no types
+    """A graphviz.Digraph that needs no ``dot`` program to be drawn.
+
+    Everything a Digraph does works: notebooks show it, ``pipe`` gives the picture as bytes, ``render``
+    and ``view`` write and open it, ``source`` is Graphviz's language.
+
+    Example:
+        >>> picture = Picture()
+        >>> picture.edge("a", "b")
+        >>> picture.pipe("svg", encoding="utf-8")[:5]
+        '<?xml'
+    """
+
+    def pipe(
+        self,
+        format: str | None = None,  # noqa: A002  # Digraph's name for it
+        renderer: str | None = None,
+        formatter: str | None = None,
+        neato_no_op: bool | int | None = None,
+        quiet: bool = False,
+        *,
+        engine: str | None = None,
+        encoding: str | None = None,
+    ) -> Any:
+        """The picture in a format, as bytes, or as a str where an encoding is given.
+
+        Args:
+            format: ``"svg"``, ``"png"``, ``"pdf"`` ...; the Digraph's own where left out.
+            renderer: which of Graphviz's renderers to use; this and the next need a ``dot`` program.
+            formatter: which of Graphviz's formatters to use.
+            neato_no_op: how much of a layout there is already; needs a ``dot`` program.
+            quiet: whether a ``dot`` program's messages are dropped.
+            engine: the layout; the Digraph's own, ``"dot"``, where left out.
+            encoding: of the text, for formats that are text.
+
+        Raises:
+            ValueError: for a format or an engine that Graphviz does not know.
+            ImportError: if there is neither pygraphviz nor a ``dot`` program.
+        """
+        options = {"renderer": renderer, "formatter": formatter, "neato_no_op": neato_no_op}
+        if any(options.values()) or not _has_library():
+            _require_program()
+            return super().pipe(format, quiet=quiet, engine=engine, encoding=encoding, **options)
+        picture = _laid_out(self.source, (format or self.format).lower(), (engine or self.engine).lower())
+        return picture if encoding is None else picture.decode(encoding)
+
+    def render(
+        self,
+        filename: StrPath | None = None,
+        directory: StrPath | None = None,
+        view: bool = False,
+        cleanup: bool = False,
+        format: str | None = None,  # noqa: A002  # Digraph's name for it
+        *,
+        outfile: StrPath | None = None,
+        engine: str | None = None,
+        quiet_view: bool = False,
+        **options: Any,
+    ) -> str:
+        """Write the picture to a file, and Graphviz's language for it beside it.
+
+        Args:
+            filename: of the source; the picture's is this and its format, as in ``graph.gv.svg``.
+            directory: where to write.
+            view: whether to open the picture in the system's viewer.
+            cleanup: whether to delete the source.
+            format: ``"svg"``, ``"png"``, ``"pdf"`` ...; the Digraph's own where left out.
+            outfile: the picture's name, in place of filename; its suffix says the format.
+            engine: the layout; the Digraph's own, ``"dot"``, where left out.
+            quiet_view: as view, and what the viewer prints is dropped.
+            options: what else graphviz.Digraph.render takes; those need a ``dot`` program.
+
+        Returns:
+            The path of the picture.
+        """
+        if any(options.values()) or not _has_library():
+            _require_program()
+            return super().render(  # type: ignore[no-any-return]  # it has no types
+                filename,
+                directory=directory,
+                view=view,
+                cleanup=cleanup,
+                format=format,
+                outfile=outfile,
+                engine=engine,
+                quiet_view=quiet_view,
+                **options,
+            )
+        if outfile is not None:
+            outfile = Path(self.directory if directory is None else directory, outfile)
+            format = format or outfile.suffix.removeprefix(".") or None  # noqa: A001
+            filename, directory = filename or outfile.with_suffix(".gv").name, outfile.parent
+        picture = self.pipe(format, engine=engine)
+        source = self.save(filename, directory=directory)
+        path = os.fspath(outfile) if outfile is not None else f"{source}.{format or self.format}"
+        write_atomically(path, picture)
+        if cleanup:
+            os.remove(source)
+        if view or quiet_view:
+            graphviz.view(path, quiet=quiet_view)
+        return path
+
+
+def _has_library() -> bool:
+    try:
+        import pygraphviz
+    except ImportError:
+        return False
+    return int(pygraphviz.__version__.partition(".")[0]) >= 2  # those before it start a dot program themselves
+
+
+def _require_program() -> None:
+    if shutil.which("dot") is None:
+        raise ImportError("pictures need pygraphviz 2 or later (or Graphviz's dot): pip install 'micrograd[draw]'")
+
+
+def _laid_out(source: str, format: str, engine: str) -> bytes:  # noqa: A002
+    """The picture of a graph in Graphviz's language."""
+    import pygraphviz
+
+    if format not in graphviz.FORMATS or engine not in graphviz.ENGINES:
+        raise ValueError(f"Graphviz has no format {format!r} or no engine {engine!r}")
+
+    class Graph(pygraphviz.AGraph):  # type: ignore[misc]  # the pygraphviz package has no types
+        def number_of_nodes(self) -> int:
+            return 0  # draw asks for it to print a warning above 1,000; what would take too long is refused before
+
+    with _lock:
+        return Graph(string=source).draw(format=format, prog=engine)  # type: ignore[no-any-return]

@@ -1,0 +1,24 @@
+"""The engine: what a Value is, and how backpropagation runs.
+
+To understand it, read three modules in this order:
+
+primitives.py    the table: each primitive's forward function and derivative, a line each
+value.py         Value: operators that compute and remember
+backward.py      the two walks: count the uses, pass the gradients on
+
+What these stand on:
+
+primitive.py     what a primitive is, and the registry of them
+node.py          a Value as a float, and micrograd's own names
+floats.py        forward functions that Python's math lacks
+closures.py      operations whose derivative is a closure
+order.py         every Value after its operands
+higher_order.py  gradients that are graphs themselves
+recorder.py      who records what the operators do
+copying.py       pickling and copying graphs of any depth
+"""
+
+from micrograd.engine import copying
+from micrograd.engine.value import Value
+
+__all__ = ["Value", "copying"]

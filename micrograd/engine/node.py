@@ -1,0 +1,215 @@
+"""Node: a number, its gradient, and how it was made.
+
+The product of a Value x, which is 3.0, and the plain number 2.0 is a node with
+
+    _data 6.0, _primitive mul, _first x, _x 3.0, _second NUMBER, _y 2.0
+
+the numbers beside the operands, as the gradient belongs to those of the forward pass, whatever becomes
+of x.data afterwards. The operators that make nodes, and backpropagation through them, are Value's: see
+engine.py.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from micrograd._support.checks import Operand, real_number, required_number
+from micrograd.engine.closures import HandWritten
+from micrograd.engine.primitive import CONSTANT, LEAF
+from micrograd.engine.recorder import floats_refused, innermost, of_compiler, recorder_in_use, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from micrograd.engine.primitive import Primitive
+    from micrograd.engine.value import Value
+
+# Another object after every setting of requires_grad: who remembers it can tell that nothing has changed. It is no
+# attribute of the class, as each change of a class makes the interpreter forget what it has learnt of it.
+freezings = [object()]
+
+
+def forget(node: Node) -> None:
+    """Make a constant of it."""
+    node._primitive, node._first, node._second, node._x, node._y = CONSTANT, NUMBER, NUMBER, (), ()
+
+
+def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], bool]:
+    """The operator that compares numbers; no gradient flows through it."""
+
+    def method(self: Node, other: Any) -> bool:
+        if (compared := of_compiler(recorder_in_use(), "compared")) is not None:
+            return compared(compare, self, other)  # type: ignore[no-any-return]  # what stands for a bool there
+        if type(other) is int:
+            return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
+        try:
+            number = other.data if isinstance(other, Node) else real_number(other)
+        except OverflowError:
+            return compare(self.data, other)  # a Fraction beyond every float, which Python compares exactly
+        return NotImplemented if number is None else compare(self.data, number)
+
+    return method
+
+
+class Node(Operand):
+    """What a Value remembers; its arguments are those of Value."""
+
+    # How it was made: a primitive, its operands _first and _second and the numbers _x and _y that they
+    # had. NUMBER stands for a plain number and for no operand. A primitive without .first (of more
+    # operands, or hand-written) has all of them in _x and their numbers in _y. No tuple and no closure:
+    # the garbage collector's time is spent on the objects it tracks, and one a node is the least
+    # there can be. _uses is 0 whenever backward() is not running. _call is set in what a Neuron returns, to
+    # the Neuron and its inputs, for pages to name groups by; elsewhere it is not set, and costs no time.
+    __slots__ = ("_call", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
+
+    _call: tuple[Any, Any]
+    _first: Value
+    _second: Value
+
+    def __init__(
+        self,
+        data: Any,
+        _children: Iterable[Value] = (),
+        _op: str = "",
+        *,
+        label: str = "",
+        requires_grad: bool = True,
+    ) -> None:
+        self._data = required_number(data, "the data of a Value")
+        self._grad: Any = 0.0
+        self._uses = 0
+        self.label = label
+        self._primitive: Primitive = LEAF if requires_grad else CONSTANT
+        self._first = self._second = NUMBER
+        self._x: Any = ()
+        self._y: Any = ()
+        try:
+            children = tuple(_children)
+        except TypeError:
+            raise TypeError(f"the children of a Value must be a sequence of Values, not {_children!r:.80}") from None
+        if children and requires_grad:
+            self._remember_by_hand(children, HandWritten(_op))
+
+    @property
+    def data(self) -> float:
+        """The number. A leaf's may be set; a result's follows from its operands."""
+        if (recorder := recorder_in_use()) is not None:
+            refuse(recorder, "reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
+        return self._data
+
+    @data.setter
+    def data(self, data: Any) -> None:
+        if not self.is_leaf:
+            raise ValueError(f"{self!r} is the result of {self._op!r}: set the data of a leaf, and compute it anew")
+        self._data = required_number(data, "the data of a Value")
+
+    @property
+    def grad(self) -> Any:
+        """The gradient: the derivative, with respect to this Value, of what was backpropagated from.
+
+        A float; after ``backward(create_graph=True)`` a Value.
+        """
+        return self._grad
+
+    @grad.setter
+    def grad(self, grad: Any) -> None:
+        graph = isinstance(grad, Node) and isinstance(self._grad, Node)  # a graph in place of a graph: grad *= 0.5
+        self._grad = grad if graph else required_number(grad, "the grad of a Value")
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made this Value."""
+        return self._primitive is LEAF or self._primitive is CONSTANT
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this Value. A leaf's may be set, to freeze it or to free it."""
+        return self._primitive is not CONSTANT
+
+    @requires_grad.setter
+    def requires_grad(self, requires_grad: bool) -> None:
+        if not self.is_leaf:
+            raise ValueError(f"{self!r} is the result of {self._op!r}: set requires_grad of its leaves")
+        self._primitive = LEAF if requires_grad else CONSTANT
+        freezings[:] = [object()]
+
+    @property
+    def _op(self) -> str:
+        """The symbol of the primitive that made this Value; empty for a leaf."""
+        return self._primitive.symbol
+
+    @property
+    def _prev(self) -> set[Value]:
+        """The operands; a plain number among them is a Value that requires no gradient."""
+        return set(self._operands())
+
+    @property
+    def _backward(self) -> Callable[[], object]:
+        """The closure that adds this node's share to its operands' ``grad``, each time it is called."""
+        return self._primitive.closure(self)
+
+    @_backward.setter
+    def _backward(self, backpropagate: Callable[[], object]) -> None:
+        if not callable(backpropagate):
+            raise TypeError(f"_backward must be a function of no arguments, not {backpropagate!r:.80}")
+        if not self.is_leaf:  # below a leaf there is nothing to pass a gradient to
+            self._remember_by_hand(self._operands(), HandWritten(self._op, backpropagate))
+
+    def _remember_by_hand(self, children: tuple[Value, ...], primitive: HandWritten) -> None:
+        for child in children:
+            if not isinstance(child, Node):
+                raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
+        refuse(recorder_in_use(), "a derivative that is a closure", "Make it a primitive: see mg.primitive.")
+        self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
+        self._x, self._y = children, tuple(child._data for child in children)
+        recorder: Any = recorder_in_use()
+        if hasattr(recorder, "look_at"):
+            recorder.look_at(self)
+        if innermost(recorder) is not None or not primitive.receivers(self):
+            forget(self)
+
+    def _operands(self) -> tuple[Value, ...]:
+        """The operands in order; a plain number among them becomes a constant Value, for good."""
+        if self.is_leaf:
+            return ()
+        kind: Any = type(self)  # Value
+        if self._primitive.first is None:
+            self._x = tuple(o if isinstance(o, Node) else kind(o, requires_grad=False) for o in self._x)
+            return self._x  # type: ignore[no-any-return]  # Values
+        if self._first is NUMBER:
+            self._first = kind(self._x, requires_grad=False)
+        if self._primitive.second is None:
+            return (self._first,)
+        if self._second is NUMBER:
+            self._second = kind(self._y, requires_grad=False)
+        return self._first, self._second
+
+    def _inputs(self) -> tuple[float, ...]:
+        """The numbers that the operands had."""
+        if self._primitive.first is None:
+            return tuple(self._y)
+        return (self._x,) if self._primitive.second is None else (self._x, self._y)
+
+    __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
+    __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
+
+    def __float__(self) -> float:
+        if self._primitive is not CONSTANT and (reason := floats_refused.get()):
+            raise TypeError(reason)
+        return self.data
+
+    def __bool__(self) -> bool:
+        return self.data != 0
+
+    def __repr__(self) -> str:
+        label = f", label={self.label!r}" if self.label else ""
+        grad = self._grad.data if isinstance(self._grad, Node) else self._grad
+        return f"Value(data={self._data}, grad={grad}{label})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.data, spec) if spec else repr(self)
+
+
+NUMBER: Any = object.__new__(Node)
+NUMBER.__init__(0.0, requires_grad=False)  # every Node refers to it, it too

@@ -1,0 +1,256 @@
+"""What a primitive is, and the registry that finds one by its name."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakValueDictionary
+
+from micrograd._support.checks import Operand, check_settings, explained, required_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+    Rule: TypeAlias = Callable[..., Any]
+    Interval: TypeAlias = tuple[float, float]
+
+PRIMITIVES: dict[str, Primitive] = {}
+_with_settings: WeakValueDictionary[tuple[Any, ...], Primitive] = WeakValueDictionary()
+REAL_LINE = (-math.inf, math.inf)
+
+
+class Primitive:
+    """An operation that the engine knows how to compute and how to differentiate.
+
+    Calling one applies it: floats give a float, and an operand that records what is done with it
+    (a Value) gives a result that remembers.
+
+    Args:
+        name: unique, a Python identifier; ``find(name)`` gives the primitive back.
+        symbol: what pictures, ``_op`` and error messages show.
+        forward: floats in, a float out.
+        derivatives: for each operand the rule that gives its gradient, or None where no gradient
+            flows. A rule is called with the gradient of the output, the output, and the operands.
+        domain: for each operand the open interval in which value and derivative are finite; the
+            whole real line where it is left out.
+
+    Example:
+        >>> from micrograd.engine.primitives import mul, sin
+        >>> mul.forward(3.0, 4.0)
+        12.0
+        >>> sin(0.0)
+        0.0
+    """
+
+    __slots__ = ("__weakref__", "derivatives", "domain", "first", "forward", "name", "second", "settings", "symbol")
+
+    def __init__(
+        self,
+        name: str,
+        symbol: str,
+        forward: Callable[..., float],
+        *derivatives: Rule | None,
+        domain: tuple[Interval, ...] = (),
+    ) -> None:
+        self.name, self.symbol, self.forward = name, symbol, forward
+        self.derivatives = derivatives
+        self.settings: dict[str, Any] = {}
+        self.domain = domain or (REAL_LINE,) * len(derivatives)
+        # The rules as the engine calls them where there are one or two operands: always with two, so
+        # a rule of one operand is handed a second that it drops.
+        self.first: Any = None
+        self.second: Any = None
+        if len(derivatives) == 2 and None not in derivatives:
+            self.first, self.second = derivatives
+        elif len(derivatives) == 1 and (rule := derivatives[0]) is not None:
+            self.first = lambda g, out, x, _: rule(g, out, x)
+
+    def __call__(self, *operands: Any, **settings: Any) -> Any:
+        """Apply the primitive: to floats, to arrays element by element, or as an operand that records says.
+
+        Settings go to the forward function and to every rule as keywords; no gradient flows to them.
+        """
+        if settings:
+            return self.with_settings(**settings)(*operands)
+        if self.derivatives and len(operands) != len(self.derivatives):
+            raise TypeError(f"{self.name} takes {len(self.derivatives)} operands, not {len(operands)}")
+        record = None
+        for operand in operands:
+            kind = type(operand)
+            if kind is not float and kind is not bool:
+                if hasattr(kind, "__array_function__"):
+                    return self._elementwise(operands)
+                if record is None and isinstance(operand, Operand):
+                    record = operand._apply
+        if record is not None:
+            return record(self, *operands)
+        # Rules call primitives on floats for every node: a float needs no check and no message
+        inputs = [
+            operand if type(operand) is float else required_number(operand, f"an operand of {self.name}")
+            for operand in operands
+        ]
+        try:
+            data = self.forward(*inputs)
+        except (ArithmeticError, ValueError) as error:
+            raise explained(error, self, inputs, operands) from error
+        return data if type(data) is float else required_number(data, f"the output of {self.name}")
+
+    def with_settings(self, **settings: Any) -> Primitive:
+        """The primitive with its settings fixed: the same one as long as it is in use, for the same settings."""
+        check_settings(self.name, settings)
+        shown = ", ".join(f"{name}={value!r}" for name, value in sorted(settings.items()))
+        key = (self, shown, *((name, type(value), value) for name, value in sorted(settings.items())))
+        try:
+            fixed = _with_settings.get(key)
+        except TypeError as error:
+            raise TypeError(f"the settings of {self.name} must be hashable: {error}") from None
+        if fixed is None:
+            rules = [rule and partial(rule, **settings) for rule in self.derivatives]
+            symbol = f"{self.symbol} {shown}"
+            fixed = Primitive(self.name, symbol, partial(self.forward, **settings), *rules, domain=self.domain)
+            fixed.settings = settings
+            _with_settings[key] = fixed
+        return fixed
+
+    def _elementwise(self, operands: tuple[Any, ...]) -> Any:
+        """The array of what the primitive makes of each element; a float array where nothing records."""
+        import numpy
+
+        result = numpy.frompyfunc(self._again, len(operands), 1)(*operands)
+        recorded = any(isinstance(element, Operand) for element in numpy.ravel(result))
+        return result if recorded else numpy.asarray(result, dtype=float)[()]
+
+    def _again(self, *operands: Any) -> Any:
+        return self(*operands)
+
+    def receivers(self, node: Any) -> list[Any]:
+        """Which of a node's operands gradients flow to, where it has all of them in _x."""
+        rules = self.derivatives or (unchanged,) * len(node._x)  # without a derivative: found out in shares
+        pairs = zip(node._x, rules, strict=True)
+        return [operand for operand, rule in pairs if rule and getattr(operand, "requires_grad", False)]
+
+    def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:
+        """What a node with this gradient gives to each operand that gradients flow to, or to the useful ones."""
+        if not self.derivatives:
+            raise ValueError("this primitive has no derivative")
+        inputs = node._inputs()
+        return [
+            (operand, rule(gradient, node._data, *inputs))
+            for operand, rule in zip(node._operands(), self.derivatives, strict=True)
+            if rule and operand.requires_grad and (useful is None or operand in useful)
+        ]
+
+    def check_differentiable_again(self) -> None:
+        """Say that gradients of gradients need another kind of primitive, where they do."""
+
+    def accumulate(self, node: Any, gradient: float) -> bool:
+        """Do all of a backpropagation from a node, and say so, where a primitive can do it faster than node by node."""
+        return False
+
+    def closure(self, node: Any) -> Callable[[], object]:
+        """The function of no arguments that adds the shares to the operands' gradients."""
+
+        def backward() -> None:
+            for operand, share in [] if node.is_leaf else self.shares(node, node._grad):
+                operand._grad += share
+
+        return backward
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return find, (self.name, self.settings)
+
+
+def primitive(
+    name: str,
+    symbol: str,
+    forward: Callable[..., float],
+    *derivatives: Rule | None,
+    domain: tuple[Interval, ...] = (),
+    replace: bool = False,
+) -> Primitive:
+    """Make a primitive of your own and register it; see Primitive for what it takes.
+
+    Args:
+        name: unique, a Python identifier.
+        symbol: what pictures, ``_op`` and error messages show.
+        forward: floats in, a float out.
+        derivatives: for each operand the rule that gives its gradient, or None where no gradient
+            flows; none at all for a primitive that cannot be differentiated.
+        domain: for each operand the open interval in which value and derivative are finite.
+        replace: register it in place of one of that name, as a notebook cell run again does.
+
+    Raises:
+        ValueError: if the name is taken, or is no identifier, or there is not one domain an operand.
+        TypeError: if forward or a rule is not a function.
+
+    Example:
+        >>> cube = primitive("cube", "cube", lambda x: x * x * x, lambda g, out, x: g * 3 * x * x)
+        >>> cube(2.0)
+        8.0
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a primitive must be a str, not {type(name).__name__}: {name!r:.80}")
+    if not name.isidentifier():
+        raise ValueError(f"the name of a primitive must be a Python identifier, not {name!r}")
+    if name in PRIMITIVES and not replace:
+        raise ValueError(f"a primitive named {name!r} is registered already; replace=True takes its place")
+    if not isinstance(symbol, str):
+        raise TypeError(f"the symbol of primitive {name} must be a str, not {type(symbol).__name__}: {symbol!r:.80}")
+    for function in (forward, *(rule for rule in derivatives if rule is not None)):
+        if not callable(function):
+            raise TypeError(f"primitive {name} needs functions, not {type(function).__name__}: {function!r:.80}")
+    if not isinstance(domain, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in domain):
+        raise TypeError(f"the domain of primitive {name} must be a tuple of pairs (low, high), not {domain!r:.80}")
+    if domain and len(domain) != len(derivatives):
+        raise ValueError(f"primitive {name} has {len(derivatives)} operands, but {len(domain)} domains")
+    return define(name, symbol, forward, *(rule and _checked(rule, name) for rule in derivatives), domain=domain)
+
+
+def define(
+    name: str, symbol: str, forward: Callable[..., float], *derivatives: Rule | None, domain: tuple[Interval, ...] = ()
+) -> Primitive:
+    """Make a primitive of the table and register it; its tests stand for what primitive checks at each call."""
+    PRIMITIVES[name] = made = Primitive(name, symbol, forward, *derivatives, domain=domain)
+    return made
+
+
+def _checked(rule: Rule, name: str) -> Rule:
+    """A rule that gives a float where it is handed one, or says that it does not."""
+
+    def checked(g: Any, *operands: Any, **settings: Any) -> Any:
+        share = rule(g, *operands, **settings)
+        return required_number(share, f"what a rule of {name} gives") if isinstance(g, float) else share
+
+    return checked
+
+
+def find(name: str, settings: dict[str, Any] | None = None) -> Primitive:
+    """The primitive registered under that name, with settings; ValueError if there is none."""
+    if name not in PRIMITIVES:
+        raise ValueError(f"no primitive named {name!r} is registered; import the module that defines it")
+    found = PRIMITIVES[name]
+    return found.with_settings(**settings) if settings else found
+
+
+def unchanged(g: Any, *_: Any) -> Any:
+    """The rule of an operand that the gradient reaches as it is."""
+    return g
+
+
+def times_second(g: Any, out: Any, x: Any, y: Any) -> Any:
+    """The rule of a product's first operand."""
+    return g * y
+
+
+def times_first(g: Any, out: Any, x: Any, y: Any) -> Any:
+    """The rule of a product's second operand."""
+    return g * x
+
+
+# What stands in place of the primitive in a Value that no primitive made.
+LEAF = define("leaf", "", float)
+CONSTANT = define("constant", "", float)  # no gradient flows to it

@@ -1,0 +1,194 @@
+"""fit: epochs of shuffled batches, with a progress bar and a history of the loss."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from typing import TYPE_CHECKING, Any
+
+from micrograd._support.checks import required_count, required_sequence
+from micrograd.compiler import compiled_steps
+from micrograd.engine.value import Value
+from micrograd.training.recording import Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from micrograd.optim import Optimizer
+
+
+class History:
+    """How a training run went.
+
+    Attributes:
+        steps: the mean loss of each step's batch, before that step's update.
+        epochs: the mean loss over each whole epoch.
+        interrupted: whether Ctrl-C ended the run.
+
+    Example:
+        >>> History()
+        History(0 epochs, 0 steps)
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[float] = []
+        self.epochs: list[float] = []
+        self.interrupted = False
+
+    def __repr__(self) -> str:
+        loss = f", loss {self.steps[0]:.4g} -> {(self.epochs or self.steps)[-1]:.4g}" if self.steps else ""
+        return f"History({len(self.epochs)} epochs, {len(self.steps)} steps{loss}{', interrupted' * self.interrupted})"
+
+    def _repr_html_(self) -> str:
+        """The curve of the loss that a notebook shows."""
+        from micrograd.draw.notebook import loss_chart  # what shows things loads when something is shown
+
+        several = len(self.epochs) > 1
+        return loss_chart(repr(self), self.epochs if several else self.steps, "epoch" if several else "step")
+
+
+def fit(
+    loss: Callable[..., Value],
+    data: Iterable[Any],
+    optimizer: Optimizer,
+    *,
+    epochs: int = 1,
+    batch_size: int = 1,
+    seed: int | None = None,
+    progress: bool | None = None,
+    callback: Callable[[History], object] | None = None,
+    compile: bool | str = False,
+    record: Recording | None = None,
+) -> History:
+    """Train: minimise the mean loss over the data.
+
+    Ctrl-C ends the run early: the model is then as the last finished step left it, and the history
+    so far is returned, with ``interrupted`` set. On an error, too, the model is as the last finished
+    step left it.
+
+    Args:
+        loss: the loss of one example, as a Value. An example that is a tuple is given as several
+            arguments, so that pairs of input and target go with ``loss(input, target)``.
+        data: the examples.
+        optimizer: what holds the parameters and updates them.
+        epochs: how many times to go through the data.
+        batch_size: how many examples an update takes the mean loss over; the last batch of an epoch
+            may be smaller.
+        seed: of the shuffling before each epoch, so that the same seed gives the same run; without one,
+            Python's ``random`` shuffles.
+        progress: whether to show a bar (this needs tqdm); by default on a terminal, if tqdm is there.
+        callback: called after each epoch with the history; what it raises ends the run.
+        compile: whether to run the loss, its gradient and the update as compiled programs, with the same
+            results up to rounding; or the name of the backend: "llvm" or "numpy". Numbers in the
+            examples are dynamic then, as in micrograd.compile.
+        record: a Recording, which is told of each step; explore makes a film of it.
+
+    Returns:
+        The history of the loss.
+
+    Raises:
+        ValueError: if there is no data, or if epochs or batch_size is below 1.
+        TypeError: if an argument is not what it must be, or loss does not return a Value.
+        ArithmeticError: if a loss is not finite, naming the epoch and the example.
+        ImportError: if progress is True and tqdm is not installed, or if what compiling needs is not.
+        TraceError: if the loss cannot be compiled.
+
+    Example:
+        >>> from micrograd.optim import SGD
+        >>> slope = Value(0.0)
+        >>> points = [(1.0, 2.0), (2.0, 4.0)]
+        >>> history = fit(lambda x, y: (slope * x - y) ** 2, points, SGD([slope], 0.1), epochs=50, seed=0)
+        >>> round(slope.data, 6)
+        2.0
+    """
+    examples = required_sequence(data, "data must be a list of examples")
+    if not examples:
+        raise ValueError("there is no data to fit")
+    for name, function in (("loss", loss), ("callback", callback)):
+        if not callable(function) and (name == "loss" or function is not None):
+            raise TypeError(f"{name} must be a function, not {type(function).__name__}: {function!r:.80}")
+    if isinstance(optimizer, type):
+        name = optimizer.__name__
+        made = f"make one, {name}(model.parameters())"
+        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not the class {name}: {made}")
+    if not hasattr(optimizer, "zero_grad") or not hasattr(optimizer, "step"):
+        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not {optimizer!r:.80}")
+    epochs, batch_size = required_count(epochs, "epochs"), required_count(batch_size, "batch_size")
+    if record is not None and not isinstance(record, Recording):
+        raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
+    shuffler: Any = random if seed is None else random.Random(seed)
+    history = History()
+    steps: Any = _Eager(loss, examples, optimizer)
+    if compile:
+        steps = compiled_steps(loss, examples, optimizer, steps, "auto" if compile is True else compile)
+    bar = _progress_bar(progress, epochs * math.ceil(len(examples) / batch_size))
+    try:
+        for epoch in range(epochs):
+            order = shuffler.sample(range(len(examples)), len(examples))
+            total = 0.0
+            for start in range(0, len(order), batch_size):
+                batch = order[start : start + batch_size]
+                mean = steps.step(batch, epoch)
+                history.steps.append(mean)
+                if record is not None:
+                    steps.update_values()
+                    record.step(mean)
+                total += mean * len(batch)
+                if bar is not None:
+                    bar.set_postfix_str(f"epoch {epoch + 1}, loss {total / (start + len(batch)):.4f}", refresh=False)
+                    bar.update()
+            history.epochs.append(total / len(examples))
+            if callback is not None:
+                steps.update_values()
+                callback(history)
+    except KeyboardInterrupt:
+        history.interrupted = True
+    finally:
+        steps.update_values()
+        if bar is not None:
+            bar.close()
+    return history
+
+
+class _Eager:
+    """Steps that build the graph of each example anew."""
+
+    def __init__(self, loss: Callable[..., Value], examples: Sequence[Any], optimizer: Optimizer) -> None:
+        self._loss, self._examples, self._optimizer = loss, examples, optimizer
+
+    def step(self, batch: list[int], epoch: int) -> float:
+        """One update from the mean loss of a batch, which is returned."""
+        self._optimizer.zero_grad()
+        total = 0.0
+        for index in batch:
+            example = self._examples[index]
+            value = self._loss(*example) if isinstance(example, tuple) else self._loss(example)
+            if not isinstance(value, Value):
+                raise TypeError(f"loss must return a Value, not {type(value).__name__}: {value!r:.80}")
+            if not math.isfinite(value.data):
+                raise ArithmeticError(
+                    f"the loss of example {index} is {value.data} in epoch {epoch + 1}; "
+                    "a smaller learning rate may help"
+                )
+            # One example's graph at a time: its share of the mean, and it is freed before the next.
+            value.backward(1 / len(batch))
+            total += value.data
+        self._optimizer.step()
+        return total / len(batch)
+
+    def update_values(self) -> None:
+        """Do nothing: the Values are what is trained."""
+
+
+def _progress_bar(progress: bool | None, steps: int) -> Any:
+    """A tqdm bar, or None for none."""
+    if progress is False or (progress is None and not (sys.stderr and sys.stderr.isatty())):
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        if progress is None:
+            return None
+        raise ImportError("a progress bar needs tqdm: pip install 'micrograd[cli]'") from None
+    return tqdm(total=steps, unit="step")
