@@ -68,7 +68,7 @@ def array(
             name = f"{label}[{', '.join(map(str, index))}]" if label else ""
             element = Value(element, label=name, requires_grad=requires_grad)
         result[index] = element
-    return result  # type: ignore[no-any-return]  # an ndarray
+    return result
 
 
 def numbers(values: Any) -> ndarray[Any, Any]:
@@ -104,7 +104,7 @@ def _each(values: Any, number: Callable[[Any], float]) -> ndarray[Any, Any]:
     result = numpy.empty(elements.shape)
     for index in numpy.ndindex(elements.shape):
         result[index] = number(elements[index])
-    return result  # type: ignore[no-any-return]  # an ndarray
+    return result
 
 
 def _nested(numpy: ModuleType, nested: Any) -> Any:

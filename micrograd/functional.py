@@ -34,7 +34,7 @@ def exp(x: Scalar) -> Scalar:
         >>> exp(0.0)
         1.0
     """
-    return primitives.exp(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.exp(x)
 
 
 def expm1(x: Scalar) -> Scalar:
@@ -47,7 +47,7 @@ def expm1(x: Scalar) -> Scalar:
         >>> expm1(1e-12)
         1.0000000000005e-12
     """
-    return primitives.expm1(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.expm1(x)
 
 
 def log(x: Scalar) -> Scalar:
@@ -60,7 +60,7 @@ def log(x: Scalar) -> Scalar:
         >>> log(1.0)
         0.0
     """
-    return primitives.log(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.log(x)
 
 
 def log1p(x: Scalar) -> Scalar:
@@ -73,7 +73,7 @@ def log1p(x: Scalar) -> Scalar:
         >>> log1p(1e-12)
         9.999999999995e-13
     """
-    return primitives.log1p(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.log1p(x)
 
 
 def sqrt(x: Scalar) -> Scalar:
@@ -86,7 +86,7 @@ def sqrt(x: Scalar) -> Scalar:
         >>> sqrt(9.0)
         3.0
     """
-    return primitives.sqrt(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.sqrt(x)
 
 
 def sin(x: Scalar) -> Scalar:
@@ -99,7 +99,7 @@ def sin(x: Scalar) -> Scalar:
         >>> sin(0.0)
         0.0
     """
-    return primitives.sin(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.sin(x)
 
 
 def cos(x: Scalar) -> Scalar:
@@ -112,7 +112,7 @@ def cos(x: Scalar) -> Scalar:
         >>> cos(0.0)
         1.0
     """
-    return primitives.cos(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.cos(x)
 
 
 def tan(x: Scalar) -> Scalar:
@@ -125,7 +125,7 @@ def tan(x: Scalar) -> Scalar:
         >>> tan(0.0)
         0.0
     """
-    return primitives.tan(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.tan(x)
 
 
 def asin(x: Scalar) -> Scalar:
@@ -138,7 +138,7 @@ def asin(x: Scalar) -> Scalar:
         >>> asin(0.0)
         0.0
     """
-    return primitives.asin(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.asin(x)
 
 
 def acos(x: Scalar) -> Scalar:
@@ -151,7 +151,7 @@ def acos(x: Scalar) -> Scalar:
         >>> acos(1.0)
         0.0
     """
-    return primitives.acos(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.acos(x)
 
 
 def atan(x: Scalar) -> Scalar:
@@ -161,7 +161,7 @@ def atan(x: Scalar) -> Scalar:
         >>> atan(0.0)
         0.0
     """
-    return primitives.atan(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.atan(x)
 
 
 def sinh(x: Scalar) -> Scalar:
@@ -174,7 +174,7 @@ def sinh(x: Scalar) -> Scalar:
         >>> sinh(0.0)
         0.0
     """
-    return primitives.sinh(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.sinh(x)
 
 
 def cosh(x: Scalar) -> Scalar:
@@ -187,7 +187,7 @@ def cosh(x: Scalar) -> Scalar:
         >>> cosh(0.0)
         1.0
     """
-    return primitives.cosh(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.cosh(x)
 
 
 def tanh(x: Scalar) -> Scalar:
@@ -197,7 +197,7 @@ def tanh(x: Scalar) -> Scalar:
         >>> tanh(0.0)
         0.0
     """
-    return primitives.tanh(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.tanh(x)
 
 
 def sigmoid(x: Scalar) -> Scalar:
@@ -207,7 +207,7 @@ def sigmoid(x: Scalar) -> Scalar:
         >>> sigmoid(0.0)
         0.5
     """
-    return primitives.sigmoid(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.sigmoid(x)
 
 
 def softplus(x: Scalar) -> Scalar:
@@ -217,7 +217,7 @@ def softplus(x: Scalar) -> Scalar:
         >>> softplus(1e4)
         10000.0
     """
-    return primitives.softplus(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.softplus(x)
 
 
 def relu(x: Scalar) -> Scalar:
@@ -227,7 +227,7 @@ def relu(x: Scalar) -> Scalar:
         >>> relu(-2.0)
         0.0
     """
-    return primitives.relu(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.relu(x)
 
 
 def silu(x: Scalar) -> Scalar:
@@ -237,7 +237,7 @@ def silu(x: Scalar) -> Scalar:
         >>> silu(0.0)
         0.0
     """
-    return primitives.silu(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.silu(x)
 
 
 def gelu(x: Scalar) -> Scalar:
@@ -247,7 +247,7 @@ def gelu(x: Scalar) -> Scalar:
         >>> gelu(0.0)
         0.0
     """
-    return primitives.gelu(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.gelu(x)
 
 
 def erf(x: Scalar) -> Scalar:
@@ -257,7 +257,7 @@ def erf(x: Scalar) -> Scalar:
         >>> erf(0.0)
         0.0
     """
-    return primitives.erf(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.erf(x)
 
 
 def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
@@ -289,7 +289,7 @@ def abs(x: Scalar) -> Scalar:
         >>> abs(-2.0)
         2.0
     """
-    return primitives.abs(x)  # type: ignore[no-any-return]  # a float or a Value, as x is
+    return primitives.abs(x)
 
 
 def maximum(x: Any, y: Any) -> Any:

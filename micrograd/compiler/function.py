@@ -406,7 +406,7 @@ class CompiledFunction:
         """As functions do: a copy is the same one, and pickle writes its name."""
         if not hasattr(self, "__qualname__"):
             raise TypeError(f"{self} has no name to be pickled or copied by: compile {self.function!r:.80} there")
-        return self.__qualname__  # type: ignore[no-any-return]  # a str
+        return self.__qualname__
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
@@ -448,7 +448,7 @@ class Call(Primitive):
         """The derivative of the output with respect to each operand."""
         if callable(self._found):
             self._found = self._found()
-        return self._found  # type: ignore[no-any-return]  # an array by now
+        return self._found
 
     def receivers(self, node: Any) -> list[Any]:
         """The operands, all of which gradients flow to."""

@@ -161,7 +161,7 @@ def svg(root: Value) -> str:
         >>> svg(Value(2.0) + 1).rstrip()[-6:]
         '</svg>'
     """
-    return draw_dot(root).pipe(encoding="utf-8")  # type: ignore[no-any-return]  # graphviz has no types
+    return draw_dot(root).pipe(encoding="utf-8")
 
 
 def svg_or_none(root: Value) -> str | None:

@@ -104,7 +104,7 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package h
         """
         if any(options.values()) or not _has_library():
             _require_program()
-            return super().render(  # type: ignore[no-any-return]  # it has no types
+            return super().render(
                 filename,
                 directory=directory,
                 view=view,
@@ -155,4 +155,4 @@ def _laid_out(source: str, format: str, engine: str) -> bytes:  # noqa: A002
             return 0  # draw asks for it to print a warning above 1,000; what would take too long is refused before
 
     with _lock:
-        return Graph(string=source).draw(format=format, prog=engine)  # type: ignore[no-any-return]
+        return Graph(string=source).draw(format=format, prog=engine)

@@ -40,7 +40,7 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], 
 
     def method(self: Node, other: Any) -> bool:
         if (compared := of_compiler(recorder_in_use(), "compared")) is not None:
-            return compared(compare, self, other)  # type: ignore[no-any-return]  # what stands for a bool there
+            return compared(compare, self, other)
         if type(other) is int:
             return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
         try:
@@ -176,7 +176,7 @@ class Node(Operand):
         kind: Any = type(self)  # Value
         if self._primitive.first is None:
             self._x = tuple(o if isinstance(o, Node) else kind(o, requires_grad=False) for o in self._x)
-            return self._x  # type: ignore[no-any-return]  # Values
+            return self._x
         if self._first is NUMBER:
             self._first = kind(self._x, requires_grad=False)
         if self._primitive.second is None:

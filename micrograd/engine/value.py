@@ -36,7 +36,7 @@ def _unary(primitive: Primitive) -> Callable[[Value], Value]:
 
     def method(self: Value) -> Value:
         if (recorder := recorder_in_use()) is not None:
-            return recorder(primitive, self)  # type: ignore[no-any-return]  # a Value
+            return recorder(primitive, self)
         x = self._data
         try:
             data = forward(x)
@@ -59,9 +59,9 @@ def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
         elif (number := real_number(other)) is not None:
             second, y = NUMBER, number
         else:
-            return NotImplemented  # type: ignore[no-any-return]  # Python then asks the other operand
+            return NotImplemented
         if (recorder := recorder_in_use()) is not None:
-            return recorder(primitive, self, other)  # type: ignore[no-any-return]  # a Value
+            return recorder(primitive, self, other)
         x = self._data
         try:
             data = forward(x, y)
@@ -93,9 +93,9 @@ def _reflected(primitive: Primitive) -> Callable[[Value, Any], Value]:
 
     def method(self: Value, other: Any) -> Value:
         if (number := real_number(other)) is None:
-            return NotImplemented  # type: ignore[no-any-return]  # Python then says what it cannot do
+            return NotImplemented
         if (recorder := recorder_in_use()) is not None:
-            return recorder(primitive, other, self)  # type: ignore[no-any-return]  # a Value
+            return recorder(primitive, other, self)
         y = self._data
         try:
             data = forward(number, y)
@@ -197,19 +197,19 @@ class Value(Node):
 
     def maximum(self, other: Any) -> Value:
         """See micrograd.maximum."""
-        return primitives.maximum(self, other)  # type: ignore[no-any-return]
+        return primitives.maximum(self, other)
 
     def minimum(self, other: Any) -> Value:
         """See micrograd.minimum."""
-        return primitives.minimum(self, other)  # type: ignore[no-any-return]
+        return primitives.minimum(self, other)
 
     def leaky_relu(self, slope: Any = 0.01) -> Value:
         """See micrograd.leaky_relu."""
-        return primitives.leaky_relu(self, slope)  # type: ignore[no-any-return]
+        return primitives.leaky_relu(self, slope)
 
     def elu(self, alpha: Any = 1.0) -> Value:
         """See micrograd.elu."""
-        return primitives.elu(self, alpha)  # type: ignore[no-any-return]
+        return primitives.elu(self, alpha)
 
     def backward(self, gradient: Any = 1.0, create_graph: bool = False) -> None:
         """Backpropagate: fill ``grad`` of every Value that this one was computed from.

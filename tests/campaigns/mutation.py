@@ -74,9 +74,10 @@ TESTS = {
     "contexts.no_grad": ["test_engine", "test_anomaly", "test_transforms", "test_threads", "compiler/test_trace"],
     "engine.backward": ["test_engine", "test_higher_order", "test_anomaly", "test_own_primitives", "test_threads",
                         "test_transforms", "compiler/test_against_eager"],
-    "engine.higher_order": ["test_higher_order", "test_transforms", "test_anomaly", "test_own_primitives", "test_threads"],
-    "engine.primitive": ["test_own_primitives", "test_check_primitive", "test_primitives", "test_engine", "test_wrong_calls",
-                 "test_copying"],
+    "engine.higher_order": ["test_higher_order", "test_transforms", "test_anomaly", "test_own_primitives",
+                            "test_threads"],
+    "engine.primitive": ["test_own_primitives", "test_check_primitive", "test_primitives", "test_engine",
+                         "test_wrong_calls", "test_copying"],
     "engine.closures": ["test_own_primitives", "test_engine", "test_higher_order", "test_anomaly", "test_threads"],
     "_support.checks": ["test_wrong_calls", "test_engine", "test_higher_order", "test_own_primitives", "test_losses",
                "test_optim", "test_nn", "test_transforms", "test_training"],
@@ -105,11 +106,8 @@ TESTS = {
     "compiler.update": ["compiler/test_training"],
     "compiler.walks": ["compiler/test_walks", "compiler/test_reroll"],
 }  # fmt: skip
-REMEMBERING = {
-    "compiler.backends.llvm_kernels",
-    "compiler.backends.llvm_backend",
-    "testing.strategies",
-}  # what one test made others find
+# What one test made, others find
+REMEMBERING = {"compiler.backends.llvm_kernels", "compiler.backends.llvm_backend", "testing.strategies"}
 
 # Of one operator's replacements by every other only some are asked for: they are what people mistype, and most of the
 # others end in a TypeError that any test sees, which would make the figures better than the tests are.
