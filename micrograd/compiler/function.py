@@ -33,10 +33,10 @@ from micrograd.compiler.normalise import normalise
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import INPUT, Symbol, Tape, tracing, without_collecting
-from micrograd.contexts.no_grad import record_nothing
+from micrograd.contexts.no_grad import NOTHING
 from micrograd.draw.graph import save_picture
-from micrograd.engine.backward import set_gradients
-from micrograd.engine.node import freezings
+from micrograd.engine.commit import set_gradients
+from micrograd.engine.node import requires_grad_version
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import floats_refused, recorder_in_use
 from micrograd.engine.value import Value
@@ -183,7 +183,7 @@ class Specialised:
         groups = [values for values in tape.roles.values() if values]
         self.values = [value for values in groups for value in values]
         self._kinds = [value._primitive for value in self.values]
-        self._freezings = freezings.copy()
+        self._version = requires_grad_version()
         self._given = [value.requires_grad for value in self.values]
         self._given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
         self._inputs = [np.array([tape.values[value] for value in values]) for values in groups]
@@ -200,10 +200,10 @@ class Specialised:
 
     def is_outdated(self) -> bool:
         """Whether gradients are wanted elsewhere since it was traced."""
-        if self._freezings != freezings:
+        if self._version is not requires_grad_version():
             if self._kinds != [value._primitive for value in self.values]:
                 return True
-            self._freezings = freezings.copy()
+            self._version = requires_grad_version()
         return False
 
     def want(self, inputs: Iterable[int]) -> None:
@@ -272,7 +272,7 @@ class CompiledFunction:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
         recorder = recorder_in_use()
-        if recorder is not None and recorder is not record_nothing:
+        if recorder is not None and recorder is not NOTHING:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
         given = Structure((arguments, named))
         with self._lock:
@@ -431,13 +431,13 @@ class Call(Primitive):
         leaves_only: whether the operands are leaves, each of them another one.
     """
 
-    __slots__ = ("_found", "_freezings", "leaves_only")
+    __slots__ = ("_found", "_version", "leaves_only")
 
     def __init__(self, name: str, found: Floats | Callable[[], Floats], leaves_only: bool) -> None:
         super().__init__(name, f"compiled {name}", float)
         self._found: Any = found
         self.leaves_only = leaves_only
-        self._freezings = freezings.copy()
+        self._version = requires_grad_version()
 
     def check_differentiable_again(self) -> None:
         """Refuse: gradients that are there are no graphs."""
@@ -459,9 +459,9 @@ class Call(Primitive):
         pairs = zip(node._x, (gradient * self.gradients).tolist(), strict=True)
         return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]
 
-    def accumulate(self, node: Any, gradient: float) -> bool:
+    def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the leaves directly, where there is nothing else between."""
-        if not self.leaves_only or self._freezings != freezings:
+        if not self.leaves_only or self._version is not requires_grad_version():
             return False
         before = [leaf._grad for leaf in node._x]
         shares = gradient * self.gradients

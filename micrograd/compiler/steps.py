@@ -18,7 +18,7 @@ import numpy as np
 from micrograd._support.interrupts import finish
 from micrograd.compiler.function import Specialised, Structure, backend_of
 from micrograd.compiler.update import Update, alike, update_of
-from micrograd.engine.node import freezings
+from micrograd.engine.node import requires_grad_version
 from micrograd.engine.value import Value
 from micrograd.optim import Optimizer
 
@@ -132,7 +132,9 @@ class CompiledSteps:
         """What the programs are made for, and a callback may change: what is frozen, and the optimiser's numbers."""
         optimizer = self._optimizer
         numbers = {name: value for name, value in vars(optimizer).items() if isinstance(value, (int, float, str))}
-        return freezings.copy(), {name: number for name, number in numbers.items() if name not in ("steps", "rate")}
+        return requires_grad_version(), {
+            name: number for name, number in numbers.items() if name not in ("steps", "rate")
+        }
 
     def _read_values(self) -> None:
         """Put what the Values and the optimiser have into the buffer; make programs anew where they are for others."""

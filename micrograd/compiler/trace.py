@@ -25,7 +25,7 @@ from micrograd._support.callers import calling_line
 from micrograd._support.checks import required_number
 from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
-from micrograd.engine.recorder import recording
+from micrograd.engine.recorder import Recorder, using
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ SUM_OF_PRODUCTS = Primitive("sum_of_products", "dot", float)  # its operands: th
 TAKE = Primitive("take", "take", float)  # its operands: an index, and the number of a table
 LESS = Primitive("less", "<", lambda x, y: float(x < y), None, None)
 LESS_EQUAL = Primitive("less_equal", "<=", lambda x, y: float(x <= y), None, None)
-EQUAL = Primitive("equal", "=", lambda x, y: float(x == y), None, None)
+EQUAL = primitives.equal
 
 
 # How Python's comparisons are written down: by which primitive, and whether the operands change places.
@@ -54,7 +54,7 @@ class TraceError(TypeError):
     """What a compiled function may not do with a number that it is given, and what to write instead."""
 
 
-class Tape:
+class Tape(Recorder):
     """The operations of one trace, in order; an operation's place is its number.
 
     Attributes:
@@ -75,7 +75,7 @@ class Tape:
         """A new number that is given from outside."""
         return self._symbols[self._written((INPUT, name))]
 
-    def __call__(self, primitive: Primitive, *operands: Any) -> Any:
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down: the operators and primitives call this while the tape records."""
         key: tuple[Any, ...]
         if len(operands) == 2:  # nearly all have two: they are the trace's time
@@ -87,14 +87,14 @@ class Tape:
         if (place := self.operations.get(key)) is not None:
             return self._symbols[place]
         if type(primitive) is not Primitive:
-            self.refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
+            _refused("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")(None)
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
             return instead
         return self._symbols[self._written(key)]
 
-    def quietly(self, primitive: Primitive, *operands: Any) -> Any:
-        """The same under no_grad: no gradient flows through the result."""
-        return self(primitives.detach, self(primitive, *operands))
+    def quietly(self) -> Recorder:
+        """What writes on this tape under no_grad."""
+        return _QuietTape(self)
 
     def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
         """Where an operand stands: a symbol, a Value from outside, or a plain number; and as what it is used."""
@@ -128,14 +128,20 @@ class Tape:
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down: those of Values and of symbols call this while the tape records."""
         primitive, swapped = _COMPARISONS[compare]
-        return self(primitive, *((y, x) if swapped else (x, y)))
+        return self.apply(primitive, *((y, x) if swapped else (x, y)))
 
-    def refuse(self, what: str, instead: str) -> NoReturn:
-        """Say that something would freeze a number, or lose a gradient: what Values do while this records."""
-        _refused(what, instead)(None)
+    def number_read(self) -> NoReturn:
+        """Say that the number of a Value would be frozen."""
+        _refused("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")(None)
 
-    def take(self, elements: list[Any], index: Any) -> Any:
+    def closure_given(self) -> NoReturn:
+        """Say that a closure works on numbers, which are not known yet."""
+        _refused("a derivative that is a closure", "Make it a primitive: see mg.primitive.")(None)
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
         """The element at a place that is not known yet."""
+        if not isinstance(index, Symbol):
+            return super().take(elements, index)
         table = tuple(map(self.place, elements))
         number = self.tables.setdefault(table, len(self.tables))
         return self._symbols[self._written((TAKE, self.place(index), number))]
@@ -153,6 +159,37 @@ class Tape:
             symbol._data, symbol._uses, symbol._grad, symbol.label = _UNKNOWN, place, self, ""
             symbols.append(symbol)
         return place
+
+
+class _QuietTape(Recorder):
+    """What writes on a tape under no_grad: no gradient flows through the results."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down, detached."""
+        return self._tape.apply(primitives.detach, self._tape.apply(primitive, *operands))
+
+    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
+        """Write a comparison down, as the tape does."""
+        return self._tape.compared(compare, x, y)
+
+    def number_read(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.number_read()
+
+    def closure_given(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.closure_given()
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
+        """The element at a place that is not known yet."""
+        return self._tape.take(elements, index)
+
+    def quietly(self) -> Recorder:
+        """The same."""
+        return self
 
 
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
@@ -189,14 +226,10 @@ _UNKNOWN: Any = _Unknown()
 class Symbol(Value):
     """A number that is not known yet, in the place of a Value or of a float."""
 
+    known = False
+
     # Two of a Value's slots serve here: _uses holds the place on the tape, and _grad the tape.
     __slots__ = ()
-
-    def _take(self, elements: list[Any]) -> Any:
-        return self._grad.take(elements, self)
-
-    def _equals(self, number: float) -> Any:
-        return self._grad(EQUAL, self, number)
 
     __hash__ = object.__hash__
 
@@ -244,9 +277,9 @@ def _power(tape: Tape, x: Any, y: Any) -> Any:
     if y == -1:
         return 1.0 / x
     if y == 0.5:
-        return tape(primitives.sqrt, x)
+        return tape.apply(primitives.sqrt, x)
     if y == -0.5:
-        return 1.0 / tape(primitives.sqrt, x)
+        return 1.0 / tape.apply(primitives.sqrt, x)
     return None
 
 
@@ -267,7 +300,7 @@ _REWRITES: dict[Primitive, Callable[..., Any]] = {
 @contextmanager
 def tracing(tape: Tape) -> Generator[None, None, None]:
     """Let every operation be written on the tape."""
-    with contextmanager(recording)(tape), without_collecting():
+    with using(tape), without_collecting():
         yield
 
 

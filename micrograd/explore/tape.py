@@ -98,7 +98,7 @@ def _gradients(root: Value, nodes: list[Value]) -> list[tuple[Value, float]]:
     try:
         for node in nodes:
             node._grad = 0.0
-        turns = backpropagate(root, 1.0)
+        turns: list[Any] = backpropagate(root, 1.0)
         return [(node, node._grad) for node in turns]
     finally:
         for node, grad in zip(nodes, before, strict=True):
