@@ -280,7 +280,7 @@ class TestPage:
             mg.explore(Value(1.0), tmp_path / "missing" / "page.html")
         assert list(tmp_path.iterdir()) == []
 
-    def test_without_graphviz_the_error_names_the_extra(self):
+    def test_without_graphviz_the_error_says_what_to_install(self):
         code = (
             "import sys; sys.modules['graphviz'] = None\n"
             "import micrograd as mg\n"
@@ -288,7 +288,7 @@ class TestPage:
             "except ImportError as error: print(error)"
         )
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert "micrograd[draw]" in run.stdout
+        assert "pip install graphviz pygraphviz" in run.stdout
 
     def test_a_single_leaf_and_a_constant(self, tmp_path):
         assert explored(Value(1.0), tmp_path)["backward"]

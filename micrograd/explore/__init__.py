@@ -36,7 +36,7 @@ def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
         TypeError: if root is neither, or title no string.
         ValueError: for another suffix, a graph with a cycle or of more than 100,000 Values, or a
             recording of nothing.
-        ImportError: if the extra ``micrograd[draw]`` is not installed.
+        ImportError: if graphviz or pygraphviz is not installed.
         OSError: if the file cannot be written.
 
     Example:

@@ -27,7 +27,7 @@ def arrange(graph: dict[str, Any]) -> dict[str, Any]:
         3, ``g1`` the group 1.
 
     Raises:
-        ImportError: if the extra ``micrograd[draw]`` is not installed.
+        ImportError: if graphviz or pygraphviz is not installed.
     """
     items, arrows = _contents(graph)
     shapes: dict[str, dict[str, Any]] = {}

@@ -284,7 +284,7 @@ def is_compiled(settings: Settings) -> bool:
     """
     there = find_spec("numpy") is not None
     if settings.compile and not there:
-        raise ImportError("compiling needs NumPy: pip install 'micrograd[compile]'")
+        raise ImportError("compiling needs NumPy: pip install numpy llvmlite")
     return there if settings.compile is None else settings.compile
 
 
