@@ -137,7 +137,7 @@ def test_several_processes_share_an_empty_cache(tmp_path):
         for _ in range(3)
     ]
     assert len({process.communicate()[0] for process in processes}) == 1
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".new-")]
+    assert not [path for path in tmp_path.iterdir() if path.suffix == ".tmp"]
 
 
 @pytest.fixture
