@@ -306,7 +306,7 @@ class CompiledFunction:
 
         Raises:
             ValueError: if there are too many to draw.
-            ImportError: if the extra micrograd[draw] is not installed.
+            ImportError: if graphviz or pygraphviz is not installed.
         """
         return draw_program(self.program().program, format)
 
@@ -489,7 +489,7 @@ def backend_of(name: str) -> type[Executable]:
             from micrograd.compiler.backends.llvm_backend import NativeExecutable
         except ImportError as error:
             if name == "llvm":
-                raise ImportError("the llvm backend needs llvmlite: pip install 'micrograd[compile]'") from error
+                raise ImportError("the llvm backend needs llvmlite: pip install llvmlite") from error
             _warn_without_llvmlite()
         else:
             return NativeExecutable
@@ -502,8 +502,7 @@ def backend_of(name: str) -> type[Executable]:
 def _warn_without_llvmlite() -> None:
     code, line = calling_line()
     warnings.warn_explicit(
-        "llvmlite is not installed, so compiled functions run on NumPy, some 50 times slower: "
-        "pip install 'micrograd[compile]'",
+        "llvmlite is not installed, so compiled functions run on NumPy, some 50 times slower: pip install llvmlite",
         UserWarning,
         code.co_filename,
         line,
