@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.engine import primitives
-from micrograd.engine.recorder import NO_RECORDER, recorder_in_use
+from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -359,7 +359,7 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
         raise IndexError(f"index {index} is out of range for a sequence of {len(sequence)}")
     first = sequence[0]
     if not hasattr(type(first), "__len__"):
-        return (recorder_in_use() or NO_RECORDER).take(sequence, index) if later else sequence[index]
+        return (recorder_on_top() or NO_RECORDER).take(sequence, index) if later else sequence[index]
     if len({len(row) for row in sequence}) > 1:
         raise ValueError("the rows of a table to take from must be equally long")
     return [take(column, index) for column in zip(*sequence, strict=True)] if later else list(sequence[index])
@@ -402,7 +402,7 @@ def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
     While a function is compiled, one operation in the place of 32 makes the trace as much shorter, and under
     no_grad the numbers are all there is to compute.
     """
-    recorder = recorder_in_use()
+    recorder = recorder_on_top()
     return None if recorder is None else recorder.sum_of_products(xs, ys, start)
 
 

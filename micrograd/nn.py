@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
 from micrograd._support.checks import check_numbers, is_array, required_count, required_number, required_sequence
-from micrograd._support.interrupts import finish
 from micrograd._support.saved_state import check_state, read_state, write_state
+from micrograd.engine.commit import commit, setting
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ class Module:
 
     def zero_grad(self) -> None:
         """Set the gradient of every parameter to 0."""
-        for parameter in self.parameters():
-            parameter.grad = 0.0
+        commit(setting(self.parameters(), "_grad", repeat(0.0)))
 
     def state_dict(self) -> dict[str, float]:
         """The parameters' numbers by name."""
@@ -87,11 +87,7 @@ class Module:
         parameters = dict(self.named_parameters())
         numbers = check_state(state, parameters)
 
-        def commit() -> None:
-            for name, parameter in parameters.items():
-                parameter.data = numbers[name]
-
-        finish(commit)
+        commit(setting(parameters.values(), "_data", [numbers[name] for name in parameters]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the parameters to a JSON file: the old file or the new one is there, never a part.

@@ -10,11 +10,12 @@ works on floats and on whatever else has these operators:
 from __future__ import annotations
 
 import math
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from micrograd._support.checks import required_count, required_number, required_sequence
-from micrograd._support.interrupts import finish
 from micrograd.engine import primitives
+from micrograd.engine.commit import commit, setting
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Set the gradient of every parameter to 0."""
-        for parameter in self.parameters:
-            parameter.grad = 0.0
+        commit(setting(self.parameters, "_grad", repeat(0.0)))
 
     def step(self) -> None:
         """Update every parameter from its gradient; all of them or, where anything goes wrong, none.
@@ -85,12 +85,14 @@ class Optimizer:
         updates = [self._next(index, rate) for index in range(len(self.parameters))]
         steps, states = self.steps + 1, [state for _, state in updates]
 
-        def commit() -> None:
-            for parameter, (number, _) in zip(self.parameters, updates, strict=True):
-                parameter.data = number
-            self._state, self.steps, self.rate = states, steps, rate
-
-        finish(commit)
+        commit(
+            chain(
+                setting(self.parameters, "_data", [number for number, _ in updates]),
+                setting([self], "_state", [states]),
+                setting([self], "steps", [steps]),
+                setting([self], "rate", [rate]),
+            )
+        )
 
     def next_rate(self) -> float:
         """The learning rate of the next step.
@@ -113,7 +115,7 @@ class Optimizer:
         for result in (number, *state):
             if not math.isfinite(result):
                 raise ArithmeticError(f"step {self.steps} would set parameter {index}, {parameter!r}, to {result}")
-        return number, state
+        return required_number(number, f"the next number of parameter {index}"), state
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.parameters)} parameters, {self.steps} steps)"

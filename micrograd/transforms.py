@@ -9,6 +9,7 @@ another transformed function, as slope is inside curvature, it gives graphs, to 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +18,14 @@ from micrograd._support.containers import flatten, matching
 from micrograd.contexts.no_grad import differentiating
 from micrograd.engine import primitives
 from micrograd.engine.higher_order import adjoints
-from micrograd.engine.recorder import floats_refused
+from micrograd.engine.recorder import Layer, holding, on_top, refusing_floats
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # Whether a transformed function is being run by another one.
-_nested: ContextVar[bool] = ContextVar("nested", default=False)
+_nested: ContextVar[Layer | None] = ContextVar("nested", default=None)
 
 
 def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
@@ -173,7 +174,7 @@ class _Inputs:
         self.arguments = list(arguments)
         self.parts: list[tuple[list[Value], Callable[[list[Any]], Any]]] = []
         # Values among the arguments are the business of whoever gave them: the result is then a graph.
-        self.create_graph = _nested.get()
+        self.create_graph = on_top(_nested) is not None
         for number in chosen:
             scalars, rebuild = flatten(arguments[number], f"argument {number}")
             self.create_graph = self.create_graph or any(isinstance(scalar, Value) for scalar in scalars)
@@ -213,12 +214,11 @@ def _fresh(scalar: Any) -> Value:
 
 
 def _run(f: Callable[..., Any], inputs: _Inputs, settings: dict[str, Any]) -> Any:
-    before, before_floats = _nested.get(), floats_refused.get()
-    try:
-        _nested.set(True)
-        floats_refused.set("the float of a Value has no gradient: use mg.exp, not math.exp, or v.data on purpose")
-        with differentiating():
-            return f(*inputs.arguments, **settings)
-    finally:
-        floats_refused.set(before_floats)
-        _nested.set(before)
+    reason = "the float of a Value has no gradient: use mg.exp, not math.exp, or v.data on purpose"
+    with _nesting(), refusing_floats(reason), differentiating():
+        return f(*inputs.arguments, **settings)
+
+
+@contextmanager
+def _nesting() -> Iterator[None]:
+    yield from holding(_nested, Layer())

@@ -33,12 +33,11 @@ from micrograd.compiler.normalise import normalise
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import INPUT, Symbol, Tape, tracing, without_collecting
-from micrograd.contexts.no_grad import NOTHING
 from micrograd.draw.graph import save_picture
-from micrograd.engine.commit import set_gradients
+from micrograd.engine.commit import commit, setting
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.primitive import CONSTANT, Primitive
-from micrograd.engine.recorder import floats_refused, recorder_in_use
+from micrograd.engine.recorder import recorder_on_top, refusing_floats
 from micrograd.engine.value import Value
 from micrograd.transforms import gradient
 
@@ -271,15 +270,15 @@ class CompiledFunction:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
-        recorder = recorder_in_use()
-        if recorder is not None and recorder is not NOTHING:
+        recorder = recorder_on_top()
+        if recorder is not None and not recorder.lets_programs_run:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
         given = Structure((arguments, named))
         with self._lock:
             special = self._specialise(given)
             numbers = [value._data for value in special.values]
             numbers += [leaf._data if isinstance(leaf, Value) else float(leaf) for leaf in given.leaves]
-            recording = recorder is None and len(special.wanted) > 0
+            recording = (recorder is None or recorder.remembers) and len(special.wanted) > 0
             result = self._run(special, given, numbers, recording)
         if result is None:  # what eager raises, or gives, says more than a NaN does
             return self.function(*arguments, **named)
@@ -465,15 +464,12 @@ class Call(Primitive):
             return False
         before = [leaf._grad for leaf in node._x]
         shares = gradient * self.gradients
-        token = floats_refused.set("a gradient that is a graph is not to be made a float")
         try:
-            after = (np.frombuffer(pack(f"{len(before)}d", *before)) + shares).tolist()
+            with refusing_floats("a gradient that is a graph is not to be made a float"):
+                after = (np.frombuffer(pack(f"{len(before)}d", *before)) + shares).tolist()
         except StructError:  # a graph among them
             after = [gradient + share for gradient, share in zip(before, shares.tolist(), strict=True)]
-        finally:
-            floats_refused.reset(token)
-        set_gradients(node._x, after)
-        node._grad = gradient
+        commit(setting([*node._x, node], "_grad", [*after, gradient]))
         return True
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,13 +11,14 @@ Where one is not, the step is done eagerly instead, which raises what is to be r
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd._support.interrupts import finish
 from micrograd.compiler.function import Specialised, Structure, backend_of
 from micrograd.compiler.update import Update, alike, update_of
+from micrograd.engine.commit import commit, setting
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.value import Value
 from micrograd.optim import Optimizer
@@ -119,14 +120,17 @@ class CompiledSteps:
         columns = [np.broadcast_to(buffer[place], len(parameters)).tolist() for place in update.states]
         states = list(zip(*columns, strict=True)) if columns else [()] * len(parameters)
 
-        def commit() -> None:
-            for parameter, number, gradient in zip(parameters, numbers, gradients, strict=True):
-                parameter._data, parameter._grad = number, gradient
-            for index, state in zip(self._trained, states, strict=True):
-                self._optimizer._state[index] = state
-            self._changed = False
-
-        finish(commit)
+        of_all = list(self._optimizer._state)
+        for index, state in zip(self._trained, states, strict=True):
+            of_all[index] = state
+        commit(
+            chain(
+                setting(parameters, "_data", numbers),
+                setting(parameters, "_grad", gradients),
+                setting([self._optimizer], "_state", [of_all]),
+                setting([self], "_changed", [False]),
+            )
+        )
 
     def _settings(self) -> tuple[Any, ...]:
         """What the programs are made for, and a callback may change: what is frozen, and the optimiser's numbers."""

@@ -77,6 +77,8 @@ class Tape(Recorder):
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down: the operators and primitives call this while the tape records."""
+        if not self.is_open:
+            return self.passed_over(primitive, operands)
         key: tuple[Any, ...]
         if len(operands) == 2:  # nearly all have two: they are the trace's time
             x, y = operands
@@ -169,6 +171,8 @@ class _QuietTape(Recorder):
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down, detached."""
+        if not self.is_open:
+            return self.passed_over(primitive, operands)
         return self._tape.apply(primitives.detach, self._tape.apply(primitive, *operands))
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
@@ -188,8 +192,8 @@ class _QuietTape(Recorder):
         return self._tape.take(elements, index)
 
     def quietly(self) -> Recorder:
-        """The same."""
-        return self
+        """Another one like it."""
+        return _QuietTape(self._tape)
 
 
 _new: Callable[[type[Symbol]], Symbol] = object.__new__

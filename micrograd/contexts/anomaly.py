@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 
 from micrograd._support.callers import calling_line
 from micrograd._support.checks import shown_call
-from micrograd.contexts.no_grad import NOTHING
+from micrograd.contexts.no_grad import Everything, quiet
 from micrograd.engine.primitive import Primitive
-from micrograd.engine.recorder import Recorder, RecorderContext, using
-from micrograd.engine.value import Value, apply
+from micrograd.engine.recorder import Recorder, RecorderContext
+from micrograd.engine.value import Value, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -55,7 +55,7 @@ class detect_anomaly(RecorderContext):  # noqa: N801  # used as a function is, a
 
     def recorder(self, outer: Recorder | None) -> Recorder:
         """The one that looks at what the outer one makes; there need not be two that do."""
-        return outer if isinstance(outer, _Detector) else _Detector(outer)
+        return _Detector(outer.inner if isinstance(outer, _Detector) else outer)
 
 
 class _Detector(Recorder):
@@ -68,14 +68,19 @@ class _Detector(Recorder):
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Apply a primitive, and refuse a NaN or a new infinity."""
-        own = _of_one_node(primitive) if self.inner is None else primitive
-        with using(self.inner):
-            result = apply(own, *operands)
+        if not self.is_open:
+            return self.passed_over(primitive, operands)
+        own = _of_one_node(primitive) if self._records() else primitive
+        result = record(own, operands) if self.inner is None else self.inner.apply(own, *operands)
         if isinstance(result, Value):
             line = calling_line()
             _look_at(result, primitive, operands, line)
             _lines[own] = line
         return result
+
+    def _records(self) -> bool:
+        """Whether nodes are made, which can remember a line."""
+        return self.inner is None or isinstance(self.inner, Everything)
 
     def keeps(self, node: Any) -> bool:
         """Look at a hand-written operation, which no operator records."""
@@ -90,11 +95,12 @@ class _Detector(Recorder):
 
     def quietly(self) -> Recorder:
         """Look at what is computed under no_grad too."""
-        return _Detector((self.inner and self.inner.quietly()) or NOTHING)
+        return _Detector(quiet(self.inner))
 
-    def aloud(self) -> Recorder:
+    def aloud(self) -> Recorder | None:
         """Look at what is recorded where a derivative is asked for."""
-        return _Detector(self.inner and self.inner.aloud())
+        loud = self.inner and self.inner.aloud()
+        return _Detector(loud) if loud else None
 
 
 def _of_one_node(primitive: Primitive) -> Primitive:

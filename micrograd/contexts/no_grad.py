@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.node import forget
-from micrograd.engine.recorder import Recorder, RecorderContext, handing_over, recorder_in_use
-from micrograd.engine.value import Value, evaluated
+from micrograd.engine.recorder import Recorder, RecorderContext, recorder_on_top, using
+from micrograd.engine.value import Value, evaluated, record
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from micrograd.engine.primitive import Primitive
 
@@ -24,9 +24,18 @@ if TYPE_CHECKING:
 class _Nothing(Recorder):
     """The recorder of no_grad: it computes, and remembers nothing."""
 
+    lets_programs_run = True
+    remembers = False
+
     def apply(self, primitive: Primitive, *operands: Any) -> Value:
         """The result of a primitive, as a constant."""
-        return _constant(evaluated(primitive, operands)[0])
+        if not self.is_open:
+            return self.passed_over(primitive, operands)
+        node = object.__new__(Value)
+        node._data, node._grad, node._uses = evaluated(primitive, operands)[0], 0.0, 0
+        node.label = ""
+        forget(node)
+        return node
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """The sum as a constant; None where there is no Value, or something else than numbers."""
@@ -43,29 +52,35 @@ class _Nothing(Recorder):
         """No: a node whose derivative is a closure becomes a constant, as all others do."""
         return False
 
-    def aloud(self) -> Recorder | None:
-        """None: a derivative is asked for on purpose."""
-        return None
+    def aloud(self) -> Recorder:
+        """One that records: a derivative is asked for on purpose."""
+        return Everything()
 
 
-NOTHING = _Nothing()
+class Everything(Recorder):
+    """What records as the operators do themselves, on top of a recorder that does not."""
 
+    lets_programs_run = True
 
-def _constant(number: float) -> Value:
-    node = object.__new__(Value)
-    node._data = number
-    node._grad = 0.0
-    node._uses = 0
-    node.label = ""
-    forget(node)
-    return node
+    def apply(self, primitive: Primitive, *operands: Any) -> Value:
+        """The result of a primitive, which remembers."""
+        return record(primitive, operands) if self.is_open else self.passed_over(primitive, operands)
 
 
 @contextmanager
-def differentiating() -> Generator[None, None, None]:
+def differentiating() -> Iterator[None]:
     """Record inside, under no_grad too: a derivative is asked for there on purpose."""
-    outer = recorder_in_use()
-    yield from handing_over(outer if outer is None else outer.aloud())
+    outer = recorder_on_top()
+    if outer is None or (recorder := outer.aloud()) is None:
+        yield
+    else:
+        with using(recorder):
+            yield
+
+
+def quiet(outer: Recorder | None) -> Recorder:
+    """A new recorder that records nothing inside of another one."""
+    return (outer and outer.quietly()) or _Nothing()
 
 
 class no_grad(RecorderContext):  # noqa: N801  # used as a function is, as in PyTorch
@@ -83,4 +98,4 @@ class no_grad(RecorderContext):  # noqa: N801  # used as a function is, as in Py
 
     def recorder(self, outer: Recorder | None) -> Recorder:
         """The one that records nothing, looked at by whatever looks at results outside."""
-        return (outer and outer.quietly()) or NOTHING
+        return quiet(outer)

@@ -11,58 +11,61 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import explained
-from micrograd.engine.closures import changing_gradients
-from micrograd.engine.commit import undo_backpropagation
-from micrograd.engine.higher_order import shares
+from micrograd.engine.commit import ABOVE, changing_gradients, clear, commit, setting, walk
+from micrograd.engine.higher_order import set_adjoints, shares
 from micrograd.engine.order import topological_order
 from micrograd.engine.primitive import CONSTANT, LEAF, times_first, times_second, unchanged
-from micrograd.engine.recorder import NO_RECORDER, recorder_in_use
+from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 
 if TYPE_CHECKING:
     from micrograd.engine.node import Node
 
 
-def _count_uses(root: Node, leaves: list[tuple[Node, Any]]) -> int:
-    """Count in _uses how often each node under root is used there, and set its gradient to 0; how many there are."""
+def _count_uses(root: Node, floor: int, leaves: list[Node], before: list[Any]) -> int:
+    """Count from floor on in _uses how often each node under root is used there, and set its gradient to 0."""
     count, stack = 0, [root]
     while stack:
         node = stack.pop()
         count += 1
         primitive = node._primitive
         if primitive is LEAF:
-            leaves.append((node, node._grad))
+            leaves.append(node)
+            before.append(node._grad)
         node._grad = 0.0
-        if primitive.wide:
-            for operand in primitive.receivers(node):
-                if not operand._uses:
-                    stack.append(operand)
-                operand._uses += 1
         # The two operands are written out, here and below: a loop would take a quarter as long again.
         operand = node._first
         if operand._primitive is not CONSTANT:
-            if not (uses := operand._uses):
+            if (uses := operand._uses) <= floor:
                 stack.append(operand)
+                uses = floor
             operand._uses = uses + 1
+        elif primitive.wide:
+            for operand in primitive.receivers(node):
+                if (uses := operand._uses) <= floor:
+                    stack.append(operand)
+                    uses = floor
+                operand._uses = uses + 1
         operand = node._second
         if operand._primitive is not CONSTANT:
-            if not (uses := operand._uses):
+            if (uses := operand._uses) <= floor:
                 stack.append(operand)
+                uses = floor
             operand._uses = uses + 1
     return count
 
 
-def _pass_gradients(root: Node, watched: bool) -> list[Node]:
+def _pass_gradients(root: Node, floor: int, watched: bool) -> list[Node]:
     """Let each node pass its gradient on, once all of its uses have passed theirs to it; the nodes in their turns."""
     turns, ready = [], [root]
     while ready:
         node = ready.pop()
         turns.append(node)
         primitive, gradient = node._primitive, node._grad
-        if primitive.wide or watched:
+        if watched or primitive.wide:
             for operand, share in shares(node, gradient):
                 operand._grad += share
                 operand._uses -= 1
-                if not operand._uses:
+                if operand._uses == floor:
                     ready.append(operand)
             continue
         try:
@@ -76,7 +79,7 @@ def _pass_gradients(root: Node, watched: bool) -> list[Node]:
                 else:
                     operand._grad += rule(gradient, node._data, node._x, node._y)
                 operand._uses = uses = operand._uses - 1
-                if not uses:
+                if uses == floor:
                     ready.append(operand)
             operand = node._second
             if operand._primitive is not CONSTANT:
@@ -87,41 +90,52 @@ def _pass_gradients(root: Node, watched: bool) -> list[Node]:
                 else:
                     operand._grad += rule(gradient, node._data, node._x, node._y)
                 operand._uses = uses = operand._uses - 1
-                if not uses:
+                if uses == floor:
                     ready.append(operand)
         except (ArithmeticError, ValueError, TypeError) as error:
             raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
     return turns
 
 
-_running: list[Node] = []  # the roots: a hand-written derivative may run another backpropagation inside of one
-
-
 def backpropagate(root: Node, gradient: float) -> list[Node]:
     """Run the chain rule from root to the leaves, which add up what they are given over calls: all of it, or nothing.
 
-    Returns the nodes that gradients flow to, in the order in which they took their turns. On an error every leaf has
-    the gradient it had before, and the nodes between have none.
+    Returns the nodes that gradients flow to, in the order in which they took their turns. Whatever is raised, every
+    leaf has the gradient it had before.
     """
-    leaves: list[tuple[Node, Any]] = []  # and the gradients that they had
     with changing_gradients:  # the counts are in the nodes, so no two threads may walk shared nodes at a time
         if root._primitive.backpropagates_at_once(root, gradient):
             return [root, *root._x]
-        if _running and any(node._uses for node in topological_order(root) if not node.is_leaf):
-            raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
-        depth = len(_running)
+        if walk.undo is not None:
+            return _backpropagate_inside(root, gradient)
+        floor, above = walk.floor, walk.floor + ABOVE
+        leaves: list[Node] = []
+        before: list[Any] = []
+        undo = setting(leaves, "_grad", before)
+        commit(setting([root], "_uses", [floor]))  # a rehearsal: there is room on the stack for the undo
         try:
-            _running.append(root)
-            count = _count_uses(root, leaves)
+            walk.undo = undo
+            count = _count_uses(root, floor, leaves, before)
             root._grad = gradient
-            turns = _pass_gradients(root, (recorder_in_use() or NO_RECORDER).watches_gradients)
+            turns = _pass_gradients(root, floor, (recorder_on_top() or NO_RECORDER).watches_gradients)
             if len(turns) != count:  # in a cycle each waits for another
                 raise ValueError(f"the graph of {root!r} has a cycle")
-            for leaf, before in leaves:
-                leaf._grad += before
+            commit(
+                setting(leaves, "_grad", [leaf._grad + earlier for leaf, earlier in zip(leaves, before, strict=True)])
+            )
         except BaseException:
-            undo_backpropagation(root, leaves)
+            walk.floor = above  # no count is trusted any more
+            commit(undo)
+            clear(root)
+            walk.floor = floor
             raise
         finally:
-            del _running[depth:]
+            walk.undo = None
     return turns
+
+
+def _backpropagate_inside(root: Node, gradient: float) -> list[Node]:
+    """The same where a derivative starts it inside of another one, whose counts must stay as they are."""
+    if any(node._uses > walk.floor for node in topological_order(root) if not node.is_leaf):
+        raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
+    return list(set_adjoints(root, gradient, create_graph=False))

@@ -8,19 +8,14 @@ differentiated a second time, and it cannot be copied: for both, register a prim
 from __future__ import annotations
 
 from functools import wraps
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_settings, check_unchanged, required_number
+from micrograd.engine.commit import changing_gradients, commit, setting
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
-
-
-# Held by whoever changes gradients that other threads may be changing, from reading them to writing them. Whoever
-# holds it may take it again: a hand-written derivative may run another backpropagation, of a graph of its own.
-changing_gradients = RLock()
 
 
 def _refuse_graphs(primitive: Primitive) -> None:
@@ -52,7 +47,8 @@ class HandWritten(Primitive):
         children = list(dict.fromkeys(node._x))
         involved = [node, *children]
         with changing_gradients:
-            before = [value._grad for value in involved]
+            undo = setting(involved, "_grad", [value._grad for value in involved])
+            commit(setting([node], "_grad", [node._grad]))  # a rehearsal: there is room on the stack for the undo
             try:
                 node._grad = gradient
                 for child in children:
@@ -60,8 +56,7 @@ class HandWritten(Primitive):
                 self.backpropagate()
                 return [(child, child._grad) for child in children if child.requires_grad]
             finally:
-                for value, grad in zip(involved, before, strict=True):
-                    value._grad = grad
+                commit(undo)
 
     check_differentiable_again = _refuse_graphs
 

@@ -1,41 +1,78 @@
-"""All or nothing: what changes several Values at once, and what takes it back."""
+"""All or nothing: many attributes set in one step, which nothing can cut in two.
+
+    commit(setting(parameters, "_data", numbers))
+
+What can fail comes first: it makes the numbers, and the plan. Carrying the plan out is one call into C. It allocates
+nothing, and Python looks for signals only between the instructions of Python code: so Ctrl-C, or whatever the handler
+of a signal raises, comes before it or after it.
+"""
 
 from __future__ import annotations
 
+import os
+from collections import deque
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.interrupts import finish
+from micrograd._support.locks import new_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Iterable, Iterator
 
     from micrograd.engine.node import Node
 
-
-def set_gradients(nodes: Collection[Node], gradients: Collection[Any]) -> None:
-    """Set the gradients of nodes: of all of them, also where Ctrl-C comes."""
-
-    def commit() -> None:
-        for node, gradient in zip(nodes, gradients, strict=True):
-            node._grad = gradient
-
-    finish(commit)
+commit: Callable[[Iterable[None]], None] = deque[None](maxlen=0).extend  # it draws a plan through, and keeps nothing
 
 
-def undo_backpropagation(root: Node, leaves: Collection[tuple[Node, Any]]) -> None:
-    """Put back what a backpropagation from root has changed: leaves get their gradients back, the rest has none."""
+def setting(objects: Iterable[Any], name: str, values: Iterable[Any]) -> Iterator[None]:
+    """The plan to set an attribute of each object to the value in the same place.
 
-    def undo() -> None:
-        seen, stack = {root}, [root]
-        while stack:
-            node = stack.pop()
-            node._uses = 0
-            if not node.is_leaf:
-                node._grad = 0.0
-            fresh = [operand for operand in node._operands() if operand not in seen]
-            seen.update(fresh)
-            stack += fresh
-        for leaf, before in leaves:
-            leaf._grad = before
+    Both may grow until the plan is carried out; where there are fewer values, the last objects stay as they are.
+    """
+    return map(setattr, objects, repeat(name), values)
 
-    finish(undo)
+
+# Held by whoever changes gradients that other threads may be changing, from reading them to writing them. Whoever
+# holds it may take it again: a hand-written derivative may run another backpropagation, of a graph of its own.
+changing_gradients = new_lock()
+ABOVE = 1 << 40  # more than a node has uses
+
+
+class Walk:
+    """The backpropagation that is running, if any.
+
+    Attributes:
+        undo: the plan that gives the leaves their gradients back.
+        floor: counts of uses up to this one mean none. They are left of walks that failed, and could not be cleared.
+    """
+
+    undo: Iterator[None] | None = None
+    floor = 0
+
+
+walk = Walk()
+
+
+def clear(root: Node) -> None:
+    """Take from all nodes under root what a walk that failed has left: counts, and the gradients of results."""
+    seen, stack = {root}, [root]
+    while stack:
+        node = stack.pop()
+        node._uses = 0
+        if not node.is_leaf:
+            node._grad = 0.0
+        fresh = [operand for operand in node._operands() if operand not in seen]
+        seen.update(fresh)
+        stack += fresh
+
+
+def _undo_in_child() -> None:
+    """Undo, in a forked child, the walk of another thread, which is not there any more."""
+    if walk.undo is not None and not changing_gradients._is_owned():
+        walk.floor += ABOVE
+        commit(walk.undo)
+        walk.undo = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_undo_in_child)

@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_unchanged, explained
-from micrograd.engine.closures import changing_gradients
-from micrograd.engine.commit import set_gradients
+from micrograd.engine.commit import changing_gradients, commit, setting
 from micrograd.engine.node import Node
 from micrograd.engine.order import topological_order
-from micrograd.engine.recorder import NO_RECORDER, floats_refused, recorder_in_use
+from micrograd.engine.recorder import NO_RECORDER, recorder_on_top, refusing_floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 def shares(node: Node, gradient: Any, create_graph: bool = False, useful: Collection[Node] | None = None) -> Shares:
     """What a node with this gradient gives to each of its operands, or to the useful ones."""
-    recorder = recorder_in_use() or NO_RECORDER
+    recorder = recorder_on_top() or NO_RECORDER
     return recorder.shares(node, gradient, lambda: _shares(node, gradient, create_graph, useful))
 
 
@@ -50,14 +49,14 @@ def adjoints(
     return found
 
 
-def set_graphs(root: Node, start: Node) -> None:
-    """Set the gradients of root, times start, as graphs: of all the Values under it, or of none."""
-    found = adjoints(root, start, create_graph=True)
-
+def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
+    """Set the gradients of all the Values under root, leaves added up over calls; all of them, or none."""
+    found = adjoints(root, start, create_graph)
     with changing_gradients:
         for leaf in filter(lambda node: node.is_leaf, found):
             found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Node) or leaf._grad else found[leaf]
-        set_gradients(found.keys(), found.values())
+        commit(setting(list(found), "_grad", list(found.values())))
+    return found
 
 
 def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
@@ -86,13 +85,9 @@ def _graphs(node: Node, gradient: Any, useful: Collection[Node] | None) -> Share
     if not primitive.derivatives:
         raise ValueError("this primitive has no derivative")
     check_unchanged(operands, node._inputs())
-    before = floats_refused.get()
-    try:
-        floats_refused.set("a rule must be written with operators and mg.exp, not math.exp, to be differentiated again")
+    with refusing_floats("a rule must be written with operators and mg.exp, not math.exp, to be differentiated again"):
         return [
             (operand, rule(gradient, node, *operands))
             for operand, rule in zip(operands, primitive.derivatives, strict=True)
             if rule and operand.requires_grad and (useful is None or operand in useful)
         ]
-    finally:
-        floats_refused.set(before)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import Operand, real_number, required_number
 from micrograd.engine.closures import HandWritten
 from micrograd.engine.primitive import CONSTANT, LEAF
-from micrograd.engine.recorder import NO_RECORDER, floats_refused, recorder_in_use
+from micrograd.engine.recorder import NO_RECORDER, float_read, recorder_in_use, recorder_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,7 +41,7 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], 
     """The operator that compares numbers; no gradient flows through it."""
 
     def method(self: Node, other: Any) -> bool:
-        recorder = recorder_in_use()
+        recorder = recorder_on_top()
         if recorder is not None and (recorded := recorder.compared(compare, self, other)) is not None:
             return recorded
         if type(other) is int:
@@ -97,7 +97,7 @@ class Node(Operand):
     @property
     def data(self) -> float:
         """The number. A leaf's may be set; a result's follows from its operands."""
-        if (recorder := recorder_in_use()) is not None:
+        if recorder_in_use() is not None and (recorder := recorder_on_top()) is not None:
             recorder.number_read()
         return self._data
 
@@ -163,7 +163,7 @@ class Node(Operand):
         for child in children:
             if not isinstance(child, Node):
                 raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
-        recorder = recorder_in_use() or NO_RECORDER
+        recorder = recorder_on_top() or NO_RECORDER
         recorder.closure_given()
         self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
         self._x, self._y = children, tuple(child._data for child in children)
@@ -196,8 +196,8 @@ class Node(Operand):
     __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
 
     def __float__(self) -> float:
-        if self._primitive is not CONSTANT and (reason := floats_refused.get()):
-            raise TypeError(reason)
+        if self._primitive is not CONSTANT:
+            float_read()
         return self.data
 
     def __bool__(self) -> bool:

@@ -4,40 +4,87 @@
         y = x * x          # x.__mul__ finds a recorder, and calls recorder.apply(mul, x, x)
 
 no_grad, detect_anomaly and the compiler each have a Recorder. One is in use for one thread or asyncio task.
+
+Recorders are layers, each on top of the one that was in use before. A block that ends closes its own layer, and a
+closed layer is passed over, so blocks of two generators may end in any order, and in another task.
 """
 
 from __future__ import annotations
 
 from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from micrograd._support.checks import Operand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
+    from typing import TypeAlias
 
     from micrograd.engine.primitive import Primitive
 
-    Shares = list[tuple[Any, Any]]
+    Shares: TypeAlias = list[tuple[Any, Any]]
 
-_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
-recorder_in_use = _recorder.get
-# Where the float of a Value would lose its gradient without a word, this says what to do instead.
-floats_refused: ContextVar[str] = ContextVar("floats_refused", default="")
+AnyLayer = TypeVar("AnyLayer", bound="Layer")
 _RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
 
-class Recorder:
+class Layer:
+    """What a with-block puts on top of what holds outside of it, until it is closed."""
+
+    below: Any = None  # the open layer that was on top before
+    is_open = True
+
+
+def on_top(variable: ContextVar[AnyLayer | None]) -> AnyLayer | None:
+    """The topmost layer that is open; those above it, which were closed elsewhere, are taken away."""
+    layer = top = variable.get()
+    while layer is not None and not layer.is_open:
+        layer = layer.below
+    if layer is not top:
+        variable.set(layer)
+    return layer
+
+
+def holding(variable: ContextVar[AnyLayer | None], layer: AnyLayer) -> Generator[None, None, None]:
+    """While this is open, the layer is on top.
+
+    A generator is closed even where its block is left in between two instructions: when nothing refers to it any
+    more. Closing the layer comes first, and cannot fail.
+    """
+    try:
+        layer.below = on_top(variable)
+        variable.set(layer)
+        yield
+    finally:
+        layer.is_open = False
+        on_top(variable)
+
+
+class Recorder(Layer):
     """What a recorder may do in place of the operators and of backpropagation; the defaults change nothing.
 
     Attributes:
         watches_gradients: whether ``shares`` looks at what nodes give, so that backpropagation must ask it.
+        lets_programs_run: whether a compiled function may run its program, whose operations nobody records.
+        remembers: whether results remember how they were made.
     """
 
     watches_gradients = False
+    lets_programs_run = False
+    remembers = True
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
-        """Apply a primitive to operands, and record it or not."""
+        """Apply a primitive to operands, and record it or not: the operators call this.
+
+        They do not look whether this layer is open. Where it is not, ``passed_over`` has the result.
+        """
         raise NotImplementedError
+
+    def passed_over(self, primitive: Primitive, operands: Sequence[Any]) -> Any:
+        """What the operators do where this recorder is closed."""
+        recorder_on_top()
+        return next(operand for operand in operands if isinstance(operand, Operand))._apply(primitive, *operands)
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Start + xs[0] * ys[0] + ... as one operation; None where there is no such operation."""
@@ -66,50 +113,50 @@ class Recorder:
         return give()
 
     def quietly(self) -> Recorder | None:
-        """The recorder in use under no_grad inside of this one; None for the one that records nothing."""
+        """A recorder to use under no_grad inside of this one; None for the one that records nothing."""
         return None
 
     def aloud(self) -> Recorder | None:
-        """The recorder in use where a derivative is asked for inside of this one, under no_grad too."""
-        return self
+        """A recorder to use where a derivative is asked for inside of this one; None for this one itself."""
+        return None
 
 
+_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+recorder_in_use = _recorder.get  # the operators call this: it may be closed, and its apply finds out
 NO_RECORDER = Recorder()  # what to ask where none is in use
 
 
-def handing_over(recorder: Recorder | None) -> Generator[None, None, None]:
-    """While this is open, the operators call the recorder; for None they record themselves."""
-    before = _recorder.get()
-    try:
-        _recorder.set(recorder)
-        yield
-    finally:
-        _recorder.set(before)
+def recorder_on_top() -> Recorder | None:
+    """The recorder in use, if any; it is open."""
+    return None if _recorder.get() is None else on_top(_recorder)
 
 
-using = contextmanager(handing_over)  # the same as a context manager
+@contextmanager
+def using(recorder: Recorder) -> Iterator[None]:
+    """Let the operators call a recorder inside."""
+    yield from holding(_recorder, recorder)
 
 
 class RecorderContext(ContextDecorator):
     """A context manager that puts a recorder in use for this thread or asyncio task, and decorates functions."""
 
     def recorder(self, outer: Recorder | None) -> Recorder:
-        """The recorder to use inside, where another one, or none, is in use outside."""
+        """A new recorder to use inside, where another one, or none, is in use outside."""
         raise NotImplementedError
 
     def __init__(self, *arguments: object) -> None:
         if arguments:
             name = type(self).__name__
             raise TypeError(f"{name} takes no arguments; to decorate a function write @{name}(), with parentheses")
-        self._open: list[Generator[None, None, None]] = []
+        self._held: list[Generator[None, None, None]] = []
 
     def __enter__(self) -> None:
-        opened = handing_over(self.recorder(_recorder.get()))  # a generator closes even where Ctrl-C comes in between
-        next(opened)
-        self._open.append(opened)
+        held = holding(_recorder, self.recorder(recorder_on_top()))
+        next(held)
+        self._held.append(held)
 
     def __exit__(self, *_: object) -> None:
-        self._open.pop().close()
+        self._held.pop().close()
 
     def _recreate_cm(self) -> RecorderContext:
         return type(self)()  # for each call of a decorated function: several threads may call it
@@ -120,3 +167,25 @@ class RecorderContext(ContextDecorator):
             name = type(self).__name__
             raise TypeError(f"{name} cannot decorate {function.__name__}, which runs later: use it inside")
         return super().__call__(function)
+
+
+class Refusal(Layer):
+    """Inside, the float of a Value would lose its gradient without a word; the reason says what to do instead."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+_refusal: ContextVar[Refusal | None] = ContextVar("refusal", default=None)
+
+
+@contextmanager
+def refusing_floats(reason: str) -> Iterator[None]:
+    """Let float(value) raise a TypeError inside, unless the Value is a constant."""
+    yield from holding(_refusal, Refusal(reason))
+
+
+def float_read() -> None:
+    """Someone makes a float of a Value that requires a gradient: raise where that is refused."""
+    if _refusal.get() is not None and (refusal := on_top(_refusal)) is not None:
+        raise TypeError(refusal.reason)

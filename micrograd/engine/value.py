@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from micrograd._support.checks import explained, real_number, required_number
 from micrograd.engine import primitives
 from micrograd.engine.backward import backpropagate
-from micrograd.engine.higher_order import set_graphs
+from micrograd.engine.higher_order import set_adjoints
 from micrograd.engine.methods import Methods, method, named
 from micrograd.engine.node import NUMBER, Node, forget
 from micrograd.engine.primitive import CONSTANT, Primitive
@@ -30,16 +30,20 @@ _new = object.__new__
 
 
 def apply(primitive: Primitive, *operands: Any) -> Any:
-    """Apply a primitive to Values and real numbers, and remember: what every operator does."""
-    if (recorder := recorder_in_use()) is not None:
-        return recorder.apply(primitive, *operands)
+    """Apply a primitive to Values and real numbers: what every operator does."""
+    recorder = recorder_in_use()
+    return record(primitive, operands) if recorder is None else recorder.apply(primitive, *operands)
+
+
+def record(primitive: Primitive, operands: tuple[Any, ...]) -> Value:
+    """Compute, and remember."""
     data, inputs = evaluated(primitive, operands)
     if primitive.wide:
-        return _remembered(primitive, data, NUMBER, NUMBER, operands, inputs)
+        return _node(primitive, data, NUMBER, NUMBER, operands, inputs)
     nodes = [operand if isinstance(operand, Value) else NUMBER for operand in operands]
     if len(nodes) == 1:
-        return _remembered(primitive, data, nodes[0], NUMBER, inputs[0], 0.0)
-    return _remembered(primitive, data, *nodes, *inputs)
+        return _node(primitive, data, nodes[0], NUMBER, inputs[0], 0.0)
+    return _node(primitive, data, *nodes, *inputs)
 
 
 def evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
@@ -48,15 +52,18 @@ def evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, t
     return primitive.computed(inputs, operands), inputs
 
 
-def _remembered(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
+def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
     """The node of a result; a constant where no gradient would flow."""
     node = _new(Value)
     node._data, node._grad, node._uses = data, 0.0, 0
     node._primitive, node.label = primitive, ""
     node._first, node._second = first, second
     node._x, node._y = x, y
-    no_operand = first._primitive is CONSTANT and second._primitive is CONSTANT
-    if no_operand and not (primitive.wide and primitive.receivers(node)):
+    if (
+        first._primitive is CONSTANT
+        and second._primitive is CONSTANT
+        and not (primitive.wide and primitive.receivers(node))
+    ):
         forget(node)
     return node
 
@@ -68,6 +75,8 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     def operator(self: Value, other: Any) -> Any:  # as apply does, for two operands: nearly all nodes are made here
         if isinstance(other, Value):
             second, y = other, other._data
+        elif type(other) is float:
+            second, y = NUMBER, other
         elif (number := real_number(other)) is not None:
             second, y = NUMBER, number
         else:
@@ -79,7 +88,7 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
             data = forward(x, y)
         except (ArithmeticError, ValueError) as error:
             raise explained(error, primitive, (x, y), (self, other)) from error
-        return _remembered(primitive, data, self, second, x, y)
+        return _node(primitive, data, self, second, x, y)
 
     def reflected(self: Value, other: Any) -> Any:
         if (number := real_number(other)) is None:
@@ -87,7 +96,7 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
         if (recorder := recorder_in_use()) is not None:
             return recorder.apply(primitive, other, self)
         data = primitive.computed((number, self._data), (other, self))
-        return _remembered(primitive, data, NUMBER, self, number, self._data)
+        return _node(primitive, data, NUMBER, self, number, self._data)
 
     return named(operator, primitive), named(reflected, primitive)
 
@@ -127,7 +136,7 @@ class Value(Methods, Node):
         if (recorder := recorder_in_use()) is not None:
             return recorder.apply(primitive, self)
         data = primitive.computed((self._data,), (self,))
-        return _remembered(primitive, data, self, NUMBER, self._data, 0.0)
+        return _node(primitive, data, self, NUMBER, self._data, 0.0)
 
     _apply = staticmethod(apply)  # a primitive that is called with a Value calls this
     _repr_svg_: ClassVar[Callable[[Any], str | None]]  # the picture that a notebook shows: draw hands it over
@@ -145,12 +154,13 @@ class Value(Methods, Node):
         Raises:
             ValueError: if this Value requires no gradient, if an operation on the way has no
                 derivative, or if the graph has a cycle.
-            ArithmeticError: what a derivative raises, as that of sqrt at 0 does. The leaves then have
-                the gradients they had before, and the nodes between have none.
+            ArithmeticError: what a derivative raises, as that of sqrt at 0 does.
+            Whatever is raised, Ctrl-C too: every gradient is then what it was before.
         """
         if self._primitive is CONSTANT:
             raise ValueError(f"{self!r} requires no gradient: it is a constant, made of constants, or under no_grad")
         if create_graph:
-            set_graphs(self, gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False))
+            start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
+            set_adjoints(self, start, create_graph=True)
         else:
             backpropagate(self, required_number(gradient, "the gradient of a Value"))
