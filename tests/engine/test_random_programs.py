@@ -13,8 +13,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.command.grammar import ExpressionError, evaluate
 from micrograd.testing import gradcheck, numerical_gradient
+from tests.engine.test_primitives import TRUTHS, exact, mp
 from tests.strategies import Program, by_hand, lecture_order, micrograds_example, programs
-from tests.test_primitives import TRUTHS, exact, mp
 
 seeds = st.integers(0, 2**32 - 1)
 

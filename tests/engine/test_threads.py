@@ -146,6 +146,19 @@ class TestSharedLeaves:
         together(right, wrong, right, wrong)
         assert (x.grad, zero.grad) == (600.0, 0.0)
 
+    def test_threads_backpropagating_through_shared_leaves_lose_nothing(self):
+        a, b = Value(2.0), Value(3.0)
+        shared = a * b
+        workers, rounds = 4, 150
+
+        def work():
+            for _ in range(rounds):
+                (a * 2 + b * a).backward()
+                (shared + a).backward()
+
+        together(*[work] * workers)
+        assert (a.grad, b.grad) == (workers * rounds * (2 + 3 + 3 + 1), workers * rounds * (2 + 2))
+
 
 class TestNoGrad:
     def test_threads_go_in_and_out_on_their_own(self):

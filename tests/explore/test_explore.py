@@ -22,6 +22,7 @@ from micrograd.explore.arrangement import arrange
 from micrograd.explore.formulas import LIBRARY, formulas
 from micrograd.explore.groups import Grouping
 from micrograd.explore.tape import tape
+from tests.folders import ROOT
 from tests.strategies import programs
 
 
@@ -421,7 +422,7 @@ class TestNotebooks:
         import ast
 
         monkeypatch.chdir(tmp_path)
-        notebook = json.loads((Path(__file__).parents[1] / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
+        notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
         names, shown = {"__name__": "__main__"}, []
         for cell in notebook["cells"]:
             if cell["cell_type"] != "code":

@@ -16,7 +16,7 @@ from micrograd import Value, fit
 from micrograd.nn import MLP
 from micrograd.optim import SGD, Adam, cosine
 from micrograd.training.fit import History
-from tests.test_engine import interrupted_at
+from tests.interrupts import interrupted_at
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=40, database=None)
 POINTS = [(1.0, 2.0), (2.0, 4.1), (-1.0, -2.2), (0.5, 1.3), (3.0, 5.7)]

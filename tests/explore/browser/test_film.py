@@ -7,7 +7,7 @@ import random
 import pytest
 
 import micrograd as mg
-from tests.browser.test_page import number
+from tests.explore.browser.test_page import number
 
 
 @pytest.fixture
