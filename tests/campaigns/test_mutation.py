@@ -39,6 +39,14 @@ def clipped(x: int | None, *, most: int = 3) -> int | None:
     assert all(mutant.source.count("\n") == source.count("\n") for mutant in mutants)
 
 
+def test_the_modules_and_the_tests_of_the_campaign_are_there():
+    mutation = pytest.importorskip("tests.campaigns.mutation", exc_type=ImportError)
+    for module in mutation.TESTS:
+        assert mutation.path_of(module).exists()
+        for path in mutation.tests_of(module):
+            assert path.exists(), path
+
+
 def test_reasons_why_mutants_are_equivalent_are_read_by_their_lines():
     mutation = pytest.importorskip("tests.campaigns.mutation", exc_type=ImportError)
     text = "# a comment\n\noptim SGD.update\n- a = 1\n+ a = 2\n+ a = 0\n- @cache\n+\nit is never\nread\n"
