@@ -1,8 +1,21 @@
 """What test modules share."""
 
+import signal
+
 import pytest
 
 from micrograd.engine.primitive import PRIMITIVES
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c_interrupts():
+    """Ctrl-C interrupts, also where the tests were started as a background job, which makes processes ignore it.
+
+    The processes that tests start inherit this.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

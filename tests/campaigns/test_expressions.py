@@ -29,7 +29,7 @@ def test_a_planted_bug_is_found_and_printed(capsys, monkeypatch):
     crooked = mg.primitive("crooked", "~", lambda x: x * x, lambda g, out, x: 2.00001 * g * x)
     monkeypatch.setattr(expressions, "TABLE", [*expressions.TABLE, crooked])
     monkeypatch.setattr(expressions, "engines", lambda rarely: [])
-    assert expressions.main(["--count", "40", "--rarely", "1000000", "--minutes", "0.5"]) == 1
+    assert expressions.main(["--count", "40", "--rarely", "1000000", "--minutes", "60"]) == 1
     said = capsys.readouterr().out
     assert "WRONG" in said
     assert "mg.engine.primitive.find('crooked')(" in said

@@ -142,13 +142,13 @@ class TestNoGrad:
         assert recorded == [True]
 
     def test_a_decorated_function_may_run_in_several_threads_at_a_time(self):
-        a, together, outcomes = Value(3.0), threading.Barrier(2, timeout=10), []
+        a, together, outcomes = Value(3.0), threading.Barrier(2, timeout=600), []
 
         @mg.no_grad()
         def silent(first):
             together.wait()
             if not first:
-                done.wait(10)
+                done.wait(600)
             return (a * 2).requires_grad
 
         def work(first):

@@ -4,9 +4,6 @@ import csv
 import gzip
 import os
 import re
-import signal
-import subprocess
-import time
 from collections import Counter
 from xml.etree import ElementTree
 
@@ -15,6 +12,7 @@ import pytest
 import micrograd as mg
 from tests.demos.common import COMMAND, is_png, is_svg, run
 from tests.folders import DEMOS
+from tests.interrupts import interrupted_while_training
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("graphviz")
@@ -103,13 +101,8 @@ def test_the_saved_model_is_a_plain_network_that_makes_the_same_predictions(digi
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")
 def test_digits_reports_what_there_is_after_ctrl_c(tmp_path):
     command = [*COMMAND, str(DEMOS / "digits.py"), "--output", str(tmp_path), "--epochs", "1000", "--hidden", "2"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not process.stdout.readline().startswith("Network"):
-            assert process.poll() is None
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
+    code, output, errors = interrupted_while_training(command)
+    assert code == 0, errors
     assert "Interrupted: the report is about the network as it is now" in output
     assert "Test accuracy" in output
     assert len(list(tmp_path.iterdir())) == 5

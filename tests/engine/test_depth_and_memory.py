@@ -53,7 +53,7 @@ class TestDepthAndMemory:
             "del result\n"
             "print('freed')\n"
         )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "3000001.0 3000001.0\nfreed\n", "")
 
     def test_two_hundred_training_steps_leave_nothing_to_the_collector(self, without_collector):

@@ -12,6 +12,8 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
+PATIENCE = 600  # seconds, after which a thread is taken to hang
+
 
 @contextmanager
 def switching_often():
@@ -29,11 +31,11 @@ def together(*jobs):
     start = threading.Barrier(len(jobs))
 
     def run(job):
-        start.wait(10)
+        start.wait(PATIENCE)
         return job()
 
     with switching_often(), ThreadPoolExecutor(len(jobs)) as pool:
-        return [future.result(60) for future in [pool.submit(run, job) for job in jobs]]
+        return [future.result(PATIENCE) for future in [pool.submit(run, job) for job in jobs]]
 
 
 class TestSharedLeaves:

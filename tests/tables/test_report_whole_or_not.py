@@ -1,10 +1,8 @@
 """A report takes its place whole or not at all, whatever fails and whenever Ctrl-C comes."""
 
 import json
-import signal
-import subprocess
+import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from micrograd.optim import AdamW
 from micrograd.tables import report
 from micrograd.tables.predictor import load
+from tests.interrupts import interrupted_while_training
 from tests.tables.common import QUICK, run, small_file, written
 
 
@@ -101,21 +100,14 @@ def test_ctrl_c_while_the_new_report_takes_its_name_leaves_it_whole(tmp_path, ca
     assert {entry.name for entry in tmp_path.iterdir()} == {"small.csv", "report"}
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")
 def test_ctrl_c_ends_the_training_and_the_report_is_about_what_was_learned(tmp_path):
     folder = tmp_path / "report"
     words = ["train", small_file(tmp_path, 200), "--target", "kind", "--epochs", 100_000, "-o", folder, "--no-pictures"]
-    process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "micrograd", *map(str, words)], stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        for line in process.stdout:
-            if line.startswith("Network"):
-                break
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        rest = process.stdout.read()
-    assert process.returncode == 0
-    assert "Interrupted" in rest
+    command = [sys.executable, "-W", "error", "-m", "micrograd", *map(str, words)]
+    code, output, errors = interrupted_while_training(command)
+    assert code == 0, errors
+    assert "Interrupted" in output
     assert json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["training"]["interrupted"] is True
     assert load(folder / "model.json").target.name == "kind"
 

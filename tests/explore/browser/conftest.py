@@ -56,7 +56,7 @@ def show(browser, tmp_path):
         mg.explore(what, path, title=title)
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
         page = contexts[-1].new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(120_000)
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
