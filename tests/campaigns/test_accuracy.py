@@ -7,6 +7,8 @@ import pytest
 from tests.campaigns import accuracy
 from tests.strategies import TABLE
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
 def test_value_and_derivatives_are_right_to_a_few_units_in_the_last_place(primitive):

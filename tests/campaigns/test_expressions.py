@@ -9,6 +9,8 @@ import pytest
 import micrograd as mg
 from tests.campaigns import expressions
 
+pytestmark = pytest.mark.slow
+
 COMMAND = Path(expressions.__file__)
 
 

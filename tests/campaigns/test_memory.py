@@ -4,6 +4,8 @@ import pytest
 
 from tests.campaigns import memory
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("program", memory.PROGRAMS.values(), ids=memory.PROGRAMS)
 def test_steps_leave_nothing_behind(program):

@@ -262,6 +262,7 @@ def test_the_module_runs_as_the_command():
     assert result.stdout.strip() == f"micrograd {mg.__version__}"
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(texts | mutants)
 def test_any_text_gives_a_value_or_an_expression_error_soon(text):

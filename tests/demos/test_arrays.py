@@ -1,6 +1,10 @@
 """The demo of arrays of Values."""
 
+import pytest
+
 from tests.demos.common import printed
+
+pytestmark = pytest.mark.slow
 
 
 def test_arrays_gives_the_gradients_of_the_article(tmp_path):

@@ -17,6 +17,8 @@ from tests.interrupts import interrupted_while_training
 pytest.importorskip("matplotlib")
 pytest.importorskip("graphviz")
 
+pytestmark = pytest.mark.slow
+
 
 HIDDEN = 4
 

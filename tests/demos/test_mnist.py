@@ -7,6 +7,8 @@ import pytest
 
 from tests.demos.common import printed
 
+pytestmark = pytest.mark.slow
+
 
 def idx(*shape, fill=None, kind=8):
     """A file of MNIST's format with these sizes, and all bytes the same."""

@@ -8,6 +8,8 @@ from tests.demos.common import is_png, run
 
 pytest.importorskip("matplotlib")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def moons(tmp_path_factory):

@@ -6,6 +6,8 @@ import pytest
 
 from tests.demos.common import printed
 
+pytestmark = pytest.mark.slow
+
 
 def test_names_makes_up_names(tmp_path):
     out = printed(tmp_path, "names.py", "--steps", 1, "--samples", 3)

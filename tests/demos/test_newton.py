@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.demos.common import is_png, printed
+
+pytestmark = pytest.mark.slow
 
 
 def test_newton_gets_there_in_far_fewer_steps(tmp_path):

@@ -7,6 +7,8 @@ from tests.demos.common import run
 pytest.importorskip("matplotlib")
 pytest.importorskip("graphviz")
 
+pytestmark = pytest.mark.slow
+
 
 def assert_refused(result, *words):
     """The demo ended with a message that has these words, and with no traceback."""

@@ -404,10 +404,12 @@ class TestLimits:
             values.append([a + b, a * 2.0, 1.0 - a, a.tanh(), mg.where(a, b, 3.0), mg.leaky_relu(a, 0.1)][kind])
         assert draw._count(values[-1]) == len(draw.trace(values[-1])[0])
 
+    @pytest.mark.slow
     def test_the_largest_chain_is_drawn_without_a_word(self, capsys):
         assert len(drawn(chain(2999))["result"]) == 2999
         assert capsys.readouterr() == ("", "")
 
+    @pytest.mark.slow
     def test_what_is_used_everywhere_is_drawn_in_time(self):
         x = f = Value(0.9)
         for _ in range(60):
@@ -433,6 +435,7 @@ class TestLimits:
         with pytest.raises(ValueError, match=r"arrows .* pass [\d,]+ layers.*depth="):
             draw.draw_dot(f)
 
+    @pytest.mark.slow
     def test_a_very_long_chain_is_refused_soon_and_drawn_in_part(self):
         f = chain(300_000)
         start = time.process_time()

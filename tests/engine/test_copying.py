@@ -52,6 +52,7 @@ def test_what_two_roots_share_their_copies_share(copied, root_first):
     assert parts[2].grad == 4.0
 
 
+@pytest.mark.slow
 def test_a_chain_of_any_depth_can_be_copied(copied):
     x = Value(1.0)
     chain = x

@@ -4,6 +4,8 @@ import gc
 import subprocess
 import sys
 
+import pytest
+
 import micrograd as mg
 from micrograd import Value
 from micrograd.nn import MLP
@@ -12,6 +14,7 @@ from tests.engine.common import live_values
 
 
 class TestDepthAndMemory:
+    @pytest.mark.slow
     def test_a_million_additions_build_and_backpropagate_and_are_freed_without_the_collector(self, without_collector):
         a = Value(1.0)
         before = live_values()
@@ -39,6 +42,7 @@ class TestDepthAndMemory:
         assert (result.data, a.grad) == (1.0, 1.0)
         assert len(mg.topological_order(result)) >= 20_000
 
+    @pytest.mark.slow
     def test_three_million_additions_work_in_a_fresh_interpreter(self):
         program = (
             "import gc\n"

@@ -160,6 +160,7 @@ def test_every_primitive_has_a_truth_for_its_second_derivatives():
     assert {primitive.name for primitive in TABLE} == SECONDS.keys()
 
 
+@pytest.mark.slow
 @each_primitive
 @settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
@@ -181,6 +182,7 @@ def test_second_derivatives_are_right_to_the_last_places(primitive, data):
             assert abs(found[i][j] - true[i][j]) <= allowed, (i, j, found[i][j], mp.nstr(true[i][j], 20))
 
 
+@pytest.mark.slow
 @differentiable
 @settings(max_examples=30)
 @given(data=st.data())

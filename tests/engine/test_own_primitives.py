@@ -102,6 +102,7 @@ def on_numbers_too(operation):
 @each_way
 @each_function
 class TestAllWays:
+    @pytest.mark.slow
     @given(data=st.data())
     @settings(max_examples=15)
     def test_the_gradient_is_what_finite_differences_give(self, way, function, data):

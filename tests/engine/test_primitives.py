@@ -210,6 +210,7 @@ def test_derivatives_are_right_to_the_last_places(primitive, data):
             assert abs(found - true) <= allowed_error(primitive, inputs, true, truth.terms(*exact(inputs)))
 
 
+@pytest.mark.slow
 @each_primitive
 @settings(max_examples=50)
 @given(data=st.data())
@@ -228,6 +229,7 @@ def test_backward_scales_the_derivatives_with_the_gradient(primitive, data):
     assert [value.grad for value in values] == pytest.approx([-4 * slope for slope in slopes], rel=1e-15, abs=1e-300)
 
 
+@pytest.mark.slow
 @each_primitive
 @settings(max_examples=30)
 @given(data=st.data())

@@ -16,6 +16,8 @@ from micrograd.testing import gradcheck, numerical_gradient
 from tests.engine.test_primitives import TRUTHS, exact, mp
 from tests.strategies import Program, by_hand, lecture_order, micrograds_example, programs
 
+pytestmark = pytest.mark.slow
+
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -52,6 +52,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.slow
 @posix
 def test_a_process_killed_at_any_moment_leaves_one_of_the_two_files_whole(tmp_path):
     path = tmp_path / "model.json"

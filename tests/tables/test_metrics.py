@@ -34,6 +34,7 @@ def test_different_seeds_split_differently():
     assert len({frozenset(split(["x"] * 50, 0.2, seed, stratified=False)) for seed in range(10)}) == 10
 
 
+@pytest.mark.slow
 @settings(max_examples=30)  # scikit-learn takes its time
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1))
 def test_the_measures_of_classes_are_scikit_learns(pairs):

@@ -12,6 +12,8 @@ from micrograd.tables.predictor import split
 from tests.folders import DEMOS
 from tests.tables.common import PENGUINS, run, written
 
+pytestmark = pytest.mark.slow
+
 DIGITS = DEMOS / "data" / "digits.csv.gz"
 
 

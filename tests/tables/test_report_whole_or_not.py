@@ -100,6 +100,7 @@ def test_ctrl_c_while_the_new_report_takes_its_name_leaves_it_whole(tmp_path, ca
     assert {entry.name for entry in tmp_path.iterdir()} == {"small.csv", "report"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")
 def test_ctrl_c_ends_the_training_and_the_report_is_about_what_was_learned(tmp_path):
     folder = tmp_path / "report"

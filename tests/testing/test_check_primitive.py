@@ -16,6 +16,7 @@ from tests.strategies import TABLE
 pytestmark = pytest.mark.usefixtures("own_registry")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
 def test_every_primitive_of_the_table_is_as_it_must_be(primitive):
     assert check_primitive(primitive)

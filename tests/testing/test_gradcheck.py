@@ -81,12 +81,14 @@ def test_a_derivative_wrong_by_a_millionth_is_caught_at_any_scale(name, x):
         gradcheck(planted(f, slope_of, -1), [x])
 
 
+@pytest.mark.slow
 @given(st.floats(-20, 20), st.sampled_from(["sin", "cubic", "atan", "softplus", "root of a shifted square"]))
 def test_numerical_gradient_is_exact_to_nine_digits(x, name):
     f, slope_of = SMOOTH[name]
     assert numerical_gradient(f, [x]) == pytest.approx([slope_of(x)], rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-3, 3).map(lambda x: round(x, 9)), min_size=1, max_size=4))
 @example([0.0])
 def test_numerical_gradient_of_several_inputs(xs):
@@ -626,6 +628,7 @@ class TestReport:
         assert repr(report) == str(report)
         assert str(gradcheck(lambda: 5.0, [])).split() == header.split()
 
+    @pytest.mark.slow
     @given(st.floats(-10, 10), st.floats(-12, 0), st.sampled_from([mg.sin, mg.tanh, abs]))
     def test_the_columns_never_contradict_the_verdict(self, x, digits, f):
         try:

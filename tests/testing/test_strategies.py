@@ -16,6 +16,8 @@ from micrograd.testing.programs import MODERATE, RandomChoices, grow, is_tame, r
 from micrograd.testing.strategies import datasets, expressions, network, networks, numbers, operands
 from tests.strategies import TABLE
 
+pytestmark = pytest.mark.slow
+
 quickly = settings(max_examples=400, database=None, derandomize=True, deadline=None, phases=tuple(Phase))
 
 

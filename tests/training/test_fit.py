@@ -419,6 +419,7 @@ class TestInterrupts:
         expected = fit(twin_loss, POINTS, twin, epochs=2, seed=2)
         assert (numbers(leaves), second.steps) == (numbers(twins), expected.steps)
 
+    @pytest.mark.slow
     @pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the process there")
     def test_a_real_interrupt_signal_at_any_time_leaves_a_whole_number_of_steps(self):
         done = subprocess.run(

@@ -31,6 +31,7 @@ def run(folder, program=RUN):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_the_cache_is_filled_and_a_damaged_entry_is_made_anew(tmp_path):
     expected = run(tmp_path)
     entries = {path: path.read_bytes() for path in tmp_path.iterdir()}
@@ -45,6 +46,7 @@ def test_the_cache_is_filled_and_a_damaged_entry_is_made_anew(tmp_path):
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == entries
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path):
     (tmp_path / "file").write_text("")
     assert run(tmp_path / "file" / "folder") == run(tmp_path / "cache")
@@ -130,6 +132,7 @@ def test_an_entry_is_made_once(tmp_path, monkeypatch):
     assert object_cache.cached("other key", lambda: b"other") == b"other"
 
 
+@pytest.mark.slow
 def test_several_processes_share_an_empty_cache(tmp_path):
     environment = {"MICROGRAD_CACHE": str(tmp_path), "PATH": "/usr/bin"}
     processes = [

@@ -132,6 +132,7 @@ MIXED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layouts", MIXED)
 @pytest.mark.parametrize("largest", [False, True], ids=["sums", "maxima"])
 def test_reductions_of_all_layouts(layouts, largest, backend):

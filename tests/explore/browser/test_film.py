@@ -9,6 +9,8 @@ import pytest
 import micrograd as mg
 from tests.explore.browser.test_page import number
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def training():

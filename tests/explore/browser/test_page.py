@@ -12,6 +12,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.explore.formulas import LIBRARY
 
+pytestmark = pytest.mark.slow
+
 
 def shared():
     """A graph whose nodes are used more than once: x three times, s twice by one operation."""
