@@ -30,7 +30,7 @@ def browser():
     except ImportError:
         missing("playwright is not installed: pip install 'micrograd[browser]'")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=120_000)
         yield browser
         browser.close()
 

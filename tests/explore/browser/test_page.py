@@ -127,16 +127,21 @@ class TestSteps:
 
     def test_play_runs_to_the_end_and_pause_stops(self, show):
         page = show(shared())
+        page.clock.install(time=0)
+        page.clock.pause_at(1000)
         page.locator("#speed").select_option("200")
         page.locator("#play").click()
         assert page.locator("#play").get_attribute("aria-label") == "Pause"
-        page.locator("#last:disabled").wait_for()
-        page.get_by_role("button", name="Play").wait_for()
+        page.clock.run_for(60_000)
+        assert page.locator("#last").is_disabled()
+        assert page.locator("#play").get_attribute("aria-label") == "Play"
         page.locator("#play").click()  # from the start again
-        page.locator("#count", has_text="forward 1/").wait_for()
+        page.clock.run_for(100)
+        assert page.locator("#count").inner_text().startswith("forward 1/")
         page.keyboard.press("Space")
-        page.get_by_role("button", name="Play").wait_for()
-        assert page.locator("#count").inner_text().startswith("forward")
+        assert page.locator("#play").get_attribute("aria-label") == "Play"
+        page.clock.run_for(10_000)
+        assert page.locator("#count").inner_text().startswith("forward 1/")
 
     def test_the_slider_and_a_click_on_a_node_jump(self, show):
         page = show(shared())
@@ -242,25 +247,24 @@ class TestGraph:
         page = show(root)
         page.locator("#expand").click()
         assert page.locator("#nodes .item").count() > 2800
-        milliseconds = page.evaluate(
+        processor = page.context.new_cdp_session(page)
+        processor.send("Performance.enable", {"timeDomain": "threadTicks"})
+        before = busy(processor)
+        page.evaluate(
             """async near => {
             if (near) { view.scale = 0.8; centre(visible.get("n1500")); }
             const frame = () => new Promise(requestAnimationFrame);
-            const times = [];
             for (let step = 0; step < 20; step++) {
-                const start = performance.now();
                 document.getElementById("next").click();
                 const wheel = new WheelEvent("wheel", { deltaY: step % 2 ? 40 : -40, cancelable: true });
                 graph.dispatchEvent(wheel);
                 graph.getBoundingClientRect();
-                times.push(performance.now() - start);
                 await frame();
             }
-            return times.sort((a, b) => a - b)[10];
         }""",
             near,
         )
-        assert milliseconds < 100  # 10 or so where nothing else runs
+        assert (busy(processor) - before) / 20 < 0.1  # it is 0.01 to 0.04
 
     def test_beyond_3000_values_it_opens_closed(self, show):
         x = Value(0.5)
@@ -269,6 +273,12 @@ class TestGraph:
         page = show(x)
         assert page.locator("#nodes .item").count() < 100
         assert page.locator("#expand").is_hidden()
+
+
+def busy(processor):
+    """The seconds of processor time that a page has spent on its script, its styles and its layout."""
+    metrics = {metric["name"]: metric["value"] for metric in processor.send("Performance.getMetrics")["metrics"]}
+    return metrics["ScriptDuration"] + metrics["LayoutDuration"] + metrics["RecalcStyleDuration"]
 
 
 def assert_no_overlap(page):
