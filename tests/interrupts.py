@@ -90,6 +90,6 @@ def interrupted_while_training(command):
 def read(terminal):
     """What comes next from a terminal; nothing where the other side has closed it."""
     try:
-        return os.read(terminal, 4096).decode()
+        return os.read(terminal, 4096).decode(errors="replace")
     except OSError:  # so Linux says it
         return ""

@@ -20,11 +20,11 @@ def live_values():
 
 
 OPERATIONS = [
-    (lambda x, y: (x + y) * 0.5, lambda x, y: (0.5, 0.5)),
-    (lambda x, y: x * y, lambda x, y: (y, x)),
-    (lambda x, y: x - y, lambda x, y: (1.0, -1.0)),
-    (lambda x, y: mg.sin(x) / (2 + mg.cos(y)), None),
-    (lambda x, y: mg.tanh(x) + mg.sigmoid(y), None),
+    lambda x, y: (x + y) * 0.5,
+    lambda x, y: x * y,
+    lambda x, y: x - y,
+    lambda x, y: mg.sin(x) / (2 + mg.cos(y)),
+    lambda x, y: mg.tanh(x) + mg.sigmoid(y),
 ]
 
 
@@ -66,5 +66,5 @@ def run(program):
     leaves = [Value(number) for number in numbers]
     results = list(leaves)
     for number, first, second in steps:
-        results.append(OPERATIONS[number][0](results[first], results[second]))
+        results.append(OPERATIONS[number](results[first], results[second]))
     return leaves, results[-1]
