@@ -190,6 +190,7 @@ class TestItsPains:
 
 
 class TestNetwork:
+    @pytest.mark.slow
     def test_the_digits_network_has_203530_parameters(self):
         random.seed(1)
         model = mg.nn.MLP(784, [256, 10], initial="he")

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from tests.campaigns.page import report
+from tests.engine.test_higher_order import SECONDS, on_a_kink, second_derivatives
+from tests.engine.test_primitives import LARGEST, TRUTHS, mp
 from tests.strategies import EXTREMES, TABLE
-from tests.test_higher_order import SECONDS, on_a_kink, second_derivatives
-from tests.test_primitives import LARGEST, TRUTHS, mp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -34,6 +34,7 @@ def assert_same(f, leaves, backend):
     return fast
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(program=programs())
 def test_random_expressions(program, backend):
@@ -45,6 +46,7 @@ def test_random_expressions(program, backend):
     assert gradients(fast, leaves) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=2, max_size=4),

@@ -32,6 +32,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_the_same_losses_over_a_hundred_steps(name, backend):
     runs = []

@@ -1,0 +1,282 @@
+"""What surrounds the kernels: the cache on disk, what may be missing, special numbers."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.compiler.backends import object_cache
+from micrograd.compiler.function import _warn_without_llvmlite
+from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
+from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
+
+RUN = """
+import micrograd as mg
+w = mg.Value(3.0)
+fast = mg.compile(lambda x: mg.exp(w * x) + sum(w * i for i in range(9)), backend="llvm")
+fast(2.0).backward()
+print(w.grad)
+"""
+
+
+def run(folder, program=RUN):
+    """What a process of its own prints."""
+    environment = {"MICROGRAD_CACHE": str(folder), "PATH": "/usr/bin", "PYTHONWARNINGS": "error"}
+    result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.slow
+def test_the_cache_is_filled_and_a_damaged_entry_is_made_anew(tmp_path):
+    expected = run(tmp_path)
+    entries = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert entries
+    for path, content in entries.items():
+        path.write_bytes(content[: len(content) // 2])
+    assert run(tmp_path) == expected
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == entries
+    for path, content in entries.items():
+        path.write_bytes(content[:70] + bytes([content[70] ^ 255]) + content[71:])
+    assert run(tmp_path) == expected
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == entries
+
+
+@pytest.mark.slow
+def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert run(tmp_path / "file" / "folder") == run(tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "expected"),
+    [
+        ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/micrograd"),
+        ("linux", {}, "/home/me/.cache/micrograd"),
+        ("darwin", {}, "/home/me/Library/Caches/micrograd"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/micrograd/cache"),
+    ],
+)
+def test_the_cache_is_where_caches_are(monkeypatch, platform, environment, expected):
+    monkeypatch.delenv("MICROGRAD_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/home/me")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert object_cache.folder().as_posix() == expected
+
+
+def test_an_entry_that_cannot_be_put_in_place_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("no")))
+    assert object_cache.cached("key", lambda: b"content") == b"content"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_entry_that_is_cut_off_is_made_anew_and_is_whole_then(tmp_path, monkeypatch):
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
+    assert object_cache.cached("key", lambda: b"content") == b"content"
+    (entry,) = tmp_path.iterdir()
+    entry.write_bytes(entry.read_bytes()[:-1])
+    assert object_cache.cached("key", lambda: b"made anew") == b"made anew"
+    assert object_cache.cached("key", lambda: b"not made") == b"made anew"
+
+
+@pytest.fixture
+def new_machine(tmp_path, monkeypatch):
+    """What makes the compiler of this process forget what it has compiled; its cache is empty at first."""
+    from micrograd.compiler.backends import llvm_backend
+
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
+    return lambda: monkeypatch.setattr(llvm_backend, "_machine", None)
+
+
+def gradient_of_several_kernels():
+    w = Value(3.0)
+    mg.compile(lambda x: mg.exp(w * x) + sum(w * i for i in range(9)), backend="llvm")(2.0).backward()
+    assert w.grad == pytest.approx(2 * math.exp(6) + 36)
+
+
+def test_entries_that_hold_the_kernels_of_others_are_not_taken(tmp_path, new_machine):
+    new_machine()
+    gradient_of_several_kernels()
+    entries = sorted(tmp_path.iterdir())
+    contents = [entry.read_bytes() for entry in entries]
+    assert len(set(contents)) == len(entries) > 2
+    for entry, other in zip(entries, [*contents[1:], contents[0]], strict=True):
+        entry.write_bytes(other)
+    new_machine()
+    gradient_of_several_kernels()
+
+
+def test_a_processor_whose_features_are_not_known_is_compiled_for(monkeypatch, new_machine):
+    def unknown():
+        raise RuntimeError("no features")
+
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", unknown)
+    new_machine()
+    gradient_of_several_kernels()
+
+
+def test_an_entry_is_made_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path / "not" / "there"))
+    made = []
+    for _ in range(3):
+        assert object_cache.cached("key", lambda: made.append(1) or b"two\nlines") == b"two\nlines"
+    assert len(made) == 1
+    assert object_cache.cached("other key", lambda: b"other") == b"other"
+
+
+@pytest.mark.slow
+def test_several_processes_share_an_empty_cache(tmp_path):
+    environment = {"MICROGRAD_CACHE": str(tmp_path), "PATH": "/usr/bin"}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", RUN], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert len({process.communicate()[0] for process in processes}) == 1
+    assert not [path for path in tmp_path.iterdir() if path.suffix == ".tmp"]
+
+
+@pytest.fixture
+def _without_llvmlite(monkeypatch):
+    """As if llvmlite were not installed, and nothing had been said of it."""
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    monkeypatch.delitem(sys.modules, "micrograd.compiler.backends.llvm_backend", raising=False)
+    _warn_without_llvmlite.cache_clear()
+    yield
+    _warn_without_llvmlite.cache_clear()
+
+
+@pytest.mark.usefixtures("_without_llvmlite")
+def test_without_llvmlite_auto_takes_numpy_and_says_so_once():
+    w = Value(3.0)
+    with pytest.warns(UserWarning, match="llvmlite is not installed, so compiled functions run on NumPy"):
+        fast = mg.compile(lambda x: w * x)
+    again = mg.compile(lambda x: w * x)  # a second warning would be an error here
+    for function in (fast, again):
+        function(2.0).backward()
+    assert w.grad == 4.0
+
+
+@pytest.mark.usefixtures("_without_llvmlite")
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: mg.compile(lambda x: x),
+        lambda: mg.compile()(lambda x: x),
+        lambda: mg.fit(lambda x, w: w * x, [(1.0, 2.0)], mg.optim.SGD([Value(1.0)], 0.1), compile=True),
+    ],
+)
+def test_the_warning_is_about_the_users_own_line(use):
+    with pytest.warns(UserWarning, match="llvmlite is not installed") as caught:
+        use()
+    assert [(warning.filename, warning.lineno) for warning in caught] == [(__file__, use.__code__.co_firstlineno)]
+
+
+@pytest.mark.usefixtures("_without_llvmlite")
+def test_without_llvmlite_its_backend_is_refused_and_says_what_to_install():
+    with pytest.raises(ImportError, match=r"the llvm backend needs llvmlite: pip install llvmlite"):
+        mg.compile(lambda x: x, backend="llvm")
+    with pytest.raises(ImportError, match="the llvm backend needs llvmlite"):
+        mg.fit(lambda x: x, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile="llvm")
+
+
+def test_without_numpy_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    for compiled in (
+        lambda: mg.compile(lambda x: x),
+        lambda: mg.fit(lambda x: x, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile=True),
+    ):
+        with pytest.raises(ImportError, match=r"compiling needs NumPy: pip install numpy llvmlite"):
+            compiled()
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -30.0, 30.0, 700.0, -740.0, 800.0, 1e-300, -1e-300, 5e-324, 1e300, -1e300]
+SPECIAL += [math.inf, -math.inf, math.nan]
+TABLE = [p for p in PRIMITIVES.values() if p not in (LEAF, CONSTANT) and p.domain]
+TABLE += [LESS, LESS_EQUAL, EQUAL]
+
+
+def forward(primitive, inputs):
+    """What the primitive gives, or None where it raises."""
+    try:
+        return float(primitive.forward(*inputs))
+    except (ArithmeticError, ValueError):
+        return None
+
+
+@pytest.mark.parametrize("primitive", TABLE, ids=lambda p: p.name)
+def test_each_primitive_at_special_numbers(primitive, backend):
+    """Widths of 1 and of a vector; NaN where the primitive raises."""
+    from micrograd.compiler.function import backend_of
+    from micrograd.compiler.program import Access, Map, Program
+
+    arity = len(primitive.domain)
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(*[SPECIAL] * min(arity, 2), indexing="ij")])
+    operands = grid if arity < 3 else np.concatenate([np.arange(grid.shape[1])[None] % 2, grid])
+    expected = [forward(primitive, inputs) for inputs in operands.T.tolist()]
+    for count in (operands.shape[1], 1):
+        accesses = tuple(Access(index * count, column_step=1) for index in range(arity + 1))
+        nothing = np.zeros(0, dtype=np.int64)
+        kernel = Map(primitive, 1, count, accesses[-1], accesses[:-1])
+        program = Program((arity + 1) * count, (kernel,), nothing, nothing, nothing, slice(0, 0), ())
+        executable = backend_of(backend)(program)
+        executable.buffer[: arity * count] = operands[:, :count].ravel()
+        executable.run()
+        for inputs, found, right in zip(
+            operands.T.tolist(), executable.buffer[arity * count :], expected, strict=False
+        ):
+            if right is None:  # what raises eagerly is infinite or NaN, which is found out
+                assert not math.isfinite(found), inputs
+            else:
+                assert found == pytest.approx(right, rel=1e-13, abs=1e-320, nan_ok=True), inputs
+                if right == 0:
+                    assert math.copysign(1, found) == math.copysign(1, right), inputs
+
+
+def applied(primitive, numbers, backend):
+    """What a kernel makes of numbers."""
+    from micrograd.compiler.function import backend_of
+    from micrograd.compiler.program import Access, Map, Program
+
+    count, nothing = len(numbers), np.zeros(0, dtype=np.int64)
+    kernel = Map(primitive, 1, count, Access(count, column_step=1), (Access(0, column_step=1),))
+    executable = backend_of(backend)(Program(2 * count, (kernel,), nothing, nothing, nothing, slice(0, 0), ()))
+    executable.buffer[:count] = numbers
+    executable.run()
+    return executable.buffer[count:].tolist()
+
+
+def test_exp_is_that_of_python_to_a_unit_in_the_last_place(backend):
+    numbers = [index * 0.0123 for index in range(-800, 800)] + [-700.3, 333.3, 709.7, 1e-9, -1e-300]
+    for edge in (-0.4999, 0.4999):  # half-way between two powers of 2 a polynomial is least exact
+        numbers += [(power + edge) * math.log(2) + 1e-5 * index for power in range(-9, 9) for index in range(99)]
+    for x, found in zip(numbers, applied(PRIMITIVES["exp"], numbers, backend), strict=True):
+        assert abs(found - math.exp(x)) <= math.ulp(math.exp(x)), x
+
+
+def test_exp_underflows_to_nothing_and_overflows_to_infinity(backend):
+    exp = PRIMITIVES["exp"]
+    assert applied(exp, [-746.0, -800.0, -1e300, -math.inf], backend) == [0.0] * 4
+    assert applied(exp, [709.79, 710.0, 1e300, math.inf], backend) == [math.inf] * 4
+    denormal = [-744.4, -740.0, -710.0]
+    assert applied(exp, denormal, backend) == pytest.approx(list(map(math.exp, denormal)), rel=1e-12, abs=5e-324)
+
+
+def test_without_numpy_compiling_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.delitem(sys.modules, "micrograd.compiler.function")
+    with pytest.raises(ImportError, match=r"compiling needs NumPy: pip install numpy llvmlite"):
+        mg.compile(math.sin)
+
+
+def test_a_lorentzian_far_out(backend):
+    numbers = [0.9e150, 1e150, 1.1e150, -1e155, 1e161]
+    found = applied(PRIMITIVES["lorentzian"], numbers, backend)
+    assert found == pytest.approx([1 / x / x for x in numbers], rel=1e-9, abs=5e-324)

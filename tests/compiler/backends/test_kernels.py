@@ -1,0 +1,518 @@
+"""Kernels of all layouts, on both backends, against loops over their elements as Program describes them."""
+
+import math
+import random
+import re
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd.compiler.backends.executable import Batches, Executable
+from micrograd.compiler.backends.llvm_kernels import code_of
+from micrograd.compiler.function import backend_of
+from micrograd.compiler.picture import draw_program
+from micrograd.compiler.program import Access, Map, Program, Reduction, Segment, Take
+
+GIVEN = 600  # numbers that the kernels read
+NOTHING = np.zeros(0, dtype=np.int64)
+OWN = mg.primitive("own_map", "o", lambda x: 2 * x + 1, lambda g, out, x: 2 * g, replace=True)
+BETWEEN, UNTOUCHED = 5, 0.12345  # so many places before and after what a kernel writes stay as they are
+
+
+def place(access, row, column, term):
+    """Where an element is."""
+    if access.table is not None:
+        if access.table.shape[1] == 1:
+            return access.table[row, 0, term] + access.column_step * column
+        return access.table[row, column, term]
+    start = access.base + access.row_step * row if access.row_table is None else access.row_table[row]
+    return start + access.column_step * column + access.term_step * term
+
+
+def expected(kernel, buffer):
+    """What a kernel computes, and where it writes it."""
+    for row in range(kernel.rows):
+        for column in range(kernel.columns):
+
+            def number(access, term=0):
+                return buffer[place(access, row, column, term)]  # noqa: B023  # called at once
+
+            if isinstance(kernel, Reduction):
+                terms = [
+                    part.coefficient * number(part.first, term) * (number(part.second, term) if part.second else 1.0)
+                    for part in kernel.segments
+                    for term in range(part.terms)
+                ]
+                result = max(terms) if kernel.largest else math.fsum(terms)
+            elif isinstance(kernel, Map):
+                result = kernel.primitive.forward(*map(number, kernel.operands))
+            else:
+                result = number(kernel.elements, int(number(kernel.index)) % kernel.terms)
+            yield place(kernel.target, row, column, 0), result
+
+
+def run(kernels, numbers, size, backend):
+    program = Program(size, tuple(kernels), NOTHING, NOTHING, NOTHING, slice(0, 0), ())
+    executable = backend_of(backend)(program)
+    executable.buffer[: len(numbers)] = numbers
+    executable.run()
+    return executable.buffer
+
+
+def operand(rng, layout, rows, columns, terms):
+    """An access to the numbers that are given, in a layout."""
+    base = 2 * (columns + terms) + rng.randrange(50)
+    if layout == "elements":
+        places = [rng.randrange(GIVEN) for _ in range(rows * columns * terms)]
+        return Access(0, table=np.array(places).reshape(rows, columns, terms))
+    row_step = rng.choice([0, columns, 29])
+    column_step, term_step = {
+        "columns": (1, rng.choice([0, columns, 7])),  # side by side along the columns
+        "terms": (rng.choice([0, terms, 5]), 1),
+        "still": (0, 0),
+        "column": (0, rng.choice([1, 2])),
+        "term": (rng.choice([1, 2]), 0),
+        "apart": (3, 2),
+        "backwards": (-1, -1),
+        "rows": (rng.choice([0, 1]), rng.choice([0, 1])),
+        "tables": (rng.choice([0, 1, 3]), 0),
+    }[layout]
+    if layout == "rows":
+        starts = np.array([rng.randrange(GIVEN - columns - terms) for _ in range(rows)])
+        return Access(0, 0, column_step, term_step, row_table=starts)
+    if layout == "tables":
+        starts = [rng.randrange(GIVEN - 3 * columns) for _ in range(rows * terms)]
+        return Access(0, column_step=column_step, table=np.array(starts).reshape(rows, 1, terms))
+    return Access(base, row_step, column_step, term_step)
+
+
+def target(rng, rows, columns, end, even):
+    """Where a kernel writes, from a place on."""
+    if even:
+        return rng.choice([Access(end, columns, 1), Access(end + columns - 1, columns, -1)])
+    places = end + np.array(rng.sample(range(rows * columns), rows * columns))
+    if columns > 1 and rng.random() < 0.5:
+        return Access(0, table=places.reshape(rows, columns, 1))
+    if rng.random() < 0.5:
+        return Access(end, 1, rows)
+    return Access(0, 0, 1, row_table=end + columns * np.array(rng.sample(range(rows), rows)))
+
+
+def check(kernels, numbers, end, backend):
+    """The kernels compute what they should, and write nothing else."""
+    size = end + BETWEEN
+    found = run(kernels, [*numbers, *[UNTOUCHED] * (size - len(numbers))], size, backend)
+    written = np.full(size, UNTOUCHED)
+    written[: len(numbers)] = numbers
+    for kernel in kernels:
+        for where, result in expected(kernel, numbers):
+            assert found[where] == pytest.approx(result, rel=1e-12, abs=1e-12), kernel
+            written[where] = found[where]
+    assert found.tolist() == written.tolist()
+
+
+def drawn(make, count, seed):
+    """Kernels that write after the numbers that are given, one after the other with something between them."""
+    rng = random.Random(seed)
+    numbers = [rng.uniform(-2, 2) for _ in range(GIVEN)]
+    kernels, end = [], GIVEN
+    for _ in range(count):
+        kernels.append(make(rng, end + BETWEEN))
+        end += BETWEEN + kernels[-1].rows * kernels[-1].columns
+    return kernels, numbers, end
+
+
+LAYOUTS = ["columns", "terms", "still", "column", "term", "apart", "backwards", "rows", "tables", "elements"]
+MIXED = {
+    "side by side": ["columns", "still", "term"],
+    "along terms": ["terms", "column"],
+    "backwards": ["backwards"],
+    "any": LAYOUTS,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layouts", MIXED)
+@pytest.mark.parametrize("largest", [False, True], ids=["sums", "maxima"])
+def test_reductions_of_all_layouts(layouts, largest, backend):
+    def make(rng, end):
+        rows, columns = rng.choice([1, 3]), rng.choice([1, 2, 4, 5, 8, 9, 16, 19, 33])
+        segments = []
+        for _ in range(rng.choice([1, 1, 2])):
+            terms = rng.choice([1, 2, 4, 7, 8, 9, 17])
+            first, second = (operand(rng, rng.choice(MIXED[layouts]), rows, columns, terms) for _ in range(2))
+            two = not largest and rng.random() < 0.6
+            segments.append(Segment(rng.choice([1.0, -1.0, 0.5, -2.0, 0.0]), terms, first, second if two else None))
+        return Reduction(rows, columns, target(rng, rows, columns, end, rng.random() < 0.7), tuple(segments), largest)
+
+    check(*drawn(make, 25, 1), backend)
+
+
+def test_maps_of_all_layouts(backend):
+    primitives = [
+        mg.engine.primitives.div,
+        mg.engine.primitives.sin,
+        mg.engine.primitives.sigmoid,
+        mg.engine.primitives.maximum,
+        OWN,
+    ]
+
+    def make(rng, end):
+        rows, columns = rng.choice([1, 3]), rng.choice([1, 2, 4, 5, 8, 9, 19])
+        primitive = rng.choice(primitives)
+        operands = [operand(rng, rng.choice(LAYOUTS), rows, columns, 1) for _ in primitive.domain]
+        return Map(primitive, rows, columns, target(rng, rows, columns, end, rng.random() < 0.7), tuple(operands))
+
+    check(*drawn(make, 25, 2), backend)
+
+
+def test_takes_of_all_layouts(backend):
+    def make(rng, end):
+        rows, columns, terms = rng.choice([1, 3]), rng.choice([1, 2, 4, 5, 9]), rng.choice([1, 2, 5])
+        index = operand(rng, rng.choice(LAYOUTS), rows, columns, 1)
+        elements = operand(rng, rng.choice(LAYOUTS), rows, columns, terms)
+        return Take(rows, columns, terms, target(rng, rows, columns, end, rng.random() < 0.7), index, elements)
+
+    kernels, numbers, end = drawn(make, 25, 3)
+    numbers = [math.floor(number) % 2 for number in numbers]
+    check([kernel for kernel in kernels if kernel.terms > 1], [float(number) for number in numbers], end, backend)
+
+
+@pytest.mark.parametrize(
+    ("index", "result"),
+    [(0.0, 10.0), (2.0, 30.0), (-1.0, 30.0), (-3.0, 10.0), (3.0, None), (-4.0, None), (0.5, None), (math.nan, None)],
+)
+def test_what_take_gives_for_an_index(index, result, backend):
+    kernel = Take(1, 1, 3, Access(4), Access(3), Access(0, term_step=1))
+    found = run([kernel], [10.0, 20.0, 30.0, index], 5, backend)[4]
+    assert math.isnan(found) if result is None else found == result
+
+
+def test_a_take_by_indices_and_from_elements_that_are_gathered(backend):
+    numbers = [-1.0, 0.0, 2.0, 1.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
+    index = Access(0, table=np.array([[[3]], [[0]], [[2]]]))
+    elements = Access(0, table=np.array([[[4, 5, 6]], [[7, 8, 9]], [[9, 4, 6]]]))
+    for kernel in (
+        Take(3, 1, 3, Access(10, row_step=1), index, elements),
+        Take(1, 3, 3, Access(10, column_step=1), *(Access(0, table=a.table.swapaxes(0, 1)) for a in (index, elements))),
+    ):
+        assert run([kernel], numbers, 13, backend)[10:].tolist() == [20.0, 60.0, 30.0]
+
+
+@pytest.mark.parametrize("index", [1.0, -2.0, math.nan])
+def test_a_take_reads_nothing_past_its_table(index, backend):
+    table = np.array([0, 2**40])[:1].reshape(1, 1, 1)  # what follows it in memory is no place in the buffer
+    kernel = Take(1, 1, 1, Access(2), Access(1), Access(0, table=table))
+    assert math.isnan(run([kernel], [10.0, index], 3, backend)[2])
+
+
+@pytest.mark.parametrize("column_step", [0, 1])
+def test_products_with_rows_that_are_gathered(column_step, backend):
+    numbers = [float(number**2) for number in range(GIVEN)]
+    gathered = Access(0, 0, column_step, 1, row_table=np.array([70, 20, 50]))
+    for factors in ((Access(0, 10, 0, 1), gathered), (gathered, Access(0, 0, 0, 1))):
+        product = Reduction(3, 4, Access(GIVEN, 4, 1), (Segment(1.0, 5, *factors),))
+        check([product], numbers, GIVEN + 12, backend)
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 9, 20])
+def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_written(count, backend):
+    """The loss is the dot product of the parameters with an example's numbers, which are its gradients."""
+    weights, gradients, given = slice(0, count), slice(count, 2 * count), slice(2 * count + 1, 3 * count + 1)
+    (weight, number), loss = (Access(place.start, term_step=1) for place in (weights, given)), 3 * count + 2
+    own = slice(loss + 1, loss + 1 + count)
+    kernels = (
+        Reduction(1, 1, Access(loss), (Segment(1.0, count, weight, number),)),
+        Reduction(1, count, Access(own.start, column_step=1), (Segment(1.0, 1, Access(given.start, 0, 1), None),)),
+    )
+    size = own.stop + 1
+    inputs = np.r_[weights, given]
+    program = Program(size, kernels, inputs, np.array([loss]), NOTHING, own, ())
+    buffer = np.full(size, UNTOUCHED)
+    buffer[weights] = range(count)
+    executable = backend_of(backend)(program, buffer)
+    numbers = [np.array([row * place + 0.5 for place in range(count)]) for row in range(4)]
+    batches = executable.batches(buffer, [executable], numbers, np.zeros(4, dtype=np.int64), gradients)
+    for batch in ([0], [3, 1, 2], [2, 2]):
+        chosen = np.array([numbers[example] for example in batch])
+        assert batches.run(batch) == pytest.approx((chosen @ np.arange(count)).tolist(), rel=1e-14)
+        assert buffer[gradients].tolist() == pytest.approx(chosen.mean(axis=0).tolist(), rel=1e-14)
+        assert buffer[weights].tolist() == list(range(count))
+        assert buffer[[2 * count, 3 * count + 1, size - 1]].tolist() == [UNTOUCHED] * 3
+
+
+@pytest.mark.parametrize("columns", [1, 9])
+@pytest.mark.parametrize("terms", [1, 3, 9])
+def test_a_maximum_is_nan_where_a_term_is_and_minus_infinity_where_all_are(columns, terms, backend):
+    kernel = Reduction(
+        1, columns, Access(99, column_step=1), (Segment(1.0, terms, Access(0, 0, terms, 1), None),), True
+    )
+    for special in (math.nan, -math.inf):
+        for number in (0, terms - 1):
+            numbers = np.full(columns * terms, -math.inf)
+            numbers[number::terms] = special
+            found = run([kernel], numbers, 99 + columns, backend)[99:]
+            assert all(math.isnan(x) if math.isnan(special) else x == -math.inf for x in found)
+
+
+def test_kernels_read_what_those_before_them_wrote_and_constants(backend):
+    double = Reduction(1, 2, Access(4, column_step=1), (Segment(1.0, 1, Access(0, column_step=1), Access(2)),))
+    negative = Reduction(1, 2, Access(6, column_step=1), (Segment(-1.0, 1, Access(4, column_step=1), None),))
+    constants = ((2, np.array([2.0])),)
+    program = Program(8, (double, negative), NOTHING, NOTHING, NOTHING, slice(0, 0), constants)
+    executable = backend_of(backend)(program)
+    executable.buffer[:2] = [3.0, 5.0]
+    executable.run()
+    assert executable.buffer.tolist() == [3.0, 5.0, 2.0, 0.0, 6.0, 10.0, -6.0, -10.0]
+
+
+ROW, COLUMN, TERM = Access(0, row_step=1), Access(0, column_step=1), Access(0, term_step=1)
+GATHER = Access(0, table=np.zeros((2, 3, 4), dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "parts", "kind", "flops"),
+    [
+        (1, 3, [(1, COLUMN, None)], "copy", 0),
+        (2, 3, [(4, TERM, None)], "sum", 6 * 3),
+        (2, 3, [(1, TERM, None), (1, ROW, None)], "sum", 6 * 1),
+        (2, 3, [(1, ROW, COLUMN)], "product", 6 * 1),
+        (2, 3, [(4, TERM, COLUMN)], "matrix product", 6 * 7),
+        (1, 3, [(4, TERM, COLUMN)], "matrix-vector", 3 * 7),
+        (1, 3, [(4, COLUMN, TERM)], "matrix-vector", 3 * 7),
+        (2, 3, [(4, TERM, COLUMN), (1, ROW, None)], "matrix product", 6 * 8),
+        (2, 3, [(4, COLUMN, COLUMN)], "dot", 6 * 7),
+        (2, 3, [(4, GATHER, COLUMN)], "dot", 6 * 7),
+        (2, 3, [(4, GATHER, TERM)], "matrix product", 6 * 7),
+        (2, 3, [(4, TERM, COLUMN), (4, COLUMN, COLUMN)], "dot", 6 * 15),
+    ],
+)
+def test_reductions_are_named_and_counted_by_what_their_terms_are(rows, columns, parts, kind, flops):
+    segments = tuple(Segment(1.0, terms, first, second) for terms, first, second in parts)
+    kernel = Reduction(rows, columns, COLUMN, segments)
+    assert (kernel.kind, kernel.terms, kernel.flops) == (kind, sum(terms for terms, *_ in parts), flops)
+    assert kernel.accesses == [access for _, *factors in parts for access in factors if access is not None]
+    largest = Reduction(rows, columns, COLUMN, segments, largest=True)
+    assert largest.kind == "maximum"
+
+
+def test_maps_and_takes_are_named_and_counted():
+    sin = Map(mg.engine.primitives.sin, 2, 3, COLUMN, (ROW,))
+    assert (sin.kind, sin.terms, sin.flops, sin.accesses) == ("sin", 1, 6, [ROW])
+    take = Take(2, 3, 4, COLUMN, ROW, TERM)
+    assert (take.kind, take.terms, take.flops, take.accesses) == ("take", 4, 0, [ROW, TERM])
+
+
+def test_an_access_says_where_elements_are():
+    assert Access().positions(1, 2, 2).tolist() == [[[0, 0], [0, 0]]]
+    assert Access(5).positions(2, 3, 4).tolist() == np.full((2, 3, 4), 5).tolist()
+    assert Access(5, 100, 10, 1).positions(2, 2, 2).tolist() == [[[5, 6], [15, 16]], [[105, 106], [115, 116]]]
+    rows = Access(0, 0, 10, 1, row_table=np.array([7, 3]))
+    assert rows.positions(2, 2, 2).tolist() == [[[7, 8], [17, 18]], [[3, 4], [13, 14]]]
+    terms = Access(0, column_step=10, table=np.array([[[7, 3]], [[4, 0]]]))
+    assert terms.positions(2, 2, 2).tolist() == [[[7, 3], [17, 13]], [[4, 0], [14, 10]]]
+    assert GATHER.positions(2, 3, 4).tolist() == GATHER.table.tolist()
+
+
+def test_kernels_are_plain_data_that_cannot_change():
+    segment = Segment(1.0, 1, ROW, None)
+    for part in (ROW, segment, Reduction(1, 1, ROW, (segment,)), Map(mg.engine.primitives.sin, 1, 1, ROW, (ROW,))):
+        with pytest.raises(AttributeError):
+            part.rows = part.base = 2
+    with pytest.raises(AttributeError):
+        Take(1, 1, 1, ROW, ROW, ROW).terms = 2
+    code = code_of(Map(mg.engine.primitives.sin, 1, 1, ROW, (ROW,)))
+    with pytest.raises(AttributeError):
+        code.width = 2
+    with pytest.raises(AttributeError):
+        code.shapes[0].step = 2
+
+
+def test_the_explanation_is_a_table_of_kernels():
+    dot = Reduction(2, 3, COLUMN, (Segment(1.0, 4, TERM, GATHER),))
+    copy = Reduction(1, 600, COLUMN, (Segment(1.0, 1, COLUMN, None),))
+    sin = Map(mg.engine.primitives.sin, 1, 3, COLUMN, (ROW,))
+    pairs = Reduction(1, 5, COLUMN, (Segment(1.0, 2, COLUMN, None),))
+    kernels = (copy, sin, copy, dot, pairs)
+    program = Program(1000, kernels, NOTHING, NOTHING, NOTHING, slice(0, 0), ())
+    assert program.seconds == {}
+    assert program.explain().splitlines() == [
+        "0 scalar operations became 5 kernels: 50 flops, 8,000 bytes",
+        "",
+        "kernel          rows x columns x terms  times  scalars  flops  gathers",
+        "copy            1x600                   2      1,200    0      0",
+        "matrix product  2x3x4                   1      24       42     1",
+        "sum             1x5x2                   1      10       5      0",
+        "sin             1x3                     1      3        3      0",
+    ]
+    described = program.described(1234, {"trace": 0.0125, "reroll": 2.5})
+    assert str(described).splitlines()[:3] == [
+        "1,234 scalar operations became 5 kernels: 50 flops, 8,000 bytes",
+        "Took trace 12 ms, reroll 2500 ms",
+        "",
+    ]
+
+
+def test_a_picture_shows_what_kernels_read_and_which_compute_gradients():
+    copy = Reduction(1, 2, Access(3, column_step=1), (Segment(1.0, 1, Access(0, column_step=1), None),))
+    total = Reduction(1, 1, Access(5), (Segment(1.0, 2, Access(3, term_step=1), None),))
+    share = Reduction(2, 1, Access(6, row_step=1), (Segment(1.0, 1, Access(2), Access(3, row_step=1)),))
+    taken = Take(1, 1, 2, Access(8), Access(0), Access(3, term_step=1))
+    again = Map(mg.engine.primitives.sin, 1, 1, Access(9), (Access(6),))
+    kernels = (copy, total, share, taken, again)
+    inputs, outputs, seeds = np.array([0, 1]), np.array([5]), np.array([2])
+    picture = draw_program(Program(10, kernels, inputs, outputs, seeds, slice(6, 8), ()))
+    nodes = re.findall(r'^\t"?([\w ]+)"? \[label="?([^"\]]*?)"? fillcolor="(#\w+)"', picture.source, re.MULTILINE)
+    labels, colours = ({name: found[index] for name, *found in nodes} for index in range(2))
+    edges = set(re.findall(r'^\t"?([-\w ]+)"? -> "?([-\w ]+)"?$', picture.source, re.MULTILINE))
+    assert edges == {
+        ("given inputs", "0"),
+        ("0", "1"),
+        ("1", "output"),
+        ("0", "2"),
+        ("given 1", "2"),
+        ("2", "gradients"),
+        ("0", "3"),
+        ("given inputs", "3"),
+        ("2", "4"),
+    }
+    assert colours["2"] == colours["4"] != colours["0"] == colours["1"] == colours["3"]
+    assert colours["2"][1:3] > colours["2"][5:7]  # gradients are warm, the rest is cold
+    assert colours["0"][1:3] < colours["0"][5:7]
+    assert labels == {
+        "0": "copy\n2",
+        "1": "sum\n1\n2 terms each",
+        "2": "product\n2 × 1",
+        "3": "take\n1\n2 terms each",
+        "4": "sin\n1",
+        "given inputs": "inputs",
+        "given 1": "1",
+        "output": "output",
+        "gradients": "gradients",
+    }
+
+
+def test_up_to_four_hundred_kernels_are_drawn():
+    kernel = Map(mg.engine.primitives.sin, 1, 1, Access(1), (Access(0),))
+    for count in (400, 401):
+        program = Program(2, (kernel,) * count, np.array([0]), np.array([1]), NOTHING, slice(2, 2), ())
+        if count == 400:
+            assert draw_program(program).source.count('"sin') == 400
+        else:
+            with pytest.raises(ValueError, match="has 401 kernels; up to 400 can be drawn"):
+                draw_program(program)
+
+
+def test_kernels_that_differ_in_size_alone_have_one_code():
+    def product(rows, columns, terms, coefficient=1.0):
+        first, second = Access(0, terms, 0, 1), Access(50, 0, 1, columns)
+        segments = (Segment(coefficient, terms, first, second),)
+        return Reduction(rows, columns, Access(200, columns, 1), segments)
+
+    names = [code_of(product(*sizes)).name for sizes in ((2, 20, 3), (3, 24, 5), (1, 99, 9))]
+    assert len(set(names)) == 1
+    assert re.fullmatch(r"\w+", names[0])
+    others = [product(2, 20, 3, -1.0), product(2, 9, 3), product(2, 5, 3), product(2, 2, 9)]
+    assert len({names[0], *(code_of(other).name for other in others)}) == 5
+
+
+STILL, MATRIX = Access(0), Access(0, column_step=9, term_step=1)
+GATHERED_ROWS = Access(0, 0, 1, row_table=np.array([5]))
+GATHERED_TERMS = Access(0, column_step=1, table=np.array([[[7, 3, 0, 5]]]))
+GATHERED = Access(0, table=np.zeros((1, 8, 4), dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("columns", "terms", "factors", "along", "width"),
+    [
+        *[(columns, 1, [COLUMN, STILL], "columns", 4) for columns in (4, 7)],
+        *[(columns, 1, [COLUMN, STILL], "columns", 8) for columns in (8, 15, 16, 99)],
+        *[(columns, 2, [COLUMN, STILL], "columns", 8) for columns in (8, 15)],
+        *[(columns, 2, [COLUMN, STILL], "columns", 16) for columns in (16, 99)],
+        *[(columns, terms, [TERM, MATRIX], "terms", 4) for columns in (1, 8) for terms in (4, 7)],
+        *[(columns, terms, [TERM, MATRIX], "terms", 8) for columns in (1, 8) for terms in (8, 99)],
+        (3, 4, [COLUMN, TERM], "terms", 4),
+        (9, 9, [MATRIX, STILL], "terms", 8),
+        (3, 3, [COLUMN, TERM], "", 1),
+        (8, 4, [GATHERED_ROWS, COLUMN], "columns", 8),
+        (8, 4, [GATHERED_TERMS, COLUMN], "columns", 8),
+        (8, 4, [GATHERED, COLUMN], "", 1),
+        *[(9, 9, [TERM, other], "", 1) for other in (Access(9, 0, 2, 2), Access(99, 0, -1, -1))],
+    ],
+)
+def test_vectors_are_as_long_as_what_lies_side_by_side(columns, terms, factors, along, width):
+    target = Access(200, columns, 1)
+    code = code_of(Reduction(1, columns, target, (Segment(1.0, terms, *factors),)))
+    assert (code.along, code.width) == (along, width)
+    if terms == 1:
+        sin, own = (
+            code_of(Map(primitive, 1, columns, target, (factors[0],))) for primitive in (mg.engine.primitives.sin, OWN)
+        )
+        assert (sin.along, sin.width) == (along, width)
+        assert (own.along, own.width) == ("", 1)
+
+
+def test_sums_over_vectors_of_terms_are_stored_together_where_they_lie_side_by_side():
+    def step(target):
+        code = code_of(Reduction(1, 5, target, (Segment(1.0, 9, MATRIX, TERM),)))
+        assert code.along == "terms"
+        return code.shapes[0].step
+
+    assert step(Access(99, 5, 1)) == step(Access(0, column_step=1, row_table=np.array([99]))) == 1
+    apart = [
+        Access(99, 1, 2),
+        Access(99, 1, 0),
+        Access(99, column_step=-1),
+        Access(0, table=np.arange(5)[None, :, None]),
+    ]
+    assert [step(target) for target in apart] == [None] * 4
+
+
+ERRORS = {1.0: ValueError("domain"), 2.0: ZeroDivisionError("zero"), 3.0: LookupError("first"), 4.0: TypeError("other")}
+
+
+def failing(x):
+    if x in ERRORS:
+        raise ERRORS[x]
+    return 2 * x
+
+
+def test_a_primitive_of_ones_own_that_fails(backend):
+    own = mg.primitive("failing_map", "f", failing, lambda g, out, x: 2 * g, replace=True)
+    kernel = Map(own, 1, 4, Access(4, column_step=1), (Access(0, column_step=1),))
+    assert run([kernel], [0.0, 1.0, 2.0, 5.0], 8, backend)[4:].tolist() == pytest.approx(
+        [0.0, math.nan, math.nan, 10.0], nan_ok=True
+    )
+    with pytest.raises(LookupError, match="first"):
+        run([kernel], [0.0, 3.0, 1.0, 4.0], 8, backend)
+    with pytest.raises(TypeError, match="other"):
+        run([kernel], [4.0, 0.0, 3.0, 0.0], 8, backend)
+
+
+def test_a_primitive_of_ones_own_that_fails_in_training(backend):
+    own = mg.primitive("failing_map", "f", failing, lambda g, out, x: 2 * g, replace=True)
+    for examples, error in (([0.5, 3.0], LookupError), ([0.5, 4.0], TypeError), ([0.5, 1.0], ValueError)):
+        w = mg.Value(1.0)
+        optimizer = mg.optim.SGD([w], 0.1)
+        with pytest.raises(error):
+            mg.fit(lambda x, w=w: own(w * x) ** 2, examples, optimizer, batch_size=2, compile=backend)
+        assert w.data == 1.0
+
+
+def test_a_backend_must_run():
+    class Idle(Executable):
+        pass
+
+    class Started(Batches):
+        def __init__(self, *given):
+            pass
+
+    class Stopped(Batches):
+        def run(self, batch):
+            return []
+
+    program = Program(1, (), NOTHING, NOTHING, NOTHING, slice(0, 0), ())
+    for kind, given in ((Idle, [program]), (Started, []), (Stopped, [np.zeros(1), [], [], NOTHING, slice(0, 0)])):
+        with pytest.raises(TypeError, match="abstract"):
+            kind(*given)

@@ -1,0 +1,59 @@
+"""The demo that makes up names."""
+
+import re
+
+import pytest
+
+from tests.demos.common import printed
+
+pytestmark = pytest.mark.slow
+
+
+def test_names_makes_up_names(tmp_path):
+    out = printed(tmp_path, "names.py", "--steps", 1, "--samples", 3)
+    assert "Names: 686, of 26 different letters" in out
+    assert "4,128 parameters" in out
+    assert len(out.splitlines()[3:]) == 3
+
+
+def test_names_makes_up_the_same_names_again(tmp_path):
+    (tmp_path / "names.txt").write_text("ana\nbo\n", encoding="utf-8")
+    first, again = (printed(tmp_path, "names.py", "names.txt", "--steps", 2, "--samples", 4) for _ in range(2))
+    assert first.splitlines()[3:] == again.splitlines()[3:]
+    assert all(line.strip() for line in first.splitlines()[3:])
+
+
+def test_names_compiled_learns_the_same(tmp_path):
+    (tmp_path / "names.txt").write_text("ana\nbo\n", encoding="utf-8")
+    eager, compiled = (
+        printed(tmp_path, "names.py", "names.txt", "--steps", 3, "--samples", 2, *options)
+        for options in ((), ("--compile",))
+    )
+    loss = [re.search(r"loss ([\d.]+) to ([\d.]+)", out).groups() for out in (eager, compiled)]
+    assert loss[0] == loss[1]
+
+
+def test_names_reads_any_alphabet(tmp_path):
+    text = "\ufeffZoë\n\n  Łucja \nЮлия\n小明\n👩\u200d🚀\n" + "é" * 12 + "\n"
+    (tmp_path / "names.txt").write_text(text, encoding="utf-8")
+    out = printed(tmp_path, "names.py", "names.txt", "--steps", 1, "--samples", 2, "--temperature", 0.01)
+    letters = set("ZoëŁucjaЮлия小明👩\u200d🚀é")
+    assert f"Names: 6, of {len(letters)} different letters" in out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "No such file"),
+        (b"", "there are no names in it"),
+        (b" \n\t\r\n", "there are no names in it"),
+        (b"ana\n\xff\xfe\n", "it is not UTF-8 text"),
+        (b"ana\n" + b"x" * 101, "a line is longer than 100 letters"),
+    ],
+)
+def test_names_says_what_is_wrong_with_a_file(tmp_path, refusal, content, message):
+    if content is not None:
+        (tmp_path / "names.txt").write_bytes(content)
+    code, error = refusal("names.py", "names.txt")
+    assert (code, error.startswith("Cannot read names.txt: ")) == (1, True)
+    assert message in error

@@ -1,0 +1,64 @@
+"""What the demos refuse: options that make no sense, and to run without what they need."""
+
+import pytest
+
+from tests.demos.common import run
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("graphviz")
+
+pytestmark = pytest.mark.slow
+
+
+def assert_refused(result, *words):
+    """The demo ended with a message that has these words, and with no traceback."""
+    assert result.returncode != 0
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("digits.py", "--epochs", "0"), "--epochs: 0 is below 1"),
+        (("digits.py", "--hidden", "many"), "--hidden: invalid at_least_one value: 'many'"),
+        (("moons.py", "--output", "file"), "--output: cannot make the folder"),
+        (
+            (
+                "moons.py",
+                "--nonsense",
+            ),
+            "unrecognized arguments: --nonsense",
+        ),
+        (("newton.py", "--steps", "0"), "0 is below 1"),
+        (("newton.py", "--output", "file/report"), "cannot make the folder file/report"),
+        (("arrays.py", "--depth", "3"), "unrecognized arguments"),
+        (("names.py", "--temperature", "0"), "--temperature must be from 0.01 to 100"),
+        (("names.py", "--temperature", "nan"), "--temperature must be from 0.01 to 100"),
+        (("names.py", "--steps", "many"), "invalid at_least_one value: 'many'"),
+        (("mnist.py", "--images", "file"), "--images and --labels go together"),
+        (("mnist.py", "--samples", "1797"), "--samples must leave some to be tested on"),
+    ],
+)
+def test_bad_options_are_refused(tmp_path, refusal, words, message):
+    (tmp_path / "file").touch()
+    code, error = refusal(*words)
+    assert code == 2
+    assert message in error
+
+
+@pytest.mark.parametrize("demo", ["digits.py", "moons.py"])
+def test_missing_matplotlib_is_named_at_once(demo, tmp_path):
+    (tmp_path / "matplotlib.py").write_text("raise ImportError('no matplotlib')")
+    result = run(demo, path=tmp_path)
+    assert_refused(result, "matplotlib", "pip install matplotlib")
+    assert result.stdout == ""
+
+
+def test_missing_graphviz_is_named_at_once(tmp_path):
+    for name in ("graphviz", "pygraphviz"):
+        (tmp_path / f"{name}.py").write_text(f"raise ImportError('no {name}')")
+    result = run("digits.py", "--output", tmp_path, path=tmp_path)
+    assert_refused(result, "Graphviz", "pip install graphviz pygraphviz")
+    assert result.stdout == ""

@@ -1,0 +1,14 @@
+"""What the tests of the engine share."""
+
+import gc
+
+import pytest
+
+
+@pytest.fixture
+def without_collector():
+    """Run a test without the cycle collector, which otherwise would hide what only it frees."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

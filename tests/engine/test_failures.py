@@ -1,0 +1,233 @@
+"""What fails: errors name operation, numbers and labels, and a backward that is cut off leaves all as it was."""
+
+import contextvars
+import gc
+import math
+import threading
+from functools import partial
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from tests.engine.common import live_values
+from tests.interrupts import interrupted_at
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("compute", "kind", "parts"),
+        [
+            (lambda: Value(1.0) / 0.0, ZeroDivisionError, ["1.0 / 0.0"]),
+            (
+                lambda: Value(1.0, label="top") / Value(0.0, label="zero"),
+                ZeroDivisionError,
+                ["top = 1.0", "zero = 0.0"],
+            ),
+            (lambda: 1 / Value(0.0, label="zero"), ZeroDivisionError, ["1.0 / ", "zero = 0.0"]),
+            (lambda: Value(-1.0, label="x").log(), ValueError, ["log(", "x = -1.0"]),
+            (lambda: mg.log(Value(0.0)), ValueError, ["log(0.0)"]),
+            (lambda: Value(1000.0, label="big").exp(), OverflowError, ["exp(", "big = 1000.0"]),
+            (lambda: Value(-2.0).sqrt(), ValueError, ["sqrt(-2.0)"]),
+            (lambda: Value(-8.0, label="base") ** 0.5, ValueError, ["base = -8.0", "** 0.5", "fractional exponent"]),
+            (lambda: (-8.0) ** Value(0.5, label="power"), ValueError, ["-8.0 ** ", "power = 0.5"]),
+            (lambda: Value(10.0) ** 400, OverflowError, ["10.0 ** 400.0"]),
+            (lambda: Value(0.0) ** -1, ZeroDivisionError, ["0.0 ** -1.0"]),
+            (lambda: Value(2.0).asin(), ValueError, ["asin(2.0)"]),
+            (lambda: Value(1e5).cosh(), OverflowError, ["cosh(100000.0)"]),
+            (lambda: Value(-1.0).log1p(), ValueError, ["log1p(-1.0)"]),
+        ],
+    )
+    def test_errors_are_those_of_floats_and_say_operation_numbers_and_labels(self, compute, kind, parts):
+        for compute_so in (compute, mg.no_grad()(compute)):
+            with pytest.raises(kind) as caught:
+                compute_so()
+            assert type(caught.value) is kind
+            for part in parts:
+                assert part in str(caught.value)
+
+    def test_a_failed_operation_leaves_no_value_behind(self, without_collector):
+        a, zero = Value(1.0), Value(0.0)
+        before = live_values()
+        for _ in range(10):
+            for compute in (lambda: a / zero, lambda: zero.log(), lambda: (-a) ** 0.5, lambda: 1e9 ** (a * 1e9)):
+                with pytest.raises((ArithmeticError, ValueError)):
+                    compute()
+        assert live_values() == before
+        assert (a.grad, zero.grad) == (0.0, 0.0)
+
+    def test_an_error_in_a_derivative_says_operation_numbers_and_labels(self):
+        x = Value(0.0, label="x")
+        with pytest.raises(ZeroDivisionError, match=r"derivative of sqrt\(.*x = 0\.0"):
+            (x.sqrt() * 2).backward()
+        with pytest.raises(ZeroDivisionError, match=r"derivative of .*x = 0\.0.* \*\* 0\.5"):
+            (x**0.5).backward()
+
+    def test_a_negative_base_has_no_derivative_with_respect_to_its_exponent(self):
+        base, exponent = Value(-2.0), Value(2.0, label="exponent")
+        with pytest.raises(ValueError, match=r"derivative of -2\.0 \*\* .*exponent = 2\.0"):
+            (base**exponent).backward()
+        (base**2).backward()
+        assert base.grad == -4.0
+
+
+def square_root_at_zero(a, times):
+    return (a - a).sqrt()
+
+
+def operation_without_derivative(a, times):
+    return Value(1.0, (a,), "mystery")
+
+
+def closure_that_raises(kind):
+    def make(a, times):
+        result = Value(a.data, (a,), "faulty")
+
+        def backward():
+            a.grad += 100.0  # what it did before it failed must not stay either
+            times.append(1)
+            if len(times) == 1:
+                raise kind("from the closure")
+            a.grad += result.grad - 100.0
+
+        result._backward = backward
+        return result
+
+    return make
+
+
+class TestFailingBackward:
+    @pytest.mark.parametrize(
+        ("make", "kind"),
+        [
+            (square_root_at_zero, ZeroDivisionError),
+            (operation_without_derivative, ValueError),
+            (closure_that_raises(ValueError), ValueError),
+            (closure_that_raises(RuntimeError), RuntimeError),
+            (closure_that_raises(KeyboardInterrupt), KeyboardInterrupt),
+        ],
+        ids=["derivative", "no derivative", "ValueError", "RuntimeError", "KeyboardInterrupt"],
+    )
+    @pytest.mark.parametrize("first", [True, False], ids=["failing part first", "failing part last"])
+    def test_a_failing_backward_leaves_the_leaves_as_before_and_the_graph_usable(self, make, kind, first):
+        a, b = Value(2.0), Value(3.0)
+        (a * b).backward()
+        times = []
+        healthy = (a * b).tanh() * b
+        faulty = make(a * b, times) * a
+        result = faulty + healthy if first else healthy + faulty
+        with pytest.raises(kind):
+            result.backward()
+        assert (a.grad, b.grad) == (3.0, 2.0)
+        assert [node.grad for node in mg.topological_order(result) if not node.is_leaf and node.grad] == []
+        a.grad = b.grad = 0.0
+        healthy.backward()
+        slope = 1 / math.cosh(6.0) ** 2
+        assert (a.grad, b.grad) == pytest.approx((9.0 * slope, math.tanh(6.0) + 6.0 * slope))
+        if times:  # the closure fails once only, so the very same graph works now
+            a.grad = b.grad = 0.0
+            result.backward()
+            assert (a.grad, b.grad) == pytest.approx((9.0 * slope + 12.0, math.tanh(6.0) + 6.0 * slope + 4.0))
+        else:
+            with pytest.raises(kind):
+                result.backward()
+
+    def test_a_failure_deep_inside_a_long_chain_is_undone(self):
+        a = Value(0.0)
+        a.grad = 7.0
+        result = a.sqrt()
+        for _ in range(50_000):
+            result = result + a
+        with pytest.raises(ZeroDivisionError):
+            result.backward()
+        assert a.grad == 7.0
+        (a * 2).backward()
+        assert a.grad == 9.0
+
+    def test_a_failing_backward_leaves_the_gradient_of_a_frozen_leaf(self):
+        frozen = Value(2.0)
+        frozen.grad = 5.0
+        frozen.requires_grad = False
+        with pytest.raises(ZeroDivisionError):
+            (Value(0.0).sqrt() + frozen).backward()
+        assert frozen.grad == 5.0
+
+    @pytest.mark.parametrize(
+        "create_graph",
+        [
+            False,
+            True,
+        ],
+    )
+    def test_an_interrupt_anywhere_in_backward_leaves_all_gradients_or_none(self, create_graph):
+        count, outcomes = 0, []
+        while not outcomes or outcomes[-1] != "finished":
+            count += 1
+            a, b = Value(2.0), Value(3.0)
+            a.grad, b.grad = 5.0, 7.0
+            result = mg.where(True, a * b, a) * a + b * b
+            try:
+                backward = partial(result.backward, create_graph=create_graph)
+                contextvars.copy_context().run(interrupted_at, count, backward)
+            except KeyboardInterrupt:
+                outcomes.append("interrupted")
+            else:
+                outcomes.append("finished")
+            before, after = (5.0, 7.0), (5.0 + 12.0, 7.0 + 10.0)
+            assert (float(a.grad), float(b.grad)) in ([after] if outcomes[-1] == "finished" else [before, after]), count
+            a.grad = b.grad = 0.0
+            result.backward()
+            assert (a.grad, b.grad) == (12.0, 10.0), count
+        assert len(outcomes) > 20
+        thread = threading.Thread(target=result.backward, daemon=True)
+        thread.start()
+        thread.join(600)
+        assert not thread.is_alive()  # none of the interrupts left the engine locked
+
+    def test_an_interrupt_anywhere_in_backward_keeps_no_graph_alive(self, without_collector):
+        alive = []
+        for _ in range(2):
+            for count in range(1, 60):
+                result = Value(2.0) * Value(3.0)
+                interrupted = False
+                try:
+                    interrupted_at(count, result.backward)
+                except KeyboardInterrupt:
+                    interrupted = True
+                del result
+                if not interrupted:
+                    break
+            assert count > 10
+            gc.collect()
+            alive.append(live_values())
+        assert alive[0] == alive[1]
+
+    def test_an_interrupt_anywhere_in_a_differentiable_backward_leaves_float_working(self):
+        def interrupted(count, result):
+            try:
+                interrupted_at(count, partial(result.backward, create_graph=True))
+            except KeyboardInterrupt:
+                assert float(result) == 8.0, count
+                return True
+            return False
+
+        for count in range(1, 2000):
+            if not contextvars.copy_context().run(interrupted, count, Value(2.0) ** 3):
+                break
+        assert 20 < count < 1999
+
+    def test_a_value_without_operands_that_require_gradients_cannot_start(self):
+        with pytest.raises(ValueError, match="requires no gradient"):
+            Value(1.0, requires_grad=False, label="constant").backward()
+
+
+def test_a_derivative_that_backpropagates_through_the_graph_it_is_in_is_refused():
+    x = Value(2.0)
+    middle = x * x
+    out = Value(8.0, (middle,), "op")
+    out._backward = lambda: (middle + 1).backward()
+    with pytest.raises(ValueError, match="is being backpropagated through already"):
+        out.backward()
+    assert (x.grad, middle.grad) == (0.0, 0.0)
+    (x * 3).backward()
+    assert x.grad == 3.0

@@ -1,0 +1,251 @@
+"""What goes into a Value and how it acts as a float: numbers of every kind, operators, text, NumPy's scalars."""
+
+import math
+import operator
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+from tests.engine.common import repeatable
+
+
+def same_float(first, second):
+    """Whether two floats are the same to the bit, NaN included."""
+    return (math.isnan(first) and math.isnan(second)) or (
+        first == second and math.copysign(1.0, first) == math.copysign(1.0, second)
+    )
+
+
+class TestNumbersIn:
+    @pytest.mark.parametrize(
+        ("given_number", "stored"),
+        [
+            (3, 3.0),
+            (0.1, 0.1),
+            (True, 1.0),
+            (-0.0, -0.0),
+            (2**53 + 1, float(2**53)),
+            (Fraction(1, 3), 1 / 3),
+            (Decimal("0.1"), 0.1),
+            (np.float64(0.1), 0.1),
+            (np.float32(0.5), 0.5),
+            (np.float16(0.5), 0.5),
+            (np.int64(-7), -7.0),
+            (np.uint8(7), 7.0),
+            (np.True_, 1.0),
+            (math.inf, math.inf),
+        ],
+        ids=repr,
+    )
+    def test_real_numbers_are_accepted_and_stored_as_exactly_float(self, given_number, stored):
+        for number in (Value(given_number).data, (Value(0.0) + given_number).data, (given_number + Value(0.0)).data):
+            assert type(number) is float
+            assert number == stored
+        assert same_float(Value(given_number).data, stored)
+
+    @pytest.mark.parametrize(
+        "thing",
+        [
+            "3",
+            b"3",
+            None,
+            1j,
+            complex(1, 0),
+            np.complex128(1),
+            [1],
+            (1.0,),
+            {},
+            {1.0},
+            Value(1),
+            object(),
+            float,
+            np.array(1.0),
+            np.array([1.0]),
+            np.array([[1.0]]),
+            np.datetime64("2020-01-01"),
+            np.timedelta64(3, "s"),
+            np.str_("3"),
+            lambda: 1.0,
+        ],
+        ids=lambda thing: f"{type(thing).__name__} {thing!r:.20}",
+    )
+    def test_what_is_no_real_number_is_refused_as_data_and_gradient(self, thing):
+        with pytest.raises(TypeError, match=f"the data of a Value must be a real number, not {type(thing).__name__}"):
+            Value(thing)
+        leaf = Value(1.0)
+        with pytest.raises(TypeError, match="real number"):
+            leaf.data = thing
+        with pytest.raises(TypeError, match="real number"):
+            leaf.grad = thing
+        with pytest.raises(TypeError, match="real number"):
+            leaf.backward(gradient=thing)
+        assert (leaf.data, leaf.grad) == (1.0, 0.0)
+
+    @pytest.mark.parametrize("thing", ["3", b"3", None, 1j, [1], {}, object()], ids=repr)
+    @pytest.mark.parametrize(
+        "operation",
+        [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.lt, operator.ge],
+    )
+    def test_operators_refuse_what_is_no_number_on_either_side(self, operation, thing):
+        with pytest.raises(TypeError):
+            operation(Value(2.0), thing)
+        with pytest.raises(TypeError):
+            operation(thing, Value(2.0))
+
+    @pytest.mark.parametrize("thing", ["3", None, [1.0]], ids=repr)
+    @pytest.mark.parametrize("name", ["maximum", "minimum"])
+    def test_functions_refuse_what_is_no_number(self, name, thing):
+        with pytest.raises(TypeError, match="real number"):
+            getattr(mg, name)(Value(1.0), thing)
+
+    @pytest.mark.parametrize("thing", ["3", None, [1.0]], ids=repr)
+    @pytest.mark.parametrize("name", ["maximum", "minimum"])
+    def test_methods_refuse_what_is_no_number(self, name, thing):
+        with pytest.raises(TypeError):
+            getattr(Value(1.0), name)(thing)
+
+    def test_an_int_beyond_every_float_raises_as_float_does(self):
+        for make in (Value, lambda number: Value(1.0) + number, lambda number: number * Value(1.0)):
+            with pytest.raises(OverflowError, match="too large"):
+                make(10**400)
+
+    def test_comparing_with_an_int_beyond_every_float_works_as_for_floats(self):
+        assert Value(1.0) < 10**400
+        assert Value(1.0) > -(10**400)
+
+    def test_the_message_about_bad_data_stays_short(self):
+        with pytest.raises(TypeError) as caught:
+            Value("x" * 10_000)
+        assert len(str(caught.value)) < 200
+
+
+class TestActsAsFloat:
+    @repeatable
+    @given(x=st.floats(), y=st.floats(), name=st.sampled_from(["add", "sub", "mul", "truediv", "pow"]))
+    @example(x=-8.0, y=1 / 3, name="pow")
+    @example(x=0.0, y=-1.0, name="pow")
+    @example(x=10.0, y=400.0, name="pow")
+    @example(x=1.0, y=-0.0, name="truediv")
+    def test_arithmetic_gives_what_floats_give_or_raises_the_same(self, x, y, name):
+        operation = getattr(operator, name)
+        complex_power = name == "pow" and x < 0 and math.isfinite(y) and not y.is_integer()
+        expected = ValueError if complex_power else None
+        if expected is None:
+            try:
+                result = operation(x, y)
+            except ArithmeticError as error:
+                expected = type(error)
+        for left, right in ((Value(x), Value(y)), (Value(x), y), (x, Value(y))):
+            if expected is None:
+                made = operation(left, right)
+                assert type(made) is Value
+                assert type(made.data) is float
+                assert same_float(made.data, result)
+            else:
+                with pytest.raises(expected) as caught:
+                    operation(left, right)
+                assert type(caught.value) is expected
+
+    @repeatable
+    @given(x=st.floats(), y=st.floats(), name=st.sampled_from(["lt", "le", "gt", "ge"]))
+    def test_comparisons_compare_data_and_give_a_bool(self, x, y, name):
+        compare = getattr(operator, name)
+        for left, right in ((Value(x), Value(y)), (Value(x), y), (x, Value(y))):
+            assert compare(left, right) is compare(x, y)
+
+    def test_equality_and_hash_are_identity(self):
+        a, b = Value(1.0), Value(1.0)
+        assert a == a
+        assert a != b
+        assert a != 1.0
+        assert len({a, b, a}) == 2
+        assert {a: "a", b: "b"}[a] == "a"
+
+    @repeatable
+    @given(x=st.floats())
+    def test_float_and_bool_are_those_of_the_data(self, x):
+        assert type(float(Value(x))) is float
+        assert same_float(float(Value(x)), x)
+        assert bool(Value(x)) is bool(x)
+
+    def test_format_with_a_specification_formats_the_number_and_without_shows_the_value(self):
+        value = Value(3.14159)
+        assert f"{value:8.2f}|{value:.1e}|{value:+}" == "    3.14|3.1e+00|+3.14159"
+        assert f"{value}" == str(value) == repr(value) == "Value(data=3.14159, grad=0.0)"
+
+    def test_repr_shows_data_gradient_and_label(self):
+        a = Value(2, label="a")
+        (a * a).backward()
+        assert repr(a) == "Value(data=2.0, grad=4.0, label='a')"
+        assert repr(Value(-0.0)) == "Value(data=-0.0, grad=0.0)"
+        assert repr(Value(1.0, label="it's")) == 'Value(data=1.0, grad=0.0, label="it\'s")'
+
+    def test_negative_and_absolute_value_and_sum_work(self):
+        a = Value(-2.0)
+        total = sum([-a, abs(a), a, 1])
+        total.backward()
+        assert (total.data, a.grad) == (3.0, -1.0 - 1.0 + 1.0)
+
+    def test_sorting_and_the_largest_follow_the_data(self):
+        values = [Value(number) for number in (3.0, -1.0, 2.0)]
+        assert [value.data for value in sorted(values)] == [-1.0, 2.0, 3.0]
+        assert max(values) is values[0]
+
+    def test_augmented_assignment_rebinds_and_leaves_the_old_value_alone(self):
+        a = before = Value(2.0)
+        a += 1
+        a *= a
+        a -= 1
+        a /= 2
+        a **= 2
+        a.backward()
+        assert (a.data, before.data, before.grad) == (16.0, 2.0, 2 * 4.0 * 0.5 * 2 * 3.0)
+
+    def test_unary_plus_works_as_for_floats(self):
+        a = Value(2.0)
+        (+a * 3).backward()
+        assert a.grad == 3.0
+
+
+class TestNumPy:
+    @pytest.mark.parametrize(
+        "scalar", [np.float64(2), np.float32(2), np.int64(2)], ids=lambda scalar: scalar.dtype.name
+    )
+    def test_a_numpy_scalar_on_the_left_gives_a_value_with_gradients(self, scalar):
+        v = Value(3.0)
+        results = [scalar * v, scalar + v, scalar - v, scalar / v, scalar**v]
+        assert [type(result) for result in results] == [Value] * 5
+        assert [result.data for result in results] == pytest.approx([6.0, 5.0, -1.0, 2 / 3, 8.0])
+        sum(results).backward()
+        assert v.grad == pytest.approx(2 + 1 - 1 - 2 / 9 + 8 * math.log(2))
+        assert type(v.grad) is float
+        assert scalar < v
+        assert v > scalar
+
+    def test_an_array_beside_a_value_gives_an_array_of_values(self):
+        v = Value(3.0)
+        numbers = np.array([1.0, 2.0])
+        for array in (numbers * v, v * numbers, numbers + v, v - numbers, v / numbers, v**numbers):
+            assert array.dtype == object
+            assert [type(element) for element in array] == [Value, Value]
+        (numbers * v).sum().backward()
+        assert v.grad == 3.0
+        assert list(v > np.array([1.0, 5.0])) == [True, False]
+
+    def test_arrays_of_values_multiply_as_matrices_and_call_the_methods(self):
+        matrix = np.array([[Value(1.0), Value(2.0)], [Value(3.0), Value(4.0)]])
+        total = np.exp((matrix @ np.array([0.1, 0.2])).T).sum()
+        total.backward()
+        assert total.data == pytest.approx(math.exp(0.5) + math.exp(1.1))
+        assert matrix[1, 0].grad == pytest.approx(0.1 * math.exp(1.1))
+
+
+def test_a_notebook_shows_a_picture():
+    pytest.importorskip("graphviz")
+    assert "<svg" in (Value(2.0) * 3)._repr_svg_()

@@ -1,0 +1,310 @@
+"""Random expression graphs with shared parts: backpropagation against truths that share no code with it."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.command.grammar import ExpressionError, evaluate
+from micrograd.testing import gradcheck, numerical_gradient
+from tests.engine.test_primitives import TRUTHS, exact, mp
+from tests.strategies import Program, by_hand, lecture_order, micrograds_example, programs
+
+pytestmark = pytest.mark.slow
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def forward_mode(program: Program, values: list[Value]) -> list[tuple[object, object]]:
+    """For each leaf the derivative of the last result in mpmath, and the sum of the sizes of its terms.
+
+    The chain rule is run forwards, from each leaf to the end, at the numbers that the nodes recorded.
+    Differences in the last places of a float are allowed in units of the sum of sizes: the terms may
+    cancel, which no order of adding them up prevents.
+    """
+    gradients = []
+    for chosen in range(len(program.inputs)):
+        tangents = [(mp.mpf(index == chosen),) * 2 for index in range(len(program.inputs))]
+        for primitive, indices in program.steps:
+            inputs = exact(tuple(values[index].data for index in indices))
+            tangent, size = mp.zero, mp.zero
+            for index, derivative in zip(indices, TRUTHS[primitive.name].derivatives, strict=True):
+                if derivative is not None:
+                    slope = derivative(*inputs)
+                    tangent += slope * tangents[index][0]
+                    size += abs(slope) * tangents[index][1]
+            tangents.append((tangent, size))
+        gradients.append(tangents[-1])
+    return gradients
+
+
+def sizes(program: Program) -> list[float]:
+    """For each leaf what rounding errors are a fraction of."""
+    return [float(size) for _, size in forward_mode(program, program.run([Value(x) for x in program.inputs]))]
+
+
+def backpropagated(program: Program) -> tuple[list[Value], Value]:
+    """The leaves after backward() from the last result, and that result."""
+    leaves = [Value(x) for x in program.inputs]
+    root = program(*leaves)
+    if root.requires_grad:
+        root.backward()
+    return leaves, root
+
+
+def assert_close(gradients, expected, sizes):
+    for gradient, other, size in zip(gradients, expected, sizes, strict=True):
+        assert abs(gradient - other) <= 1e-13 * size
+
+
+@given(programs(smooth=False))
+def test_every_node_is_what_mpmath_makes_of_its_operands(program):
+    values = program.run([Value(x) for x in program.inputs])
+    for value, (primitive, indices) in zip(values[len(program.inputs) :], program.steps, strict=True):
+        true = TRUTHS[primitive.name].forward(*exact(tuple(values[index].data for index in indices)))
+        assert value.data == pytest.approx(float(true), rel=1e-14, abs=1e-300)
+
+
+@settings(max_examples=200)
+@given(programs(smooth=False))
+def test_backward_against_the_chain_rule_run_forwards_in_mpmath(program):
+    values = program.run([Value(x) for x in program.inputs])
+    if values[-1].requires_grad:
+        values[-1].backward()
+    for leaf, (true, size) in zip(values, forward_mode(program, values), strict=False):
+        assert abs(leaf.grad - true) <= 1e-13 * size
+
+
+@given(programs())
+def test_backward_against_finite_differences(program):
+    assert gradcheck(program, program.inputs, tolerance=1e-6)
+
+
+@settings(max_examples=50)
+@given(programs())
+def test_backward_against_the_program_and_its_differences_in_mpmath(program):
+    """Nothing of the library takes part here: not its forwards, not its rules, not its order."""
+
+    def run(*leaves):
+        return program.run(leaves, lambda primitive, *operands: TRUTHS[primitive.name].forward(*operands))[-1]
+
+    leaves, root = backpropagated(program)
+    assert root.data == pytest.approx(float(run(*exact(program.inputs))), rel=1e-6, abs=1e-9)
+    step = mp.mpf(10) ** -13
+    for index, (leaf, size) in enumerate(zip(leaves, sizes(program), strict=True)):
+        above, below = exact(program.inputs), exact(program.inputs)
+        above[index] += step
+        below[index] -= step
+        true = (run(*above) - run(*below)) / (2 * step)
+        assert abs(leaf.grad - true) <= 1e-6 * size + 1e-12
+
+
+@given(programs(smooth=False))
+def test_backward_twice_exactly_doubles_the_leaves(program):
+    leaves, root = backpropagated(program)
+    once = [leaf.grad for leaf in leaves]
+    between = [node.grad for node in mg.topological_order(root) if not node.is_leaf]
+    if root.requires_grad:
+        root.backward()
+    assert [leaf.grad for leaf in leaves] == [2 * gradient for gradient in once]
+    assert [node.grad for node in mg.topological_order(root) if not node.is_leaf] == between
+
+
+@given(programs(smooth=False), st.sampled_from([-8.0, 0.5, 0.0, 3.0]))
+def test_backward_is_linear_in_its_gradient(program, weight):
+    leaves, _ = backpropagated(program)
+    weighted = [Value(x) for x in program.inputs]
+    root = program(*weighted)
+    if root.requires_grad:
+        root.backward(weight)
+    scaled = [abs(weight) * size for size in sizes(program)]
+    assert_close([leaf.grad for leaf in weighted], [weight * leaf.grad for leaf in leaves], scaled)
+
+
+@given(programs(smooth=False))
+def test_backward_by_hand_as_in_the_lectures(program):
+    leaves, _ = backpropagated(program)
+    others = [Value(x) for x in program.inputs]
+    root = program(*others)
+    if root.requires_grad:
+        by_hand(root, lecture_order(root))
+    assert_close([leaf.grad for leaf in others], [leaf.grad for leaf in leaves], sizes(program))
+
+
+def shuffled_order(root: Value, seed: int) -> list[Value]:
+    """Any order that puts no node before its operands: each time one of those that can come next."""
+    choose = random.Random(seed)
+    waiting, order = lecture_order(root), []
+    while waiting:
+        ready = [node for node in waiting if node._prev.isdisjoint(waiting)]
+        node = choose.choice(ready)
+        waiting.remove(node)
+        order.append(node)
+    return order
+
+
+@given(programs(smooth=False), seeds)
+def test_any_topological_order_will_do(program, seed):
+    leaves, _ = backpropagated(program)
+    others = [Value(x) for x in program.inputs]
+    root = program(*others)
+    if root.requires_grad:
+        by_hand(root, shuffled_order(root, seed))
+    assert_close([leaf.grad for leaf in others], [leaf.grad for leaf in leaves], sizes(program))
+
+
+@given(programs(smooth=False))
+def test_topological_order_has_every_node_once_and_after_its_operands(program):
+    root = program(*(Value(x) for x in program.inputs))
+    order = mg.topological_order(root)
+    place = {node: index for index, node in enumerate(order)}
+    assert len(place) == len(order)
+    assert order[-1] is root
+    assert place.keys() == set(lecture_order(root))
+    assert all(place[operand] < place[node] for node in order for operand in node._prev)
+
+
+def hand_written(primitive, *operands):
+    """What a primitive does, as a lecture writes it: a node and a closure that adds to the operands' gradients."""
+    inputs = [operand.data for operand in operands]
+    out = Value(primitive.forward(*inputs), operands, primitive.symbol)
+
+    def _backward():
+        for operand, rule in zip(operands, primitive.derivatives, strict=True):
+            if rule is not None:
+                operand.grad += rule(out.grad, out.data, *inputs)
+
+    out._backward = _backward
+    return out
+
+
+@given(programs(smooth=False), st.data())
+def test_a_hand_written_backward_in_the_middle(program, data):
+    chosen = data.draw(st.sets(st.integers(0, len(program.steps) - 1), min_size=1))
+    steps = iter(range(len(program.steps)))
+
+    def apply(primitive, *operands):
+        return hand_written(primitive, *operands) if next(steps) in chosen else primitive(*operands)
+
+    leaves, root = backpropagated(program)
+    others = [Value(x) for x in program.inputs]
+    by_closure = program.run(others, apply)[-1]
+    assert by_closure.data == root.data
+    if by_closure.requires_grad:
+        by_closure.backward()
+    assert_close([leaf.grad for leaf in others], [leaf.grad for leaf in leaves], sizes(program))
+
+
+@given(programs(smooth=False))
+def test_constants_among_the_leaves_change_no_other_gradient(program):
+    leaves, _ = backpropagated(program)
+    for frozen in range(len(program.inputs)):
+        others = [Value(x, requires_grad=index != frozen) for index, x in enumerate(program.inputs)]
+        root = program(*others)
+        if root.requires_grad:
+            root.backward()
+        expected = [0.0 if index == frozen else leaf.grad for index, leaf in enumerate(leaves)]
+        assert_close([leaf.grad for leaf in others], expected, sizes(program))
+
+
+# The articles' programs
+
+
+def test_micrograds_own_example():
+    a, b = Value(-4.0), Value(2.0)
+    g = micrograds_example(a, b)
+    g.backward()
+    assert f"{g.data:.4f}" == "24.7041"
+    assert f"{a.grad:.4f}" == "138.8338"
+    assert f"{b.grad:.4f}" == "645.5773"
+
+
+def test_on_backprop_implementation():
+    """c feeds d and e, which meet again in f."""
+    a, b, target = 1.5, 0.75, 4.0
+
+    def loss(a, b):
+        c = a + b
+        d = c * 2
+        e = c - 1
+        f = d / e
+        return f**2 - target
+
+    values = Value(a), Value(b)
+    loss(*values).backward()
+    c = a + b
+    slope = 2 * (2 * c / (c - 1)) * -2 / (c - 1) ** 2
+    assert [value.grad for value in values] == pytest.approx([slope, slope])
+    x = Value(3.0)
+    (x * x).backward()
+    assert x.grad == 6.0
+    x.grad = 0.0
+    (x + x).backward()
+    assert x.grad == 2.0
+
+
+def test_autograd_logarithm_of_a_product():
+    a, b, c = Value(1.0, label="a"), Value(2.0, label="b"), Value(3.0, label="c")
+    d, e = a * b, mg.log(c)
+    f = d * e
+    g = mg.log(f)
+    d.label, e.label, f.label, g.label = "defg"
+    g.backward()
+    assert [a.grad, b.grad, c.grad] == pytest.approx([1 / 1.0, 1 / 2.0, 1 / (3.0 * math.log(3.0))])
+    order = [node.label for node in mg.topological_order(g)]
+    uses = {"a": "d", "b": "d", "c": "e", "d": "f", "e": "f", "f": "g"}
+    assert sorted(order) == list("abcdefg")
+    assert all(order.index(operand) < order.index(result) for operand, result in uses.items())
+
+
+@pytest.mark.parametrize(("x", "slope"), [(1.5, -2 * math.exp(-3.0)), (0.1, -2 * math.exp(-0.2)), (-1.5, 0.0)])
+def test_autodiff_from_scratch(x, slope):
+    value = Value(x)
+    y = mg.exp(-2 * mg.maximum(value, 0))
+    y.backward()
+    assert value.grad == pytest.approx(slope)
+    assert y.data == pytest.approx(math.exp(-2 * max(x, 0)))
+
+
+def test_tape_based_autograd():
+    x, y, z = Value(2.0), Value(-3.0), Value(10.0)
+    a = x * y
+    f = a + z
+    f.backward()
+    assert (a.data, f.data) == (-6.0, 4.0)
+    assert [v.grad for v in (x, y, z, a, f)] == [-3.0, 2.0, 1.0, 1.0, 1.0]
+
+
+def two_neurons(w11, w12, w21, w22, b1, b2, x1, x2):
+    h1 = mg.tanh(w11 * x1 + w12 * x2 + b1)
+    h2 = mg.tanh(w21 * x1 + w22 * x2 + b2)
+    return (h1 + h2 - 1.0) ** 2
+
+
+@pytest.mark.parametrize(
+    ("f", "inputs"),
+    [
+        (lambda x: x**3 - 2 * x + 5, [2.5]),
+        (lambda x, y: mg.tanh(x * y + mg.exp(x)), [0.7, -0.4]),
+        (two_neurons, [0.5, -0.3, 0.8, 0.1, 0.0, 0.2, 1.0, 0.5]),
+    ],
+)
+def test_tape_based_autograd_verifies_three_programs(f, inputs):
+    values = [Value(x) for x in inputs]
+    f(*values).backward()
+    differences = numerical_gradient(f, inputs)
+    assert [round(value.grad, 6) for value in values] == [round(difference, 6) for difference in differences]
+    assert gradcheck(f, inputs)
+
+
+def test_text_that_no_parser_takes_is_refused():
+    with pytest.raises(ExpressionError, match="nested too deep"):
+        evaluate("-" * 9_000 + "1", {})
+    with pytest.raises(ExpressionError, match="no expression has the character"):
+        evaluate("1 + \0", {})

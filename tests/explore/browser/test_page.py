@@ -1,0 +1,465 @@
+"""The page in a real browser: what it shows at each step is what the engine computes."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.explore.formulas import LIBRARY
+
+pytestmark = pytest.mark.slow
+
+
+def shared():
+    """A graph whose nodes are used more than once: x three times, s twice by one operation."""
+    x, y = Value(2.0, label="x"), Value(-3.0, label="y")
+    s = x * y
+    s.label = "s"
+    q = s * s
+    q.label = "q"
+    t = mg.tanh(x / 4)
+    t.label = "t"
+    f = q + t * x
+    f.label = "f"
+    return f
+
+
+def labelled(root):
+    return {node.label: node for node in mg.topological_order(root) if node.label}
+
+
+def number(text):
+    return float(text.replace("−", "-"))
+
+
+def rows(page):
+    """The rows of the panel about a Value."""
+    names, texts = page.locator("#node dt").all_inner_texts(), page.locator("#node dd").all_inner_texts()
+    return dict(zip(names, texts, strict=True))
+
+
+def looked_at(page, label):
+    """What the panel says about a Value that is looked at, without a step taken."""
+    item = page.locator(f'.item[aria-label^="{label},"]')
+    item.dispatch_event("pointerover", {"pointerType": "mouse", "bubbles": True})
+    assert page.locator("#node h2").inner_text() == label
+    return rows(page)
+
+
+def passes_by_hand(root):
+    """The gradients after each step of the backward pass, by micrograd's closures node by node."""
+    nodes = mg.topological_order(root)
+    saved = [node.grad for node in nodes]
+    order = iter_turns(root)
+    for node in nodes:
+        node.grad = 0.0
+    root.grad = 1.0
+    states = [{node: node.grad for node in nodes}]
+    for node in order:
+        node._backward()
+        states.append({node: node.grad for node in nodes})
+    for node, grad in zip(nodes, saved, strict=True):
+        node.grad = grad
+    return states
+
+
+def iter_turns(root):
+    """The engine's order, as operations of one's own see it: each notes when its turn comes."""
+    from micrograd.engine.backward import backpropagate
+
+    return [node for node in backpropagate(root, 0.0) if not node.is_leaf]
+
+
+class TestSteps:
+    def test_forward_each_number_appears_when_it_is_computed(self, show):
+        root = shared()
+        page = show(root)
+        results = [node for node in mg.topological_order(root) if not node.is_leaf]
+        for step in range(len(results) + 1):
+            computed = set(results[:step])
+            for label, node in labelled(root).items():
+                told = looked_at(page, label)["data"]
+                assert told == "not computed yet" if node in set(results) - computed else number(told) == node.data
+            page.keyboard.press("ArrowRight")
+
+    def test_backward_each_gradient_is_the_engines_after_that_turn_and_backwards_again(self, show):
+        root = shared()
+        states = passes_by_hand(root)
+        page = show(root)
+        page.keyboard.press("End")
+        for state in reversed(states):
+            for label, node in labelled(root).items():
+                told = looked_at(page, label)["grad"].removesuffix(" so far")
+                assert told == "not yet" if state[node] == 0 else number(told) == state[node]
+            page.mouse.move(5, 300)
+            page.keyboard.press("ArrowLeft")
+
+    def test_the_last_step_has_the_gradients_of_backward(self, show):
+        root = shared()
+        page = show(root)
+        page.locator("#last").click()
+        root.backward()
+        for label, node in labelled(root).items():
+            assert number(looked_at(page, label)["grad"]) == node.grad
+
+    def test_the_chain_rule_is_shown_in_words_and_numbers(self, show):
+        x, y = Value(2.0, label="x"), Value(-3.0, label="y")
+        a = x * y
+        a.label = "a"
+        f = a + x
+        f.label = "f"
+        page = show(f)
+        page.keyboard.press("End")
+        assert page.locator("#step h2").inner_text() == "a passes its gradient on"
+        to_x, to_y = page.locator(".share").all()
+        assert to_x.locator(".local").inner_text() == "∂a/∂x = y = −3"
+        assert to_x.locator(".product").inner_text() == "1 × (−3) = −3"
+        assert to_x.locator(".sum").inner_text() == "1 + (−3) = −2"
+        assert to_x.locator(".left").inner_text() == "Complete."
+        assert to_y.locator(".sum").inner_text() == "0 + 2 = 2"
+        page.keyboard.press("ArrowLeft")
+        assert page.locator(".share").nth(1).locator(".left").inner_text() == "1 more share to come."
+
+    def test_play_runs_to_the_end_and_pause_stops(self, show):
+        page = show(shared())
+        page.clock.install(time=0)
+        page.clock.pause_at(1000)
+        page.locator("#speed").select_option("200")
+        page.locator("#play").click()
+        assert page.locator("#play").get_attribute("aria-label") == "Pause"
+        page.clock.run_for(60_000)
+        assert page.locator("#last").is_disabled()
+        assert page.locator("#play").get_attribute("aria-label") == "Play"
+        page.locator("#play").click()  # from the start again
+        page.clock.run_for(100)
+        assert page.locator("#count").inner_text().startswith("forward 1/")
+        page.keyboard.press("Space")
+        assert page.locator("#play").get_attribute("aria-label") == "Play"
+        page.clock.run_for(10_000)
+        assert page.locator("#count").inner_text().startswith("forward 1/")
+
+    def test_the_slider_and_a_click_on_a_node_jump(self, show):
+        page = show(shared())
+        page.locator("#slider").fill("3")
+        assert page.locator("#count").inner_text() == "forward 3/6"
+        page.locator('.item[aria-label^="q,"]').click()
+        assert page.locator("#step h2").inner_text() == "q is computed"
+        page.keyboard.press("End")
+        page.locator('.item[aria-label^="q,"]').click()
+        assert page.locator("#step h2").inner_text() == "q passes its gradient on"
+
+    def test_what_choices_chose_and_why(self, show):
+        x = Value(2.0, label="x")
+        r = mg.relu(x)
+        r.label = "r"
+        page = show(r)
+        page.keyboard.press("End")
+        assert page.locator(".local").inner_text() == "∂r/∂x = 1, as x > 0"
+
+    @pytest.mark.parametrize("make", [lambda x: mg.no_grad()(lambda: x * 2)(), lambda x: mg.sqrt(x - 2)])
+    def test_a_graph_without_a_backward_pass_says_why(self, show, make):
+        page = show(make(Value(2.0, label="x")))
+        assert "backward pass" in page.locator("#notes").inner_text()
+        page.keyboard.press("End")
+        assert page.locator("#count").inner_text().startswith(("forward", "start"))
+
+
+class TestGraph:
+    def test_looking_at_a_node_says_who_uses_it_and_lights_the_paths_to_the_root(self, show):
+        page = show(shared())
+        told = looked_at(page, "s")
+        assert page.locator("#node .link bdi").all_inner_texts() == ["x", "y", "q"]
+        assert told["operation"] == "mul"
+        lit = {
+            text.split(",")[0]
+            for text in page.locator(".item.path").evaluate_all("items => items.map(i => i.ariaLabel)")
+        }
+        assert lit == {"s", "q", "f"}
+
+    def test_find_goes_to_the_label_and_opens_the_group_it_is_in(self, show):
+        model = mg.nn.MLP(2, [16, 16, 1])
+        model.layers[1].neurons[3].w[2].label = "needle"
+        page = show(model([1.0, 2.0]))
+        assert page.locator('.item[aria-label^="needle,"]').count() == 0
+        page.keyboard.press("/")
+        page.keyboard.type("NEED")
+        page.keyboard.press("Enter")
+        assert page.locator("#find-count").inner_text() == "1 of 1"
+        assert page.locator("#node h2").inner_text() == "needle"
+        assert rows(page)["in"] == "Layer 2 › Neuron 4"
+        assert page.locator('.item[aria-label^="needle,"]').is_visible()
+
+    def test_groups_open_and_close_and_nothing_overlaps(self, show):
+        random.seed(0)
+        page = show((mg.nn.MLP(2, [3, 2, 1])([1.0, 2.0]) - 1) ** 2)
+        count = page.locator("#nodes .item").count()
+        assert_no_overlap(page)
+        page.locator("#collapse").click()
+        assert page.locator("#nodes .item.closed").count() == 3
+        assert_no_overlap(page)
+        page.locator('.item[aria-label^="Layer 1,"]').click()
+        assert page.locator('.item[aria-label^="Layer 1,"]').get_attribute("aria-expanded") == "true"
+        assert page.locator('.item.closed[aria-label^="Neuron"]').count() == 3
+        assert_no_overlap(page)
+        page.locator("#expand").click()
+        assert page.locator("#nodes .item").count() == count
+        page.locator('.item.open[aria-label^="Layer 1,"] text').click()
+        assert page.locator("#nodes .item").count() < count
+
+    def test_zoom_and_pan(self, show):
+        page = show(shared())
+        place = page.locator('.item[aria-label^="q,"]')
+        before = place.bounding_box()
+        page.mouse.move(300, 300)
+        page.mouse.wheel(0, -300)
+        wider = place.bounding_box()
+        assert wider["width"] > before["width"]
+        page.mouse.move(40, 120)
+        page.mouse.down()
+        page.mouse.move(140, 170, steps=4)
+        page.mouse.up()
+        moved = place.bounding_box()
+        assert moved["x"] == pytest.approx(wider["x"] + 100, abs=2)
+        assert moved["y"] == pytest.approx(wider["y"] + 50, abs=2)
+
+    def test_touch(self, show):
+        page = show(shared(), width=390, height=844, has_touch=True, is_mobile=True)
+        page.locator("#next").tap()
+        page.locator("#fit").tap()
+        page.locator('.item[aria-label^="x,"]').tap()
+        assert page.locator("#node h2").inner_text() == "x"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    @pytest.mark.parametrize("near", [False, True])
+    def test_3000_values_step_and_zoom_smoothly(self, show, near):
+        random.seed(0)
+        values = [Value(random.random()) for _ in range(5)]
+        while len(values) < 1740:
+            one, other = random.sample(values[-40:], 2)
+            values.append(mg.tanh(one * other))
+        root = sum(values[-40:])
+        assert 2800 < len(mg.topological_order(root)) <= 3000
+        page = show(root)
+        page.locator("#expand").click()
+        assert page.locator("#nodes .item").count() > 2800
+        processor = page.context.new_cdp_session(page)
+        processor.send("Performance.enable", {"timeDomain": "threadTicks"})
+        before = busy(processor)
+        page.evaluate(
+            """async near => {
+            if (near) { view.scale = 0.8; centre(visible.get("n1500")); }
+            const frame = () => new Promise(requestAnimationFrame);
+            for (let step = 0; step < 20; step++) {
+                document.getElementById("next").click();
+                const wheel = new WheelEvent("wheel", { deltaY: step % 2 ? 40 : -40, cancelable: true });
+                graph.dispatchEvent(wheel);
+                graph.getBoundingClientRect();
+                await frame();
+            }
+        }""",
+            near,
+        )
+        assert (busy(processor) - before) / 20 < 0.1  # it is 0.01 to 0.04
+
+    def test_beyond_3000_values_it_opens_closed(self, show):
+        x = Value(0.5)
+        for _ in range(2000):
+            x = mg.tanh(x + 0.1)
+        page = show(x)
+        assert page.locator("#nodes .item").count() < 100
+        assert page.locator("#expand").is_hidden()
+
+
+def busy(processor):
+    """The seconds of processor time that a page has spent on its script, its styles and its layout."""
+    metrics = {metric["name"]: metric["value"] for metric in processor.send("Performance.getMetrics")["metrics"]}
+    return metrics["ScriptDuration"] + metrics["LayoutDuration"] + metrics["RecalcStyleDuration"]
+
+
+def assert_no_overlap(page):
+    """No card lies on another, and every text is inside its card."""
+    boxes = page.locator("#nodes .item").evaluate_all(
+        """items => items.map((item) => {
+            const { left, top, right, bottom } = item.querySelector(".frame").getBoundingClientRect();
+            const texts = [...item.querySelectorAll("text")].map((text) => {
+                const box = text.getBoundingClientRect();
+                return [box.left, box.right, text.textContent];
+            });
+            return [left, top, right, bottom, texts];
+        })"""
+    )
+    for index, (left, top, right, bottom, texts) in enumerate(boxes):
+        for begin, end, text in texts:
+            assert not text or (begin >= left - 1 and end <= right + 1), text
+        for other in boxes[:index]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+
+
+class TestEditing:
+    def edit(self, page, label, text):
+        page.locator(f'.item[aria-label^="{label},"]').click()
+        page.locator("#edit input").fill(text)
+        page.keyboard.press("Enter")
+
+    def test_a_changed_leaf_gives_the_engines_numbers(self, show):
+        root = shared()
+        page = show(root)
+        page.keyboard.press("End")
+        self.edit(page, "x", "0.7")
+        x, y = Value(0.7), Value(-3.0)
+        s = x * y
+        f = s * s + mg.tanh(x / 4) * x
+        f.backward()
+        for label, node in {"x": x, "y": y, "s": s, "f": f}.items():
+            told = looked_at(page, label)
+            assert number(told["data"]) == pytest.approx(node.data, rel=1e-14)
+            assert number(told["grad"]) == pytest.approx(node.grad, rel=1e-14)
+
+    @pytest.mark.parametrize("text", ["", "two", "1e999", "NaN", "0x", "1 2"])
+    def test_what_is_no_number_changes_nothing(self, show, text):
+        page = show(shared())
+        self.edit(page, "x", text)
+        assert "Nothing was changed" in page.get_by_role("alert").inner_text()
+        assert looked_at(page, "x")["data"] == "2"
+
+    def test_where_the_engine_would_raise_nothing_is_changed(self, show):
+        x = Value(2.0, label="x")
+        page = show(mg.log(x) / x)
+        self.edit(page, "x", "-1")
+        assert "log(−1)" in page.get_by_role("alert").inner_text()
+        assert looked_at(page, "x")["data"] == "2"
+
+    def test_an_unknown_primitive_disables_editing_with_a_note(self, show):
+        @mg.operation
+        def cube(x):
+            return x**3, lambda g: g * 3 * x * x
+
+        x = Value(2.0, label="x")
+        page = show(cube(x) + x)
+        page.locator('.item[aria-label^="x,"]').click()
+        assert page.locator("#edit").count() == 0
+        assert "cannot compute cube" in page.locator("#node").inner_text()
+        page.keyboard.press("End")
+        assert number(looked_at(page, "x")["grad"]) == 13
+
+    def test_every_primitive_computes_as_the_engine_does(self, show):
+        random.seed(1)
+        differentiable = {name: primitive for name, primitive in LIBRARY.items() if any(primitive.derivatives)}
+        rounds = [{name: inside(primitive) for name, primitive in differentiable.items()} for _ in range(8)]
+        leaves = {name: [Value(x, label=f"{name}-{i}") for i, x in enumerate(xs)] for name, xs in rounds[0].items()}
+        results = {name: LIBRARY[name](*operands) for name, operands in leaves.items()}
+        page = show(sum(results.values()))
+        for inputs in rounds:
+            ours = page.evaluate(
+                """inputs => {
+                    const leaf = Object.fromEntries(nodes.map((node) => [node.label, node.index]));
+                    const numbers = new Map();
+                    for (const [name, xs] of Object.entries(inputs)) {
+                        xs.forEach((x, i) => numbers.set(leaf[`${name}-${i}`], x));
+                    }
+                    setNumbers(numbers);
+                    at = steps.length - 1;
+                    show();
+                    const shown = (index) => [nodes[index].data, gradients[index]];
+                    const result = (name) => nodes[leaf[`${name}-0`]].users[0];
+                    return Object.fromEntries(Object.entries(inputs).map(([name, xs]) =>
+                        [name, [shown(result(name)), ...xs.map((_, i) => shown(leaf[`${name}-${i}`]))]]));
+                }""",
+                inputs,
+            )
+            for name, xs in inputs.items():
+                operands = [Value(x) for x in xs]
+                result = LIBRARY[name](*operands)
+                if result.requires_grad:
+                    result.backward()
+                theirs = [result.data, *(operand.grad for operand in operands)]
+                told = [ours[name][0][0], *(pair[1] for pair in ours[name][1:])]
+                assert told == pytest.approx(theirs, rel=1e-12, abs=1e-14), (name, xs)
+
+
+def inside(primitive):
+    """A point of its domain."""
+    domain = primitive.domain or ((-math.inf, math.inf),)
+    return [random.uniform(max(low, -3) + 0.01, min(high, 3) - 0.01) for low, high in domain]
+
+
+class TestKeyboard:
+    def test_everything_can_be_done_with_keys_alone(self, show):
+        page = show((mg.nn.MLP(2, [2, 1])([Value(1.0, label="x"), 2.0]) - 1) ** 2)
+        press = page.keyboard.press
+        press("ArrowRight")
+        assert page.locator("#count").inner_text().startswith("forward 1/")
+        press("End")
+        press("Home")
+        assert page.locator("#count").inner_text() == "start"
+        for _ in range(40):  # to the graph, by Tab alone
+            press("Tab")
+            if page.evaluate("document.activeElement.classList.contains('item')"):
+                break
+        first = page.evaluate("document.activeElement.dataset.item")
+        press("ArrowLeft")
+        assert page.evaluate("document.activeElement.dataset.item") != first
+        press("Enter")
+        assert page.evaluate("document.activeElement.classList.contains('item')")
+        press("/")
+        page.keyboard.type("Layer")
+        page.keyboard.press("Escape")
+        page.locator('.item.open[aria-label^="Layer 1,"]').focus()
+        press("Enter")
+        assert page.locator('.item[aria-label^="Layer 1,"]').get_attribute("aria-expanded") == "false"
+        assert page.evaluate("document.activeElement.ariaLabel").startswith("Layer 1,")
+        press("Enter")
+        assert page.locator('.item[aria-label^="Layer 1,"]').get_attribute("aria-expanded") == "true"
+
+    def test_each_step_is_said_to_screen_readers(self, show):
+        page = show(shared())
+        page.keyboard.press("ArrowRight")
+        assert re.search(r"is computed", page.locator("#said").text_content())
+        assert page.locator("#slider").get_attribute("aria-valuetext") == "forward 1/6"
+
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<!--SCRIPT--> --> <!--",
+    "{a|b}",
+    "\"quoted\" 'twice' `thrice` ${alert(1)}",
+    "&lt;b&gt; \\N \\u003c",
+    "𝒳 🚀 👩‍👩‍👧 é",
+    "שלום, أهلا",
+    "two\nlines",
+]
+
+
+@pytest.mark.parametrize("label", ATTACKS)
+def test_labels_are_shown_as_typed_and_run_nothing(show, label):
+    x, y = Value(2.0, label=label), Value(3.0, label="y")
+    root = x * y
+    root.label = label
+    page = show(root, title=label)
+    assert page.locator("h1").text_content() == label
+    page.keyboard.press("End")
+    assert page.locator("#node h2").text_content() == label
+    assert page.locator(".share h3").nth(0).text_content() == f"To {label}"
+    shown = page.locator("#nodes .item .name").all_text_contents()
+    assert any(text == label or label.startswith(text.removesuffix("…").split(" ⏎ ")[0]) for text in shown)
+    page.locator("#find-text").fill(label.split("\n")[0])
+    page.keyboard.press("Enter")
+    assert page.locator("#find-count").inner_text() == "1 of 2"
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 390), ("light", 1280)])
+def test_axe_finds_no_serious_violation(show, axe, scheme, width):
+    page = show((mg.nn.MLP(2, [3, 1])([1.0, 2.0]) - 1) ** 2, width=width, color_scheme=scheme, bypass_csp=True)
+    page.locator("#keys summary").click()
+    for key in ("Home", "ArrowRight", "End"):
+        page.keyboard.press(key)
+        found = page.evaluate(f"async () => {{ {axe}; return (await axe.run()).violations; }}")
+        serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+        assert [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in serious] == []

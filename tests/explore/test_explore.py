@@ -1,0 +1,442 @@
+"""Pages without a browser: their data, what they refuse, and what notebooks show."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.engine.backward import backpropagate
+from micrograd.explore.arrangement import arrange
+from micrograd.explore.formulas import LIBRARY, formulas
+from micrograd.explore.groups import Grouping
+from micrograd.explore.passes import passes
+from tests.folders import ROOT
+from tests.strategies import programs
+
+
+def data_of(path):
+    """What is embedded in a page."""
+    text = Path(path).read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def explored(root, folder, **options):
+    mg.explore(root, folder / "page.html", **options)
+    return data_of(folder / "page.html")
+
+
+def computed(formula, g, out, inputs):
+    """The number of a formula, computed by the primitives' own forward functions."""
+    if isinstance(formula, float):
+        return formula
+    if isinstance(formula, str):
+        return {"g": g, "out": out}[formula] if formula in ("g", "out") else inputs[int(formula)]
+    name, *operands = formula
+    if name == "where":
+        return computed(operands[1 if computed(operands[0], g, out, inputs) else 2], g, out, inputs)
+    numbers = [computed(operand, g, out, inputs) for operand in operands]
+    compare = {"<": float.__lt__, "<=": float.__le__, ">": float.__gt__, ">=": float.__ge__}
+    return float(compare[name](*numbers)) if name in compare else LIBRARY[name].forward(*numbers)
+
+
+class TestFormulas:
+    @pytest.mark.parametrize("name", LIBRARY)
+    def test_say_what_the_rules_compute(self, name):
+        generator = random.Random(name)
+        primitive = LIBRARY[name]
+        for _ in range(20):
+            inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
+            out, g = primitive.forward(*inputs), generator.uniform(-2, 2)
+            for rule, formula in zip(primitive.derivatives, formulas(primitive), strict=True):
+                if rule is None:
+                    assert formula is None
+                else:
+                    last_digit = 2e-15 if name == "pow" else 0.0  # which its formula leaves out
+                    assert computed(formula, g, out, inputs) == pytest.approx(
+                        rule(g, out, *inputs), rel=last_digit, abs=0.0
+                    )
+
+    def test_the_power_rule_is_a_formula_to_read(self):
+        first, _ = formulas(mg.engine.primitives.pow)
+        assert first[:2] == ["mul", ["mul", "g", "1"]]
+        assert [first[2][0], first[2][2]] == ["pow", ["sub", "1", 1.0]]
+
+    def test_a_rule_that_is_no_formula_gives_none(self):
+        branching = mg.engine.primitive.Primitive("branching", "b", abs, lambda g, out, x: g if x > 0 else -g)
+        floats = mg.engine.primitive.Primitive("floats", "f", math.sin, lambda g, out, x: g * math.cos(x))
+        assert formulas(branching) == formulas(floats) == [None]
+        own = mg.engine.primitive.Primitive("own", "o", lambda x: 2 * x, lambda g, out, x: 2 * g)
+        by_another = mg.engine.primitive.Primitive("by_another", "a", lambda x: x * x, lambda g, out, x: g * own(x))
+        endless = mg.engine.primitive.Primitive("endless", "e", lambda x: math.inf, lambda g, out, x: g * math.inf)
+        assert formulas(by_another) == formulas(endless) == [None]
+
+    def test_a_namesake_of_a_primitive_is_not_taken_for_it(self):
+        other = mg.engine.primitive.Primitive("exp", "exp", lambda x: 0.0, lambda g, out, x: 0 * g)
+        data, _ = passes(other(Value(1.0)))
+        assert not data["primitives"][0]["library"]
+
+
+class TestTape:
+    @settings(deadline=None, max_examples=60)
+    @given(programs())
+    def test_the_shares_add_up_to_the_gradients_of_the_engine(self, program):
+        root = program(*map(Value, program.inputs))
+        before = [node.grad for node in mg.topological_order(root)]
+        data, nodes = passes(root)
+        assert [node.grad for node in nodes] == before
+        gradients = [0.0] * len(nodes)
+        gradients[data["root"]] = 1.0
+        for turn in data["turns"]:
+            for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["shares"], strict=True):
+                gradients[operand] += 0.0 if share is None else float(share)
+        for node in nodes:
+            if node.is_leaf:
+                node.grad = 0.0
+        if data["backward"]:
+            root.backward()
+            assert [repr(gradients[i]) for i, node in enumerate(nodes) if node.requires_grad] == [
+                repr(node.grad) for node in nodes if node.requires_grad
+            ]
+
+    def test_the_turns_are_in_the_engines_own_order(self):
+        order = []
+
+        def noted(name):
+            def rule(g, out, x):
+                order.append(name)
+                return g
+
+            return mg.engine.primitive.Primitive(name, name, float, rule)
+
+        x = Value(1.0)
+        one = noted("one")(x)
+        two = noted("two")(one + x)
+        root = noted("three")(two * one + noted("four")(two))
+        turns = [node._primitive.name for node in backpropagate(root, 1.0) if not node.is_leaf]
+        assert [name for name in turns if name in order] == order == ["three", "four", "two", "one"]
+
+    def test_numbers_are_those_of_the_recorded_pass_and_the_page_says_so(self):
+        x = Value(3.0, label="x")
+        root = x * x
+        x.data = 100.0
+        data, _ = passes(root)
+        assert data["nodes"][0]["data"] == 3.0
+        assert data["notes"] == ["x is 100 by now; the page shows the pass that was recorded, where it was 3."]
+
+    def test_what_json_cannot_write(self, tmp_path):
+        x = Value(math.inf, label="x")
+        data = explored(x * 2 + math.nan, tmp_path)
+        assert {node["data"] for node in data["nodes"]} >= {"Infinity", "NaN"}
+
+    def test_gradients_that_are_graphs_stay_as_they_are(self):
+        x = Value(2.0)
+        root = x * x * x
+        root.backward(create_graph=True)
+        grad = x.grad
+        passes(root)
+        assert x.grad is grad
+
+    def test_a_derivative_that_does_not_exist_is_told_and_changes_nothing(self):
+        x = Value(0.0)
+        x.grad = 7.0
+        data, _ = passes(mg.sqrt(x))
+        assert not data["backward"]
+        assert "derivative of sqrt" in data["notes"][0]
+        assert x.grad == 7.0
+
+    def test_a_local_derivative_too_large_for_a_float_is_left_out_and_its_share_is_not(self):
+        x = Value(1.0)
+        steep = mg.engine.primitive.Primitive("steep", "s", lambda x: 0.5, lambda g, out, x: math.ldexp(g, 1030))
+        data, _ = passes(steep(x) * 2.0**-20)
+        turn = data["turns"][1]
+        assert (turn["locals"], turn["shares"]) == ([None], [2.0**1010])
+        assert data["backward"]
+
+    def test_operations_by_hand_and_by_decorator_give_their_shares(self):
+        x, y = Value(2.0), Value(3.0)
+        out = Value(x.data * y.data * x.data, (x, y, x), "square times")
+
+        def backward():
+            x.grad += 2 * x.data * y.data * out.grad
+            y.grad += x.data**2 * out.grad
+
+        out._backward = backward
+        data, _ = passes(out)
+        assert data["turns"][0]["shares"] == [12.0, 4.0, None]
+
+        @mg.operation
+        def scaled(a, b):
+            return a * b, lambda g: (None, g * a)
+
+        assert passes(scaled(x, y))[0]["turns"][0]["shares"] == [0.0, 2.0]
+
+
+class TestGroups:
+    def test_neurons_are_numbered_as_in_their_layer_and_hold_their_weights(self):
+        model = mg.nn.MLP(2, [3, 1], activation="tanh")
+        output = model([Value(1.0), Value(2.0)])
+        grouping = Grouping(mg.topological_order((output - 1) ** 2))
+        path = {parameter: grouping.groups[grouping.of[parameter]].name for _, parameter in model.named_parameters()}
+        for place, neuron in enumerate(model.layers[0].neurons):
+            assert {path[weight] for weight in [*neuron.w, neuron.b]} == {f"Neuron {place + 1}"}
+        assert grouping.groups[grouping.of[output]].name == "Layer 2"
+
+    def test_each_network_call_is_a_group_and_what_calls_share_is_outside(self):
+        model = mg.nn.MLP(1, [2, 1])
+        root = model([1.0]) + model([2.0])
+        grouping = Grouping(mg.topological_order(root))
+        assert [group.name for group in grouping.groups if group.parent is None] == ["Network 1", "Network 2"]
+        assert all(grouping.of[parameter] is None for parameter in model.parameters())
+        assert grouping.of[root] is None
+
+    def test_a_network_under_no_grad_keeps_no_inputs_alive(self):
+        with mg.no_grad():
+            output = mg.nn.Neuron(1)([Value(1.0)])
+        assert not hasattr(output, "_call")
+
+    def test_models_and_their_results_can_still_be_copied(self):
+        import copy
+        import pickle
+
+        output = mg.nn.MLP(2, [2, 1])([1.0, 2.0])
+        assert copy.deepcopy(output).data == pickle.loads(pickle.dumps(output)).data == output.data
+
+    def test_a_large_graph_without_modules_is_parted(self):
+        x = Value(0.5)
+        for _ in range(1000):
+            x = mg.sin(x)
+        data, _ = passes(x)
+        sizes = [len(content["items"]) for content in arrange(data)["contents"]]
+        assert max(sizes) <= 150
+        assert sum(sizes) == 1001 + len(data["groups"])
+
+    def test_a_network_in_a_large_graph_is_in_a_part_whole(self):
+        x = Value(0.5)
+        for _ in range(400):
+            x = mg.sin(x)
+        x = mg.nn.MLP(1, [3, 1])([x])
+        for _ in range(400):
+            x = mg.sin(x)
+        data, _ = passes(x)
+        groups = data["groups"]
+        assert [group["name"] for group in groups if group["parent"] is None] == [f"Part {n}" for n in range(1, 7)]
+        layers = [group for group in groups if group["name"].startswith("Layer")]
+        assert [groups[layer["parent"]]["name"] for layer in layers] == ["Part 3", "Part 3"]
+        assert None not in [node["group"] for node in data["nodes"]]
+
+    def test_several_hundred_values_side_by_side_are_laid_out(self):
+        data, _ = passes(sum(Value(float(x)) for x in range(200)))
+        (shape,) = arrange(data)["shapes"]
+        assert len(shape["places"]) == len(data["nodes"]) > 250
+        assert all(0 <= x <= shape["width"] and 0 <= y <= shape["height"] for x, y, _, _ in shape["places"])
+
+    def test_neurons_alike_share_one_layout(self):
+        data, _ = passes(mg.nn.MLP(2, [16, 16, 1])([1.0, 2.0]))
+        assert len(data["groups"]) == 35
+        assert len(arrange(data)["shapes"]) <= 6
+
+
+class TestPage:
+    def test_is_one_file_that_refers_to_nothing_outside(self, tmp_path):
+        explored(Value(1.0) * 2, tmp_path)
+        text = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert re.findall(r"""(?:src|href)\s*=|@import|url\((?!"#)""", text) == []
+        assert set(re.findall(r"https?://[^\s\"']*", text)) == {"http://www.w3.org/2000/svg"}
+
+    @pytest.mark.parametrize(
+        "label", ["</script><script>alert(1)</script>", "<!--DATA-->", "\ud800 \x00 \u2028", "𝒳{a|b}"]
+    )
+    def test_holds_any_label_and_title(self, tmp_path, label):
+        data = explored(Value(1.0, label=label) * 2, tmp_path, title=label)
+        (shown,) = {node["label"] for node in data["nodes"]} - {""}
+        assert shown == label.replace("\ud800", "\\ud800").replace("\x00", "\\x00")
+        assert (tmp_path / "page.html").read_text(encoding="utf-8").count("<script") == 2
+
+    @pytest.mark.parametrize("root", [3.0, None, "x", [Value(1.0)]])
+    def test_of_what_is_no_value_is_refused(self, tmp_path, root):
+        with pytest.raises(TypeError, match="a page is made of a Value or a Recording, not of"):
+            mg.explore(root, tmp_path / "page.html")
+
+    def test_a_wrong_suffix_or_title_or_size_is_refused_and_nothing_written(self, tmp_path, monkeypatch):
+        with pytest.raises(ValueError, match=r"must end in \.html"):
+            mg.explore(Value(1.0), tmp_path / "page.svg")
+        with pytest.raises(TypeError, match="title must be a string"):
+            mg.explore(Value(1.0), tmp_path / "page.html", title=3)
+        monkeypatch.setattr(sys.modules["micrograd.explore"], "NODE_LIMIT", 2)
+        with pytest.raises(ValueError, match="explore a part of it"):
+            mg.explore(Value(1.0) * 2, tmp_path / "page.html")
+        with pytest.raises(FileNotFoundError):
+            mg.explore(Value(1.0), tmp_path / "missing" / "page.html")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_without_graphviz_the_error_says_what_to_install(self):
+        code = (
+            "import sys; sys.modules['graphviz'] = None\n"
+            "import micrograd as mg\n"
+            "try: mg.explore(mg.Value(1.0), 'page.html')\n"
+            "except ImportError as error: print(error)"
+        )
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert "pip install graphviz pygraphviz" in run.stdout
+
+    def test_a_single_leaf_and_a_constant(self, tmp_path):
+        assert explored(Value(1.0), tmp_path)["backward"]
+        assert not explored(Value(1.0, requires_grad=False), tmp_path)["backward"]
+
+
+def trained(steps=7, **options):
+    random.seed(0)
+    model = mg.nn.MLP(2, [2, 1])
+    points = [([x, y], 1 if x > y else -1) for x, y in ((0.0, 1.0), (1.0, 0.0), (0.5, 0.2))]
+    recording = mg.Recording(model, [place for place, _ in points], [side for _, side in points], **options)
+    start = [parameter.data for parameter in model.parameters()]
+    history = mg.fit(
+        lambda place, side: mg.losses.hinge(model(place), side),
+        points * (steps // 3 + 1),
+        mg.optim.SGD(model.parameters(), 0.1),
+        batch_size=1,
+        record=recording,
+        seed=1,
+    )
+    return model, recording, history, start
+
+
+class TestRecording:
+    def test_has_the_losses_and_the_numbers_before_and_after_each_step(self):
+        model, recording, history, start = trained()
+        assert recording.losses == history.steps
+        frames = recording.frames()
+        assert [step for step, _ in frames] == list(range(len(history.steps) + 1))
+        assert frames[0][1] == start
+        assert frames[-1][1] == [parameter.data for parameter in model.parameters()]
+
+    def test_a_long_run_is_thinned_evenly_and_ends_with_the_last_step(self):
+        _, recording, history, _ = trained(steps=100, frames=10)
+        steps = [step for step, _ in recording.frames()]
+        assert 5 <= len(steps) <= 11
+        assert steps[0] == 0
+        assert steps[-1] == len(history.steps)
+        assert len({after - before for before, after in pairwise(steps[:-1])}) == 1
+
+    def test_the_film_has_the_frames_and_leaves_the_model_as_it_is(self, tmp_path):
+        model, recording, _, _ = trained()
+        before = [(parameter.data, parameter.grad) for parameter in model.parameters()]
+        data = explored(recording, tmp_path)
+        assert [(parameter.data, parameter.grad) for parameter in model.parameters()] == before
+        assert len(data["film"]["frames"]) == len(recording.frames())
+        numbers = data["film"]["frames"][-1]["numbers"]
+        assert numbers == [data["nodes"][node]["data"] for node in data["film"]["parameters"]]
+
+    def test_a_film_of_several_outputs_starts_from_their_sum(self, tmp_path):
+        model = mg.nn.MLP(2, [3])
+        recording = mg.Recording(model, [[1.0, 2.0]])
+        recording.step(1.0)
+        data = explored(recording, tmp_path)
+        hints = {node["hint"] for node in data["nodes"]}
+        assert {"output 1", "output 2", "output 3", "sum of outputs"} <= hints
+        assert data["nodes"][data["root"]]["data"] == sum(output.data for output in model([1.0, 2.0]))
+
+    def test_a_film_of_what_is_no_network_of_values_or_not_finite_is_refused(self, tmp_path):
+        class Constant(mg.nn.Module):
+            def __call__(self, inputs):
+                return 1.0
+
+        recording = mg.Recording(Constant(), [[1.0]])
+        recording.step(1.0)
+        with pytest.raises(TypeError, match="the network must give Values, not float"):
+            mg.explore(recording, tmp_path / "film.html")
+        model = mg.nn.Neuron(1)
+        recording = mg.Recording(model, [[1.0]])
+        model.b.data = math.inf
+        recording.step(1.0)
+        with pytest.raises(ValueError, match="not finite after step 1"):
+            mg.explore(recording, tmp_path / "film.html")
+
+    def test_what_cannot_be_recorded_is_refused(self, tmp_path):
+        model = mg.nn.MLP(2, [1])
+        for arguments, kind, message in (
+            (([Value(1.0)], [[1, 2]]), TypeError, "of a Module"),
+            ((model, []), ValueError, "no inputs"),
+            ((model, [[1, 2]], [1, 2]), ValueError, "1 inputs, but 2 targets"),
+            ((model, [["a", 2]]), TypeError, "an input"),
+        ):
+            with pytest.raises(kind, match=message):
+                mg.Recording(*arguments)
+        with pytest.raises(TypeError, match="record must be a Recording, not MLP"):
+            mg.fit(lambda x: model(x), [[1, 2]], mg.optim.SGD(model.parameters(), 0.1), record=model)
+        with pytest.raises(ValueError, match="at least 2 frames"):
+            mg.Recording(model, [[1, 2]], frames=1)
+        with pytest.raises(ValueError, match="nothing was recorded"):
+            mg.explore(mg.Recording(model, [[1, 2]]), tmp_path / "film.html")
+
+
+class TestNotebooks:
+    def test_a_module_shows_its_parameters_as_a_table(self):
+        table = ElementTree.fromstring(mg.nn.MLP(2, [3, 1])._repr_html_())
+        rows = [[cell.text for cell in row] for row in table.iter("tr")]
+        assert [row[:2] for row in rows] == [["name", "parameters"], ["layers.0", "9"], ["layers.1", "4"]]
+        assert table.find("caption").text == "MLP: 13 parameters"
+
+    def test_names_are_shown_as_typed(self):
+        module = mg.nn.Module()
+        setattr(module, "<b>\ud800", Value(1.0))
+        (row,) = ElementTree.fromstring(module._repr_html_()).find("tbody")
+        assert row[0].text == "<b>\\ud800"
+
+    def test_a_module_of_many_lists_is_cut(self):
+        module = mg.nn.Module()
+        for place in range(100):
+            setattr(module, f"p{place}", Value(1.0))
+        assert "and 70 more" in module._repr_html_()
+
+    def test_a_history_shows_its_curve(self):
+        history = mg.training.History()
+        history.steps, history.epochs = [4.0, 3.0, 2.0, 1.0], [3.5, 1.5]
+        drawing = ElementTree.fromstring(history._repr_html_())
+        assert [text.text for text in drawing.iter("text")] == ["3.5", "1.5", "loss", "epoch 2"]
+        history.epochs = []
+        history.steps = [100.0, 1.0]
+        assert "on a logarithmic scale" in history._repr_html_()
+        assert "step 2" in history._repr_html_()
+
+    def test_a_history_of_nothing_or_without_change(self):
+        history = mg.training.History()
+        assert "0 epochs" in history._repr_html_()
+        history.steps = [2.0, 2.0, 2.0]
+        assert ElementTree.fromstring(history._repr_html_()).tag == "svg"
+
+    def test_the_tutorial_runs_and_shows_what_it_says(self, tmp_path, monkeypatch):
+        """Each cell runs in turn; what its last line gives is shown, in the kind of output the file has."""
+        import ast
+
+        monkeypatch.chdir(tmp_path)
+        notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
+        names, shown = {"__name__": "__main__"}, []
+        for cell in notebook["cells"]:
+            if cell["cell_type"] != "code":
+                continue
+            tree = ast.parse("".join(cell["source"]))
+            last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+            exec(compile(tree, "cell", "exec"), names)
+            value = eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else None
+            kinds = {kind for output in cell["outputs"] for kind in output.get("data", {})}
+            for kind, method in (("image/svg+xml", "_repr_svg_"), ("text/html", "_repr_html_")):
+                assert (kind in kinds) == bool(getattr(value, method, lambda: None)()), cell["source"]
+            texts = ["".join(output["data"]["text/plain"]) for output in cell["outputs"] if "data" in output]
+            assert texts == ([] if value is None else [repr(value)]), cell["source"]
+            shown += kinds
+        assert {"image/svg+xml", "text/html"} <= set(shown)
+        assert (tmp_path / "page.html").exists()
+        assert (tmp_path / "film.html").exists()
