@@ -65,7 +65,9 @@ TESTS = {
                "compiler/test_training"],
     "optim": ["test_optim", "test_training", "test_wrong_calls", "compiler/test_training"],
     "engine.floats": ["test_primitives", "test_accuracy"],
-    "engine.primitives": ["test_primitives", "test_accuracy", "test_higher_order", "test_explore::TestFormulas"],
+    "engine.composites": ["test_primitives", "test_accuracy", "test_composites", "test_higher_order"],
+    "engine.primitives": ["test_primitives", "test_accuracy", "test_higher_order", "test_explore::TestFormulas",
+                          "test_composites"],
     "engine.value": ["test_engine", "test_anomaly", "test_arrays", "test_own_primitives", "test_wrong_calls",
                "test_higher_order", "test_primitives", "compiler/test_trace"],
     "engine.node": ["test_engine", "test_transforms", "test_higher_order", "test_anomaly", "test_copying",
@@ -77,7 +79,7 @@ TESTS = {
     "engine.higher_order": ["test_higher_order", "test_transforms", "test_anomaly", "test_own_primitives",
                             "test_threads"],
     "engine.primitive": ["test_own_primitives", "test_check_primitive", "test_primitives", "test_engine",
-                         "test_wrong_calls", "test_copying"],
+                         "test_wrong_calls", "test_copying", "test_composites"],
     "engine.closures": ["test_own_primitives", "test_engine", "test_higher_order", "test_anomaly", "test_threads"],
     "_support.checks": ["test_wrong_calls", "test_engine", "test_higher_order", "test_own_primitives", "test_losses",
                "test_optim", "test_nn", "test_transforms", "test_training"],
@@ -92,10 +94,12 @@ TESTS = {
     "compiler.function": ["compiler/test_function", "compiler/test_trace", "compiler/test_reroll",
                           "compiler/test_against_eager", "compiler/test_backends", "compiler/test_training"],
     "compiler.backends.llvm_backend": ["compiler/test_kernels", "compiler/test_backends", "compiler/test_training"],
+    "compiler.backends.llvm_functions": ["compiler/test_kernels", "compiler/test_backends", "test_composites",
+                                         "compiler/test_against_eager", "test_one_entry"],
     "compiler.backends.llvm_kernels": ["compiler/test_kernels", "compiler/test_backends"],
     "compiler.normalise": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_reroll"],
     "compiler.backends.numpy_backend": ["compiler/test_kernels", "compiler/test_backends", "compiler/test_training",
-                               "compiler/test_against_eager"],
+                               "compiler/test_against_eager", "test_composites"],
     "compiler.backends.object_cache": ["compiler/test_backends"],
     "compiler.picture": ["compiler/test_kernels", "compiler/test_trace"],
     "compiler.program": ["compiler/test_kernels", "compiler/test_reroll"],
@@ -107,7 +111,12 @@ TESTS = {
     "compiler.walks": ["compiler/test_walks", "compiler/test_reroll"],
 }  # fmt: skip
 # What one test made, others find
-REMEMBERING = {"compiler.backends.llvm_kernels", "compiler.backends.llvm_backend", "testing.strategies"}
+REMEMBERING = {
+    "compiler.backends.llvm_functions",
+    "compiler.backends.llvm_kernels",
+    "compiler.backends.llvm_backend",
+    "testing.strategies",
+}
 
 # Of one operator's replacements by every other only some are asked for: they are what people mistype, and most of the
 # others end in a TypeError that any test sees, which would make the figures better than the tests are.
