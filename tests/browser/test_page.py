@@ -347,6 +347,7 @@ class TestEditing:
         self.edit(page, "x", "0.5")
         again = Value(0.5)
         (swish(again) * 3).backward()
+        page.locator("#last").click()
         told = page.evaluate("[nodes[root].data, gradients[nodes.find((node) => node.label === 'x').index]]")
         assert told == pytest.approx([3 * mg.silu(1.0), again.grad], rel=1e-12)
 
