@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
 from micrograd.testing import strategies
-from micrograd.testing.programs import KINKS
+from micrograd.testing.programs import HELPERS, KINKS
 from micrograd.testing.strategies import EXTREMES, Program, operands
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 # Every primitive that importing micrograd registers. The two without operands stand for a number in the graph.
-TABLE = [primitive for primitive in PRIMITIVES.values() if primitive not in (LEAF, CONSTANT)]
+TABLE = [primitive for primitive in PRIMITIVES.values() if primitive not in (LEAF, CONSTANT, *HELPERS)]
 
 
 def programs(smooth: bool = True) -> st.SearchStrategy[Program]:

@@ -150,7 +150,9 @@ def ufunc_of(primitive):
 
 
 @pytest.mark.parametrize(
-    ("primitive", "ufunc"), [(p, ufunc_of(p)) for p in TABLE if ufunc_of(p)], ids=lambda x: getattr(x, "__name__", "")
+    ("primitive", "ufunc"),
+    [(p, ufunc_of(p)) for p in TABLE if any(p.derivatives) and ufunc_of(p)],  # comparisons give a bool for each
+    ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_every_ufunc_that_has_a_primitive_works_on_arrays_of_values(primitive, ufunc):
     floats = [np.array([0.25, 0.5, 0.75]) + 0.125 * index for index in range(len(primitive.domain))]

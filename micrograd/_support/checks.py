@@ -67,11 +67,6 @@ def is_unknown(value: object) -> bool:
     return isinstance(value, Operand) and not value.known
 
 
-def is_formula(value: object) -> bool:
-    """Whether this stands for a quantity in a formula that is written down to be shown."""
-    return hasattr(type(value), "formula")
-
-
 def check_settings(name: str, settings: dict[str, Any]) -> None:
     """Refuse Values and arrays as settings: no gradient flows to a setting."""
     for key, setting in settings.items():

@@ -6,7 +6,7 @@ import keyword
 import unicodedata
 from typing import TYPE_CHECKING
 
-from micrograd.command.grammar import FUNCTIONS, ParsedExpression
+from micrograd.command.grammar import ParsedExpression, functions
 from micrograd.command.output import FAILED, OK, print_json
 from micrograd.draw.graph import save
 from micrograd.engine.value import Value
@@ -107,7 +107,7 @@ def _leaves(assignments: Sequence[str]) -> dict[str, Value]:
         name = unicodedata.normalize("NFKC", name)  # as Python does with the names in an expression
         if not (equals and name.isidentifier()) or keyword.iskeyword(name):
             raise ValueError(f"{assignment!r} is not of the form name=number, as x=2 is")
-        if name in FUNCTIONS:
+        if name in functions():
             raise ValueError(f"{name!r} is a function: choose another name")
         if name in leaves:
             raise ValueError(f"{name!r} is given twice")

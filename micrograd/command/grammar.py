@@ -2,7 +2,7 @@
 
     ParsedExpression("x*y + tanh(z)")(names)    with names {"x": Value(2.0), "y": Value(-3.0), "z": Value(10.0)}
 
-Numbers, names, the operators + - * / **, and calls of the functions below: nothing else is let in, so
+Numbers, names, the operators + - * / **, and calls of primitives: nothing else is let in, so
 text from anywhere is safe to read. Whatever is wrong, with the text or with its arithmetic, is an
 ExpressionError with carets under the culprit:
 
@@ -21,6 +21,8 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd import functional
+from micrograd.engine import primitives
+from micrograd.engine.primitive import PRIMITIVES
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -37,16 +39,25 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Pow: operator.pow,
 }
 UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos}
-_ONE_OPERAND = (
-    "abs acos asin atan cos cosh elu erf exp expm1 gelu leaky_relu log log1p relu sigmoid silu sin sinh softplus "
-    "sqrt tan tanh"
-)
-FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
-    **{name: (1, getattr(functional, name)) for name in _ONE_OPERAND.split()},
-    "maximum": (2, functional.maximum),
-    "minimum": (2, functional.minimum),
-}
-_GRAMMAR = f"there are numbers, names, + - * / ** and {', '.join(FUNCTIONS)}"
+
+
+def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
+    """What can be called: the public primitives of one or two operands that a gradient flows through, and users' own.
+
+    Each with the number of its operands, those that have a default left out.
+
+    Example:
+        >>> functions()["tanh"][0], functions()["leaky_relu"][0], functions()["maximum"][0]
+        (1, 1, 2)
+    """
+    found: dict[str, tuple[int, Callable[..., Any]]] = {}
+    for name, primitive in PRIMITIVES.items():
+        public = getattr(functional, name, None)
+        function = public if getattr(primitives, name, None) is primitive else primitive
+        count = len(primitive.derivatives) - len(getattr(function, "__defaults__", None) or ())
+        if function and any(primitive.derivatives) and count in (1, 2):
+            found[name] = count, function
+    return dict(sorted(found.items(), key=lambda item: (item[1][0], item[0])))
 
 
 class ExpressionError(ValueError):
@@ -93,6 +104,7 @@ class ParsedExpression:
     def __init__(self, text: str) -> None:
         self.text = text
         self._lines = re.split(r"\r\n|\r|\n", text)  # Python's lines, which are fewer than str.splitlines sees
+        self._functions = functions()
         names: dict[str, None] = {}
         self._steps = [self._step(node, names) for node in _operands_first(self._parsed())]
         self.names = tuple(names)
@@ -160,7 +172,7 @@ class ParsedExpression:
             return _Step(lambda _: number, 0, node)
         if isinstance(node, ast.Name):
             name = node.id
-            if name in FUNCTIONS:
+            if name in self._functions:
                 raise self._error(f"{name!r} is a function: call it", node)
             names[name] = None
             return _Step(lambda values: values[name], 0, node)
@@ -171,14 +183,17 @@ class ParsedExpression:
         if isinstance(node, ast.UnaryOp) and type(node.op) in UNARY:
             change = UNARY[type(node.op)]
             return _Step(lambda _, x: change(x), 1, node)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-            count, function = FUNCTIONS[node.func.id]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self._functions:
+            count, function = self._functions[node.func.id]
             if node.keywords or len(node.args) != count:
                 raise self._error(f"{node.func.id} takes {count} operand{'s' * (count > 1)}", node)
             return _Step(lambda _, *operands: function(*map(_as_value, operands)), count, node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            raise self._error(f"{node.func.id!r} is no function here; {_GRAMMAR}", node.func)
-        raise self._error(f"this cannot stand in an expression; {_GRAMMAR}", node)
+            raise self._error(f"{node.func.id!r} is no function here; there are {self._all()}", node.func)
+        raise self._error(f"this cannot stand in an expression; there are {self._all()}", node)
+
+    def _all(self) -> str:
+        return f"numbers, names, + - * / ** and {', '.join(self._functions)}"
 
     def _span(self, node: ast.expr) -> _Span:
         """Where a node stands. The tree counts bytes of UTF-8, and not those before the expression."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import micrograd
 from micrograd.command import expressions, tables
-from micrograd.command.grammar import FUNCTIONS
+from micrograd.command.grammar import functions
 from micrograd.nn import ACTIVATIONS
 from micrograd.tables.predictor import Settings
 
@@ -27,7 +27,7 @@ EPILOG = """examples:
 exit codes: 0 all went well, 1 a check failed, 2 something is wrong with the words, an expression or a file,
 130 interrupted, 141 nobody reads the output any more"""
 OPTION = re.compile(r"--$|--[a-z]|-h$|-o")
-NOTATION = f"in Python's notation: numbers, names, + - * / ** and {', '.join(FUNCTIONS)}"
+NOTATION = f"in Python's notation: numbers, names, + - * / ** and {', '.join(functions())}"
 
 
 def parser() -> argparse.ArgumentParser:

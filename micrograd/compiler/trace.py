@@ -36,9 +36,7 @@ INPUT = Primitive("input", "", float)
 CONSTANT = Primitive("constant", "", float)
 SUM_OF_PRODUCTS = Primitive("sum_of_products", "dot", float)  # its operands: the start, the first factors, the others
 TAKE = Primitive("take", "take", float)  # its operands: an index, and the number of a table
-LESS = Primitive("less", "<", lambda x, y: float(x < y), None, None)
-LESS_EQUAL = Primitive("less_equal", "<=", lambda x, y: float(x <= y), None, None)
-EQUAL = primitives.equal
+LESS, LESS_EQUAL, EQUAL = primitives.less, primitives.less_equal, primitives.equal
 
 
 # How Python's comparisons are written down: by which primitive, and whether the operands change places.
@@ -294,8 +292,16 @@ def _quotient(tape: Tape, x: Any, y: Any) -> Any:
     return x * (1.0 / y) if 1e-300 < abs(y) < 1e300 else None
 
 
+def _lower_power(tape: Tape, x: Any, y: Any, k: Any) -> Any:
+    """What stands in the derivative of a power with a constant exponent, as a power, which may do without pow."""
+    if isinstance(y, Value) or isinstance(k, Value) or y == k - 1 or (y - k) + k != y:
+        return None
+    return tape.apply(primitives.pow, x, y - k)
+
+
 _REWRITES: dict[Primitive, Callable[..., Any]] = {
     primitives.pow: _power,
+    primitives.lower_power: _lower_power,
     primitives.div: _quotient,
     primitives.identity: lambda tape, x: x,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -20,6 +21,62 @@ _with_settings: WeakValueDictionary[tuple[Any, ...], Primitive] = WeakValueDicti
 REAL_LINE = (-math.inf, math.inf)
 
 
+class Operations:
+    """The primitives by their names, as functions of one kind of operand: what a composite is written with.
+
+    Args:
+        function: gives the function of a primitive on that kind of operand.
+        somewhere: whether a condition may hold for an operand, or for one of the many that it stands for. What a
+            formula computes for that case alone may be left out where this says no.
+
+    Example:
+        >>> on = Operations(lambda primitive: primitive.forward)
+        >>> on.maximum(on.exp(0.0), 0.5)
+        1.0
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Primitive], Callable[..., Any]],
+        somewhere: Callable[[Any], bool] = lambda condition: True,
+    ) -> None:
+        self._function, self.somewhere = function, somewhere
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in PRIMITIVES:
+            raise AttributeError(f"no primitive named {name!r} is registered")
+        return self._function(PRIMITIVES[name])
+
+
+class _Floats:
+    """The operations of floats: define puts each primitive's forward function here, which is found the quickest way."""
+
+    somewhere = bool
+
+
+FLOATS: Any = _Floats()
+
+
+def composite(formula: Callable[..., Any]) -> Callable[..., float]:
+    """A forward function made of other primitives: what can compute these can compute it too.
+
+    Args:
+        formula: takes the operations and the operands; see composites.py for what it may do with them.
+
+    Example:
+        >>> from micrograd.engine import primitives
+        >>> @composite
+        ... def softsign(on, x):
+        ...     return x / (1 + on.abs(x))
+        >>> softsign(-3.0)
+        -0.75
+        >>> made = Primitive("softsign", "softsign", softsign, lambda g, out, x: g * (1 - primitives.abs(out)) ** 2)
+        >>> made.composite is None, primitives.exp.composite is None
+        (False, True)
+    """
+    return MethodType(formula, FLOATS)
+
+
 class Primitive:
     """An operation that the engine knows how to compute and how to differentiate.
 
@@ -29,7 +86,7 @@ class Primitive:
     Args:
         name: unique, a Python identifier; ``find(name)`` gives the primitive back.
         symbol: what pictures, ``_op`` and error messages show.
-        forward: floats in, a float out.
+        forward: floats in, a float out; or a composite, which is a formula over other primitives.
         derivatives: for each operand the rule that gives its gradient, or None where no gradient
             flows. A rule is called with the gradient of the output, the output, and the operands.
         domain: for each operand the open interval in which value and derivative are finite; the
@@ -45,6 +102,7 @@ class Primitive:
 
     __slots__ = (
         "__weakref__",
+        "composite",
         "derivatives",
         "domain",
         "first",
@@ -65,6 +123,8 @@ class Primitive:
         domain: tuple[Interval, ...] = (),
     ) -> None:
         self.name, self.symbol, self.forward = name, symbol, forward
+        is_composite = isinstance(forward, MethodType) and forward.__self__ is FLOATS
+        self.composite: Callable[..., Any] | None = forward.__func__ if is_composite else None  # type: ignore[attr-defined]
         self.derivatives = derivatives
         self.settings: dict[str, Any] = {}
         self.domain = domain or (REAL_LINE,) * len(derivatives)
@@ -88,15 +148,17 @@ class Primitive:
             return self.with_settings(**settings)(*operands)
         if self.derivatives and len(operands) != len(self.derivatives):
             raise TypeError(f"{self.name} takes {len(self.derivatives)} operands, not {len(operands)}")
-        record = None
+        record, inputs = None, operands
         for operand in operands:
-            if isinstance(operand, Operand):
-                record = record or operand._apply
-            elif type(operand) is not float and hasattr(type(operand), "__array_function__"):
-                return self._elementwise(operands)
+            if type(operand) is not float:
+                inputs = ()
+                if isinstance(operand, Operand):
+                    record = record or operand._apply
+                elif hasattr(type(operand), "__array_function__"):
+                    return self._elementwise(operands)
         if record is not None:
             return record(self, *operands)
-        return self.computed([x if type(x) is float else self.number(x) for x in operands], operands)
+        return self.computed(inputs or tuple(map(self.number, operands)), operands)
 
     def number(self, operand: Any) -> float:
         """The float of an operand that is a plain number; a TypeError for anything else."""
@@ -121,8 +183,9 @@ class Primitive:
             raise TypeError(f"the settings of {self.name} must be hashable: {error}") from None
         if fixed is None:
             rules = [rule and partial(rule, **settings) for rule in self.derivatives]
-            symbol = f"{self.symbol} {shown}"
-            fixed = Primitive(self.name, symbol, partial(self.forward, **settings), *rules, domain=self.domain)
+            symbol, formula = f"{self.symbol} {shown}", self.composite
+            forward = composite(partial(formula, **settings)) if formula else partial(self.forward, **settings)
+            fixed = Primitive(self.name, symbol, forward, *rules, domain=self.domain)
             fixed.settings = settings
             _with_settings[key] = fixed
         return fixed
@@ -229,6 +292,7 @@ def define(
 ) -> Primitive:
     """Make a primitive of the table and register it; its tests stand for what primitive checks at each call."""
     PRIMITIVES[name] = made = Primitive(name, symbol, forward, *derivatives, domain=domain)
+    setattr(FLOATS, name, made.forward)
     return made
 
 

@@ -27,8 +27,7 @@ import operator
 import sys
 from typing import Any
 
-from micrograd._support.checks import is_array, is_formula, is_unknown
-from micrograd.engine import floats
+from micrograd.engine import composites, floats
 from micrograd.engine.primitive import REAL_LINE, Primitive, define, times_first, times_second, unchanged
 
 POSITIVE = ((0.0, math.inf),)
@@ -42,32 +41,9 @@ def _bounded(x: Any, limit: float = 50.0) -> Any:
     return maximum(minimum(x, limit), -limit)
 
 
-def _one_power_lower(x: Any, y: Any) -> Any:
-    """X ** (y - 1), for an x that may be 0 where y is.
-
-    At 0 ** 0 (and so close to it that 1 / x overflows) this does not exist: 1 takes the place of the base there, and
-    the factor y beside it makes the derivative 0. Where y - 1 is rounded, the power is off by log(x) times that.
-    """
-    lower = y - 1
-    if _stands_for_many(y):
-        x = where((abs(x) < 1e-307) * is_zero(y), 1.0, x)
-        if is_formula(y):
-            return x**lower  # to be read: the last digits are nothing to see there
-        lost = y - detach(detach(lower) + 1)  # detached, these sums are no terms of one sum, which would be 0
-        lost = where(abs(lost) > 0, lost, 0.0)  # it is NaN where y is infinite
-    else:
-        lost = y - (lower + 1)
-        if y <= 0 <= y:
-            x = where(abs(x) < 1e-307, 1.0, x)
-        if not lost < 0 and not lost > 0:
-            return x**lower
-    size = x if not _stands_for_many(x) and 0 < x < math.inf else maximum(minimum(abs(x), 1e308), 1e-323)
-    return x**lower * detach(1 + lost * log(size))
-
-
-def _stands_for_many(x: Any) -> bool:
-    """Whether this is an array, or a symbol: there is no one number to choose a way by."""
-    return is_unknown(x) or is_array(x) or is_formula(x)
+def _at_pole(x: Any, y: Any, k: Any) -> Any:
+    """Where lower_power puts 1 in the place of its base."""
+    return (x < 1e-307) * (x > -1e-307) * (y <= k - 1) * (y >= k - 1)
 
 
 # fmt: off
@@ -76,7 +52,9 @@ def _stands_for_many(x: Any) -> bool:
 identity = define("identity", "=",    lambda x: x, unchanged)
 detach   = define("detach",  "detach", lambda x: x, None)
 is_zero  = define("is_zero", "= 0",    lambda x: float(x == 0), None)
-equal    = define("equal",   "=",      lambda x, y: float(x == y), None, None)
+equal      = define("equal",      "=",  lambda x, y: float(x == y), None, None)
+less       = define("less",       "<",  lambda x, y: float(x < y),  None, None)
+less_equal = define("less_equal", "<=", lambda x, y: float(x <= y), None, None)
 where: Primitive = define("where",   "where",  lambda condition, x, y: x if condition else y,
                     None,
                     lambda g, out, condition, x, y: where(condition, g, 0.0),
@@ -92,9 +70,16 @@ div = define("div", "/", operator.truediv, lambda g, out, x, y: g / y, lambda g,
 # At 0 ** y the logarithm in the second rule does not exist: there 1 takes the place of the base, and the factor
 # beside it makes the derivative 0.
 pow = define("pow", "**", floats.power,
-                lambda g, out, x, y: g * y * _one_power_lower(x, y),
+                lambda g, out, x, y: g * y * lower_power(x, y, 1.0),
                 lambda g, out, x, y: g * out * log(where(is_zero(x), 1.0, x)),
                 domain=(*POSITIVE, REAL_LINE))
+# x ** (y - k), which exists at x = 0 where the factor that the k-th derivative of x ** y has beside it is 0; for the
+# next derivative the base is 1 there, too.
+lower_power: Primitive = define("lower_power", "lower_power", composites.lower_power,
+                lambda g, out, x, y, k: g * (y - k) * lower_power(where(_at_pole(x, y, k), 1.0, x), y, k + 1),
+                lambda g, out, x, y, k: g * out * log(where(is_zero(x), 1.0, x)),
+                None,
+                domain=(*POSITIVE, REAL_LINE, REAL_LINE))
 
 # Exponentials, logarithms and roots
 exp   = define("exp",   "exp",   math.exp,   lambda g, out, x: g * out, domain=EXPONENT)
@@ -118,32 +103,34 @@ cosh: Primitive = define("cosh", "cosh", math.cosh, lambda g, out, x: g * sinh(x
 tanh = define("tanh", "tanh", math.tanh, lambda g, out, x: 4 * g * logistic_pdf(2 * x))
 
 # Activations
-sigmoid: Primitive = define("sigmoid",    "sigmoid",    floats.sigmoid,  lambda g, out, x: g * logistic_pdf(x))
-softplus   = define("softplus",   "softplus",   floats.softplus, lambda g, out, x: g * sigmoid(x))
+sigmoid: Primitive = define("sigmoid",    "sigmoid",    composites.sigmoid, lambda g, out, x: g * logistic_pdf(x))
+softplus   = define("softplus",   "softplus",   composites.softplus, lambda g, out, x: g * sigmoid(x))
 relu       = define("relu",       "ReLU",       lambda x: 0.0 if x <= 0 else x,
                        lambda g, out, x: where(x <= 0, 0.0, g))
-leaky_relu = define("leaky_relu", "leaky_relu", lambda x, slope: x if x > 0 else slope * x,
+leaky_relu = define("leaky_relu", "leaky_relu", composites.leaky_relu,
                        lambda g, out, x, slope: g * where(x > 0, 1.0, slope),
                        lambda g, out, x, slope: g * minimum(x, 0.0))
-elu        = define("elu",        "elu",        lambda x, alpha: x if x > 0 else alpha * math.expm1(x),
+elu        = define("elu",        "elu",        composites.elu,
                        lambda g, out, x, alpha: g * where(x > 0, 1.0, alpha * exp(minimum(x, 0.0))),
                        lambda g, out, x, alpha: g * expm1(minimum(x, 0.0)))
-silu: Primitive = define("silu",       "silu",       floats.silu,
+silu: Primitive = define("silu",       "silu",       composites.silu,
                        lambda g, out, x: g * (sigmoid(x) + silu(minimum(x, 1000.0)) * sigmoid(-x)))
-gelu       = define("gelu",       "gelu",       lambda x: max(x, -50.0) * floats.normal_cdf(x),
+gelu       = define("gelu",       "gelu",       composites.gelu,
                        lambda g, out, x: g * (normal_cdf(x) + _bounded(x) * normal_pdf(x)))
 
 # The error function and the normal distribution
 erf = define("erf", "erf", math.erf, lambda g, out, x: g * (2 / math.sqrt(math.pi)) * gaussian(x))
-normal_cdf: Primitive = define("normal_cdf", "normal_cdf", floats.normal_cdf, lambda g, out, x: g * normal_pdf(x))
+erfc = define("erfc", "erfc", math.erfc, lambda g, out, x: -g * (2 / math.sqrt(math.pi)) * gaussian(x))
+normal_cdf: Primitive = define("normal_cdf", "normal_cdf", composites.normal_cdf, lambda g, out, x: g * normal_pdf(x))
 
 # Bells: the slopes of sigmoid, of the normal distribution, of erf and of atan. Written out in the rules above
 # they would lose digits, and their own slopes more of them.
-logistic_pdf: Primitive = define("logistic_pdf", "logistic_pdf", floats.logistic_pdf,
+logistic_pdf: Primitive = define("logistic_pdf", "logistic_pdf", composites.logistic_pdf,
                                  lambda g, out, x: -g * out * tanh(0.5 * x))
-normal_pdf: Primitive = define("normal_pdf", "normal_pdf", floats.normal_pdf, lambda g, out, x: -g * out * _bounded(x))
-gaussian: Primitive = define("gaussian", "gaussian", floats.gaussian, lambda g, out, x: -2 * g * out * _bounded(x))
-lorentzian: Primitive = define("lorentzian", "lorentzian", floats.lorentzian,
+normal_pdf: Primitive = define("normal_pdf", "normal_pdf", composites.normal_pdf,
+                               lambda g, out, x: -g * out * _bounded(x))
+gaussian: Primitive = define("gaussian", "gaussian", composites.gaussian, lambda g, out, x: -2 * g * out * _bounded(x))
+lorentzian: Primitive = define("lorentzian", "lorentzian", composites.lorentzian,
                                lambda g, out, x: -2 * g * out * _bounded(x, 1e200) * out)
 
 # Choices; x <= x does not hold for NaN

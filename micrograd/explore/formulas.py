@@ -1,13 +1,13 @@
-"""The derivative rules of primitives.py as formulas that a page can show and compute.
+"""The derivative rules of primitives.py, and its composites, as formulas that a page can show and compute.
 
 A rule is written with operators and primitives, so it works on whatever it is handed. Here it is handed
-Symbols, which write down what is done with them:
+Quantitys, which write down what is done with them:
 
     lambda g, out, x, y: -g * out / y    ->    ["div", ["mul", ["neg", "g"], "out"], "1"]
 
 A list is a primitive and its operands, a number is itself, ``"g"`` and ``"out"`` are what they are called
-in the rule, and ``"0"``, ``"1"``, ... the operands. So there is one list of derivatives, in Python, and what
-the page computes after an edit follows from it.
+in the rule, and ``"0"``, ``"1"``, ... the operands. A composite is handed Quantities in the same way. So there is one
+list of derivatives and one of forward functions, in Python, and what the page computes after an edit follows from them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from micrograd._support.checks import Operand
 from micrograd.engine import primitives
-from micrograd.engine.primitive import Primitive
+from micrograd.engine.primitive import Operations, Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,9 +43,11 @@ class Quantity(Operand):
 
     @staticmethod
     def _apply(primitive: Primitive, *operands: Any) -> Quantity:
-        if not in_library(primitive):
-            raise TypeError(f"{primitive.name} is no primitive of the library")
-        return Quantity([primitive.name, *map(_formula, operands)])
+        if in_library(primitive):
+            return Quantity([primitive.name, *map(_formula, operands)])
+        if primitive.composite:
+            return Quantity(_formula(primitive.composite(_QUANTITIES, *operands)))
+        raise TypeError(f"{primitive.name} is no primitive of the library")
 
     @staticmethod
     def _operator(primitive: Primitive) -> tuple[Callable[..., Quantity], Callable[..., Quantity]]:
@@ -80,6 +82,9 @@ class Quantity(Operand):
     __pow__, __rpow__ = _operator(primitives.pow)
 
 
+_QUANTITIES = Operations(lambda primitive: primitive)  # which is applied to Quantitys as to anything that records
+
+
 def _formula(operand: Any) -> Formula:
     if isinstance(operand, Quantity):
         return operand.formula
@@ -106,13 +111,29 @@ def formulas(primitive: Primitive) -> list[Formula | None]:
         ([['mul', 'g', '1'], ['mul', 'g', '0']], [None])
     """
     operands = [Quantity(str(position)) for position in range(len(primitive.derivatives))]
-    return [_derivative(rule, operands) for rule in primitive.derivatives]
+    return [_written(rule, Quantity("g"), Quantity("out"), *operands) for rule in primitive.derivatives]
 
 
-def _derivative(rule: Any, operands: list[Quantity]) -> Formula | None:
-    if rule is None:
+def forward_formula(primitive: Primitive) -> Formula | None:
+    """The forward function as a formula, where it is a composite of primitives of the library.
+
+    Example:
+        >>> forward_formula(primitives.gelu), forward_formula(primitives.exp)
+        (['mul', ['maximum', '0', -50.0], ['normal_cdf', '0']], None)
+    """
+    operands = [Quantity(str(position)) for position in range(len(primitive.derivatives))]
+    return _written(primitive.composite, _QUANTITIES, *operands)
+
+
+def composites() -> dict[str, Formula | None]:
+    """The forward functions of the library that are formulas over others."""
+    return {name: forward_formula(made) for name, made in LIBRARY.items() if made.composite}
+
+
+def _written(function: Callable[..., Any] | None, *operands: Any) -> Formula | None:
+    if function is None:
         return None
     try:
-        return _formula(rule(Quantity("g"), Quantity("out"), *operands))
-    except Exception:  # a rule of somebody's own may do anything to a Quantity: then there is no formula
+        return _formula(function(*operands))
+    except Exception:  # a function of somebody's own may do anything to a Quantity: then there is no formula
         return None

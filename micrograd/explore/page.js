@@ -78,29 +78,17 @@ function erf(x) {
   for (let n = 1; n < 60; n++) sum += term *= (2 * x * x) / (2 * n + 1);
   return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
 }
-const sigmoid = (x) => (x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x)));
-/** The slope of the sigmoid. */
-function logisticPdf(x) {
-  const small = Math.exp(-Math.abs(x));
-  return small / (1 + small) ** 2;
-}
-const normalCdf = (x) => 0.5 * erfc(-x * Math.SQRT1_2);
 
 const FORWARD = {
   identity: (x) => x, detach: (x) => x, is_zero: (x) => Number(x === 0),
+  equal: (x, y) => Number(x === y), less: (x, y) => Number(x < y), less_equal: (x, y) => Number(x <= y),
   where: (condition, x, y) => (condition !== 0 ? x : y),
   neg: (x) => -x, add: (x, y) => x + y, sub: (x, y) => x - y, mul: (x, y) => x * y, div: (x, y) => x / y,
   pow: (x, y) => (x === 1 ? 1 : x ** y),
   exp: Math.exp, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, sqrt: Math.sqrt,
   sin: Math.sin, cos: Math.cos, tan: Math.tan, asin: Math.asin, acos: Math.acos, atan: Math.atan,
   sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh,
-  sigmoid, softplus: (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x))),
-  relu: (x) => (x <= 0 ? 0 : x), leaky_relu: (x, slope) => (x > 0 ? x : slope * x),
-  elu: (x, alpha) => (x > 0 ? x : alpha * Math.expm1(x)),
-  silu: (x) => Math.max(x, -1000) * sigmoid(x), gelu: (x) => Math.max(x, -50) * normalCdf(x),
-  logistic_pdf: logisticPdf, normal_pdf: (x) => Math.sqrt(0.5 / Math.PI) * Math.exp(-0.5 * x * x),
-  gaussian: (x) => Math.exp(-x * x), lorentzian: (x) => (Math.abs(x) < 1e150 ? 1 / (1 + x * x) : 1 / x / x),
-  erf, normal_cdf: normalCdf, abs: Math.abs, maximum: Math.max, minimum: Math.min,
+  relu: (x) => (x <= 0 ? 0 : x), erf, erfc, abs: Math.abs, maximum: Math.max, minimum: Math.min,
 };
 const COMPARE = {
   "<": (x, y) => Number(x < y), "<=": (x, y) => Number(x <= y),
@@ -118,14 +106,20 @@ function evaluate(formula, g, out, inputs) {
   return (COMPARE[name] ?? FORWARD[name])(...operands.map((operand) => evaluate(operand, g, out, inputs)));
 }
 
+/** A formula as a function of the operands. */
+const functionOf = (formula) => (...inputs) => evaluate(formula, undefined, undefined, inputs);
+for (const [name, formula] of Object.entries(tape.composites)) FORWARD[name] = functionOf(formula);
+
 const isKnown = (formula) =>
   !Array.isArray(formula) || ((formula[0] in COMPARE || formula[0] in FORWARD) && formula.slice(1).every(isKnown));
-const computable = (primitive) => primitive.library && primitive.name in FORWARD && primitive.rules.every(isKnown);
+const forwardOf = (primitive) =>
+  primitive.library ? FORWARD[primitive.name] : primitive.forward && isKnown(primitive.forward) ? functionOf(primitive.forward) : undefined;
+const computable = (primitive) => forwardOf(primitive) !== undefined && primitive.rules.every(isKnown);
 const unknown = primitives.filter((primitive) => !computable(primitive)).map((primitive) => primitive.symbol);
 const inputsOf = (node, data) => node.operands.map((operand) => data[operand]);
 
 /** Compute all results from the numbers of the leaves. */
-const program = nodes.filter((node) => node.primitive !== null).map((node) => ({ ...node, forward: FORWARD[primitives[node.primitive].name] }));
+const program = nodes.filter((node) => node.primitive !== null).map((node) => ({ ...node, forward: forwardOf(primitives[node.primitive]) }));
 function computeAll(data) {
   for (const { index, operands, forward } of program) {
     data[index] = operands.length < 3 ? forward(data[operands[0]], data[operands[1]]) : forward(...operands.map((operand) => data[operand]));
@@ -188,6 +182,7 @@ function render(formula, names) {
   const reasons = parts.flatMap((part) => part.reasons);
   const wrap = (part, least) => (part.precedence < least ? `(${part.text})` : part.text);
   if (name === "sub" && parts.every((part) => part.number !== undefined)) return render(parts[0].number - parts[1].number, names);
+  if (name === "lower_power") return render(["pow", operands[0], ["sub", operands[1], operands[2]]], names); // but for its last digits
   if (name === "pow" && parts[1].number === 1) return { ...parts[0], reasons };
   if (name === "neg") return { text: `−${wrap(parts[0], 3)}`, precedence: 3, reasons };
   if (name === "mul" && parts[0].text === "1") return { ...parts[1], reasons };

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd.draw.text import readable, visible
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.order import topological_order
-from micrograd.explore.formulas import formulas, in_library
+from micrograd.explore.formulas import composites, formulas, forward_formula, in_library
 from micrograd.explore.groups import Grouping
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
             for node in nodes
         ],
         "primitives": [_primitive(primitive) for primitive in keys],
+        "composites": composites(),
         "groups": [vars(group) for group in grouping.groups],
         "backward": turns is not None,
         "turns": turns or [],
@@ -137,11 +138,14 @@ def _local(node: Value, place: int) -> float | str | None:
 
 
 def _primitive(primitive: Primitive) -> dict[str, Any]:
+    rules = formulas(primitive)
+    known = all(formula is not None or rule is None for formula, rule in zip(rules, primitive.derivatives, strict=True))
     return {
         "name": primitive.name,
         "symbol": "".join(map(visible, primitive.symbol or primitive.name)),
         "library": in_library(primitive),
-        "rules": formulas(primitive),
+        "forward": forward_formula(primitive) if known else None,
+        "rules": rules,
     }
 
 

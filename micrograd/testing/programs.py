@@ -35,7 +35,11 @@ KINKS: dict[str, Callable[..., float]] = {  # what is 0 at the kink
     "minimum": lambda x, y: x - y,
     "where": lambda condition, x, y: condition,
     "is_zero": lambda x: x,
+    "equal": lambda x, y: x - y,
+    "less": lambda x, y: x - y,
+    "less_equal": lambda x, y: x - y,
 }
+HELPERS = (primitives.lower_power,)  # of rules, for some operands only: no part of a program
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 _SIGNS = {"neg": "-", "identity": "+"}
 _LONGEST = 200  # characters of a part that gets no name of its own
@@ -200,10 +204,9 @@ class RandomChoices:
 
 
 def registered() -> list[Primitive]:
-    """All primitives with operands that are registered now, those of users among them."""
-    return [
-        primitive for primitive in PRIMITIVES.values() if primitive not in (LEAF, CONSTANT) and primitive.derivatives
-    ]
+    """All primitives with operands that are registered now, those of users among them, without helpers of rules."""
+    unfit = (LEAF, CONSTANT, *HELPERS)
+    return [primitive for primitive in PRIMITIVES.values() if primitive not in unfit and primitive.derivatives]
 
 
 def grow(choices: Choices, table: Sequence[Primitive], inputs: tuple[int, int], size: tuple[int, int]) -> Program:

@@ -126,6 +126,7 @@ def functions(np: Any, special: Any) -> dict[str, Callable[..., Any]]:
         "elu": lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
         "silu": lambda x: x / (1 + np.exp(-x)),
         "erf": special.erf,
+        "erfc": special.erfc,
         "normal_cdf": lambda x: special.erfc(-x * math.sqrt(0.5)) / 2,
         "logistic_pdf": lambda x: 1 / (2 + np.exp(-x) + np.exp(x)),
         "normal_pdf": lambda x: np.exp(-x * x / 2) / math.sqrt(2 * math.pi),

@@ -70,8 +70,10 @@ TESTS = {
                "compiler/test_training"],
     "optim": ["test_optim", "training/test_fit", "test_wrong_calls", "compiler/test_training"],
     "engine.floats": ["engine/test_primitives", "campaigns/test_accuracy"],
-    "engine.primitives": ["engine/test_primitives", "campaigns/test_accuracy", "engine/test_higher_order",
-                          "explore/test_explore::TestFormulas"],
+    "engine.composites": ["engine/test_primitives", "campaigns/test_accuracy", "engine/test_composites",
+                          "engine/test_higher_order"],
+    "engine.primitives": ["engine/test_composites", "engine/test_primitives", "campaigns/test_accuracy",
+                          "engine/test_higher_order", "explore/test_explore::TestFormulas"],
     "engine.value": [*ENGINE, "contexts/test_no_grad", "contexts/test_anomaly", "test_arrays",
                      "engine/test_own_primitives", "test_wrong_calls", "engine/test_higher_order",
                      "engine/test_primitives", "compiler/test_trace"],
@@ -105,10 +107,14 @@ TESTS = {
                           "compiler/test_against_eager", "compiler/backends/test_backends", "compiler/test_training"],
     "compiler.backends.llvm_backend": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
                                        "compiler/test_training"],
+    "compiler.backends.llvm_functions": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
+                                         "engine/test_composites", "compiler/test_against_eager",
+                                         "engine/test_one_entry"],
     "compiler.backends.llvm_kernels": ["compiler/backends/test_kernels", "compiler/backends/test_backends"],
     "compiler.normalise": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_reroll"],
     "compiler.backends.numpy_backend": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
-                                        "compiler/test_training", "compiler/test_against_eager"],
+                                        "compiler/test_training", "compiler/test_against_eager",
+                                        "engine/test_composites"],
     "compiler.backends.object_cache": ["compiler/backends/test_backends"],
     "compiler.picture": ["compiler/backends/test_kernels", "compiler/test_trace"],
     "compiler.program": ["compiler/backends/test_kernels", "compiler/test_reroll"],
@@ -120,7 +126,12 @@ TESTS = {
     "compiler.walks": ["compiler/test_walks", "compiler/test_reroll"],
 }  # fmt: skip
 # What one test made, others find
-REMEMBERING = {"compiler.backends.llvm_kernels", "compiler.backends.llvm_backend", "testing.strategies"}
+REMEMBERING = {
+    "compiler.backends.llvm_functions",
+    "compiler.backends.llvm_kernels",
+    "compiler.backends.llvm_backend",
+    "testing.strategies",
+}
 
 # Of one operator's replacements by every other only some are asked for: they are what people mistype, and most of the
 # others end in a TypeError that any test sees, which would make the figures better than the tests are.

@@ -56,7 +56,7 @@ def density(x):
 STRAIGHT = Second()  # of pieces of straight lines, or a number that no gradient flows to
 SECONDS = {
     **dict.fromkeys(["identity", "neg", "add", "sub", "relu", "abs", "maximum", "minimum", "where"], STRAIGHT),
-    **dict.fromkeys(["detach", "is_zero"], STRAIGHT),
+    **dict.fromkeys(["detach", "is_zero", "equal", "less", "less_equal"], STRAIGHT),
     "mul": Second({(0, 1): lambda x, y: ONE}),
     "div": Second(
         {(0, 1): lambda x, y: -1 / y**2, (1, 1): lambda x, y: 2 * x / y**3},
@@ -107,6 +107,10 @@ SECONDS = {
     ),
     "erf": Second(
         {(0, 0): lambda x: -4 * x / mp.sqrt(mp.pi) * mp.exp(-(x**2))},
+        lost=lambda x: 16 + 4 * abs(x),
+    ),
+    "erfc": Second(
+        {(0, 0): lambda x: 4 * x / mp.sqrt(mp.pi) * mp.exp(-(x**2))},
         lost=lambda x: 16 + 4 * abs(x),
     ),
     "normal_cdf": Second({(0, 0): lambda x: -x * density(x)}, lost=lambda x: 16 + 4 * abs(x)),

@@ -67,16 +67,23 @@ def density(x):
     return mp.exp(-(x**2) / 2) / mp.sqrt(2 * mp.pi)
 
 
-def distribution(x):
+def complement(x):
     if abs(x) > 1e6:  # mpmath's erfc refuses; beyond 1e-10000 of it is no float
-        return ONE if x > 0 else 0 * ONE
-    return mp.erfc(-x / mp.sqrt(2)) / 2
+        return 0 * ONE if x > 0 else 2 * ONE
+    return mp.erfc(x)
+
+
+def distribution(x):
+    return complement(-x / mp.sqrt(2)) / 2
 
 
 TRUTHS = {
     "identity": Truth(lambda x: x, (lambda x: ONE,)),
     "detach": Truth(lambda x: x, (None,)),
     "is_zero": Truth(lambda x: ONE * (x == 0), (None,)),
+    "equal": Truth(lambda x, y: ONE * (x == y), (None, None)),
+    "less": Truth(lambda x, y: ONE * (x < y), (None, None)),
+    "less_equal": Truth(lambda x, y: ONE * (x <= y), (None, None)),
     "where": Truth(
         lambda c, x, y: x if c else y,
         (None, lambda c, x, y: ONE if c else 0 * ONE, lambda c, x, y: 0 * ONE if c else ONE),
@@ -130,6 +137,7 @@ TRUTHS = {
         terms=lambda x: distribution(x) + abs(x) * density(x),
     ),
     "erf": Truth(lambda x: mp.erf(x), (lambda x: 2 / mp.sqrt(mp.pi) * mp.exp(-(x**2)),)),
+    "erfc": Truth(complement, (lambda x: -2 / mp.sqrt(mp.pi) * mp.exp(-(x**2)),)),
     "normal_cdf": Truth(distribution, (density,)),
     "logistic_pdf": Truth(logistic_pdf, (lambda x: -logistic_pdf(x) * mp.tanh(x / 2),)),
     "normal_pdf": Truth(density, (lambda x: -x * density(x),), lost=lambda x: 4 + abs(x)),
@@ -247,8 +255,8 @@ def test_derivatives_agree_with_finite_differences(primitive, data):
 
 @each_primitive
 def test_nan_in_gives_nan_out(primitive):
-    if primitive.name == "is_zero":
-        assert primitive.forward(math.nan) == 0.0
+    if primitive.name in ("is_zero", "equal", "less", "less_equal"):
+        assert primitive.forward(*[math.nan] * len(primitive.domain)) == 0.0
         return
     for place in range(primitive.name == "where", len(primitive.domain)):  # where: NaN is true, as for Python
         inputs = [-0.5] * len(primitive.domain)  # leaky_relu and elu look at their setting for negative x only

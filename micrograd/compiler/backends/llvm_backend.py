@@ -22,19 +22,10 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from micrograd.compiler.backends import llvm_kernels
+from micrograd.compiler.backends import llvm_functions, llvm_kernels
 from micrograd.compiler.backends.executable import Batches, Executable
-from micrograd.compiler.backends.llvm_kernels import (
-    DOUBLE,
-    FUNCTIONS,
-    INTEGER,
-    KERNEL,
-    WIDE,
-    Loops,
-    code_of,
-    integer,
-    module_of,
-)
+from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
+from micrograd.compiler.backends.llvm_kernels import KERNEL, WIDE, Loops, code_of, module_of
 from micrograd.compiler.backends.object_cache import cached
 from micrograd.compiler.program import Reduction, Take
 
@@ -48,8 +39,12 @@ if TYPE_CHECKING:
 
 
 def _version() -> str:
-    """A hash of what writes the code: kernels of another version are not taken from disk."""
-    content = b"".join(Path(path).read_bytes() for path in (__file__, llvm_kernels.__file__))
+    """A hash of what writes the code: kernels of another version are not taken from disk.
+
+    The formulas of composites are not in it: a kernel's name has a hash of what became of them.
+    """
+    writers = (__file__, llvm_kernels.__file__, llvm_functions.__file__)
+    content = b"".join(Path(path).read_bytes() for path in writers)
     return hashlib.sha256(content).hexdigest()
 
 
@@ -266,7 +261,7 @@ class NativeExecutable(Executable):
             numbers += [part.terms for part in kernel.segments]
         elif isinstance(kernel, Take):
             numbers.append(kernel.terms)
-        elif kernel.primitive not in FUNCTIONS:
+        elif not native_name(kernel.primitive):
             function = _callback(kernel.primitive, len(kernel.operands), self.raised)
             self._kept.append(function)
             numbers.append(ctypes.cast(function, ctypes.c_void_p).value)

@@ -19,23 +19,19 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
+from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, constant, forward, integer, larger, native_name
 from micrograd.compiler.program import Map, Reduction, Take
-from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
-from micrograd.engine import primitives
-from micrograd.engine.primitive import PRIMITIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
 
     from micrograd.compiler.program import Access, Kernel
     from micrograd.engine.primitive import Primitive
 
-DOUBLE, INTEGER = ir.DoubleType(), ir.IntType(64)
 KERNEL = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer()])
 PER_ACCESS = 3  # arguments of an operand: the address of its table, its column step and its term step
 _FAST = ("contract", "reassoc")
@@ -87,7 +83,7 @@ class Code:
         name = [self.kind, f"{self.along}{self.width}", "".join(map(str, self.shapes))]
         name += [f"{coefficient:.17g}x{factors}" for coefficient, factors in self.parts]
         if self.primitive is not None:
-            name.append(self.primitive.name if self.primitive in FUNCTIONS else "call")
+            name.append(native_name(self.primitive) or "call")
         return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
 
 
@@ -106,7 +102,7 @@ def code_of(kernel: Kernel) -> Code:
 def _vector(kernel: Kernel) -> tuple[str, int]:
     """Along what, and in how long vectors, a kernel is best computed."""
     columns, terms, operands = kernel.columns, kernel.terms, kernel.accesses
-    if isinstance(kernel, Take) or (isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS):
+    if isinstance(kernel, Take) or (isinstance(kernel, Map) and not native_name(kernel.primitive)):
         return "", 1
     if columns >= _NARROW and kernel.target.column_step == 1 and all(map(_is_even, operands)):
         if columns >= 2 * WIDE and terms > 1:
@@ -374,18 +370,19 @@ class _Writer(Loops):
         if coefficient == -1:
             term = self.builder.fneg(term)
         else:  # no code comes of a multiplication by 1
-            term = self.builder.fmul(term, constant_like(term, coefficient), flags=_FAST)
+            term = self.builder.fmul(term, constant(term.type, coefficient), flags=_FAST)
         return self._both(total, term)
 
     def _both(self, x: Any, y: Any) -> Any:
         """The sum, or the larger one: NaN where one is."""
-        return self.builder.fadd(x, y, flags=_FAST) if self.code.kind == "sum" else Formula(self).larger(x, y)
+        return self.builder.fadd(x, y, flags=_FAST) if self.code.kind == "sum" else larger(self.builder, x, y)
 
     def _map(self, column: Any) -> None:
         values = [operand.load(column, integer(0), integer(1), self.code.width) for operand in self.operands[1:]]
         primitive = self.code.primitive
-        if primitive in FUNCTIONS:
-            self._store(column, FUNCTIONS[primitive](Formula(self), *values))
+        assert primitive is not None
+        if native_name(primitive):
+            self._store(column, forward(primitive, self.builder, self.module, values))
             return
         kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(values)).as_pointer()
         self._store(column, self.builder.call(self.builder.inttoptr(self.argument(self.extra), kind), values))
@@ -413,217 +410,6 @@ class _Writer(Loops):
             return self.builder.load(self.builder.gep(self.arguments, [integer(number)]))
 
 
-class Formula:
-    """What the forward functions are written with: operations on numbers or on vectors of them."""
-
-    def __init__(self, writer: _Writer) -> None:
-        self.builder, self.module = writer.builder, writer.module
-
-    def add(self, x: Any, y: Any) -> Any:
-        """X + y."""
-        return self.builder.fadd(x, y, flags=("contract",))
-
-    def sub(self, x: Any, y: Any) -> Any:
-        """X - y."""
-        return self.builder.fsub(x, y, flags=("contract",))
-
-    def mul(self, x: Any, y: Any) -> Any:
-        """X * y."""
-        return self.builder.fmul(x, y, flags=("contract",))
-
-    def div(self, x: Any, y: Any) -> Any:
-        """X / y."""
-        return self.builder.fdiv(x, y)
-
-    def number(self, x: Any, value: float) -> Any:
-        """A constant, in all places of a vector such as x."""
-        return constant_like(x, value)
-
-    def compare(self, sign: str, x: Any, y: Any) -> Any:
-        """1 where it holds, else 0."""
-        return self.choose(self.builder.fcmp_ordered(sign, x, y), self.number(x, 1.0), self.number(x, 0.0))
-
-    def holds(self, sign: str, x: Any, y: Any) -> Any:
-        """Whether it holds, for choose."""
-        return self.builder.fcmp_ordered(sign, x, y)
-
-    def not_equal(self, x: Any, y: Any) -> Any:
-        """Whether they differ, or one is NaN."""
-        return self.builder.fcmp_unordered("!=", x, y)
-
-    def choose(self, condition: Any, x: Any, y: Any) -> Any:
-        """X where the condition holds, else y."""
-        return self.builder.select(condition, x, y)
-
-    def intrinsic(self, name: str, x: Any) -> Any:
-        """A function that LLVM knows, on vectors too."""
-        kind = x.type
-        full = f"llvm.{name}.{f'v{kind.count}' if isinstance(kind, ir.VectorType) else ''}f64"
-        function = self.module.globals.get(full) or ir.Function(self.module, ir.FunctionType(kind, [kind]), full)
-        return self.builder.call(function, [x])
-
-    def library(self, name: str, *operands: Any) -> Any:
-        """A function of the C library, for one element after the other."""
-        kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(operands))
-        function = self.module.globals.get(name) or ir.Function(self.module, kind, name)
-        x, *_ = operands
-        vector = x.type
-        if not isinstance(vector, ir.VectorType):
-            return self.builder.call(function, operands)
-        result = ir.Constant(vector, ir.Undefined)
-        for index in range(vector.count):
-            place = integer(index)
-            element = self.builder.call(function, [self.builder.extract_element(x, place) for x in operands])
-            result = self.builder.insert_element(result, element, place)
-        return result
-
-    def larger(self, x: Any, y: Any) -> Any:
-        """The larger; NaN where one is NaN."""
-        first = self.builder.or_(self.holds(">=", x, y), self.builder.fcmp_unordered("uno", x, x))
-        return self.choose(first, x, y)
-
-    def smaller(self, x: Any, y: Any) -> Any:
-        """The smaller; NaN where one is NaN."""
-        first = self.builder.or_(self.holds("<=", x, y), self.builder.fcmp_unordered("uno", x, x))
-        return self.choose(first, x, y)
-
-    def exp(self, x: Any) -> Any:
-        """E to the power of x, within a unit or two in the last place.
-
-        x is n * log(2) + r with an integer n and a small r; exp(r) is its Taylor polynomial to the 13th
-        degree, and 2 ** n is made of bits, in two factors, as the result may be denormal.
-        """
-        low, high = self.number(x, -746.0), self.number(x, 710.0)
-        bounded = self.choose(self.holds(">", x, low), x, low)  # NaN too, as it has no n: it is put back in the end
-        bounded = self.choose(self.holds("<", bounded, high), bounded, high)
-        n = self.intrinsic("rint", self.mul(bounded, self.number(x, 1 / math.log(2))))
-        # log(2) in two parts: n times the first has no rounding error
-        r = self.sub(bounded, self.mul(n, self.number(x, 0.693147180369123816490)))
-        r = self.sub(r, self.mul(n, self.number(x, 1.90821492927058770002e-10)))
-        total, *others = (self.number(x, 1 / math.factorial(power)) for power in reversed(range(14)))
-        for factor in others:
-            total = self.add(self.mul(total, r), factor)
-        half = self.intrinsic("floor", self.mul(n, self.number(x, 0.5)))
-        result = self.mul(self.mul(total, self._power_of_two(half)), self._power_of_two(self.sub(n, half)))
-        return self.choose(self.builder.fcmp_unordered("uno", x, x), x, result)
-
-    def _power_of_two(self, n: Any) -> Any:
-        kind: Any = INTEGER
-        if isinstance(n.type, ir.VectorType):
-            kind = ir.VectorType(INTEGER, n.type.count)
-        exponent = self.builder.fptosi(n, kind)
-        biased = self.builder.add(exponent, ir.Constant(kind, _all(kind, 1023)))
-        return self.builder.bitcast(self.builder.shl(biased, ir.Constant(kind, _all(kind, 52))), n.type)
-
-    def sigmoid(self, x: Any) -> Any:
-        """1 / (1 + exp(-x)), without overflow."""
-        small = self.exp(self.builder.fneg(self.intrinsic("fabs", x)))
-        one = self.number(x, 1.0)
-        return self.div(self.choose(self.holds(">=", x, self.number(x, 0.0)), one, small), self.add(one, small))
-
-
-def _all(kind: Any, value: int) -> Any:
-    return [value] * kind.count if isinstance(kind, ir.VectorType) else value
-
-
-def integer(value: int) -> Any:
-    """An integer of the code."""
-    return ir.Constant(INTEGER, value)
-
-
-def constant_like(x: Any, value: float) -> Any:
-    """A constant with as many places as x has."""
-    number = ir.Constant(DOUBLE, value)
-    return ir.Constant(x.type, [number] * x.type.count) if isinstance(x.type, ir.VectorType) else number
-
-
 def _integers(values: Any) -> Any:
     values = list(values)
     return ir.Constant(ir.VectorType(ir.IntType(32), len(values)), values)
-
-
-def _power(f: Formula, x: Any, y: Any) -> Any:
-    # C has a power of minus infinity with any exponent
-    fractional = f.not_equal(y, f.intrinsic("rint", y))
-    none = f.builder.and_(f.holds("==", x, f.number(x, -math.inf)), fractional)
-    return f.choose(none, f.number(x, math.nan), f.library("pow", x, y))
-
-
-def _relu(f: Formula, x: Any) -> Any:
-    zero = f.number(x, 0.0)
-    return f.choose(f.holds("<=", x, zero), zero, x)
-
-
-def _softplus(f: Formula, x: Any) -> Any:
-    small = f.exp(f.builder.fneg(f.intrinsic("fabs", x)))
-    return f.add(f.larger(x, f.number(x, 0.0)), f.library("log1p", small))
-
-
-def _logistic_pdf(f: Formula, x: Any) -> Any:
-    small = f.exp(f.builder.fneg(f.intrinsic("fabs", x)))
-    total = f.add(f.number(x, 1.0), small)
-    return f.div(small, f.mul(total, total))
-
-
-def _lorentzian(f: Formula, x: Any) -> Any:
-    one = f.number(x, 1.0)
-    near = f.holds("<", f.intrinsic("fabs", x), f.number(x, 1e150))
-    return f.choose(near, f.div(one, f.add(one, f.mul(x, x))), f.div(f.div(one, x), x))
-
-
-def _bell(f: Formula, x: Any, factor: float, height: float) -> Any:
-    return f.mul(f.number(x, height), f.exp(f.mul(f.mul(f.number(x, -factor), x), x)))
-
-
-def _normal_cdf(f: Formula, x: Any) -> Any:
-    return f.mul(f.number(x, 0.5), f.library("erfc", f.mul(x, f.number(x, -math.sqrt(0.5)))))
-
-
-def _gelu(f: Formula, x: Any) -> Any:
-    return f.mul(f.larger(x, f.number(x, -50.0)), _normal_cdf(f, x))
-
-
-def _elu(f: Formula, x: Any, alpha: Any) -> Any:
-    return f.choose(f.holds(">", x, f.number(x, 0.0)), x, f.mul(alpha, f.library("expm1", x)))
-
-
-def _leaky_relu(f: Formula, x: Any, slope: Any) -> Any:
-    return f.choose(f.holds(">", x, f.number(x, 0.0)), x, f.mul(slope, x))
-
-
-def _of_the_library(name: str, f: Formula, x: Any) -> Any:
-    return f.library(name, x)
-
-
-# Functions of the C library that have the name of their primitive.
-_OF_THE_LIBRARY = ("expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf")
-
-# The forward functions of primitives as code. One that is not here is called back in Python.
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    LESS: lambda f, x, y: f.compare("<", x, y),
-    LESS_EQUAL: lambda f, x, y: f.compare("<=", x, y),
-    EQUAL: lambda f, x, y: f.compare("==", x, y),
-    primitives.detach: lambda f, x: x,
-    primitives.is_zero: lambda f, x: f.compare("==", x, f.number(x, 0.0)),
-    primitives.where: lambda f, condition, x, y: f.choose(f.not_equal(condition, f.number(x, 0.0)), x, y),
-    primitives.div: lambda f, x, y: f.div(x, y),
-    primitives.pow: _power,
-    primitives.exp: lambda f, x: f.exp(x),
-    primitives.sigmoid: lambda f, x: f.sigmoid(x),
-    primitives.softplus: _softplus,
-    primitives.relu: _relu,
-    primitives.leaky_relu: _leaky_relu,
-    primitives.elu: _elu,
-    primitives.silu: lambda f, x: f.mul(f.larger(x, f.number(x, -1000.0)), f.sigmoid(x)),
-    primitives.gelu: _gelu,
-    primitives.normal_cdf: _normal_cdf,
-    primitives.logistic_pdf: _logistic_pdf,
-    primitives.lorentzian: _lorentzian,
-    primitives.gaussian: lambda f, x: _bell(f, x, 1.0, 1.0),
-    primitives.normal_pdf: lambda f, x: _bell(f, x, 0.5, math.sqrt(0.5 / math.pi)),
-    primitives.sqrt: lambda f, x: f.intrinsic("sqrt", x),
-    primitives.abs: lambda f, x: f.intrinsic("fabs", x),
-    primitives.maximum: lambda f, x, y: f.larger(x, y),
-    primitives.minimum: lambda f, x, y: f.smaller(x, y),
-    **{PRIMITIVES[name]: partial(_of_the_library, name) for name in _OF_THE_LIBRARY},
-}

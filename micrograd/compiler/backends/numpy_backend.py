@@ -11,6 +11,7 @@ through a table is.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.program import Map, Reduction, Take
-from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 from micrograd.engine import primitives
+from micrograd.engine.primitive import Operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,24 +28,6 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.program import Access, Kernel, Program
     from micrograd.engine.primitive import Primitive
-
-
-def _sigmoid(x: Floats) -> Floats:
-    small = np.exp(-np.abs(x))
-    return np.asarray(np.where(x >= 0, 1.0, small) / (1 + small))
-
-
-def _softplus(x: Floats) -> Floats:
-    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
-
-
-def _logistic_pdf(x: Floats) -> Floats:
-    small = np.exp(-np.abs(x))
-    return np.asarray(small / (1 + small) ** 2)
-
-
-def _lorentzian(x: Floats) -> Floats:
-    return np.asarray(np.where(np.abs(x) < 1e150, 1 / (1 + x * x), 1 / x / x))
 
 
 def _power(x: Floats, y: Floats) -> Floats:
@@ -60,14 +43,19 @@ def _minimum(x: Floats, y: Floats) -> Floats:
     return np.where((x <= y) | np.isnan(x), x, y)
 
 
-# The forward functions of primitives on arrays. One that is not here is called element by element.
+# The base operations on arrays. What is made of them follows, and any other primitive is called element by element.
 FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
-    LESS: np.less,
-    LESS_EQUAL: np.less_equal,
-    EQUAL: np.equal,
+    primitives.identity: np.positive,
     primitives.detach: np.positive,
     primitives.is_zero: lambda x: x == 0,
+    primitives.equal: np.equal,
+    primitives.less: np.less,
+    primitives.less_equal: np.less_equal,
     primitives.where: lambda condition, x, y: np.where(condition != 0, x, y),
+    primitives.neg: np.negative,
+    primitives.add: np.add,
+    primitives.sub: np.subtract,
+    primitives.mul: np.multiply,
     primitives.div: np.divide,
     primitives.pow: _power,
     primitives.exp: np.exp,
@@ -84,13 +72,7 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     primitives.sinh: np.sinh,
     primitives.cosh: np.cosh,
     primitives.tanh: np.tanh,
-    primitives.sigmoid: _sigmoid,
-    primitives.softplus: _softplus,
     primitives.relu: lambda x: np.where(x <= 0, 0.0, x),
-    primitives.logistic_pdf: _logistic_pdf,
-    primitives.lorentzian: _lorentzian,
-    primitives.gaussian: lambda x: np.exp(-x * x),
-    primitives.normal_pdf: lambda x: math.sqrt(0.5 / math.pi) * np.exp(-0.5 * x * x),
     primitives.abs: np.fabs,
     primitives.maximum: _maximum,
     primitives.minimum: _minimum,
@@ -216,7 +198,7 @@ class NumpyExecutable(Executable):
         return lambda: coefficient * np.einsum("rct,rct->rc", x(), y())
 
     def _map(self, kernel: Map) -> Callable[[], object]:
-        function = FUNCTIONS.get(kernel.primitive) or _elementwise(kernel.primitive, len(kernel.operands))
+        function = on_arrays(kernel.primitive)
         operands = [self._view(access, kernel.rows, kernel.columns) for access in kernel.operands]
         store = self._store(kernel.target, kernel.rows, kernel.columns)
         return lambda: store(function(*[operand() for operand in operands]))
@@ -236,7 +218,16 @@ class NumpyExecutable(Executable):
         return step
 
 
-def _elementwise(primitive: Primitive, count: int) -> Callable[..., Floats]:
+def on_arrays(primitive: Primitive) -> Callable[..., Floats]:
+    """A primitive's forward function on arrays."""
+    if primitive in FUNCTIONS:
+        return FUNCTIONS[primitive]
+    if primitive.composite:
+        return partial(primitive.composite, Operations(on_arrays, np.any))
+    return _elementwise(primitive)
+
+
+def _elementwise(primitive: Primitive) -> Callable[..., Floats]:
     """A primitive's forward function on arrays, NaN where it raises: the eager run then says what was wrong."""
 
     def forward(*inputs: float) -> float:
@@ -245,5 +236,7 @@ def _elementwise(primitive: Primitive, count: int) -> Callable[..., Floats]:
         except (ArithmeticError, ValueError):
             return math.nan
 
-    function: Any = np.frompyfunc(forward, count, 1)
-    return lambda *operands: function(*operands).astype(float)
+    def function(*operands: Floats) -> Floats:
+        return np.asarray(np.frompyfunc(forward, len(operands), 1)(*operands), dtype=float)
+
+    return function

@@ -10,6 +10,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine.primitive import composite
 from micrograd.explore.formulas import LIBRARY
 
 pytestmark = pytest.mark.slow
@@ -346,6 +347,21 @@ class TestEditing:
         assert "cannot compute cube" in page.locator("#node").inner_text()
         page.keyboard.press("End")
         assert number(looked_at(page, "x")["grad"]) == 13
+
+    def test_a_composite_of_ones_own_is_computed_from_its_formula(self, show):
+        swish = mg.engine.primitive.Primitive(
+            "swish", "swish", composite(lambda on, x: on.silu(2 * x)), lambda g, out, x: 4 * g * mg.sigmoid(x)
+        )
+        x = Value(2.0, label="x")
+        root = swish(x) * 3
+        root.label = "root"
+        page = show(root)
+        self.edit(page, "x", "0.5")
+        again = Value(0.5)
+        (swish(again) * 3).backward()
+        page.locator("#last").click()
+        told = page.evaluate("[nodes[root].data, gradients[nodes.find((node) => node.label === 'x').index]]")
+        assert told == pytest.approx([3 * mg.silu(1.0), again.grad], rel=1e-12)
 
     def test_every_primitive_computes_as_the_engine_does(self, show):
         random.seed(1)

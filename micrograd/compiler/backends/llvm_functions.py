@@ -1,0 +1,286 @@
+"""The forward functions of primitives as LLVM code, on numbers and on vectors of them.
+
+A Number stands for what an instruction of the code gives, and its operators write the next instruction. So the base
+operations are written here with operators, and composites follow from the formulas that they have for everybody:
+
+    softplus(on, x)    ->    instructions for fabs, fneg, exp, log1p, a comparison, a choice and a sum
+
+Nothing is assumed of the numbers, and no product and sum are taken in one rounding, but for those inside of exp.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from llvmlite import ir
+
+from micrograd.engine import primitives
+from micrograd.engine.primitive import PRIMITIVES, Operations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from micrograd.engine.primitive import Primitive
+
+DOUBLE, INTEGER = ir.DoubleType(), ir.IntType(64)
+_FUSED = ("contract",)
+
+
+def native_name(primitive: Primitive) -> str | None:
+    """A name for a primitive's code, another one for other code; None where there is none, and it is called in Python.
+
+    Example:
+        >>> native_name(primitives.sin)
+        'sin'
+        >>> native_name(primitives.silu)[:5]
+        'silu_'
+    """
+    if primitive in FUNCTIONS:
+        return primitive.name
+    if not primitive.composite:
+        return None
+    if primitive not in _names:
+        module = ir.Module()
+        kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(primitive.derivatives))
+        builder = ir.IRBuilder(function := ir.Function(module, kind, "f").append_basic_block())
+        try:
+            builder.ret(forward(primitive, builder, module, function.parent.args))
+        except NotImplementedError:
+            _names[primitive] = None
+        else:
+            _names[primitive] = f"{primitive.name}_{hashlib.sha256(str(module).encode()).hexdigest()[:16]}"
+    return _names[primitive]
+
+
+_names: WeakKeyDictionary[Primitive, str | None] = WeakKeyDictionary()
+
+
+def forward(primitive: Primitive, builder: Any, module: Any, operands: Any) -> Any:
+    """Write the code of a primitive that has some."""
+    first, *_ = operands
+    code = _Code(builder, module, first.type)
+    return code.function(primitive)(*(Number(code, operand) for operand in operands)).value
+
+
+class _Code:
+    """Where the instructions of a forward function go.
+
+    Attributes:
+        builder: writes them.
+        module: has the functions that they call.
+        kind: the type of all numbers: DOUBLE, or a vector of them.
+    """
+
+    def __init__(self, builder: Any, module: Any, kind: Any) -> None:
+        self.builder, self.module, self.kind = builder, module, kind
+        self.lanes = kind.count if isinstance(kind, ir.VectorType) else 1
+
+    def function(self, primitive: Primitive) -> Callable[..., Number]:
+        """A primitive as a function of Numbers and of floats."""
+        if primitive in FUNCTIONS:
+            return lambda *operands: FUNCTIONS[primitive](*map(self.number, operands))
+        if primitive.composite:
+            formula = partial(primitive.composite, Operations(self.function))
+            return lambda *operands: self.number(formula(*map(self.number, operands)))
+        raise NotImplementedError(f"there is no code for {primitive.name}")
+
+    def number(self, x: Any) -> Number:
+        """A Number, or a constant in all places of a vector."""
+        return x if isinstance(x, Number) else Number(self, constant(self.kind, float(x)))
+
+    def each(self, kind: Any) -> Any:
+        """That type, as many of it as there are numbers."""
+        return ir.VectorType(kind, self.lanes) if self.kind is not DOUBLE else kind
+
+
+class Number:
+    """A number of the code, or a vector of them."""
+
+    __hash__ = None  # type: ignore[assignment]  # == is no question of identity
+
+    def __init__(self, code: _Code, value: Any) -> None:
+        self.code, self.value = code, value
+
+    @property
+    def truth(self) -> Any:
+        """Whether it is not 0, for a choice."""
+        return self.code.builder.fcmp_unordered("!=", self.value, self.code.number(0.0).value)
+
+    def __neg__(self) -> Number:
+        return Number(self.code, self.code.builder.fneg(self.value))
+
+    @staticmethod
+    def _operator(name: str) -> tuple[Callable[[Any, Any], Number], Callable[[Any, Any], Number]]:
+        """The operator of two numbers, and its reflection."""
+
+        def apply(x: Number, y: Any) -> Number:
+            return Number(x.code, getattr(x.code.builder, name)(x.value, x.code.number(y).value))
+
+        return apply, lambda y, x: apply(y.code.number(x), y)
+
+    __add__, __radd__ = _operator("fadd")
+    __sub__, __rsub__ = _operator("fsub")
+    __mul__, __rmul__ = _operator("fmul")
+    __truediv__, __rtruediv__ = _operator("fdiv")
+
+    def __pow__(self, other: Any) -> Number:
+        return _power(self, self.code.number(other))
+
+    def __rpow__(self, other: Any) -> Number:
+        return _power(self.code.number(other), self)
+
+    @staticmethod
+    def _comparison(sign: str) -> Callable[[Any, Any], Condition]:
+        def compare(x: Number, y: Any) -> Condition:
+            return Condition(x.code, x.code.builder.fcmp_ordered(sign, x.value, x.code.number(y).value))
+
+        return compare
+
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
+    __eq__ = _comparison("==")  # type: ignore[assignment]
+
+
+class Condition(Number):
+    """What a comparison gives: 1 where it holds, else 0."""
+
+    def __init__(self, code: _Code, truth: Any) -> None:
+        self.code, self._truth = code, truth
+
+    @property
+    def truth(self) -> Any:
+        """Whether it holds."""
+        return self._truth
+
+    @property
+    def value(self) -> Any:
+        """The same as a number."""
+        return _where(self, self.code.number(1.0), self.code.number(0.0)).value
+
+
+def constant(kind: Any, value: Any) -> Any:
+    """A constant of that type, in all places of a vector."""
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def integer(value: int) -> Any:
+    """An integer of the code."""
+    return ir.Constant(INTEGER, value)
+
+
+def _where(condition: Number, x: Number, y: Number) -> Number:
+    return Number(x.code, x.code.builder.select(condition.truth, x.value, y.value))
+
+
+def _intrinsic(name: str, x: Number) -> Number:
+    """A function that LLVM knows, on vectors too."""
+    code, kind = x.code, x.code.kind
+    full = f"llvm.{name}.{'' if kind is DOUBLE else f'v{code.lanes}'}f64"
+    function = code.module.globals.get(full) or ir.Function(code.module, ir.FunctionType(kind, [kind]), full)
+    return Number(code, code.builder.call(function, [x.value]))
+
+
+def _library(name: str, *operands: Number) -> Number:
+    """A function of the C library, for one element after the other."""
+    x, *_ = operands
+    code, builder, values = x.code, x.code.builder, [operand.value for operand in operands]
+    kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(operands))
+    function = code.module.globals.get(name) or ir.Function(code.module, kind, name)
+    if code.kind is DOUBLE:
+        return Number(code, builder.call(function, values))
+    result = ir.Constant(code.kind, ir.Undefined)
+    for index in range(code.lanes):
+        place = integer(index)
+        element = builder.call(function, [builder.extract_element(value, place) for value in values])
+        result = builder.insert_element(result, element, place)
+    return Number(code, result)
+
+
+def larger(builder: Any, x: Any, y: Any, sign: str = ">=") -> Any:
+    """The larger of two values; NaN where one is NaN."""
+    first = builder.or_(builder.fcmp_ordered(sign, x, y), builder.fcmp_unordered("uno", x, x))
+    return builder.select(first, x, y)
+
+
+def _maximum(x: Number, y: Number) -> Number:
+    return Number(x.code, larger(x.code.builder, x.value, y.value))
+
+
+def _minimum(x: Number, y: Number) -> Number:
+    return Number(x.code, larger(x.code.builder, x.value, y.value, "<="))
+
+
+def _exp(x: Number) -> Number:
+    """E to the power of x, within a unit or two in the last place.
+
+    x is n * log(2) + r with an integer n and a small r; exp(r) is its Taylor polynomial to the 13th
+    degree, and 2 ** n is made of bits, in two factors, as the result may be denormal.
+    """
+    number = x.code.number
+    low, high = number(-746.0), number(710.0)
+    bounded = _where(x > low, x, low)  # NaN too, as it has no n: it is put back in the end
+    bounded = _where(bounded < high, bounded, high)
+    n = _intrinsic("rint", bounded * (1 / math.log(2)))
+    # log(2) in two parts: n times the first has no rounding error
+    r = _fused(n, number(-0.693147180369123816490), bounded)
+    r = _fused(n, number(-1.90821492927058770002e-10), r)
+    total, *others = (number(1 / math.factorial(power)) for power in reversed(range(14)))
+    for factor in others:
+        total = _fused(total, r, factor)
+    half = _intrinsic("floor", n * 0.5)
+    result = total * _power_of_two(half) * _power_of_two(n - half)
+    return _where(x == x, result, x)  # NaN is not
+
+
+def _fused(x: Number, y: Number, z: Number) -> Number:
+    """X * y + z, in one rounding where the processor can."""
+    builder = x.code.builder
+    return Number(x.code, builder.fadd(builder.fmul(x.value, y.value, flags=_FUSED), z.value, flags=_FUSED))
+
+
+def _power_of_two(n: Number) -> Number:
+    code, kind = n.code, n.code.each(INTEGER)
+    biased = code.builder.add(code.builder.fptosi(n.value, kind), constant(kind, 1023))
+    return Number(code, code.builder.bitcast(code.builder.shl(biased, constant(kind, 52)), code.kind))
+
+
+def _power(x: Number, y: Number) -> Number:
+    # C has a power of minus infinity with any exponent
+    whole = y == _intrinsic("rint", y)
+    none = x.code.builder.and_((x == -math.inf).truth, x.code.builder.not_(whole.truth))
+    return _where(Condition(x.code, none), x.code.number(math.nan), _library("pow", x, y))
+
+
+def _relu(x: Number) -> Number:
+    return _where(x <= 0.0, x.code.number(0.0), x)
+
+
+# Functions of the C library that have the name of their primitive.
+_OF_THE_LIBRARY = "expm1 log log1p sin cos tan asin acos atan sinh cosh tanh erf erfc"
+
+# The base operations as code. What is made of them follows, and any other primitive is called back in Python.
+FUNCTIONS: dict[Any, Callable[..., Number]] = {
+    primitives.identity: lambda x: x,
+    primitives.detach: lambda x: x,
+    primitives.is_zero: lambda x: x == 0.0,
+    primitives.equal: lambda x, y: x == y,
+    primitives.less: lambda x, y: x < y,
+    primitives.less_equal: lambda x, y: x <= y,
+    primitives.where: _where,
+    primitives.neg: lambda x: -x,
+    primitives.add: lambda x, y: x + y,
+    primitives.sub: lambda x, y: x - y,
+    primitives.mul: lambda x, y: x * y,
+    primitives.div: lambda x, y: x / y,
+    primitives.pow: _power,
+    primitives.exp: _exp,
+    primitives.relu: _relu,
+    primitives.sqrt: partial(_intrinsic, "sqrt"),
+    primitives.abs: partial(_intrinsic, "fabs"),
+    primitives.maximum: _maximum,
+    primitives.minimum: _minimum,
+    **{PRIMITIVES[name]: partial(_library, name) for name in _OF_THE_LIBRARY.split()},
+}

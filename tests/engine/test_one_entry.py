@@ -1,0 +1,135 @@
+"""A primitive is one entry: everything else finds it there."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.command.grammar import evaluate, functions
+from micrograd.engine.primitive import PRIMITIVES, composite
+from micrograd.testing import strategies
+
+ENTRIES = {
+    "mish": (
+        lambda name: mg.primitive(
+            name,
+            "mish",
+            composite(lambda on, x: x * on.tanh(on.softplus(x))),
+            lambda g, out, x: g * (mg.tanh(mg.softplus(x)) + x * mg.sigmoid(x) * (1 - mg.tanh(mg.softplus(x)) ** 2)),
+        ),
+        lambda x: x * math.tanh(math.log1p(math.exp(x))),
+        (0.7,),
+    ),
+    "softer": (
+        lambda name: mg.primitive(
+            name,
+            "softer",
+            composite(lambda on, x, y: on.where(x > y, x, y) + on.log1p(on.exp(-on.abs(x - y)))),
+            lambda g, out, x, y: g * mg.exp(x - out),
+            lambda g, out, x, y: g * mg.exp(y - out),
+        ),
+        lambda x, y: math.log(math.exp(x) + math.exp(y)),
+        (0.3, -0.4),
+    ),
+    "cube": (
+        lambda name: mg.primitive(name, "cube", lambda x: x * x * x, lambda g, out, x: g * 3 * x * x),
+        lambda x: x * x * x,
+        (1.5,),
+    ),
+}
+
+
+@pytest.fixture(params=ENTRIES)
+def entry(request):
+    """A primitive registered for one test, what it computes, and where."""
+    name = f"entry_{request.param}"
+    make, true, inputs = ENTRIES[request.param]
+    yield make(name), true, inputs
+    del PRIMITIVES[name]
+
+
+def gradient(f, inputs):
+    values = [Value(x) for x in inputs]
+    f(*values).backward()
+    return [value.grad for value in values]
+
+
+def slopes(true, inputs, step=1e-6):
+    """By differences."""
+    found = []
+    for place, x in enumerate(inputs):
+        more, less = ([*inputs[:place], x + side, *inputs[place + 1 :]] for side in (step, -step))
+        found.append((true(*more) - true(*less)) / (2 * step))
+    return found
+
+
+def test_eagerly_and_to_second_order(entry):
+    primitive, true, inputs = entry
+    assert primitive(*inputs) == pytest.approx(true(*inputs), rel=1e-14)
+    assert gradient(primitive, inputs) == pytest.approx(slopes(true, inputs), rel=1e-8)
+    assert mg.testing.gradcheck(primitive, inputs)
+    assert mg.testing.gradcheck(mg.grad(primitive), inputs)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_compiled(entry, backend):
+    primitive, true, inputs = entry
+    fast = mg.compile(primitive, backend=backend)
+    assert fast(*map(Value, inputs)).data == pytest.approx(true(*inputs), rel=1e-14)
+    assert gradient(fast, inputs) == pytest.approx(gradient(primitive, inputs), rel=1e-14)
+    many = mg.compile(lambda xs: sum(primitive(*(x * y for y in inputs)) for x in xs), backend=backend)
+    points = [0.1 * number for number in range(12)]  # in vectors
+    assert many([Value(x) for x in points]).data == pytest.approx(
+        math.fsum(true(*(x * y for y in inputs)) for x in points), rel=1e-14
+    )
+
+
+def test_in_pictures_and_random_programs(entry):
+    primitive, _, inputs = entry
+    root = primitive(*(Value(x) for x in inputs))
+    assert primitive.symbol in mg.draw_dot(root).source
+    assert primitive in strategies.registered()
+
+
+def test_in_pages(entry, tmp_path):
+    primitive, _, inputs = entry
+    mg.explore(primitive(*(Value(x) for x in inputs)), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)[1])
+    (found,) = data["primitives"]
+    assert found["name"] == primitive.name
+    assert all(found["rules"])
+    assert (found["forward"] is None) == (primitive.composite is None)  # a page computes what it has a formula of
+
+
+def test_in_expressions_of_the_command(entry):
+    primitive, true, inputs = entry
+    names = dict(zip("xy", inputs, strict=False))
+    text = f"{primitive.name}({', '.join(names)})"
+    root = evaluate(text, {name: Value(x, label=name) for name, x in names.items()})
+    assert root.data == pytest.approx(true(*inputs), rel=1e-14)
+    assert functions()[primitive.name][0] == len(inputs)
+
+
+def test_the_commands_functions_of_the_library_are_the_public_ones():
+    library = {name: count for name, (count, _) in functions().items() if hasattr(mg, name)}
+    assert " ".join(library) == (
+        "abs acos asin atan cos cosh elu erf exp expm1 gelu leaky_relu log log1p relu sigmoid silu sin sinh softplus "
+        "sqrt tan tanh maximum minimum"
+    )
+    assert [name for name, count in library.items() if count == 2] == ["maximum", "minimum"]
+
+
+def test_a_page_without_the_formula_of_a_rule_computes_nothing():
+    from micrograd.explore.tape import tape
+
+    branching = mg.engine.primitive.Primitive(
+        "branching", "b", composite(lambda on, x: on.abs(x)), lambda g, out, x: g if x > 0 else -g
+    )
+    data, _ = tape(branching(Value(1.0)))
+    assert data["primitives"][0]["forward"] is None
