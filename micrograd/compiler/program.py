@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.numbers import no_integers
+
 if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.engine.primitive import Primitive
@@ -174,8 +176,8 @@ class Program:
         kernels: each reads what inputs, constants and kernels before it have written.
         inputs: where the inputs are, in the order of the trace.
         outputs: where the outputs are.
-        seeds: where the gradients of the outputs are to be given.
-        gradients: where the gradients of the inputs that were asked for are, one after the other.
+        seeds: where the gradient of the output with respect to itself is, which is 1.
+        gradients: where the gradients of the inputs that were asked for are, side by side.
         constants: where runs of constants begin, and what they are.
         nodes: how many scalar operations were traced.
         seconds: how long each stage took.
@@ -183,18 +185,19 @@ class Program:
 
     size: int
     kernels: tuple[Kernel, ...]
-    inputs: Integers
-    outputs: Integers
-    seeds: Integers
-    gradients: slice
-    constants: tuple[tuple[int, Floats], ...]
+    inputs: Integers = field(default_factory=no_integers)
+    outputs: Integers = field(default_factory=no_integers)
+    seeds: Integers = field(default_factory=no_integers)
+    gradients: slice = field(default_factory=lambda: slice(0, 0))
+    constants: tuple[tuple[int, Floats], ...] = ()
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
     def fill(self, buffer: Floats) -> Floats:
-        """Put the constants in their places."""
+        """Put what is the same at each run in its places: the constants and the seeds."""
         for start, numbers in self.constants:
             buffer[start : start + len(numbers)] = numbers
+        buffer[self.seeds] = 1.0
         return buffer
 
     def described(self, nodes: int, seconds: dict[str, float]) -> Program:

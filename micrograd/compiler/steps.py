@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.interrupts import finish
-from micrograd.compiler.function import Specialised, Structure, backend_of
+from micrograd.compiler.backends.choice import backend_of
+from micrograd.compiler.specialise import Specialised
+from micrograd.compiler.structure import Structure
 from micrograd.compiler.update import Update, alike, update_of
 from micrograd.engine.node import freezings
 from micrograd.engine.value import Value
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.numbers import Floats
+    from micrograd.compiler.program import Program
 
 
 class CompiledSteps:
@@ -49,6 +52,7 @@ class CompiledSteps:
             raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
         self._optimizer, self._eager = optimizer, eager
         self._loss, self._backend = loss, backend_of(backend)
+        self._executable = self._backend.executable("fit")
         self._structures = [
             Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples
         ]
@@ -62,20 +66,20 @@ class CompiledSteps:
 
     def _build(self) -> None:
         """Make the programs, for the parameters and the settings of the optimiser as they are now."""
-        optimizer, executable, structures = self._optimizer, self._backend, self._structures
+        optimizer, executable, structures = self._optimizer, self._executable, self._structures
         self._trained = [index for index, parameter in enumerate(optimizer.parameters) if parameter.requires_grad]
         if not self._trained:
             raise ValueError("no parameter requires a gradient: there is nothing to train")
         self._parameters = [optimizer.parameters[index] for index in self._trained]
         self._built_for = self._settings()
         self._update: Update = update_of(optimizer, self._states())
-        programs = self._programs(structures, executable)
+        programs = self._programs(structures)
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = np.zeros(end)
         self._step = executable(self._update.program, self._buffer)
         self._commit = executable(self._update.commit, self._buffer)
         runs = [executable(program, self._buffer) for program in programs]
-        self._other_values: list[tuple[list[Value], Any]] = []
+        self._other_values: list[tuple[Sequence[Value], Any]] = []
         for special, program in zip(self._special, programs, strict=True):
             count = len(self._parameters)
             others = special.values[count:]
@@ -85,8 +89,7 @@ class CompiledSteps:
                     "made of: compute it inside, or detach it"
                 )
             self._other_values.append((others, program.inputs[count : count + len(others)]))
-            self._buffer[program.seeds] = 1.0
-        numbers = [np.array([_number(leaf) for leaf in structure.leaves]) for structure in structures]
+        numbers = [np.array(structure.numbers()) for structure in structures]
         self._batches = executable.batches(self._buffer, runs, numbers, self._which, self._update.gradients)
         self._current = False  # whether the buffer has what the Values have
         self._changed = False
@@ -154,26 +157,22 @@ class CompiledSteps:
         states = [self._optimizer._state[index] for index in self._trained]
         return np.array(states, dtype=float)
 
-    def _programs(self, structures: list[Structure], backend: type[Any]) -> list[Any]:
+    def _programs(self, structures: list[Structure]) -> list[Program]:
         """A program for each structure there is, one after the other in the buffer."""
         self._special: list[Specialised] = []
         known: dict[Any, int] = {}
-        programs: list[Any] = []
+        programs: list[Program] = []
         end = self._update.program.size
         for structure in structures:
             if structure.key in known:
                 continue
             known[structure.key] = len(programs)
-            special = Specialised(self._loss, structure, backend, self._parameters)
-            if not isinstance(special.result, Value):
-                raise TypeError(f"loss must return a Value, not {type(special.result).__name__}")
+            special = Specialised(self._loss, structure, self._backend, self._parameters)
+            if not isinstance(special.result.nested, Value):
+                raise TypeError(f"loss must return a Value, not {type(special.result.nested).__name__}")
             special.want(range(len(self._parameters)))
             programs.append(special.program(True, start=end))
             end = programs[-1].size
             self._special.append(special)
         self._which = np.array([known[structure.key] for structure in structures])
         return programs
-
-
-def _number(leaf: Any) -> float:
-    return leaf._data if isinstance(leaf, Value) else float(leaf)

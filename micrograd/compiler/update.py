@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.normalise import MAXIMUM, ONE, normalise
+from micrograd.compiler.graph import MAXIMUM, ONE
+from micrograd.compiler.layout import Layout
+from micrograd.compiler.normalise import normalise
 from micrograd.compiler.program import Access, Kernel, Map, Program, Reduction, Segment
 from micrograd.compiler.trace import Tape, tracing
 
 if TYPE_CHECKING:
-    from micrograd.compiler.normalise import Graph
+    from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Floats
     from micrograd.optim import Optimizer
 
@@ -55,9 +57,9 @@ def update_of(optimizer: Optimizer, states: Floats) -> Update:
         parameter, gradient, rate, *state = symbols
         number, next_state = optimizer.update(parameter, gradient, tuple(state), rate)
         results = [tape.place(result) for result in (number, *next_state)]
-    graph = normalise(tape, results)
+    inputs = [symbol._place for symbol in symbols]
+    graph = normalise(tape.trace([inputs], results))
     shared = alike(states)
-    inputs = [symbol._uses for symbol in symbols]
     while True:
         single = _single(graph, [2, *(3 + index for index, same in enumerate(shared) if same)], inputs)
         still = [same and bool(single[results[1 + index]]) for index, same in enumerate(shared)]
@@ -96,14 +98,13 @@ class _Widened:
 
     def __init__(self, graph: Graph, single: Any, inputs: list[int], results: list[int], count: int) -> None:
         self.graph, self.single, self.inputs, self.results, self.count = graph, single, inputs, results, count
-        self.end = 0
+        self.layout = Layout()
         self._staged = ONE
         self.place: dict[int, int] = {}
-        self.constants: list[tuple[int, Floats]] = []
         for node in inputs:
             self._lay(node)
         for node in np.flatnonzero(graph.is_constant).tolist():
-            self.constants.append((self._lay(node), graph.constants[[node]]))
+            self.place[node] = self.layout.constant(graph.constants[[node]])
 
     def update(self) -> Update:
         """The kernels over all parameters."""
@@ -136,10 +137,8 @@ class _Widened:
         places = [0, *range(3, len(self.inputs))]
         return list(zip(self.results, places, strict=True))
 
-    def _lay(self, node: int) -> int:
-        self.place[node] = self.end
-        self.end += self._width(node)
-        return self.place[node]
+    def _lay(self, node: int) -> None:
+        self.place[node] = self.layout.stretch(self._width(node))
 
     def _width(self, node: int) -> int:
         return 1 if self.single[node] else self.count
@@ -172,13 +171,4 @@ class _Widened:
         return Reduction(1, self._width(target), Access(self.place[target], column_step=1), (segment,))
 
     def _program(self, kernels: list[Kernel]) -> Program:
-        nothing = np.zeros(0, dtype=np.int64)
-        return Program(
-            size=self.end,
-            kernels=tuple(kernels),
-            inputs=nothing,
-            outputs=nothing,
-            seeds=nothing,
-            gradients=slice(0, 0),
-            constants=tuple(self.constants),
-        )
+        return Program(self.layout.end, tuple(kernels), constants=tuple(self.layout.constants))

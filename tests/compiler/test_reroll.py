@@ -41,7 +41,7 @@ def test_a_layer_with_a_bias_and_a_residual_is_still_one_kernel():
     fast = mg.compile(f, backend="numpy")
     with mg.no_grad():
         fast([float(i) for i in range(6)])
-    program = fast._last.executable(False).program
+    program = fast._last.compiled(False).program
     assert [(k.rows, k.columns, k.terms) for k in program.kernels] == [(1, 6, 8)]
 
 

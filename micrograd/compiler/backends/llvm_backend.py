@@ -23,6 +23,7 @@ import numpy as np
 from llvmlite import ir
 
 from micrograd.compiler.backends import llvm_kernels
+from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.backends.llvm_kernels import (
     DOUBLE,
@@ -289,3 +290,6 @@ def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) 
             return math.nan
 
     return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(forward)
+
+
+BACKEND = Backend("llvm", NativeExecutable)

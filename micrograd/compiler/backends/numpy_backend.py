@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.program import Map, Reduction, Take
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
@@ -247,3 +248,6 @@ def _elementwise(primitive: Primitive, count: int) -> Callable[..., Floats]:
 
     function: Any = np.frompyfunc(forward, count, 1)
     return lambda *operands: function(*operands).astype(float)
+
+
+BACKEND = Backend("numpy", NumpyExecutable)
