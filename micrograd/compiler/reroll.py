@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.graph import Applications, Graph
     from micrograd.compiler.numbers import Floats, Integers
 
-_NOTHING = sys.maxsize  # the group of ONE, a factor that is none: it comes after all others
-_CONSTANTS = _NOTHING - 1  # the group of constants
+# The groups of what is in no group: of ONE, the factor that is none, and of constants. They come after all others.
+_NOTHING = sys.maxsize
+_CONSTANTS = _NOTHING - 1
 
 
 def reroll(graph: Graph, start: int = 0) -> Program:
