@@ -36,7 +36,7 @@ _FEW = 16  # up to so many constants of a primitive get a program each, with the
 
 @dataclass
 class _Builder:
-    """The nodes that are added to a graph."""
+    """Collects the nodes that are added to a graph."""
 
     graph: Graph
     kinds: list[Integers] = field(default_factory=list)
@@ -102,9 +102,9 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
         else:
             _through_primitive(application, graph, needed, adjoints, builder)
 
-    builder.add(adjoints[through], np.full(len(through), builder.constant(0.0)))  # for those without any other term
+    builder.add(adjoints[through], np.full(len(through), builder.constant(0.0)))  # no sum may be without terms
     gradients = np.array([adjoints[node] if needed[node] else builder.constant(0.0) for node in inputs], dtype=np.int64)
-    copies = builder.nodes(len(gradients), SUM)  # each gradient has a place of its own
+    copies = builder.nodes(len(gradients), SUM)  # gradients lie side by side, even if two are the same node
     builder.add(copies, gradients)
 
     new_constants = np.concatenate(builder.constants)
@@ -158,7 +158,7 @@ def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Int
             if needed[element]:
                 owners.append(adjoints[element])
                 taken.append(adjoints[node])
-                # A negative index counts from the end, as Python's do.
+                # A negative index counts from the end, as in Python.
                 places = number, number - len(graph.tables[table])
                 factors.append(tuple(hits.setdefault((index, place), len(hits)) for place in places))
     if not owners:

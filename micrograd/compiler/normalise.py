@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.trace import Trace
     from micrograd.engine.primitive import Primitive
 
-# What an arithmetic primitive is as terms: for each, its coefficient and which operands are its factors.
+# The terms of each arithmetic primitive: a coefficient, and which operands are the factors: 1, 2, or 0 for ONE.
 ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
     primitives.add: ((1.0, 1, 0), (1.0, 2, 0)),
     primitives.sub: ((1.0, 1, 0), (-1.0, 2, 0)),
@@ -125,7 +125,7 @@ def flatten(graph: Graph) -> Graph:
 
 
 def _without_zeros(graph: Graph) -> Graph:
-    """Leave out terms of 0, such as the one that Python's sum() starts from."""
+    """Leave out terms of 0, such as the 0 that Python's sum() starts from."""
     terms = graph.terms
     zero = (graph.constants[terms.first] == 0) & (terms.second == ONE) & (graph.kind[terms.owner] == SUM)
     if zero.any():
@@ -135,14 +135,14 @@ def _without_zeros(graph: Graph) -> Graph:
 
 
 def _without_copies(graph: Graph) -> Graph:
-    """Use, in the place of a node that only copies or negates another, that other node."""
+    """Replace each node that only copies or negates another one by that other one."""
     terms, size = graph.terms, graph.size
     counts = np.bincount(terms.owner, minlength=size)
     copies = (counts[terms.owner] == 1) & (terms.second == ONE)
     copies &= ~np.isin(terms.owner, graph.results)
     if not copies.any():
         return graph
-    original, factor = np.arange(size + 1), np.ones(size + 1)  # the last is ONE itself
+    original, factor = np.arange(size + 1), np.ones(size + 1)  # the last entry is that of ONE
     original[-1] = ONE
     original[terms.owner[copies]] = terms.first[copies]
     factor[terms.owner[copies]] = terms.coefficient[copies]
@@ -161,7 +161,7 @@ def _without_copies(graph: Graph) -> Graph:
 
 
 def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats]:
-    """Where chains of targets end, and the product of the factors on the way."""
+    """The end of each chain of targets, and the product of the factors along it."""
     while not np.array_equal(target[target], target):
         factor = factor * factor[target]
         target = target[target]

@@ -3,9 +3,9 @@
     | parameters | gradients | state | what the update computes | program of the loss | another one ...
 
 Examples of another structure (longer words, say) have a program of their own over the same parameters.
-A step copies each example's numbers to where its program reads them, runs it, and adds its gradients up;
-then the update is run on all parameters, and takes their place only if every number in it is finite.
-Where one is not, the step is done eagerly instead, which raises what is to be raised.
+A step copies the numbers of each example to where its program reads them, runs it, and adds its gradients
+up. Then the update computes the next parameters. They take the place of the old ones only if all of them
+are finite; otherwise the step is done eagerly instead, which raises the error that says what is wrong.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ if TYPE_CHECKING:
 
 
 class CompiledSteps:
-    """What takes the steps of a fit.
+    """Takes the steps of a fit.
 
     Args:
         loss: of one example.
-        examples: all of them, which decide what programs are needed.
+        examples: all of them; each structure among them needs a program.
         optimizer: whose update is compiled too.
-        eager: takes a step that the programs cannot.
+        eager: takes the steps that the programs cannot.
         backend: "auto", "numpy" or "llvm".
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
+        ValueError: if the backend keeps no buffer, if nothing requires a gradient, or if a gradient would be lost.
     """
 
     def __init__(
@@ -91,8 +92,8 @@ class CompiledSteps:
             self._other_values.append((others, program.inputs[count : count + len(others)]))
         numbers = [np.array(structure.numbers()) for structure in structures]
         self._batches = executable.batches(self._buffer, runs, numbers, self._which, self._update.gradients)
-        self._current = False  # whether the buffer has what the Values have
-        self._changed = False
+        self._current = False  # whether the buffer has the numbers of the Values
+        self._changed = False  # whether it has newer ones
 
     def step(self, batch: list[int], epoch: int) -> float:
         """One update from the mean loss of a batch, which is returned."""
@@ -132,13 +133,13 @@ class CompiledSteps:
         finish(commit)
 
     def _settings(self) -> tuple[Any, ...]:
-        """What the programs are made for, and a callback may change: what is frozen, and the optimiser's numbers."""
+        """What the programs depend on and a callback may change: which Values are frozen, the optimiser's numbers."""
         optimizer = self._optimizer
         numbers = {name: value for name, value in vars(optimizer).items() if isinstance(value, (int, float, str))}
         return freezings.copy(), {name: number for name, number in numbers.items() if name not in ("steps", "rate")}
 
     def _read_values(self) -> None:
-        """Put what the Values and the optimiser have into the buffer; make programs anew where they are for others."""
+        """Copy the Values and the optimiser's state into the buffer; first make new programs if these no longer fit."""
         states = self._states()
         if self._settings() != self._built_for or not all(
             same or place.stop - place.start == len(states)
@@ -158,7 +159,7 @@ class CompiledSteps:
         return np.array(states, dtype=float)
 
     def _programs(self, structures: list[Structure]) -> list[Program]:
-        """A program for each structure there is, one after the other in the buffer."""
+        """A program for each structure there is; they lie in the buffer one after the other."""
         self._special: list[Specialised] = []
         known: dict[Any, int] = {}
         programs: list[Program] = []

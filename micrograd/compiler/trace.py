@@ -1,7 +1,7 @@
 """Trace: run a function once on symbols, and write down every operation that is done to them.
 
 A Symbol stands for a number that is not known yet. It has the operators and the methods of a Value,
-and each of them appends to the tape: the primitive, and where on the tape its operands stand. For
+and each of them appends to the tape: the primitive, and the places of its operands on the tape. For
 ``x * y + x`` the tape says
 
     0  input        x
@@ -83,10 +83,10 @@ class Tape:
     """The operations of one trace, in order; an operation's place is its number.
 
     Attributes:
-        operations: from (primitive, places of its operands) to its place.
-        values: the Values that were read from outside, and their places.
-        roles: the Values that are first used as this operand of that primitive: weights, say, or biases.
-        tables: from the places of a sequence's elements to the number of the table.
+        operations: the place of each (primitive, places of its operands).
+        values: the place of each Value that was read from outside.
+        roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
+        tables: the number of each table, by the places of its elements.
     """
 
     def __init__(self) -> None:
@@ -101,9 +101,9 @@ class Tape:
         return self._symbols[self._written((INPUT, name))]
 
     def __call__(self, primitive: Primitive, *operands: Any) -> Any:
-        """Write an operation down: the operators and primitives call this while the tape records."""
+        """Write an operation down. The operators and primitives call this while the tape records."""
         key: tuple[Any, ...]
-        if len(operands) == 2:  # nearly all have two: they are the trace's time
+        if len(operands) == 2:  # nearly all operations have two; tracing spends its time here
             x, y = operands
             first = x._place if type(x) is Symbol and x._tape is self else self.place(x, primitive)
             key = (primitive, first, y._place if type(y) is Symbol and y._tape is self else self.place(y, primitive, 1))
@@ -118,7 +118,7 @@ class Tape:
         return self._symbols[self._written(key)]
 
     def quietly(self, primitive: Primitive, *operands: Any) -> Any:
-        """The same under no_grad: no gradient flows through the result."""
+        """Write an operation down under no_grad: no gradient flows through its result."""
         return self(primitives.detach, self(primitive, *operands))
 
     def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
@@ -157,7 +157,7 @@ class Tape:
         return self._symbols[self._written(tuple(key))]
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
-        """Write a comparison down: those of Values and of symbols call this while the tape records."""
+        """Write a comparison down. Those of Values and of symbols call this while the tape records."""
         primitive, swapped = _COMPARISONS[compare]
         return self(primitive, *((y, x) if swapped else (x, y)))
 
@@ -210,7 +210,7 @@ def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
 
 
 class _Unknown:
-    """What stands in a symbol's place for its number: computing with it, after the trace, is refused."""
+    """What a symbol has for its number. Computing with it is refused: it would happen after the trace."""
 
     __float__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refused(
         "a symbol, used after its trace has ended,", "Return what is needed from the function."

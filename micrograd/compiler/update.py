@@ -1,8 +1,8 @@
 """The optimiser's update as a program: traced on one parameter, and run for all of them.
 
-An update is a formula on scalars. Traced once, each of its operations becomes a kernel over all
-parameters. What is the same for all of them, such as the learning rate or Adam's count of steps,
-stays one number:
+An update is a formula on scalars. It is traced once, and each of its operations becomes a kernel over all
+parameters. A number that is the same for all of them stays one number, such as the learning rate or Adam's
+count of steps:
 
     parameter - rate * gradient      2 operations, on 1,000 parameters: 2 kernels, of 1,000 columns each
 """
@@ -31,11 +31,11 @@ class Update:
     """An optimiser's update for a number of parameters, in a buffer that starts with these.
 
     Attributes:
-        program: computes the next parameters and states, and leaves the old ones as they are.
-        commit: copies the next ones to the place of the old ones.
+        program: computes the next parameters and states; the old ones stay as they are.
+        commit: copies the next ones over the old ones.
         parameters: where the parameters are.
         gradients: where their gradients are.
-        states: where each number of the state is: for all parameters, or one for all.
+        states: where each number of the state is: one for each parameter, or one that all share.
         rate: where the learning rate is.
         results: where the next parameters and states are.
     """
@@ -76,7 +76,7 @@ def alike(states: Floats) -> list[bool]:
 
 
 def _single(graph: Graph, common: list[int], inputs: list[int]) -> Any:
-    """Which nodes are the same for all parameters: made of nothing but constants and common inputs."""
+    """Which nodes are the same for all parameters: those made of constants and of common inputs only."""
     single = graph.is_constant.copy()
     single[[inputs[index] for index in common]] = True
     for node, operands in _computed(graph):
@@ -85,7 +85,7 @@ def _single(graph: Graph, common: list[int], inputs: list[int]) -> Any:
 
 
 def _computed(graph: Graph) -> list[tuple[int, list[int]]]:
-    """The nodes that are computed, in order, each with what it is computed from."""
+    """The nodes that are computed, in order, each with the nodes that it is computed from."""
     users, used = graph.edges()
     operands: dict[int, list[int]] = {}
     for user, operand in zip(users.tolist(), used.tolist(), strict=True):
@@ -109,7 +109,7 @@ class _Widened:
     def update(self) -> Update:
         """The kernels over all parameters."""
         kernels = [self._kernel(node) for node, _ in _computed(self.graph)]
-        # What an update hands through would be overwritten before it is read, where two numbers change places
+        # If two numbers of the state change places, the first copy would overwrite what the second one reads
         staged = [number for number, node in enumerate(self.results) if node in self.inputs]
         for number in staged:
             kernels.append(self._copy(self.results[number], self._stage(self.results[number])))
@@ -127,7 +127,7 @@ class _Widened:
         )
 
     def _stage(self, node: int) -> int:
-        """A new node, laid out as another one is."""
+        """A new node, with as many places as another one has."""
         self._staged = len(self.single)
         self.single = np.append(self.single, self.single[node])
         self._lay(self._staged)

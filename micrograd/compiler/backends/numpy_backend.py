@@ -4,8 +4,8 @@ The reference for the other backends. The views are made once: a matrix product 
 
     np.matmul(first, second, out=target)
 
-reads its operands where the kernels before it wrote them, and copies nothing. Only what is gathered
-through a table is.
+reads its operands where the kernels before it wrote them, and copies nothing. Only operands that are
+gathered through a table are copied.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class NumpyExecutable(Executable):
         return self._take(kernel)
 
     def _view(self, access: Access, rows: int, columns: int, terms: int | None = None) -> Callable[[], Floats]:
-        """A function that gives the operand as an array; for all but tables, always the same one."""
+        """A function that gives the operand as an array: a view that is made once, or a copy through a table."""
         shape = (rows, columns) if terms is None else (rows, columns, terms)
         if access.table is None and access.row_table is None:
             steps = (access.row_step, access.column_step, access.term_step)[: len(shape)]
@@ -230,7 +230,7 @@ class NumpyExecutable(Executable):
         def step() -> None:
             chosen = index()
             valid = (chosen >= -kernel.terms) & (chosen < kernel.terms) & (chosen == np.rint(chosen))
-            places = chosen.astype(np.int64) % kernel.terms  # any place where the index is none
+            places = chosen.astype(np.int64) % kernel.terms  # where it is not valid, any place will do
             found = self.buffer[np.take_along_axis(positions, places[..., None], axis=2).squeeze(2)]
             store(np.where(valid, found, np.nan))
 
@@ -238,7 +238,7 @@ class NumpyExecutable(Executable):
 
 
 def _elementwise(primitive: Primitive, count: int) -> Callable[..., Floats]:
-    """A primitive's forward function on arrays, NaN where it raises: the eager run then says what was wrong."""
+    """A primitive's forward function on arrays; NaN where it raises. The eager run then says what is wrong."""
 
     def forward(*inputs: float) -> float:
         try:
