@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from micrograd.compiler.backends.executable import Executable
-from micrograd.compiler.stages import Made, Request, run_stages
+from micrograd.compiler.stages import Made, Request, Source, run_stages
 from micrograd.engine.node import freezings
 from micrograd.engine.value import Value
 
@@ -56,8 +56,8 @@ class Specialised:
     def __init__(
         self, function: Callable[..., Any], arguments: Structure, backend: Backend, first: Sequence[Value] = ()
     ) -> None:
-        self._request = Request(arguments, backend, first)
-        traced = run_stages(Made(function), "trace", self._request)
+        self._request = Request(backend)
+        traced = run_stages(Made(Source(function, arguments, first)), "trace", self._request)
         self._graph = run_stages(traced, "normalise", self._request)
         trace: Trace = traced.thing
         self.result: Structure = trace.result

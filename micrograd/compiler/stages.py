@@ -2,12 +2,12 @@
 
 Each stage makes one thing that does not change of another one, which it leaves as it is:
 
-    function  --trace-->  Trace  --normalise-->  Graph  --adjoint-->  Graph  --reroll-->  Program  --compile-->  Run
+    Source  --trace-->  Trace  --normalise-->  Graph  --adjoint-->  Graph  --reroll-->  Program  --compile-->  Run
 
 One trace serves several programs, with gradients and without. So whoever runs the stages may stop after
 each, and go on from there as often as needed:
 
-    graph = run_stages(Made(function), "normalise", request)
+    graph = run_stages(Made(Source(function, arguments)), "normalise", request)
     program = run_stages(graph, "reroll", request)
 """
 
@@ -32,36 +32,51 @@ if TYPE_CHECKING:
     from micrograd.engine.value import Value
 
 
+class Source(NamedTuple):
+    """What the first stage is handed: a function, and the arguments that it is traced for.
+
+    Attributes:
+        function: as it was written.
+        arguments: its positional and its named arguments.
+        first: Values that shall be the first inputs; see trace.
+    """
+
+    function: Callable[..., Any]
+    arguments: Structure
+    first: Sequence[Value] = ()
+
+
 @dataclass(frozen=True)
 class Request:
     """What is asked of the stages.
 
     Attributes:
-        arguments: those that the function is traced for.
         backend: what the program is compiled for.
-        first: Values that shall be the first inputs.
         output: the number of the only output that the program returns, if not all.
         wanted: the numbers of the inputs whose gradients it returns too.
         start: where in the buffer all but the first inputs begin; see reroll.
     """
 
-    arguments: Structure
     backend: Backend
-    first: Sequence[Value] = ()
     output: int | None = None
     wanted: Integers = field(default_factory=no_integers)
     start: int = 0
 
 
 class Stage(NamedTuple):
-    """A stage: its name, and how it makes its thing of the one before and of the request."""
+    """A step from one thing to the next.
+
+    Attributes:
+        name: what explain() calls it.
+        make: makes its thing of the one before; the request says which of several there may be.
+    """
 
     name: str
     make: Callable[[Any, Request], Any]
 
 
 STAGES = (
-    Stage("trace", lambda function, request: trace(function, request.arguments, request.first)),
+    Stage("trace", lambda source, request: trace(*source)),
     Stage("normalise", lambda trace, request: normalise(trace)),
     Stage("adjoint", lambda graph, request: adjoint(graph.of(request.output), request.wanted)),
     Stage("reroll", lambda graph, request: reroll(graph, request.start)),

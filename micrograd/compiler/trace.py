@@ -20,8 +20,7 @@ import gc
 import math
 import operator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from micrograd._support.callers import calling_line
 from micrograd._support.checks import required_number
@@ -58,8 +57,7 @@ class TraceError(TypeError):
     """What a compiled function may not do with a number that it is given, and what to write instead."""
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(NamedTuple):
     """What a function did to its symbols, as plain data.
 
     Attributes:
@@ -325,7 +323,7 @@ def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Va
     places = [[tape.values[value] for value in values] for values in groups]
     written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
     tape.finish()
-    return replace(written, values=tuple(value for values in groups for value in values), result=result)
+    return written._replace(values=tuple(value for values in groups for value in values), result=result)
 
 
 @contextmanager

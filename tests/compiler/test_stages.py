@@ -10,7 +10,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.graph import Graph, no_terms
-from micrograd.compiler.stages import STAGES, Made, Request, run_stages
+from micrograd.compiler.stages import STAGES, Made, Request, Source, run_stages
 from micrograd.compiler.structure import Structure
 
 MODEL = mg.nn.MLP(2, [3, 2])
@@ -23,13 +23,14 @@ def function(x, index):
     return mg.take(largest, index) / 3 + mg.maximum(-out[0], 0.5), out[1] * 2.0 - (x[0] - 1.0)
 
 
-REQUEST = Request(Structure((([0.5, -1.5], 1), {})), backend_of("numpy"), wanted=np.arange(3))
+SOURCE = Source(function, Structure((([0.5, -1.5], 1), {})))
+REQUEST = Request(backend_of("numpy"), wanted=np.arange(3))
 NAMES = ["trace", "normalise", "adjoint", "reroll", "compile"]
 
 
 def made_by_each():
     """What each stage makes, in order."""
-    made = [Made(function)]
+    made = [Made(SOURCE)]
     for stage in STAGES:
         made.append(run_stages(made[-1], stage.name, REQUEST))
     return dict(zip(NAMES, made[1:], strict=True))

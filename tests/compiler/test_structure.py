@@ -1,5 +1,7 @@
 """What in the arguments is fixed in a program, and what may change from call to call."""
 
+import gc
+import weakref
 from collections import namedtuple
 
 import numpy as np
@@ -92,3 +94,17 @@ def test_objects_are_static_and_told_apart():
     assert len(traces) == 2
     mixed = mg.compile(lambda xs: xs[1] * 2 if xs[0] == "double" else xs[1])
     assert mixed(np.array(["double", Value(3.0)], dtype=object)).data == 6.0
+
+
+def test_the_arguments_of_a_call_are_not_kept():
+    class Watched(Value):
+        pass
+
+    x = Watched(2.0)
+    seen = weakref.ref(x)
+    fast = mg.compile(lambda numbers: numbers[0] * numbers[1])
+    assert fast([x, 3.0]).data == 6.0
+    del x
+    gc.collect()
+    assert seen() is None
+    assert fast([Value(2.0), 3.0]).data == 6.0
