@@ -82,7 +82,7 @@ class CompiledFunction:
             special = self._specialise(given)
             differentiable = recorder is None and len(special.wanted) > 0
             result = self._run(special, given, differentiable)
-        if result is None:  # what eager raises, or gives, says more than a NaN does
+        if result is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         computed = iter(result)
         pairs = zip(special.result.leaves, special.computed, strict=True)
@@ -163,14 +163,14 @@ class CompiledFunction:
         return special
 
     def _run(self, special: Specialised, given: Structure, differentiable: bool) -> list[Any] | None:
-        """The outputs, or None where the program cannot say what they are."""
+        """The outputs; None if the function must run eagerly: a number is not finite, or a gradient has no program."""
         numbers = [value._data for value in special.values] + given.numbers()
         several = sum(special.computed) > 1
         if special.only_eager and differentiable:
             return None
         try:
             run = special.compiled(differentiable and not several).run
-        except (ValueError, ArithmeticError):  # eager, it is backward() that raises, if it is called
+        except (ValueError, ArithmeticError):  # the rule of a primitive raises: eager, only backward() would
             special.only_eager = True
             return None
         inputs = np.frombuffer(pack(f"{len(numbers)}d", *numbers))
@@ -198,7 +198,7 @@ class CompiledFunction:
     def _gradients(
         self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], output: int
     ) -> Floats:
-        """The gradients of one of several outputs; eager ones, or what these raise, where they are not finite."""
+        """The gradients of one of several outputs. If one is not finite, they are computed eagerly, which may raise."""
         with self._lock:
             _, found = special.compiled(True, output).run(inputs)
         if not np.isfinite(found).all():
@@ -223,6 +223,6 @@ def _needs_arguments(function: Callable[..., Any]) -> bool:
         signature(function).bind()
     except TypeError:
         return True
-    except ValueError:  # what is written in C may not say
+    except ValueError:  # a function written in C may not say what it takes
         return False
     return False

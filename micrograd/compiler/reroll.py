@@ -39,7 +39,7 @@ _NOTHING = sys.maxsize
 _CONSTANTS = _NOTHING - 1
 
 
-def reroll(graph: Graph, start: int = 0) -> Program:
+def reroll(graph: Graph, start: int) -> Program:
     """Kernels for a graph.
 
     Args:
