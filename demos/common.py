@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 try:
     import matplotlib
 except ImportError:
-    raise SystemExit("The pictures need matplotlib: pip install 'micrograd[all]'") from None
+    raise SystemExit("The pictures need matplotlib: pip install matplotlib") from None
 from matplotlib.figure import Figure  # drawn without pyplot, so without a window or a display
 
 from micrograd._support.files import write_atomically

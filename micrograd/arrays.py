@@ -135,5 +135,5 @@ def _numpy() -> ModuleType:
     try:
         import numpy
     except ImportError:
-        raise ImportError("arrays of Values need NumPy: pip install 'micrograd[compile]'") from None
+        raise ImportError("arrays of Values need NumPy: pip install numpy") from None
     return numpy

@@ -10,10 +10,9 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from micrograd._support.checks import check_numbers, is_symbolic, required_sequence
-from micrograd.contexts.no_grad import record_nothing
+from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.engine import primitives
-from micrograd.engine.recorder import recorder_in_use
+from micrograd.engine.recorder import NO_RECORDER, recorder_in_use
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -348,22 +347,22 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
         >>> take([[1.0, 2.0], [3.0, 4.0]], -1)
         [3.0, 4.0]
     """
-    symbolic = is_symbolic(index)
-    if not symbolic and (isinstance(index, Value) or not hasattr(index, "__index__")):
+    later = isinstance(index, Value)  # while a function is compiled: its number comes later
+    if not later and not hasattr(index, "__index__"):
         raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
     if not hasattr(type(sequence), "__len__"):
         shown = f"{type(sequence).__name__}: {sequence!r:.80}"
         raise TypeError(f"take takes a sequence of numbers or Values, or of rows, not {shown}")
     if not len(sequence):
         raise IndexError("there is nothing to take from an empty sequence")
-    if not symbolic and not -len(sequence) <= index < len(sequence):
+    if not later and not -len(sequence) <= index < len(sequence):
         raise IndexError(f"index {index} is out of range for a sequence of {len(sequence)}")
     first = sequence[0]
     if not hasattr(type(first), "__len__"):
-        return index._take(list(sequence)) if symbolic else sequence[index]
+        return (recorder_in_use() or NO_RECORDER).take(sequence, index) if later else sequence[index]
     if len({len(row) for row in sequence}) > 1:
         raise ValueError("the rows of a table to take from must be equally long")
-    return [take(column, index) for column in zip(*sequence, strict=True)] if symbolic else list(sequence[index])
+    return [take(column, index) for column in zip(*sequence, strict=True)] if later else list(sequence[index])
 
 
 def detach(x: Any) -> Any:
@@ -404,22 +403,7 @@ def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
     no_grad the numbers are all there is to compute.
     """
     recorder = recorder_in_use()
-    if recorder is record_nothing:
-        return _sum_of_numbers(xs, ys, start)
-    record = getattr(recorder, "sum_of_products", None)
-    return record(xs, ys, start) if record is not None else None
-
-
-def _sum_of_numbers(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
-    """The sum as a constant Value; None where there is no Value, or something else than numbers."""
-    kinds = {type(start), *map(type, xs), *map(type, ys)}
-    if Value not in kinds or not kinds <= {Value, float, int}:
-        return None
-    total = start._data if type(start) is Value else start
-    first, second = ([x._data if type(x) is Value else x for x in side] for side in (xs, ys))
-    for x, y in zip(first, second, strict=True):
-        total += x * y
-    return Value(total, requires_grad=False)
+    return None if recorder is None else recorder.sum_of_products(xs, ys, start)
 
 
 def mean(xs: Iterable[Any]) -> Any:

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
-from micrograd._support.checks import Operand, check_numbers, is_symbolic, real_number, required_sequence
+from micrograd._support.checks import Operand, check_numbers, is_unknown, real_number, required_sequence
 from micrograd.engine import primitives
 from micrograd.engine.value import Value
 
@@ -59,8 +59,8 @@ def hinge(scores: Any, targets: Any) -> Any:
     """
 
     def margin(score: Any, target: Any) -> Any:
-        if is_symbolic(target):
-            target = primitives.where(target._equals(1.0) + target._equals(-1.0), target, math.nan)
+        if is_unknown(target):
+            target = primitives.where(primitives.equal(target, 1.0) + primitives.equal(target, -1.0), target, math.nan)
         elif real_number(target) not in (-1.0, 1.0):
             raise ValueError(f"a target of the hinge loss must be -1 or 1, not {target!r}")
         return primitives.relu(1 - target * score)
@@ -87,7 +87,7 @@ def binary_cross_entropy(logits: Any, targets: Any) -> Any:
     """
 
     def entropy(logit: Any, target: Any) -> Any:
-        if is_symbolic(target):
+        if is_unknown(target):
             target = primitives.where((target < 0) + (target > 1), math.nan, target)
             return target * primitives.softplus(-logit) + (1 - target) * primitives.softplus(logit)
         if (probability := real_number(target)) is None or not 0 <= probability <= 1:
@@ -130,8 +130,10 @@ def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
 
 
 def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
-    if is_symbolic(target):  # each logit but the target's own, which minus infinity takes out of the sum
-        others = [primitives.where(target._equals(index), -math.inf, logit) for index, logit in enumerate(logits)]
+    if is_unknown(target):  # each logit but the target's own, which minus infinity takes out of the sum
+        others = [
+            primitives.where(primitives.equal(target, index), -math.inf, logit) for index, logit in enumerate(logits)
+        ]
         known = primitives.where(target < 0, math.nan, target)  # NaN is no index: the eager run says what is wrong
         return primitives.softplus(functional.logsumexp(others) - functional.take(logits, known))
     if isinstance(target, (bool, Value)) or not hasattr(target, "__index__"):

@@ -14,7 +14,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
-from micrograd._support.checks import check_numbers, is_array, required_number, required_sequence
+from micrograd._support.checks import check_numbers, is_array, required_count, required_number, required_sequence
 from micrograd._support.interrupts import finish
 from micrograd._support.saved_state import check_state, read_state, write_state
 from micrograd.engine.value import Value
@@ -159,7 +159,7 @@ class Neuron(Module):
         activation: str | Callable[[Any], Any] = "relu",
         initial: str | float = "uniform",
     ) -> None:
-        self.w = _initial_weights(_size(nin, "nin"), initial, 1)
+        self.w = _initial_weights(required_count(nin, "nin"), initial, 1)
         self.b = Value(0.0)
         self.nonlin = nonlin
         self._kind, self._activation = _activation(activation)
@@ -216,8 +216,8 @@ class Layer(Module):
 
     def __init__(self, nin: int, nout: int, **kwargs: Any) -> None:
         if isinstance(initial := kwargs.get("initial"), str) and (spread := INITIAL_WEIGHTS.get(initial)):
-            kwargs["initial"] = spread(_size(nin, "nin"), _size(nout, "nout"))
-        self.neurons = [Neuron(nin, **kwargs) for _ in range(_size(nout, "nout"))]
+            kwargs["initial"] = spread(required_count(nin, "nin"), required_count(nout, "nout"))
+        self.neurons = [Neuron(nin, **kwargs) for _ in range(required_count(nout, "nout"))]
         for place, neuron in enumerate(self.neurons):
             neuron._place = place
 
@@ -295,15 +295,6 @@ def _named_values(path: str, value: Any, seen: dict[int, Any]) -> Iterator[tuple
         seen[id(value)] = value
         for name, item in items:
             yield from _named_values(f"{path}.{name}" if path else name, item, seen)
-
-
-def _size(size: Any, name: str) -> int:
-    """A number of inputs or neurons."""
-    if isinstance(size, bool) or not hasattr(size, "__index__"):
-        raise TypeError(f"{name} must be an int, not {type(size).__name__}: {size!r:.80}")
-    if size < 1:
-        raise ValueError(f"{name} must be at least 1, not {size}")
-    return int(size)
 
 
 def _activation(activation: str | Callable[[Any], Any]) -> tuple[str, Callable[[Any], Any]]:

@@ -16,7 +16,7 @@ from micrograd._support.checks import real_number
 from micrograd._support.containers import flatten, matching
 from micrograd.contexts.no_grad import differentiating
 from micrograd.engine import primitives
-from micrograd.engine.higher_order import gradients
+from micrograd.engine.higher_order import adjoints
 from micrograd.engine.recorder import floats_refused
 from micrograd.engine.value import Value
 
@@ -53,7 +53,7 @@ def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
         if not isinstance(value, Value):
             raise TypeError(f"gradient takes Values, not {type(value).__name__}: {value!r:.80}")
     start, zero = (Value(1.0, requires_grad=False), Value(0.0, requires_grad=False)) if create_graph else (1.0, 0.0)
-    found = gradients(output, start, create_graph, wanted) if output.requires_grad else {}
+    found = adjoints(output, start, create_graph, wanted) if output.requires_grad else {}
     results: list[Any] = [found.get(value, zero) for value in wanted]
     return rebuild(results)
 

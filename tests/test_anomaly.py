@@ -7,14 +7,13 @@ import inspect
 import math
 import pickle
 import threading
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.engine.recorder import recording
+from micrograd.engine.recorder import Recorder, using
 from tests.strategies import TABLE
 
 INFINITY = math.inf
@@ -392,7 +391,11 @@ class TestWhatItLeavesBehind:
 
 def test_what_another_recorder_makes_that_is_no_value_is_let_through():
     """As the symbols of a tracer are."""
-    recorder = contextmanager(recording)
-    with recorder(lambda primitive, *operands: (primitive.name, operands)), mg.detect_anomaly():
+
+    class Names(Recorder):
+        def apply(self, primitive, *operands):
+            return primitive.name, operands
+
+    with using(Names()), mg.detect_anomaly():
         x = Value(1e200)
         assert x * x == ("mul", (x, x))

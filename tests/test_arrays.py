@@ -486,7 +486,7 @@ class TestGraphs:
 
 def test_without_numpy_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy", None)
-    with pytest.raises(ImportError, match=r"need NumPy: pip install 'micrograd\[compile\]'"):
+    with pytest.raises(ImportError, match=r"need NumPy: pip install numpy"):
         mg.array([1.0])
 
 

@@ -21,7 +21,7 @@ from micrograd.engine.backward import backpropagate
 from micrograd.explore.arrangement import arrange
 from micrograd.explore.formulas import LIBRARY, formulas
 from micrograd.explore.groups import Grouping
-from micrograd.explore.tape import tape
+from micrograd.explore.passes import passes
 from tests.strategies import programs
 
 
@@ -83,7 +83,7 @@ class TestFormulas:
 
     def test_a_namesake_of_a_primitive_is_not_taken_for_it(self):
         other = mg.engine.primitive.Primitive("exp", "exp", lambda x: 0.0, lambda g, out, x: 0 * g)
-        data, _ = tape(other(Value(1.0)))
+        data, _ = passes(other(Value(1.0)))
         assert not data["primitives"][0]["library"]
 
 
@@ -93,7 +93,7 @@ class TestTape:
     def test_the_shares_add_up_to_the_gradients_of_the_engine(self, program):
         root = program(*map(Value, program.inputs))
         before = [node.grad for node in mg.topological_order(root)]
-        data, nodes = tape(root)
+        data, nodes = passes(root)
         assert [node.grad for node in nodes] == before
         gradients = [0.0] * len(nodes)
         gradients[data["root"]] = 1.0
@@ -130,7 +130,7 @@ class TestTape:
         x = Value(3.0, label="x")
         root = x * x
         x.data = 100.0
-        data, _ = tape(root)
+        data, _ = passes(root)
         assert data["nodes"][0]["data"] == 3.0
         assert data["notes"] == ["x is 100 by now; the page shows the pass that was recorded, where it was 3."]
 
@@ -144,13 +144,13 @@ class TestTape:
         root = x * x * x
         root.backward(create_graph=True)
         grad = x.grad
-        tape(root)
+        passes(root)
         assert x.grad is grad
 
     def test_a_derivative_that_does_not_exist_is_told_and_changes_nothing(self):
         x = Value(0.0)
         x.grad = 7.0
-        data, _ = tape(mg.sqrt(x))
+        data, _ = passes(mg.sqrt(x))
         assert not data["backward"]
         assert "derivative of sqrt" in data["notes"][0]
         assert x.grad == 7.0
@@ -158,7 +158,7 @@ class TestTape:
     def test_a_local_derivative_too_large_for_a_float_is_left_out_and_its_share_is_not(self):
         x = Value(1.0)
         steep = mg.engine.primitive.Primitive("steep", "s", lambda x: 0.5, lambda g, out, x: math.ldexp(g, 1030))
-        data, _ = tape(steep(x) * 2.0**-20)
+        data, _ = passes(steep(x) * 2.0**-20)
         turn = data["turns"][1]
         assert (turn["locals"], turn["shares"]) == ([None], [2.0**1010])
         assert data["backward"]
@@ -172,14 +172,14 @@ class TestTape:
             y.grad += x.data**2 * out.grad
 
         out._backward = backward
-        data, _ = tape(out)
+        data, _ = passes(out)
         assert data["turns"][0]["shares"] == [12.0, 4.0, None]
 
         @mg.operation
         def scaled(a, b):
             return a * b, lambda g: (None, g * a)
 
-        assert tape(scaled(x, y))[0]["turns"][0]["shares"] == [0.0, 2.0]
+        assert passes(scaled(x, y))[0]["turns"][0]["shares"] == [0.0, 2.0]
 
 
 class TestGroups:
@@ -216,7 +216,7 @@ class TestGroups:
         x = Value(0.5)
         for _ in range(1000):
             x = mg.sin(x)
-        data, _ = tape(x)
+        data, _ = passes(x)
         sizes = [len(content["items"]) for content in arrange(data)["contents"]]
         assert max(sizes) <= 150
         assert sum(sizes) == 1001 + len(data["groups"])
@@ -228,7 +228,7 @@ class TestGroups:
         x = mg.nn.MLP(1, [3, 1])([x])
         for _ in range(400):
             x = mg.sin(x)
-        data, _ = tape(x)
+        data, _ = passes(x)
         groups = data["groups"]
         assert [group["name"] for group in groups if group["parent"] is None] == [f"Part {n}" for n in range(1, 7)]
         layers = [group for group in groups if group["name"].startswith("Layer")]
@@ -236,13 +236,13 @@ class TestGroups:
         assert None not in [node["group"] for node in data["nodes"]]
 
     def test_several_hundred_values_side_by_side_are_laid_out(self):
-        data, _ = tape(sum(Value(float(x)) for x in range(200)))
+        data, _ = passes(sum(Value(float(x)) for x in range(200)))
         (shape,) = arrange(data)["shapes"]
         assert len(shape["places"]) == len(data["nodes"]) > 250
         assert all(0 <= x <= shape["width"] and 0 <= y <= shape["height"] for x, y, _, _ in shape["places"])
 
     def test_neurons_alike_share_one_layout(self):
-        data, _ = tape(mg.nn.MLP(2, [16, 16, 1])([1.0, 2.0]))
+        data, _ = passes(mg.nn.MLP(2, [16, 16, 1])([1.0, 2.0]))
         assert len(data["groups"]) == 35
         assert len(arrange(data)["shapes"]) <= 6
 
@@ -280,7 +280,7 @@ class TestPage:
             mg.explore(Value(1.0), tmp_path / "missing" / "page.html")
         assert list(tmp_path.iterdir()) == []
 
-    def test_without_graphviz_the_error_names_the_extra(self):
+    def test_without_graphviz_the_error_says_what_to_install(self):
         code = (
             "import sys; sys.modules['graphviz'] = None\n"
             "import micrograd as mg\n"
@@ -288,7 +288,7 @@ class TestPage:
             "except ImportError as error: print(error)"
         )
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert "micrograd[draw]" in run.stdout
+        assert "pip install graphviz pygraphviz" in run.stdout
 
     def test_a_single_leaf_and_a_constant(self, tmp_path):
         assert explored(Value(1.0), tmp_path)["backward"]

@@ -111,6 +111,13 @@ def test_data_is_on_disk_before_it_takes_the_name(tmp_path, monkeypatch):
     assert order == ["sync", "rename", *(["sync"] if os.name == "posix" else [])]
 
 
+def test_what_can_be_made_anew_need_not_wait_for_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.os, "fsync", lambda descriptor: pytest.fail("it waits"))
+    write_atomically(tmp_path / "file", b"new", durable=False)
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert names(tmp_path) == ["file"]
+
+
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         write_atomically(tmp_path / "missing" / "file", b"new")

@@ -6,7 +6,7 @@ import math
 import operator
 import sys
 from numbers import Complex, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +16,8 @@ class Operand:
     """What a primitive may be applied to beside numbers: it records what is done with it, as a Value does."""
 
     __slots__ = ()
+
+    known: ClassVar[bool] = True  # whether its number is known: not so while a function is compiled
 
     @staticmethod
     def _apply(primitive: Any, *operands: Any) -> Any:
@@ -60,9 +62,9 @@ def is_array(value: object) -> bool:
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 
-def is_symbolic(value: object) -> bool:
+def is_unknown(value: object) -> bool:
     """Whether this stands for a number that is not known yet, while a function is compiled."""
-    return hasattr(type(value), "_take")
+    return isinstance(value, Operand) and not value.known
 
 
 def is_formula(value: object) -> bool:
@@ -87,7 +89,7 @@ def check_unchanged(operands: Iterable[Any], inputs: Iterable[float]) -> None:
 def required_number(value: object, what: str) -> float:
     """The float of a real number, or a TypeError that says what was given in its place."""
     if (number := real_number(value)) is None:
-        if is_symbolic(value):
+        if is_unknown(value):
             float(value)  # type: ignore[arg-type]  # which says what cannot be done with it, and in which line
         raise TypeError(f"{what} must be a real number, not {type(value).__name__}: {value!r:.80}")
     return number

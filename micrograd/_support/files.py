@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     StrPath: TypeAlias = str | os.PathLike[str]
 
 
-def write_atomically(path: StrPath, data: bytes) -> None:
+def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> None:
     """Write a file whole: until it is all on disk, what was under that name stays as it was.
 
     The data goes to a temporary file in the same folder, which then takes the name in one step. So
@@ -28,6 +28,8 @@ def write_atomically(path: StrPath, data: bytes) -> None:
     Args:
         path: where to write; its folder must exist.
         data: what the file is to hold.
+        durable: whether to wait until it is on disk. If not, a loss of power may leave a file that is cut off:
+            for what has a checksum in it, and can be made anew.
 
     Raises:
         OSError: if it cannot be written, naming the path: no such folder, no permission, no space.
@@ -46,7 +48,7 @@ def write_atomically(path: StrPath, data: bytes) -> None:
         if os.path.exists(path) and not os.path.isfile(path):
             Path(path).write_bytes(data)  # a folder refuses; a device or a pipe has no old content to keep
             return
-        _write_durably(temporary, data, _permissions(target))
+        _write(temporary, data, _permissions(target), durable)
         os.replace(temporary, target)
     except OSError as error:
         beside = error.filename == os.fspath(temporary) and not isinstance(error, FileNotFoundError)
@@ -54,7 +56,15 @@ def write_atomically(path: StrPath, data: bytes) -> None:
         raise OSError(error.errno, f"{error.strerror}{where}", os.fspath(path)) from error
     finally:
         finish(lambda: _remove(temporary))
-    _make_name_durable(target.parent)
+    if durable:
+        _make_name_durable(target.parent)
+
+
+def checksum(data: bytes) -> str:
+    """What tells data that was damaged or edited from what was written: its SHA-256, in hexadecimal."""
+    from hashlib import sha256
+
+    return sha256(data).hexdigest()
 
 
 def _remove(path: Path) -> None:
@@ -72,13 +82,14 @@ def _permissions(target: Path) -> int | None:
         return mode
 
 
-def _write_durably(path: Path, data: bytes, permissions: int | None) -> None:
+def _write(path: Path, data: bytes, permissions: int | None, durable: bool) -> None:
     with path.open("xb") as file:
         if permissions is not None:
             path.chmod(permissions)
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _make_name_durable(folder: Path) -> None:

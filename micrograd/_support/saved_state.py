@@ -83,9 +83,9 @@ def _finite(value: Any, name: str) -> float:
 
 
 def _checksum(numbers: Mapping[str, float]) -> str:
-    from hashlib import sha256
+    from micrograd._support.files import checksum
 
-    return sha256("\n".join(f"{name} {number!r}" for name, number in numbers.items()).encode()).hexdigest()
+    return checksum("\n".join(f"{name} {number!r}" for name, number in numbers.items()).encode())
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

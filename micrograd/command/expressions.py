@@ -6,7 +6,7 @@ import keyword
 import unicodedata
 from typing import TYPE_CHECKING
 
-from micrograd.command.grammar import FUNCTIONS, Expression
+from micrograd.command.grammar import FUNCTIONS, ParsedExpression
 from micrograd.command.output import FAILED, OK, print_json
 from micrograd.draw.graph import save
 from micrograd.engine.value import Value
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def _backpropagated(options: argparse.Namespace) -> tuple[Value, dict[str, Value]]:
     """The result with its gradients, and the leaves by name."""
-    expression, leaves = Expression(options.expression), _leaves(options.names)
+    expression, leaves = ParsedExpression(options.expression), _leaves(options.names)
     result = expression(leaves)
     if result.requires_grad:
         result.backward()
@@ -43,7 +43,7 @@ def grad(options: argparse.Namespace) -> int:
 
 def check(options: argparse.Namespace) -> int:
     """Compare the gradients with finite differences, and print the table of both."""
-    expression = Expression(options.expression)
+    expression = ParsedExpression(options.expression)
     _, leaves = _backpropagated(options)
     if not leaves:
         raise ValueError("there is no gradient to check: give names their numbers, as in x=2")

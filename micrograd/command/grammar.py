@@ -1,6 +1,6 @@
 """Expressions written as text: a part of Python's grammar, read into Values without ever running it.
 
-    Expression("x*y + tanh(z)")(names)    with names {"x": Value(2.0), "y": Value(-3.0), "z": Value(10.0)}
+    ParsedExpression("x*y + tanh(z)")(names)    with names {"x": Value(2.0), "y": Value(-3.0), "z": Value(10.0)}
 
 Numbers, names, the operators + - * / **, and calls of the functions below: nothing else is let in, so
 text from anywhere is safe to read. Whatever is wrong, with the text or with its arithmetic, is an
@@ -69,7 +69,7 @@ class _Step(NamedTuple):
     node: ast.expr  # for the errors
 
 
-class Expression:
+class ParsedExpression:
     """An expression that was read and found to be one.
 
     Args:
@@ -83,7 +83,7 @@ class Expression:
         ExpressionError: if the text is no expression of numbers, names, operators and functions.
 
     Example:
-        >>> expression = Expression("x**2 + y")
+        >>> expression = ParsedExpression("x**2 + y")
         >>> expression.names
         ('x', 'y')
         >>> expression({"x": Value(3.0), "y": Value(1.0)}).data
@@ -215,7 +215,7 @@ def evaluate(text: str, names: Mapping[str, Value]) -> Value:
         >>> evaluate("x**2 + 1", {"x": Value(3.0)}).data
         10.0
     """
-    return Expression(text)(names)
+    return ParsedExpression(text)(names)
 
 
 def _operands_first(root: ast.expr) -> list[ast.expr]:

@@ -94,4 +94,4 @@ def _need_numpy() -> None:
     try:
         import numpy  # noqa: F401  # only to see that it is there
     except ImportError:
-        raise ImportError("compiling needs NumPy: pip install 'micrograd[compile]'") from None
+        raise ImportError("compiling needs NumPy: pip install numpy llvmlite") from None

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.engine.backward import set_gradients
-from micrograd.engine.node import freezings
+from micrograd.engine.commit import set_gradients
+from micrograd.engine.node import requires_grad_version
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import floats_refused
 
@@ -36,13 +36,13 @@ class Call(Primitive):
         leaves_only: whether all operands are leaves, and none is there twice.
     """
 
-    __slots__ = ("_freezings", "_gradients", "leaves_only")
+    __slots__ = ("_gradients", "_version", "leaves_only")
 
     def __init__(self, name: str, gradients: Floats | Callable[[], Floats], leaves_only: bool) -> None:
         super().__init__(name, f"compiled {name}", float)
         self._gradients: Any = gradients
         self.leaves_only = leaves_only
-        self._freezings = freezings.copy()
+        self._version = requires_grad_version()
 
     def check_differentiable_again(self) -> None:
         """Refuse: these gradients are numbers, and no graphs."""
@@ -64,9 +64,9 @@ class Call(Primitive):
         pairs = zip(node._x, (gradient * self.gradients).tolist(), strict=True)
         return [(o, share) for o, share in pairs if o._primitive is not CONSTANT and (useful is None or o in useful)]
 
-    def accumulate(self, node: Any, gradient: float) -> bool:
+    def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the operands directly; whether that could be done: they must all be leaves."""
-        if not self.leaves_only or self._freezings != freezings:
+        if not self.leaves_only or self._version is not requires_grad_version():
             return False
         before = [leaf._grad for leaf in node._x]
         shares = gradient * self.gradients

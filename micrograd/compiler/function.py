@@ -27,7 +27,7 @@ from micrograd.compiler.call import Call
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
-from micrograd.contexts.no_grad import record_nothing
+from micrograd.contexts.no_grad import NOTHING
 from micrograd.draw.graph import save_picture
 from micrograd.engine.recorder import recorder_in_use
 from micrograd.engine.value import Value
@@ -75,7 +75,7 @@ class CompiledFunction:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives for these arguments."""
         recorder = recorder_in_use()
-        if recorder is not None and recorder is not record_nothing:
+        if recorder is not None and recorder is not NOTHING:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
         given = Structure((arguments, named))
         with self._lock:
@@ -106,7 +106,7 @@ class CompiledFunction:
 
         Raises:
             ValueError: if there are too many to draw.
-            ImportError: if the extra micrograd[draw] is not installed.
+            ImportError: if graphviz or pygraphviz is not installed.
         """
         return draw_program(self._compiled_for((), {}), format)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from micrograd.compiler.backends.executable import Executable
 from micrograd.compiler.stages import Made, Request, Source, run_stages
-from micrograd.engine.node import freezings
+from micrograd.engine.node import requires_grad_version
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Specialised:
         self.values = trace.values
         self.computed = [isinstance(leaf, Value) for leaf in self.result.leaves]
         self._kinds = [value._primitive for value in self.values]
-        self._freezings = freezings.copy()
+        self._version = requires_grad_version()
         given = [value.requires_grad for value in self.values]
         given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
         self.of_floats = not self.values and not any(isinstance(leaf, Value) for leaf in arguments.leaves)
@@ -77,10 +77,10 @@ class Specialised:
 
     def is_outdated(self) -> bool:
         """Whether gradients are wanted elsewhere since it was traced."""
-        if self._freezings != freezings:
+        if self._version is not requires_grad_version():
             if self._kinds != [value._primitive for value in self.values]:
                 return True
-            self._freezings = freezings.copy()
+            self._version = requires_grad_version()
         return False
 
     def want(self, inputs: Iterable[int]) -> None:

@@ -20,7 +20,7 @@ from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.update import Update, alike, update_of
-from micrograd.engine.node import freezings
+from micrograd.engine.node import requires_grad_version
 from micrograd.engine.value import Value
 from micrograd.optim import Optimizer
 
@@ -136,7 +136,9 @@ class CompiledSteps:
         """What the programs depend on and a callback may change: which Values are frozen, the optimiser's numbers."""
         optimizer = self._optimizer
         numbers = {name: value for name, value in vars(optimizer).items() if isinstance(value, (int, float, str))}
-        return freezings.copy(), {name: number for name, number in numbers.items() if name not in ("steps", "rate")}
+        return requires_grad_version(), {
+            name: number for name, number in numbers.items() if name not in ("steps", "rate")
+        }
 
     def _read_values(self) -> None:
         """Copy the Values and the optimiser's state into the buffer; first make new programs if these no longer fit."""

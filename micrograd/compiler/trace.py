@@ -28,7 +28,7 @@ from micrograd.compiler.structure import Structure
 from micrograd.engine import primitives
 from micrograd.engine.node import Node
 from micrograd.engine.primitive import Primitive
-from micrograd.engine.recorder import recording
+from micrograd.engine.recorder import Recorder, using
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SUM_OF_PRODUCTS = Primitive("sum_of_products", "dot", float)  # its operands: th
 TAKE = Primitive("take", "take", float)  # its operands: an index, and the number of a table
 LESS = Primitive("less", "<", lambda x, y: float(x < y), None, None)
 LESS_EQUAL = Primitive("less_equal", "<=", lambda x, y: float(x <= y), None, None)
-EQUAL = Primitive("equal", "=", lambda x, y: float(x == y), None, None)
+EQUAL = primitives.equal
 
 
 # The primitive of each of Python's comparisons, and whether the operands change places.
@@ -77,7 +77,7 @@ class Trace(NamedTuple):
     result: Any = None
 
 
-class Tape:
+class Tape(Recorder):
     """The operations of one trace, in order; an operation's place is its number.
 
     Attributes:
@@ -98,7 +98,7 @@ class Tape:
         """A new number that is given from outside."""
         return self._symbols[self._written((INPUT, name))]
 
-    def __call__(self, primitive: Primitive, *operands: Any) -> Any:
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
         key: tuple[Any, ...]
         if len(operands) == 2:  # nearly all operations have two; tracing spends its time here
@@ -110,14 +110,14 @@ class Tape:
         if (place := self.operations.get(key)) is not None:
             return self._symbols[place]
         if type(primitive) is not Primitive:
-            self.refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
+            _refused("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")(None)
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
             return instead
         return self._symbols[self._written(key)]
 
-    def quietly(self, primitive: Primitive, *operands: Any) -> Any:
-        """Write an operation down under no_grad: no gradient flows through its result."""
-        return self(primitives.detach, self(primitive, *operands))
+    def quietly(self) -> Recorder:
+        """What writes on this tape under no_grad."""
+        return _QuietTape(self)
 
     def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
         """The place of an operand: a symbol, a Value from outside, or a plain number.
@@ -157,14 +157,20 @@ class Tape:
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down. Those of Values and of symbols call this while the tape records."""
         primitive, swapped = _COMPARISONS[compare]
-        return self(primitive, *((y, x) if swapped else (x, y)))
+        return self.apply(primitive, *((y, x) if swapped else (x, y)))
 
-    def refuse(self, what: str, instead: str) -> NoReturn:
-        """Raise TraceError: something would freeze a number, or lose a gradient. Values call this."""
-        _refused(what, instead)(None)
+    def number_read(self) -> NoReturn:
+        """Say that the number of a Value would be frozen."""
+        _refused("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")(None)
 
-    def take(self, elements: list[Any], index: Any) -> Any:
+    def closure_given(self) -> NoReturn:
+        """Say that a closure works on numbers, which are not known yet."""
+        _refused("a derivative that is a closure", "Make it a primitive: see mg.primitive.")(None)
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
         """The element at a place that is not known yet."""
+        if not isinstance(index, Symbol):
+            return super().take(elements, index)
         table = tuple(map(self.place, elements))
         number = self.tables.setdefault(table, len(self.tables))
         return self._symbols[self._written((TAKE, self.place(index), number))]
@@ -186,6 +192,37 @@ class Tape:
             symbol._data, symbol._place, symbol._tape, symbol.label = _UNKNOWN, place, self, ""
             symbols.append(symbol)
         return place
+
+
+class _QuietTape(Recorder):
+    """What writes on a tape under no_grad: no gradient flows through the results."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down, detached."""
+        return self._tape.apply(primitives.detach, self._tape.apply(primitive, *operands))
+
+    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
+        """Write a comparison down, as the tape does."""
+        return self._tape.compared(compare, x, y)
+
+    def number_read(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.number_read()
+
+    def closure_given(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.closure_given()
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
+        """The element at a place that is not known yet."""
+        return self._tape.take(elements, index)
+
+    def quietly(self) -> Recorder:
+        """The same."""
+        return self
 
 
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
@@ -222,16 +259,12 @@ _UNKNOWN: Any = _Unknown()
 class Symbol(Value):
     """A number that is not known yet, in the place of a Value or of a float."""
 
+    known = False
+
     # A symbol has neither uses nor a gradient. The slots of these hold its place on the tape, and the tape.
     __slots__ = ()
     _place: Any = Node.__dict__["_uses"]
     _tape: Any = Node.__dict__["_grad"]
-
-    def _take(self, elements: list[Any]) -> Any:
-        return self._tape.take(elements, self)
-
-    def _equals(self, number: float) -> Any:
-        return self._tape(EQUAL, self, number)
 
     __hash__ = object.__hash__
 
@@ -279,9 +312,9 @@ def _power(tape: Tape, x: Any, y: Any) -> Any:
     if y == -1:
         return 1.0 / x
     if y == 0.5:
-        return tape(primitives.sqrt, x)
+        return tape.apply(primitives.sqrt, x)
     if y == -0.5:
-        return 1.0 / tape(primitives.sqrt, x)
+        return 1.0 / tape.apply(primitives.sqrt, x)
     return None
 
 
@@ -329,7 +362,7 @@ def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Va
 @contextmanager
 def tracing(tape: Tape) -> Generator[None, None, None]:
     """Let every operation be written on the tape."""
-    with contextmanager(recording)(tape), without_collecting():
+    with using(tape), without_collecting():
         yield
 
 

@@ -8,26 +8,26 @@ the program made it, so the recorder gives each node a primitive of its own, and
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from micrograd._support.callers import calling_line
 from micrograd._support.checks import shown_call
-from micrograd.engine.higher_order import shares, shares_of
+from micrograd.contexts.no_grad import NOTHING
 from micrograd.engine.primitive import Primitive
-from micrograd.engine.recorder import Stretch, recorder_in_use, recording
+from micrograd.engine.recorder import Recorder, RecorderContext, using
 from micrograd.engine.value import Value, apply
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Callable, Iterable
     from types import CodeType
 
-_handing_over = contextmanager(recording)
+    from micrograd.engine.recorder import Shares
+
 _lines: WeakKeyDictionary[Primitive, tuple[CodeType, int]] = WeakKeyDictionary()
 
 
-class detect_anomaly(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
+class detect_anomaly(RecorderContext):  # noqa: N801  # used as a function is, as in PyTorch
     """Raise at the operation that first gives a NaN or an infinity. It is slow: for finding a fault, not for training.
 
     Forward, no operation may give NaN, nor an infinity where none of its operands is one: an infinity that
@@ -53,25 +53,23 @@ class detect_anomaly(Stretch):  # noqa: N801  # used as a function is, as in PyT
             y = x * x  # doctest: +ELLIPSIS
     """
 
-    def _stretch(self) -> Generator[None, None, None]:
-        before = shares_of.get()
-        recorder = recorder_in_use()
-        try:
-            shares_of.set(_checked_shares)
-            yield from recording(recorder if isinstance(recorder, _Detector) else _Detector(recorder))
-        finally:
-            shares_of.set(before)
+    def recorder(self, outer: Recorder | None) -> Recorder:
+        """The one that looks at what the outer one makes; there need not be two that do."""
+        return outer if isinstance(outer, _Detector) else _Detector(outer)
 
 
-class _Detector:
-    """The recorder that looks at what another one makes; the inner one is None where the operators record."""
+class _Detector(Recorder):
+    """The recorder that looks at what an inner one makes; that is None where the operators record."""
 
-    def __init__(self, inner: Any) -> None:
+    watches_gradients = True
+
+    def __init__(self, inner: Recorder | None) -> None:
         self.inner = inner
 
-    def __call__(self, primitive: Primitive, *operands: Any) -> Any:
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Apply a primitive, and refuse a NaN or a new infinity."""
         own = _of_one_node(primitive) if self.inner is None else primitive
-        with _handing_over(self.inner):
+        with using(self.inner):
             result = apply(own, *operands)
         if isinstance(result, Value):
             line = calling_line()
@@ -79,11 +77,24 @@ class _Detector:
             _lines[own] = line
         return result
 
-    def look_at(self, node: Value) -> None:
+    def keeps(self, node: Any) -> bool:
         """Look at a hand-written operation, which no operator records."""
         line = calling_line()
         _look_at(node, node._primitive, node._operands(), line)
         _lines[node._primitive] = line
+        return self.inner is None or self.inner.keeps(node)
+
+    def shares(self, node: Any, gradient: Any, give: Callable[[], Shares]) -> Shares:
+        """What a node gives to its operands: finite gradients, for a finite one."""
+        return _checked_shares(node, gradient, give)
+
+    def quietly(self) -> Recorder:
+        """Look at what is computed under no_grad too."""
+        return _Detector((self.inner and self.inner.quietly()) or NOTHING)
+
+    def aloud(self) -> Recorder:
+        """Look at what is recorded where a derivative is asked for."""
+        return _Detector(self.inner and self.inner.aloud())
 
 
 def _of_one_node(primitive: Primitive) -> Primitive:
@@ -107,15 +118,15 @@ def _look_at(result: Value, primitive: Primitive, operands: Iterable[Any], line:
         raise FloatingPointError(f"{shown_call(primitive, inputs, operands)} gives {data}\n{_shown(line)}")
 
 
-def _checked_shares(node: Value, gradient: Any, create_graph: bool, useful: set[Value]) -> list[tuple[Value, Any]]:
-    """What a node gives to each of its operands that is of use: finite gradients."""
+def _checked_shares(node: Value, gradient: Any, give: Callable[[], Shares]) -> Shares:
+    """What a node gives to its operands, all of it finite."""
     line = _lines.get(node._primitive)
     place = f"\n{_shown(line)}" if line else ""
     if not math.isfinite(_number(gradient)):
         name = node.label or (shown_call(node._primitive, node._inputs(), node._operands()) if node._op else repr(node))
         raise FloatingPointError(f"the gradient that reaches {name} is {_number(gradient)}{place}")
     try:
-        given = shares(node, gradient, create_graph, useful)
+        given = give()
     except (ArithmeticError, ValueError) as error:
         raise type(error)(f"{error}{place}") from error
     for operand, share in given:

@@ -12,19 +12,48 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.node import forget
-from micrograd.engine.recorder import Stretch, around, innermost, of_compiler, recorder_in_use, recording
+from micrograd.engine.recorder import Recorder, RecorderContext, handing_over, recorder_in_use
 from micrograd.engine.value import Value, evaluated
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from micrograd.engine.primitive import Primitive
 
 
-def record_nothing(primitive: Primitive, *operands: Any) -> Value:
-    """The recorder of no_grad: apply a primitive and remember nothing."""
+class _Nothing(Recorder):
+    """The recorder of no_grad: it computes, and remembers nothing."""
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Value:
+        """The result of a primitive, as a constant."""
+        return _constant(evaluated(primitive, operands)[0])
+
+    def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
+        """The sum as a constant; None where there is no Value, or something else than numbers."""
+        kinds = {type(start), *map(type, xs), *map(type, ys)}
+        if Value not in kinds or not kinds <= {Value, float, int}:
+            return None
+        total = start._data if type(start) is Value else start
+        first, second = ([x._data if type(x) is Value else x for x in side] for side in (xs, ys))
+        for x, y in zip(first, second, strict=True):
+            total += x * y
+        return Value(total, requires_grad=False)
+
+    def keeps(self, node: Any) -> bool:
+        """No: a node whose derivative is a closure becomes a constant, as all others do."""
+        return False
+
+    def aloud(self) -> Recorder | None:
+        """None: a derivative is asked for on purpose."""
+        return None
+
+
+NOTHING = _Nothing()
+
+
+def _constant(number: float) -> Value:
     node = object.__new__(Value)
-    node._data = evaluated(primitive, operands)[0]
+    node._data = number
     node._grad = 0.0
     node._uses = 0
     node.label = ""
@@ -35,11 +64,11 @@ def record_nothing(primitive: Primitive, *operands: Any) -> Value:
 @contextmanager
 def differentiating() -> Generator[None, None, None]:
     """Record inside, under no_grad too: a derivative is asked for there on purpose."""
-    before = recorder_in_use()
-    yield from recording(around(before, None) if innermost(before) is record_nothing else before)
+    outer = recorder_in_use()
+    yield from handing_over(outer if outer is None else outer.aloud())
 
 
-class no_grad(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
+class no_grad(RecorderContext):  # noqa: N801  # used as a function is, as in PyTorch
     """Record nothing inside: results are constants. Holds for this thread or asyncio task only.
 
     A context manager, and a decorator of functions (not of generators and coroutines, which run later).
@@ -52,7 +81,6 @@ class no_grad(Stretch):  # noqa: N801  # used as a function is, as in PyTorch
         (9.0, False)
     """
 
-    def _stretch(self) -> Generator[None, None, None]:
-        recorder = recorder_in_use()
-        # A recorder of the compiler's has a quiet side of its own.
-        return recording(of_compiler(recorder, "quietly") or around(recorder, record_nothing))
+    def recorder(self, outer: Recorder | None) -> Recorder:
+        """The one that records nothing, looked at by whatever looks at results outside."""
+        return (outer and outer.quietly()) or NOTHING

@@ -94,7 +94,7 @@ def draw_dot(
     Raises:
         TypeError: if root is not a Value, format no string, or depth no whole number.
         ValueError: for an unknown format or rankdir, or a graph too large for a picture.
-        ImportError: if the extra ``micrograd[draw]`` is not installed.
+        ImportError: if graphviz or pygraphviz is not installed.
 
     Example:
         >>> a = Value(3.0, label="a")
@@ -167,7 +167,7 @@ def svg(root: Value) -> str:
 def svg_or_none(root: Value) -> str | None:
     """The picture, or None where a notebook had better show text.
 
-    That is where the extra ``micrograd[draw]`` is not installed, or the graph is too large to be
+    That is where graphviz or pygraphviz is not installed, or the graph is too large to be
     drawn at once.
 
     Example:
@@ -236,7 +236,7 @@ def _count(root: Value, enough: float = math.inf) -> int:
         if node.is_leaf:
             continue
         primitive = node._primitive
-        operands = node._x if primitive.first is None else (node._first, node._second)[: len(primitive.derivatives)]
+        operands = node._x if primitive.wide else (node._first, node._second)[: len(primitive.derivatives)]
         for operand in operands:
             if operand is NUMBER or not isinstance(operand, Value):
                 numbers += 1

@@ -18,7 +18,7 @@ from micrograd._support.files import write_atomically
 try:
     import graphviz
 except ImportError as error:
-    raise ImportError("pictures need Graphviz: pip install 'micrograd[draw]'") from error
+    raise ImportError("pictures need Graphviz: pip install graphviz pygraphviz") from error
 
 if TYPE_CHECKING:
     from micrograd._support.files import StrPath
@@ -140,7 +140,7 @@ def _has_library() -> bool:
 
 def _require_program() -> None:
     if shutil.which("dot") is None:
-        raise ImportError("pictures need pygraphviz 2 or later (or Graphviz's dot): pip install 'micrograd[draw]'")
+        raise ImportError("pictures need pygraphviz 2 or later (or Graphviz's dot): pip install 'pygraphviz>=2'")
 
 
 def _laid_out(source: str, format: str, engine: str) -> bytes:  # noqa: A002

@@ -7,24 +7,35 @@ floats, and a graph, to be differentiated again, where they are Values.
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_unchanged, explained
-from micrograd._support.interrupts import finish
 from micrograd.engine.closures import changing_gradients
+from micrograd.engine.commit import set_gradients
 from micrograd.engine.node import Node
 from micrograd.engine.order import topological_order
-from micrograd.engine.recorder import floats_refused
+from micrograd.engine.recorder import NO_RECORDER, floats_refused, recorder_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from micrograd.engine.value import Value
+    from micrograd.engine.recorder import Shares
 
 
-def gradients(root: Value, start: Any, create_graph: bool, wanted: Collection[Value] | None = None) -> dict[Value, Any]:
-    """The gradient of root, times start, with respect to the Values under it: floats, or graphs.
+def shares(node: Node, gradient: Any, create_graph: bool = False, useful: Collection[Node] | None = None) -> Shares:
+    """What a node with this gradient gives to each of its operands, or to the useful ones."""
+    recorder = recorder_in_use() or NO_RECORDER
+    return recorder.shares(node, gradient, lambda: _shares(node, gradient, create_graph, useful))
+
+
+def adjoints(
+    root: Node,
+    start: Any,
+    create_graph: bool,
+    wanted: Collection[Node] | None = None,
+    give: Callable[..., Shares] = shares,
+) -> dict[Any, Any]:
+    """The adjoints under root: its gradient, times start, with respect to each Value there; floats, or graphs.
 
     Where only some are wanted, what does not lie on a way to them is not differentiated.
     """
@@ -32,7 +43,6 @@ def gradients(root: Value, start: Any, create_graph: bool, wanted: Collection[Va
     needed = set(order) if wanted is None else _leading_to(set(wanted), order)
     useful = needed.union(wanted or ())
     found = {root: start}
-    give = shares_of.get()
     for node in reversed(order):
         if node in found and node in needed:
             for operand, share in give(node, found[node], create_graph, useful):
@@ -40,31 +50,26 @@ def gradients(root: Value, start: Any, create_graph: bool, wanted: Collection[Va
     return found
 
 
-def set_graphs(root: Value, start: Value) -> None:
+def set_graphs(root: Node, start: Node) -> None:
     """Set the gradients of root, times start, as graphs: of all the Values under it, or of none."""
-    found = gradients(root, start, create_graph=True)
-
-    def commit() -> None:
-        for node, grad in found.items():
-            node._grad = grad
+    found = adjoints(root, start, create_graph=True)
 
     with changing_gradients:
         for leaf in filter(lambda node: node.is_leaf, found):
             found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Node) or leaf._grad else found[leaf]
-        finish(commit)
+        set_gradients(found.keys(), found.values())
 
 
-def _leading_to(wanted: set[Value], order: list[Value]) -> set[Value]:
+def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
     """The nodes that a wanted Value was an operand of, directly or further down."""
-    leading: set[Value] = set()
+    leading: set[Node] = set()
     for node in order:
         if any(operand in wanted or operand in leading for operand in node._operands()):
             leading.add(node)
     return leading
 
 
-def shares(node: Value, gradient: Any, create_graph: bool, useful: set[Value]) -> list[tuple[Value, Any]]:
-    """What a node gives to each of its operands that is of use."""
+def _shares(node: Node, gradient: Any, create_graph: bool, useful: Collection[Node] | None) -> Shares:
     if node.is_leaf:
         return []
     primitive = node._primitive
@@ -74,11 +79,7 @@ def shares(node: Value, gradient: Any, create_graph: bool, useful: set[Value]) -
         raise explained(error, primitive, node._inputs(), node._operands(), "the derivative of ") from error
 
 
-# What gives the shares: where one is set that looks at them, it calls ``shares`` itself.
-shares_of: ContextVar[Callable[..., list[tuple[Value, Any]]]] = ContextVar("shares_of", default=shares)
-
-
-def _graphs(node: Value, gradient: Value, useful: set[Value]) -> list[tuple[Value, Value]]:
+def _graphs(node: Node, gradient: Any, useful: Collection[Node] | None) -> Shares:
     """What a node gives to each of its operands, as graphs on the operands themselves."""
     primitive, operands = node._primitive, node._operands()
     primitive.check_differentiable_again()
@@ -91,7 +92,7 @@ def _graphs(node: Value, gradient: Value, useful: set[Value]) -> list[tuple[Valu
         return [
             (operand, rule(gradient, node, *operands))
             for operand, rule in zip(operands, primitive.derivatives, strict=True)
-            if rule and operand.requires_grad and operand in useful
+            if rule and operand.requires_grad and (useful is None or operand in useful)
         ]
     finally:
         floats_refused.set(before)

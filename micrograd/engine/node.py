@@ -1,12 +1,11 @@
-"""Node: a number, its gradient, and how it was made.
+"""Node: a Value as a float, and micrograd's names for how it was made.
 
 The product of a Value x, which is 3.0, and the plain number 2.0 is a node with
 
     _data 6.0, _primitive mul, _first x, _x 3.0, _second NUMBER, _y 2.0
 
-the numbers beside the operands, as the gradient belongs to those of the forward pass, whatever becomes
-of x.data afterwards. The operators that make nodes, and backpropagation through them, are Value's: see
-engine.py.
+It has the numbers beside the operands, as the gradient belongs to those of the forward pass, whatever
+becomes of x.data afterwards. The operators that make nodes, and backward(), are Value's: see value.py.
 """
 
 from __future__ import annotations
@@ -17,21 +16,24 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import Operand, real_number, required_number
 from micrograd.engine.closures import HandWritten
 from micrograd.engine.primitive import CONSTANT, LEAF
-from micrograd.engine.recorder import floats_refused, innermost, of_compiler, recorder_in_use, refuse
+from micrograd.engine.recorder import NO_RECORDER, floats_refused, recorder_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from micrograd.engine.primitive import Primitive
-    from micrograd.engine.value import Value
 
-# Another object after every setting of requires_grad: who remembers it can tell that nothing has changed. It is no
-# attribute of the class, as each change of a class makes the interpreter forget what it has learnt of it.
-freezings = [object()]
+# Not an attribute of the class: each change of a class makes the interpreter forget what it has learnt of it.
+_version: list[object] = [object()]
+
+
+def requires_grad_version() -> object:
+    """An object that is replaced whenever requires_grad is set, so that caches can tell that they are stale."""
+    return _version[0]
 
 
 def forget(node: Node) -> None:
-    """Make a constant of it."""
+    """Make a constant of a node."""
     node._primitive, node._first, node._second, node._x, node._y = CONSTANT, NUMBER, NUMBER, (), ()
 
 
@@ -39,8 +41,9 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], 
     """The operator that compares numbers; no gradient flows through it."""
 
     def method(self: Node, other: Any) -> bool:
-        if (compared := of_compiler(recorder_in_use(), "compared")) is not None:
-            return compared(compare, self, other)
+        recorder = recorder_in_use()
+        if recorder is not None and (recorded := recorder.compared(compare, self, other)) is not None:
+            return recorded
         if type(other) is int:
             return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
         try:
@@ -56,21 +59,21 @@ class Node(Operand):
     """What a Value remembers; its arguments are those of Value."""
 
     # How it was made: a primitive, its operands _first and _second and the numbers _x and _y that they
-    # had. NUMBER stands for a plain number and for no operand. A primitive without .first (of more
-    # operands, or hand-written) has all of them in _x and their numbers in _y. No tuple and no closure:
+    # had. NUMBER stands for a plain number and for no operand. A wide primitive (of more operands, or
+    # hand-written) has all of them in _x and their numbers in _y. No tuple and no closure:
     # the garbage collector's time is spent on the objects it tracks, and one a node is the least
     # there can be. _uses is 0 whenever backward() is not running. _call is set in what a Neuron returns, to
     # the Neuron and its inputs, for pages to name groups by; elsewhere it is not set, and costs no time.
     __slots__ = ("_call", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
 
     _call: tuple[Any, Any]
-    _first: Value
-    _second: Value
+    _first: Any
+    _second: Any
 
     def __init__(
         self,
         data: Any,
-        _children: Iterable[Value] = (),
+        _children: Iterable[Any] = (),
         _op: str = "",
         *,
         label: str = "",
@@ -95,7 +98,7 @@ class Node(Operand):
     def data(self) -> float:
         """The number. A leaf's may be set; a result's follows from its operands."""
         if (recorder := recorder_in_use()) is not None:
-            refuse(recorder, "reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
+            recorder.number_read()
         return self._data
 
     @data.setter
@@ -132,7 +135,7 @@ class Node(Operand):
         if not self.is_leaf:
             raise ValueError(f"{self!r} is the result of {self._op!r}: set requires_grad of its leaves")
         self._primitive = LEAF if requires_grad else CONSTANT
-        freezings[:] = [object()]
+        _version[0] = object()
 
     @property
     def _op(self) -> str:
@@ -140,7 +143,7 @@ class Node(Operand):
         return self._primitive.symbol
 
     @property
-    def _prev(self) -> set[Value]:
+    def _prev(self) -> set[Any]:
         """The operands; a plain number among them is a Value that requires no gradient."""
         return set(self._operands())
 
@@ -156,25 +159,23 @@ class Node(Operand):
         if not self.is_leaf:  # below a leaf there is nothing to pass a gradient to
             self._remember_by_hand(self._operands(), HandWritten(self._op, backpropagate))
 
-    def _remember_by_hand(self, children: tuple[Value, ...], primitive: HandWritten) -> None:
+    def _remember_by_hand(self, children: tuple[Any, ...], primitive: HandWritten) -> None:
         for child in children:
             if not isinstance(child, Node):
                 raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
-        refuse(recorder_in_use(), "a derivative that is a closure", "Make it a primitive: see mg.primitive.")
+        recorder = recorder_in_use() or NO_RECORDER
+        recorder.closure_given()
         self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
         self._x, self._y = children, tuple(child._data for child in children)
-        recorder: Any = recorder_in_use()
-        if hasattr(recorder, "look_at"):
-            recorder.look_at(self)
-        if innermost(recorder) is not None or not primitive.receivers(self):
+        if not recorder.keeps(self) or not primitive.receivers(self):
             forget(self)
 
-    def _operands(self) -> tuple[Value, ...]:
+    def _operands(self) -> tuple[Any, ...]:
         """The operands in order; a plain number among them becomes a constant Value, for good."""
         if self.is_leaf:
             return ()
         kind: Any = type(self)  # Value
-        if self._primitive.first is None:
+        if self._primitive.wide:
             self._x = tuple(o if isinstance(o, Node) else kind(o, requires_grad=False) for o in self._x)
             return self._x
         if self._first is NUMBER:
@@ -187,7 +188,7 @@ class Node(Operand):
 
     def _inputs(self) -> tuple[float, ...]:
         """The numbers that the operands had."""
-        if self._primitive.first is None:
+        if self._primitive.wide:
             return tuple(self._y)
         return (self._x,) if self._primitive.second is None else (self._x, self._y)
 

@@ -1,17 +1,19 @@
-"""Every Value after its operands: the order in which a program computed them, or another as good."""
+"""Every Value after its operands: an order in which a program may have computed them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from micrograd.engine.value import Value
+from micrograd.engine.node import Node
+
+AnyNode = TypeVar("AnyNode", bound=Node)
 
 
-def topological_order(root: Value) -> list[Value]:
+def topological_order(root: AnyNode) -> list[AnyNode]:
     """Every Value that root was computed from, each after its operands, and root last.
 
     Raises:
+        TypeError: for what is not a Value.
         ValueError: if the graph has a cycle.
 
     Example:
@@ -20,10 +22,10 @@ def topological_order(root: Value) -> list[Value]:
         >>> [node.label or node._op for node in topological_order(a * a + a)]
         ['a', '*', '+']
     """
-    if not hasattr(root, "_operands"):
+    if not isinstance(root, Node):
         raise TypeError(f"the graph of a Value has an order, and not {type(root).__name__}: {root!r:.80}")
-    order: dict[Value, None] = {}
-    entered: set[Value] = set()
+    order: dict[AnyNode, None] = {}
+    entered: set[AnyNode] = set()
     stack = [root]
     while stack:
         node = stack[-1]

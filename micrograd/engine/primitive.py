@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from micrograd._support.checks import Operand, check_settings, explained, required_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Sequence
 
     Rule: TypeAlias = Callable[..., Any]
     Interval: TypeAlias = tuple[float, float]
@@ -43,7 +43,18 @@ class Primitive:
         0.0
     """
 
-    __slots__ = ("__weakref__", "derivatives", "domain", "first", "forward", "name", "second", "settings", "symbol")
+    __slots__ = (
+        "__weakref__",
+        "derivatives",
+        "domain",
+        "first",
+        "forward",
+        "name",
+        "second",
+        "settings",
+        "symbol",
+        "wide",
+    )
 
     def __init__(
         self,
@@ -57,14 +68,16 @@ class Primitive:
         self.derivatives = derivatives
         self.settings: dict[str, Any] = {}
         self.domain = domain or (REAL_LINE,) * len(derivatives)
-        # The rules as the engine calls them where there are one or two operands: always with two, so
-        # a rule of one operand is handed a second that it drops.
+        # A narrow primitive has one or two operands, each with a rule; a node has them in slots of their own, and
+        # the engine calls the rules first and second. They are called with two operands always: a rule of one
+        # operand drops the second. A wide primitive has all operands in one tuple, and gives them their shares.
         self.first: Any = None
         self.second: Any = None
         if len(derivatives) == 2 and None not in derivatives:
             self.first, self.second = derivatives
         elif len(derivatives) == 1 and (rule := derivatives[0]) is not None:
             self.first = lambda g, out, x, _: rule(g, out, x)
+        self.wide = self.first is None
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         """Apply the primitive: to floats, to arrays element by element, or as an operand that records says.
@@ -77,19 +90,20 @@ class Primitive:
             raise TypeError(f"{self.name} takes {len(self.derivatives)} operands, not {len(operands)}")
         record = None
         for operand in operands:
-            kind = type(operand)
-            if kind is not float and kind is not bool:
-                if hasattr(kind, "__array_function__"):
-                    return self._elementwise(operands)
-                if record is None and isinstance(operand, Operand):
-                    record = operand._apply
+            if isinstance(operand, Operand):
+                record = record or operand._apply
+            elif type(operand) is not float and hasattr(type(operand), "__array_function__"):
+                return self._elementwise(operands)
         if record is not None:
             return record(self, *operands)
-        # Rules call primitives on floats for every node: a float needs no check and no message
-        inputs = [
-            operand if type(operand) is float else required_number(operand, f"an operand of {self.name}")
-            for operand in operands
-        ]
+        return self.computed([x if type(x) is float else self.number(x) for x in operands], operands)
+
+    def number(self, operand: Any) -> float:
+        """The float of an operand that is a plain number; a TypeError for anything else."""
+        return operand if type(operand) is float else required_number(operand, f"an operand of {self.name}")
+
+    def computed(self, inputs: Sequence[float], operands: Sequence[Any]) -> float:
+        """What the forward function gives for the numbers of operands; errors name the operands."""
         try:
             data = self.forward(*inputs)
         except (ArithmeticError, ValueError) as error:
@@ -125,7 +139,7 @@ class Primitive:
         return self(*operands)
 
     def receivers(self, node: Any) -> list[Any]:
-        """Which of a node's operands gradients flow to, where it has all of them in _x."""
+        """Which of the operands of a wide primitive's node gradients flow to."""
         rules = self.derivatives or (unchanged,) * len(node._x)  # without a derivative: found out in shares
         pairs = zip(node._x, rules, strict=True)
         return [operand for operand, rule in pairs if rule and getattr(operand, "requires_grad", False)]
@@ -144,8 +158,8 @@ class Primitive:
     def check_differentiable_again(self) -> None:
         """Say that gradients of gradients need another kind of primitive, where they do."""
 
-    def accumulate(self, node: Any, gradient: float) -> bool:
-        """Do all of a backpropagation from a node, and say so, where a primitive can do it faster than node by node."""
+    def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
+        """Do all of a backpropagation from a node at once, where this can; and say whether it has."""
         return False
 
     def closure(self, node: Any) -> Callable[[], object]:
@@ -254,3 +268,4 @@ def times_first(g: Any, out: Any, x: Any, y: Any) -> Any:
 # What stands in place of the primitive in a Value that no primitive made.
 LEAF = define("leaf", "", float)
 CONSTANT = define("constant", "", float)  # no gradient flows to it
+LEAF.wide = CONSTANT.wide = False

@@ -27,7 +27,7 @@ import operator
 import sys
 from typing import Any
 
-from micrograd._support.checks import is_array, is_formula, is_symbolic
+from micrograd._support.checks import is_array, is_formula, is_unknown
 from micrograd.engine import floats
 from micrograd.engine.primitive import REAL_LINE, Primitive, define, times_first, times_second, unchanged
 
@@ -67,7 +67,7 @@ def _one_power_lower(x: Any, y: Any) -> Any:
 
 def _stands_for_many(x: Any) -> bool:
     """Whether this is an array, or a symbol: there is no one number to choose a way by."""
-    return is_symbolic(x) or is_array(x) or is_formula(x)
+    return is_unknown(x) or is_array(x) or is_formula(x)
 
 
 # fmt: off
@@ -76,6 +76,7 @@ def _stands_for_many(x: Any) -> bool:
 identity = define("identity", "=",    lambda x: x, unchanged)
 detach   = define("detach",  "detach", lambda x: x, None)
 is_zero  = define("is_zero", "= 0",    lambda x: float(x == 0), None)
+equal    = define("equal",   "=",      lambda x, y: float(x == y), None, None)
 where: Primitive = define("where",   "where",  lambda condition, x, y: x if condition else y,
                     None,
                     lambda g, out, condition, x, y: where(condition, g, 0.0),

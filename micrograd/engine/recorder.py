@@ -1,31 +1,84 @@
-"""Who records what the operators do: they do it themselves, unless a recorder is set.
+"""Who records what the operators do: they do it themselves, unless a Recorder is in use.
 
     with mg.no_grad():
-        y = x * x          # x.__mul__ finds a recorder, and hands it the primitive mul and its operands
+        y = x * x          # x.__mul__ finds a recorder, and calls recorder.apply(mul, x, x)
 
-A recorder is a function of a primitive and its operands. It holds for one thread or asyncio task, and
-may look at what another one, its ``inner``, makes, as that of detect_anomaly does. That of the compiler
-writes a tape; it has a few methods more, by the names that are asked for here.
+no_grad, detect_anomaly and the compiler each have a Recorder. One is in use for one thread or asyncio task.
 """
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
-_recorder: ContextVar[Callable[..., Any] | None] = ContextVar("recorder", default=None)
+    from micrograd.engine.primitive import Primitive
+
+    Shares = list[tuple[Any, Any]]
+
+_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 recorder_in_use = _recorder.get
 # Where the float of a Value would lose its gradient without a word, this says what to do instead.
 floats_refused: ContextVar[str] = ContextVar("floats_refused", default="")
 _RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
 
-def recording(recorder: Any) -> Generator[None, None, None]:
-    """Once started and until closed, the operators hand their work to a recorder; for None they record it."""
+class Recorder:
+    """What a recorder may do in place of the operators and of backpropagation; the defaults change nothing.
+
+    Attributes:
+        watches_gradients: whether ``shares`` looks at what nodes give, so that backpropagation must ask it.
+    """
+
+    watches_gradients = False
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Apply a primitive to operands, and record it or not."""
+        raise NotImplementedError
+
+    def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
+        """Start + xs[0] * ys[0] + ... as one operation; None where there is no such operation."""
+        return None
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
+        """The element at an index that is a Value: only a compiled function takes one."""
+        raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
+
+    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
+        """What comparing a Value with something gives; None for what comparing their numbers gives."""
+        return None
+
+    def number_read(self) -> None:
+        """Someone reads the number of a Value: raise where it is not known yet."""
+
+    def closure_given(self) -> None:
+        """Someone gives a Value a derivative that is a closure: raise where that cannot be recorded."""
+
+    def keeps(self, node: Any) -> bool:
+        """Whether gradients may flow to a node whose derivative is a closure."""
+        return True
+
+    def shares(self, node: Any, gradient: Any, give: Callable[[], Shares]) -> Shares:
+        """What a node with this gradient gives to its operands: what give() returns."""
+        return give()
+
+    def quietly(self) -> Recorder | None:
+        """The recorder in use under no_grad inside of this one; None for the one that records nothing."""
+        return None
+
+    def aloud(self) -> Recorder | None:
+        """The recorder in use where a derivative is asked for inside of this one, under no_grad too."""
+        return self
+
+
+NO_RECORDER = Recorder()  # what to ask where none is in use
+
+
+def handing_over(recorder: Recorder | None) -> Generator[None, None, None]:
+    """While this is open, the operators call the recorder; for None they record themselves."""
     before = _recorder.get()
     try:
         _recorder.set(recorder)
@@ -34,48 +87,32 @@ def recording(recorder: Any) -> Generator[None, None, None]:
         _recorder.set(before)
 
 
-def innermost(recorder: Any) -> Any:
-    """What records in the end: a recorder may look at what another one, its ``inner``, makes."""
-    return getattr(recorder, "inner", recorder)
+using = contextmanager(handing_over)  # the same as a context manager
 
 
-def around(recorder: Any, inner: Any) -> Any:
-    """What records as inner does, looked at by whatever looks at what the recorder makes."""
-    return type(recorder)(inner) if hasattr(recorder, "inner") else inner
+class RecorderContext(ContextDecorator):
+    """A context manager that puts a recorder in use for this thread or asyncio task, and decorates functions."""
 
-
-def of_compiler(recorder: Any, name: str) -> Any:
-    """What the compiler's recorder, or its quiet side, has by this name; None of every other recorder."""
-    return getattr(getattr(recorder, "__self__", recorder), name, None)
-
-
-def refuse(recorder: Any, what: str, instead: str) -> None:
-    """Let the compiler's recorder refuse what would freeze a number into a program; others let it be."""
-    if (refusal := of_compiler(recorder, "refuse")) is not None:
-        refusal(what, instead)
-
-
-class Stretch(ContextDecorator):
-    """A context manager that holds for this thread or asyncio task only, and decorates functions."""
-
-    _stretch: Callable[[], Generator[None, None, None]]  # what it does, until it is closed
+    def recorder(self, outer: Recorder | None) -> Recorder:
+        """The recorder to use inside, where another one, or none, is in use outside."""
+        raise NotImplementedError
 
     def __init__(self, *arguments: object) -> None:
         if arguments:
             name = type(self).__name__
             raise TypeError(f"{name} takes no arguments; to decorate a function write @{name}(), with parentheses")
-        self._running: list[Generator[None, None, None]] = []
+        self._open: list[Generator[None, None, None]] = []
 
     def __enter__(self) -> None:
-        running = self._stretch()  # a generator puts things back even where Ctrl-C comes in between
-        next(running)
-        self._running.append(running)
+        opened = handing_over(self.recorder(_recorder.get()))  # a generator closes even where Ctrl-C comes in between
+        next(opened)
+        self._open.append(opened)
 
     def __exit__(self, *_: object) -> None:
-        self._running.pop().close()
+        self._open.pop().close()
 
-    def _recreate_cm(self) -> Stretch:
-        return type(self)()  # for each call of a decorated function, which threads may make at a time
+    def _recreate_cm(self) -> RecorderContext:
+        return type(self)()  # for each call of a decorated function: several threads may call it
 
     def __call__(self, function: Any) -> Any:
         """The function, run inside; TypeError for one that runs later than it is called."""

@@ -1,15 +1,13 @@
-"""The engine: Value, a float that remembers how it was made, and backpropagation through it.
-
-Every operator on Values does two things: it computes a float, and it makes a node that remembers the
-primitive (from the table in primitives.py), the operands and the numbers they had. Nodes point at
-their operands, so the result of a program is the root of a graph:
+"""Value: a float that remembers how it was made.
 
     a, b = Value(2.0), Value(3.0)
-    c = a * b + a            # c = (+) of two operands: (*) of a and b, and a once more
+    c = a * b + a            # (+) of two operands: (*) of a and b, and a once more
+    c.backward()             # a.grad is 4.0, b.grad is 2.0
 
-``c.backward()`` walks that graph from the root. Each node multiplies its own gradient by its local
-derivatives and adds the products to its operands' gradients: the chain rule, one step a node. A node
-takes its turn only after everything that uses it has, so by then its gradient is complete.
+An operator computes a float and makes a node, which remembers the primitive (from the table in primitives.py),
+the operands and the numbers they had. Nodes point at their operands, so a result is the root of a graph.
+``c.backward()`` walks that graph (see backward.py): each node multiplies its own gradient by its local
+derivatives, and adds the products to its operands' gradients. That is the chain rule, one step a node.
 """
 
 from __future__ import annotations
@@ -19,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from micrograd._support.checks import explained, real_number, required_number
 from micrograd.engine import primitives
 from micrograd.engine.backward import backpropagate
-from micrograd.engine.higher_order import gradients, set_graphs, shares, shares_of
+from micrograd.engine.higher_order import set_graphs
+from micrograd.engine.methods import Methods, method, named
 from micrograd.engine.node import NUMBER, Node, forget
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import recorder_in_use
@@ -30,129 +29,70 @@ if TYPE_CHECKING:
 _new = object.__new__
 
 
-def _unary(primitive: Primitive) -> Callable[[Value], Value]:
-    """The method that applies a primitive of one operand."""
+def apply(primitive: Primitive, *operands: Any) -> Any:
+    """Apply a primitive to Values and real numbers, and remember: what every operator does."""
+    if (recorder := recorder_in_use()) is not None:
+        return recorder.apply(primitive, *operands)
+    data, inputs = evaluated(primitive, operands)
+    if primitive.wide:
+        return _remembered(primitive, data, NUMBER, NUMBER, operands, inputs)
+    nodes = [operand if isinstance(operand, Value) else NUMBER for operand in operands]
+    if len(nodes) == 1:
+        return _remembered(primitive, data, nodes[0], NUMBER, inputs[0], 0.0)
+    return _remembered(primitive, data, *nodes, *inputs)
+
+
+def evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
+    """The output of a primitive, and the numbers that its operands have."""
+    inputs = tuple([o._data if isinstance(o, Value) else primitive.number(o) for o in operands])
+    return primitive.computed(inputs, operands), inputs
+
+
+def _remembered(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
+    """The node of a result; a constant where no gradient would flow."""
+    node = _new(Value)
+    node._data, node._grad, node._uses = data, 0.0, 0
+    node._primitive, node.label = primitive, ""
+    node._first, node._second = first, second
+    node._x, node._y = x, y
+    no_operand = first._primitive is CONSTANT and second._primitive is CONSTANT
+    if no_operand and not (primitive.wide and primitive.receivers(node)):
+        forget(node)
+    return node
+
+
+def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any], Value]]:
+    """The operator that applies a primitive of two operands, and its reflection, with the Value on the right."""
     forward = primitive.forward
 
-    def method(self: Value) -> Value:
-        if (recorder := recorder_in_use()) is not None:
-            return recorder(primitive, self)
-        x = self._data
-        try:
-            data = forward(x)
-        except (ArithmeticError, ValueError) as error:
-            raise explained(error, primitive, (x,), (self,)) from error
-        return _node(primitive, data, self, NUMBER, x, 0.0)
-
-    method.__name__, method.__qualname__ = primitive.name, f"Value.{primitive.name}"
-    method.__doc__ = f"See micrograd.{primitive.name}."
-    return method
-
-
-def _binary(primitive: Primitive) -> Callable[[Value, Any], Value]:
-    """The operator or method that applies a primitive of two operands, a Value and anything."""
-    forward = primitive.forward
-
-    def method(self: Value, other: Any) -> Value:
+    def operator(self: Value, other: Any) -> Any:  # as apply does, for two operands: nearly all nodes are made here
         if isinstance(other, Value):
             second, y = other, other._data
         elif (number := real_number(other)) is not None:
             second, y = NUMBER, number
         else:
-            return NotImplemented
+            return NotImplemented  # Python then asks the other operand
         if (recorder := recorder_in_use()) is not None:
-            return recorder(primitive, self, other)
+            return recorder.apply(primitive, self, other)
         x = self._data
         try:
             data = forward(x, y)
         except (ArithmeticError, ValueError) as error:
             raise explained(error, primitive, (x, y), (self, other)) from error
-        # _node, written out: nearly all nodes are made here, and a call would take a tenth of the time
-        node = _new(Value)
-        node._data = data
-        node._grad = 0.0
-        node._uses = 0
-        node.label = ""
-        node._primitive = primitive
-        node._first = self
-        node._second = second
-        node._x = x
-        node._y = y
-        if self._primitive is CONSTANT and second._primitive is CONSTANT:
-            forget(node)
-        return node
+        return _remembered(primitive, data, self, second, x, y)
 
-    method.__name__, method.__qualname__ = primitive.name, f"Value.{primitive.name}"
-    method.__doc__ = f"See micrograd.{primitive.name}."
-    return method
-
-
-def _reflected(primitive: Primitive) -> Callable[[Value, Any], Value]:
-    """The operator that applies a primitive of two operands, a plain number and a Value."""
-    forward = primitive.forward
-
-    def method(self: Value, other: Any) -> Value:
+    def reflected(self: Value, other: Any) -> Any:
         if (number := real_number(other)) is None:
             return NotImplemented
         if (recorder := recorder_in_use()) is not None:
-            return recorder(primitive, other, self)
-        y = self._data
-        try:
-            data = forward(number, y)
-        except (ArithmeticError, ValueError) as error:
-            raise explained(error, primitive, (number, y), (other, self)) from error
-        return _node(primitive, data, NUMBER, self, number, y)
+            return recorder.apply(primitive, other, self)
+        data = primitive.computed((number, self._data), (other, self))
+        return _remembered(primitive, data, NUMBER, self, number, self._data)
 
-    return method
+    return named(operator, primitive), named(reflected, primitive)
 
 
-def apply(primitive: Primitive, *operands: Any) -> Any:
-    """Apply a primitive to Values and real numbers, however many, and record the result."""
-    if (recorder := recorder_in_use()) is not None:
-        return recorder(primitive, *operands)
-    data, inputs = evaluated(primitive, operands)
-    if primitive.first is None:
-        return _node(primitive, data, NUMBER, NUMBER, operands, inputs)
-    first, second, *_ = (*(o if isinstance(o, Value) else NUMBER for o in operands), NUMBER)
-    x, y, *_ = (*inputs, 0.0)
-    return _node(primitive, data, first, second, x, y)
-
-
-def evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
-    """The output of a primitive, and the numbers its operands have."""
-    inputs = tuple([o._data if type(o) is Value else _number(o, primitive) for o in operands])
-    try:
-        data = primitive.forward(*inputs)
-        return data if type(data) is float else required_number(data, f"the output of {primitive.name}"), inputs
-    except (ArithmeticError, ValueError) as error:
-        raise explained(error, primitive, inputs, operands) from error
-
-
-def _number(operand: Any, primitive: Primitive) -> float:
-    if isinstance(operand, Value):
-        return operand._data
-    return operand if type(operand) is float else required_number(operand, f"an operand of {primitive.name}")
-
-
-def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
-    """A Value that remembers how it was made, or a constant where no gradient would flow."""
-    node = _new(Value)
-    node._data = data
-    node._grad = 0.0
-    node._uses = 0
-    node.label = ""
-    node._primitive = primitive
-    node._first = first
-    node._second = second
-    node._x = x
-    node._y = y
-    no_operand = first._primitive is CONSTANT and second._primitive is CONSTANT
-    if no_operand and (primitive.first is not None or not primitive.receivers(node)):
-        forget(node)
-    return node
-
-
-class Value(Node):
+class Value(Methods, Node):
     """One float, its gradient, and how it was made.
 
     Args:
@@ -175,41 +115,22 @@ class Value(Node):
 
     __slots__ = ()
 
-    __add__, __radd__ = _binary(primitives.add), _reflected(primitives.add)
-    __sub__, __rsub__ = _binary(primitives.sub), _reflected(primitives.sub)
-    __mul__, __rmul__ = _binary(primitives.mul), _reflected(primitives.mul)
-    __truediv__, __rtruediv__ = _binary(primitives.div), _reflected(primitives.div)
-    __pow__, __rpow__ = _binary(primitives.pow), _reflected(primitives.pow)
-    __neg__, __pos__ = _unary(primitives.neg), _unary(primitives.identity)
-    __abs__ = abs = _unary(primitives.abs)
+    __add__, __radd__ = _operators(primitives.add)
+    __sub__, __rsub__ = _operators(primitives.sub)
+    __mul__, __rmul__ = _operators(primitives.mul)
+    __truediv__, __rtruediv__ = _operators(primitives.div)
+    __pow__, __rpow__ = _operators(primitives.pow)
+    __neg__, __pos__ = method(primitives.neg), method(primitives.identity)
+    __abs__ = method(primitives.abs)
 
-    exp, expm1 = _unary(primitives.exp), _unary(primitives.expm1)
-    log, log1p = _unary(primitives.log), _unary(primitives.log1p)
-    sqrt, erf = _unary(primitives.sqrt), _unary(primitives.erf)
-    sin, cos, tan = _unary(primitives.sin), _unary(primitives.cos), _unary(primitives.tan)
-    asin, acos, atan = _unary(primitives.asin), _unary(primitives.acos), _unary(primitives.atan)
-    sinh, cosh, tanh = _unary(primitives.sinh), _unary(primitives.cosh), _unary(primitives.tanh)
-    sigmoid, softplus = _unary(primitives.sigmoid), _unary(primitives.softplus)
-    relu, silu, gelu = _unary(primitives.relu), _unary(primitives.silu), _unary(primitives.gelu)
-    arcsin, arccos, arctan = asin, acos, atan  # what NumPy calls them
+    def _applied(self, primitive: Primitive) -> Any:  # as apply does, for one operand
+        if (recorder := recorder_in_use()) is not None:
+            return recorder.apply(primitive, self)
+        data = primitive.computed((self._data,), (self,))
+        return _remembered(primitive, data, self, NUMBER, self._data, 0.0)
 
-    _apply = staticmethod(apply)  # a primitive called with a Value calls this
-
-    def maximum(self, other: Any) -> Value:
-        """See micrograd.maximum."""
-        return primitives.maximum(self, other)
-
-    def minimum(self, other: Any) -> Value:
-        """See micrograd.minimum."""
-        return primitives.minimum(self, other)
-
-    def leaky_relu(self, slope: Any = 0.01) -> Value:
-        """See micrograd.leaky_relu."""
-        return primitives.leaky_relu(self, slope)
-
-    def elu(self, alpha: Any = 1.0) -> Value:
-        """See micrograd.elu."""
-        return primitives.elu(self, alpha)
+    _apply = staticmethod(apply)  # a primitive that is called with a Value calls this
+    _repr_svg_: ClassVar[Callable[[Any], str | None]]  # the picture that a notebook shows: draw hands it over
 
     def backward(self, gradient: Any = 1.0, create_graph: bool = False) -> None:
         """Backpropagate: fill ``grad`` of every Value that this one was computed from.
@@ -229,17 +150,7 @@ class Value(Node):
         """
         if self._primitive is CONSTANT:
             raise ValueError(f"{self!r} requires no gradient: it is a constant, made of constants, or under no_grad")
-        if not create_graph:
-            number = required_number(gradient, "the gradient of a Value")
-            if shares_of.get() is not shares:
-                gradients(self, number, create_graph=False)  # looked at, all of them, before any is set
-            backpropagate(self, number)
-            return
-        start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
-        set_graphs(self, start)
-
-    def conjugate(self) -> Value:
-        """This Value, which is real; NumPy asks for it in dot products."""
-        return self
-
-    _repr_svg_: ClassVar[Callable[[Any], str | None]]  # what a notebook shows: draw hands it over
+        if create_graph:
+            set_graphs(self, gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False))
+        else:
+            backpropagate(self, required_number(gradient, "the gradient of a Value"))

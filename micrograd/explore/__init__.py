@@ -3,7 +3,7 @@
     explore(loss, "loss.html")
     explore(recording, "film.html")    # after fit(..., record=recording)
 
-formulas.py turns the derivative rules into formulas, tape.py writes both passes down, groups.py finds
+formulas.py turns the derivative rules into formulas, passes.py writes both passes down, groups.py finds
 the neurons and layers, film.py adds a training run, arrangement.py has Graphviz lay them out, and
 page.py puts it all into page.html, page.css and page.js, which are written by hand and need no build.
 """
@@ -36,7 +36,7 @@ def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
         TypeError: if root is neither, or title no string.
         ValueError: for another suffix, a graph with a cycle or of more than 100,000 Values, or a
             recording of nothing.
-        ImportError: if the extra ``micrograd[draw]`` is not installed.
+        ImportError: if graphviz or pygraphviz is not installed.
         OSError: if the file cannot be written.
 
     Example:
@@ -53,7 +53,7 @@ def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
     from micrograd.explore.arrangement import arrange
     from micrograd.explore.film import film
     from micrograd.explore.page import page
-    from micrograd.explore.tape import tape
+    from micrograd.explore.passes import passes
 
     if not isinstance(title, str):
         raise TypeError(f"title must be a string, not {type(title).__name__}: {title!r:.80}")
@@ -63,7 +63,7 @@ def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
         title, data = title or "Training, step by step", film(root)
     elif isinstance(root, Value):
         named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
-        title, (data, _) = title or named, tape(root)
+        title, (data, _) = title or named, passes(root)
     else:
         raise TypeError(f"a page is made of a Value or a Recording, not of {type(root).__name__}: {root!r:.80}")
     if (count := len(data["nodes"])) > NODE_LIMIT:

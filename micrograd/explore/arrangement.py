@@ -15,11 +15,11 @@ CARD, CONSTANT, GROUP = (132, 66), (64, 28), (150, 66)  # width and height; the 
 STRAIGHT_FROM = 250  # items; beyond, arrows that bend around what is in their way take Graphviz too long
 
 
-def arrange(tape: dict[str, Any]) -> dict[str, Any]:
+def arrange(graph: dict[str, Any]) -> dict[str, Any]:
     """The shapes of all groups, and which group has which.
 
     Args:
-        tape: the graph, as tape() gives it.
+        graph: the graph, as passes() gives it.
 
     Returns:
         ``shapes``, each with its size, the places of its items and the routes between them; and
@@ -27,16 +27,16 @@ def arrange(tape: dict[str, Any]) -> dict[str, Any]:
         3, ``g1`` the group 1.
 
     Raises:
-        ImportError: if the extra ``micrograd[draw]`` is not installed.
+        ImportError: if graphviz or pygraphviz is not installed.
     """
-    items, arrows = _contents(tape)
+    items, arrows = _contents(graph)
     shapes: dict[str, dict[str, Any]] = {}
     position: dict[str, int] = {}
     contents = []
     for inside, between in zip(items, arrows, strict=True):
         number = {item: index for index, item in enumerate(inside)}
         pairs = [(number[tail], number[head]) for tail, head in between]
-        picture = _picture([_size(item, tape) for item in inside], pairs)
+        picture = _picture([_size(item, graph) for item in inside], pairs)
         if picture.source not in shapes:
             position[picture.source] = len(shapes)
             shapes[picture.source] = _read(picture.pipe("plain", encoding="utf-8"))
@@ -44,9 +44,9 @@ def arrange(tape: dict[str, Any]) -> dict[str, Any]:
     return {"shapes": list(shapes.values()), "contents": contents}
 
 
-def _contents(tape: dict[str, Any]) -> tuple[list[list[str]], list[list[tuple[str, str]]]]:
+def _contents(graph: dict[str, Any]) -> tuple[list[list[str]], list[list[tuple[str, str]]]]:
     """For the whole and each group: the items right inside, and the arrows between these."""
-    nodes, groups = tape["nodes"], tape["groups"]
+    nodes, groups = graph["nodes"], graph["groups"]
     items: list[dict[str, None]] = [{} for _ in range(len(groups) + 1)]
     arrows: list[list[tuple[str, str]]] = [[] for _ in items]
     seen: set[tuple[str, str]] = set()
@@ -86,10 +86,10 @@ def _meeting(tail: list[tuple[int, str]], head: list[tuple[int, str]]) -> tuple[
     return *tail[depth], head[depth][1]
 
 
-def _size(item: str, tape: dict[str, Any]) -> tuple[int, int]:
+def _size(item: str, graph: dict[str, Any]) -> tuple[int, int]:
     if item[0] == "g":
         return GROUP
-    return CONSTANT if tape["nodes"][int(item[1:])]["kind"] == "constant" else CARD
+    return CONSTANT if graph["nodes"][int(item[1:])]["kind"] == "constant" else CARD
 
 
 def _picture(sizes: list[tuple[int, int]], arrows: list[tuple[int, int]]) -> Picture:

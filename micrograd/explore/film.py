@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.value import Value
-from micrograd.explore.tape import tape
+from micrograd.explore.passes import passes
 
 if TYPE_CHECKING:
     from micrograd.training.recording import Recording
@@ -32,7 +32,7 @@ def film(recording: Recording) -> dict[str, Any]:
     network: Any = recording.model  # a Module that is called has a __call__ of its own
     outputs = _outputs(network(inputs))
     root = outputs[0] if len(outputs) == 1 else sum(outputs[1:], outputs[0])
-    data, nodes = tape(root)
+    data, nodes = passes(root)
     position = {node: index for index, node in enumerate(nodes)}
     _name(data["nodes"], position, outputs, root)
     parameters = [position.get(parameter) for parameter in recording.model.parameters()]

@@ -27,11 +27,11 @@ Formula: TypeAlias = "str | float | list[Any]"
 LIBRARY = {name: made for name, made in vars(primitives).items() if isinstance(made, Primitive)}
 
 
-class Symbol(Operand):
+class Quantity(Operand):
     """A quantity in a rule: what is done with it becomes a formula.
 
     Example:
-        >>> x = Symbol("0")
+        >>> x = Quantity("0")
         >>> (2 * primitives.cos(x)).formula
         ['mul', 2.0, ['cos', '0']]
     """
@@ -42,33 +42,33 @@ class Symbol(Operand):
         self.formula = formula
 
     @staticmethod
-    def _apply(primitive: Primitive, *operands: Any) -> Symbol:
+    def _apply(primitive: Primitive, *operands: Any) -> Quantity:
         if not in_library(primitive):
             raise TypeError(f"{primitive.name} is no primitive of the library")
-        return Symbol([primitive.name, *map(_formula, operands)])
+        return Quantity([primitive.name, *map(_formula, operands)])
 
     @staticmethod
-    def _operator(primitive: Primitive) -> tuple[Callable[..., Symbol], Callable[..., Symbol]]:
+    def _operator(primitive: Primitive) -> tuple[Callable[..., Quantity], Callable[..., Quantity]]:
         """The operator of two operands, and its reflection."""
         return (
-            lambda self, other: Symbol._apply(primitive, self, other),
-            lambda self, other: Symbol._apply(primitive, other, self),
+            lambda self, other: Quantity._apply(primitive, self, other),
+            lambda self, other: Quantity._apply(primitive, other, self),
         )
 
-    def __neg__(self) -> Symbol:
-        return Symbol._apply(primitives.neg, self)
+    def __neg__(self) -> Quantity:
+        return Quantity._apply(primitives.neg, self)
 
-    def __lt__(self, other: Any) -> Symbol:
-        return Symbol(["<", self.formula, _formula(other)])
+    def __lt__(self, other: Any) -> Quantity:
+        return Quantity(["<", self.formula, _formula(other)])
 
-    def __le__(self, other: Any) -> Symbol:
-        return Symbol(["<=", self.formula, _formula(other)])
+    def __le__(self, other: Any) -> Quantity:
+        return Quantity(["<=", self.formula, _formula(other)])
 
-    def __gt__(self, other: Any) -> Symbol:
-        return Symbol([">", self.formula, _formula(other)])
+    def __gt__(self, other: Any) -> Quantity:
+        return Quantity([">", self.formula, _formula(other)])
 
-    def __ge__(self, other: Any) -> Symbol:
-        return Symbol([">=", self.formula, _formula(other)])
+    def __ge__(self, other: Any) -> Quantity:
+        return Quantity([">=", self.formula, _formula(other)])
 
     def __bool__(self) -> bool:
         raise TypeError("which way a rule branches is not known before its numbers are: use where")
@@ -81,7 +81,7 @@ class Symbol(Operand):
 
 
 def _formula(operand: Any) -> Formula:
-    if isinstance(operand, Symbol):
+    if isinstance(operand, Quantity):
         return operand.formula
     if not math.isfinite(number := float(operand)):
         raise ValueError("a formula holds finite numbers")
@@ -105,14 +105,14 @@ def formulas(primitive: Primitive) -> list[Formula | None]:
         >>> formulas(primitives.mul), formulas(primitives.detach)
         ([['mul', 'g', '1'], ['mul', 'g', '0']], [None])
     """
-    operands = [Symbol(str(position)) for position in range(len(primitive.derivatives))]
+    operands = [Quantity(str(position)) for position in range(len(primitive.derivatives))]
     return [_derivative(rule, operands) for rule in primitive.derivatives]
 
 
-def _derivative(rule: Any, operands: list[Symbol]) -> Formula | None:
+def _derivative(rule: Any, operands: list[Quantity]) -> Formula | None:
     if rule is None:
         return None
     try:
-        return _formula(rule(Symbol("g"), Symbol("out"), *operands))
-    except Exception:  # a rule of somebody's own may do anything to a Symbol: then there is no formula
+        return _formula(rule(Quantity("g"), Quantity("out"), *operands))
+    except Exception:  # a rule of somebody's own may do anything to a Quantity: then there is no formula
         return None

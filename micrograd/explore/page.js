@@ -2,8 +2,8 @@
 // The page has one graph and one number that says which step it is at. Everything shown follows from the two:
 // draw() puts the visible items in place, refresh() puts the step's numbers, colours and words in.
 
-const tape = JSON.parse(document.getElementById("data").textContent);
-const { nodes, groups, primitives, root } = tape;
+const passes = JSON.parse(document.getElementById("data").textContent);
+const { nodes, groups, primitives, root } = passes;
 const find = (id) => document.getElementById(id);
 const SMOOTH = 3000; // items at a time
 const FEW = 300; // items, up to which those out of sight are kept, for screen readers to go through
@@ -146,7 +146,7 @@ function forwardPass(data) {
 function backwardPass(data) {
   const gradients = new Float64Array(nodes.length);
   gradients[root] = 1;
-  return tape.turns.map((turn) => {
+  return passes.turns.map((turn) => {
     const node = nodes[turn.node];
     const inputs = inputsOf(node, data);
     const { rules, symbol } = primitives[node.primitive];
@@ -234,8 +234,8 @@ nodes.forEach((node) => {
   node.forward = node.kind === "result" ? steps.push({ phase: "forward", node: node.index }) - 1 : 0;
 });
 const forwardSteps = steps.length - 1;
-const seed = tape.backward ? steps.push({ phase: "seed", node: root }) - 1 : Infinity;
-let turns = tape.turns.map((turn) => ({
+const seed = passes.backward ? steps.push({ phase: "seed", node: root }) - 1 : Infinity;
+let turns = passes.turns.map((turn) => ({
   ...turn,
   shares: turn.shares.map((share) => share && Number(share)),
   locals: turn.locals.map((local) => local && Number(local)),
@@ -293,7 +293,7 @@ groups.forEach((group) => {
   const inside = new Set(group.members);
   group.outputs = group.members.filter((index) => index === root || nodes[index].users.some((user) => !inside.has(user)));
 });
-if (nodes.length <= OPEN_UNASKED && !tape.film) groups.forEach((group) => open.add(group.index));
+if (nodes.length <= OPEN_UNASKED && !passes.film) groups.forEach((group) => open.add(group.index));
 else openOuter();
 
 /** Open the groups that hold other groups, a layer with its neurons, if what is then seen is not too much. */
@@ -339,8 +339,8 @@ function stretched(intervals) {
 
 /** Place what is right inside a container (0 is the whole, then the groups), and in it what is open. */
 function arrange(container) {
-  const { shape, items } = tape.contents[container];
-  const { places, routes, width, height } = tape.shapes[shape];
+  const { shape, items } = passes.contents[container];
+  const { places, routes, width, height } = passes.shapes[shape];
   const inner = items.map((item) => (item[0] === "g" && open.has(Number(item.slice(1))) ? arrange(Number(item.slice(1)) + 1) : null));
   const sizes = places.map(([, , w, h], index) =>
     inner[index] ? [inner[index].width + 2 * MARGIN, inner[index].height + 2 * MARGIN + TITLE] : [w, h]);
@@ -644,7 +644,7 @@ function explainStep() {
   if (step.phase === "given") {
     parts.push(...sum("Start"), html("h2", {}, "What is given"));
     const count = nodes.length - results;
-    parts.push(html("p", {}, `${count} ${count === 1 ? "number is" : "numbers are"} given. The forward pass computes ${results} more from ${count === 1 ? "it" : "them"}, one a step${tape.backward ? `; then the backward pass finds how ${rootName} changes with each` : ""}.`));
+    parts.push(html("p", {}, `${count} ${count === 1 ? "number is" : "numbers are"} given. The forward pass computes ${results} more from ${count === 1 ? "it" : "them"}, one a step${passes.backward ? `; then the backward pass finds how ${rootName} changes with each` : ""}.`));
   } else if (step.phase === "forward") {
     const node = nodes[step.node];
     const names = node.operands.map(nameOf);
@@ -764,7 +764,7 @@ function nodePanel(index) {
     title.textContent = nameOf(index);
     data.textContent = isComputed(index) ? exact(node.data) : "not computed yet";
     grad.textContent = hasGradient(index) ? exact(gradients[index]) + (isComplete(index) ? "" : " so far")
-      : node.kind === "constant" ? "none: no gradient flows to it" : !tape.backward ? "none" : at < seed || expected[index] ? "not yet" : "0: none flows here";
+      : node.kind === "constant" ? "none: no gradient flows to it" : !passes.backward ? "none" : at < seed || expected[index] ? "not yet" : "0: none flows here";
   };
   return { index, update };
 }
@@ -821,7 +821,7 @@ function setNumbers(numbers) {
   const data = Float64Array.from(nodes, (node) => node.data);
   for (const [index, number] of numbers) data[index] = number;
   forwardPass(data);
-  if (tape.backward) turns = backwardPass(data);
+  if (passes.backward) turns = backwardPass(data);
   nodes.forEach((node) => (node.data = data[node.index]));
 }
 
@@ -974,7 +974,7 @@ function fit() {
 /** The first view: everything where that can be read, else the place of the step at a readable size. */
 function firstView() {
   fit();
-  if (view.scale >= 0.45 || tape.film) return;
+  if (view.scale >= 0.45 || passes.film) return;
   const shown = visible.get(itemOf(steps[Math.min(1, steps.length - 1)].node ?? root));
   view.scale = 0.8;
   centre(shown);
@@ -1171,7 +1171,7 @@ const SIDE = 48; // places of the boundary's map, each way
 const CLASSES = ["--negative", "--positive", "--class-2", "--class-3", "--class-4", "--class-5", "--class-6"];
 
 function startFilm() {
-  const { film } = tape;
+  const { film } = passes;
   const plane = film.points.length && !unknown.length && film.inputs.every((index) => index !== null) ? boundary(film) : null;
   const chart = lossChart(film);
   const slider = html("input", { type: "range", min: "0", max: String(film.frames.length - 1), value: "0", "aria-label": "Training step", oninput: () => turnTo(Number(slider.value)) });
@@ -1290,9 +1290,9 @@ function start() {
   find("slider").max = String(steps.length - 1);
   find("passes").firstElementChild.style.flex = String(forwardSteps + 1);
   find("passes").lastElementChild.style.flex = String(Math.max(0, steps.length - forwardSteps - 1));
-  find("passes").lastElementChild.hidden = !tape.backward;
-  find("notes").replaceChildren(...tape.notes.map((note) => html("li", {}, note)));
-  find("notes").hidden = !tape.notes.length;
+  find("passes").lastElementChild.hidden = !passes.backward;
+  find("notes").replaceChildren(...passes.notes.map((note) => html("li", {}, note)));
+  find("notes").hidden = !passes.notes.length;
   for (const id of ["expand", "collapse"]) find(id).hidden = !groups.length;
   find("expand").hidden ||= nodes.length > SMOOTH;
   document.body.prepend(svg("svg", { width: 0, height: 0, "aria-hidden": "true", class: "tips" }, ...["", "path", "active"].map((kind) =>
@@ -1301,7 +1301,7 @@ function start() {
   replay();
   draw();
   show();
-  if (tape.film) startFilm();
+  if (passes.film) startFilm();
   firstView();
   new ResizeObserver(firstView).observe(graph);
 }

@@ -30,12 +30,12 @@ def check() -> None:
     """Find out whether plots can be drawn.
 
     Raises:
-        ImportError: if matplotlib is not installed, naming the extra.
+        ImportError: if matplotlib is not installed, naming it.
     """
     try:
         import matplotlib.figure  # noqa: F401  # whether this works is the question
     except ImportError:
-        raise ImportError("the plots need matplotlib: pip install 'micrograd[cli]'") from None
+        raise ImportError("the plots need matplotlib: pip install matplotlib") from None
 
 
 def loss(losses: Sequence[float], guessing: float, name: str) -> bytes:

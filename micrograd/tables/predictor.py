@@ -13,12 +13,11 @@ import math
 import random
 from collections import Counter
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from micrograd._support.files import write_atomically
+from micrograd._support.files import checksum, write_atomically
 from micrograd.nn import MLP
 from micrograd.optim import AdamW, cosine
 from micrograd.tables.encoding import from_json, inputs_of, likely_task, refuse_commas, target_of, to_json
@@ -284,7 +283,7 @@ def is_compiled(settings: Settings) -> bool:
     """
     there = find_spec("numpy") is not None
     if settings.compile and not there:
-        raise ImportError("compiling needs NumPy: pip install 'micrograd[compile]'")
+        raise ImportError("compiling needs NumPy: pip install numpy llvmlite")
     return there if settings.compile is None else settings.compile
 
 
@@ -354,4 +353,4 @@ def _of_plain_numbers(model: MLP, network: MLP) -> MLP:
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return checksum(json.dumps(content, sort_keys=True).encode())

@@ -71,7 +71,7 @@ def check_pictures() -> None:
     """Find out, before the training, whether the pictures can be drawn.
 
     Raises:
-        ImportError: if an extra is missing, naming it.
+        ImportError: if matplotlib or Graphviz is missing, naming it.
     """
     plots.check()
     svg(Value(1.0))
@@ -147,7 +147,7 @@ def write_report(
 
     Raises:
         ValueError, OSError: as check_folder does.
-        ImportError: if an extra for the pictures is missing.
+        ImportError: if matplotlib or Graphviz is missing, naming it.
     """
     numbers = evaluate(study, history)
     files = _pictures(study, history, numbers) if pictures else {}

@@ -3,7 +3,7 @@
 gradcheck            a gradient against finite differences, at a point of your choice
 numerical_gradient   these differences alone
 check_primitive      all that a primitive of your own must do
-strategies           numbers, programs, networks and data for Hypothesis (``micrograd[testing]``)
+strategies           numbers, programs, networks and data for Hypothesis (which must be installed)
 """
 
 from typing import TYPE_CHECKING, Any

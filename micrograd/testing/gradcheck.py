@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd._support.checks import real_number, required_number
-from micrograd.engine.higher_order import shares_of
+from micrograd.engine.higher_order import adjoints, shares
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
 from micrograd.testing.differences import Estimate, differentiate
@@ -291,12 +291,14 @@ def _sizes_of_terms(f: Function) -> Callable[..., list[float]]:
         output = f(*values)
         if not isinstance(output, Value):
             return [0.0] * len(point)
-        give = shares_of.get()
-        shares_of.set(lambda *node: [(operand, abs(share)) for operand, share in give(*node)])
-        try:
-            return list(gradient_of(output, values))
-        finally:
-            shares_of.set(give)
+        if not output.requires_grad:
+            return [0.0] * len(point)
+
+        def sizes_of_shares(*node: Any) -> list[tuple[Any, float]]:
+            return [(operand, abs(share)) for operand, share in shares(*node)]
+
+        found = adjoints(output, 1.0, False, values, sizes_of_shares)
+        return [found.get(value, 0.0) for value in values]
 
     return sizes
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 try:
     from hypothesis import strategies as st
 except ImportError as error:
-    raise ImportError("these strategies need Hypothesis: pip install 'micrograd[testing]'") from error
+    raise ImportError("these strategies need Hypothesis: pip install hypothesis") from error
 
 from micrograd._support.checks import required_number
 from micrograd.engine.primitive import Primitive

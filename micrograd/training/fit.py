@@ -190,5 +190,5 @@ def _progress_bar(progress: bool | None, steps: int) -> Any:
     except ImportError:
         if progress is None:
             return None
-        raise ImportError("a progress bar needs tqdm: pip install 'micrograd[cli]'") from None
+        raise ImportError("a progress bar needs tqdm: pip install tqdm") from None
     return tqdm(total=steps, unit="step")

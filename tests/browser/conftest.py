@@ -28,7 +28,7 @@ def browser():
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        missing("playwright is not installed: pip install 'micrograd[browser]'")
+        missing("playwright is not installed: pip install playwright")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
@@ -41,7 +41,7 @@ def axe():
     try:
         import axe_playwright_python
     except ImportError:
-        missing("axe-core is not installed: pip install 'micrograd[browser]'")
+        missing("axe-core is not installed: pip install axe-playwright-python")
     return Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 
 

@@ -65,7 +65,7 @@ def test_the_boundary_is_the_networks(show, training):
     turn_to(page, 40)
     image = page.evaluate(
         """() => {
-            const [left, right, low, high] = square(tape.film.points);
+            const [left, right, low, high] = square(passes.film.points);
             const pixels = document.querySelector("canvas").getContext("2d").getImageData(0, 0, SIDE, SIDE).data;
             return { square: [left, right, low, high], side: SIDE, pixels: [...pixels] };
         }"""

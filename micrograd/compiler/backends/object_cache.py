@@ -13,12 +13,12 @@ which is then renamed, so processes may share the folder.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from micrograd._support.files import checksum, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,30 +38,20 @@ def folder() -> Path:
 def cached(key: str, make: Callable[[], bytes]) -> bytes:
     """The entry of a key. It is made if it is not there or not whole, and kept if the folder can be written."""
     try:
-        path = folder() / hashlib.sha256(key.encode()).hexdigest()[:32]
+        path = _path(key)
         digest, _, content = path.read_bytes().partition(b"\n")
-        if digest == _digest(content):
+        if digest == checksum(content).encode():
             return content
     except (OSError, RuntimeError):  # not there, not readable, or no home to look in
         pass
     content = make()
     with contextlib.suppress(OSError, RuntimeError):  # a cache that cannot be written is no cache
-        _write(folder() / hashlib.sha256(key.encode()).hexdigest()[:32], content)
+        path = _path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Waiting for the disk takes half a millisecond a kernel or more, and a damaged entry is made anew
+        write_atomically(path, checksum(content).encode() + b"\n" + content, durable=False)
     return content
 
 
-def _digest(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest().encode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(_digest(content) + b"\n" + content)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+def _path(key: str) -> Path:
+    return folder() / checksum(key.encode())[:32]

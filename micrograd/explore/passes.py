@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from micrograd.engine.value import Value
 
 
-def tape(root: Value) -> tuple[dict[str, Any], list[Value]]:
+def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
     """The graph under root, its groups, and both passes through it.
 
     Args:
@@ -36,7 +36,7 @@ def tape(root: Value) -> tuple[dict[str, Any], list[Value]]:
     Example:
         >>> from micrograd import Value
         >>> x = Value(3.0, label="x")
-        >>> [(turn["node"], turn["shares"]) for turn in tape(x * x)[0]["turns"]]
+        >>> [(turn["node"], turn["shares"]) for turn in passes(x * x)[0]["turns"]]
         [(1, [3.0, 3.0])]
     """
     nodes = topological_order(root)
@@ -98,7 +98,7 @@ def _gradients(root: Value, nodes: list[Value]) -> list[tuple[Value, float]]:
     try:
         for node in nodes:
             node._grad = 0.0
-        turns = backpropagate(root, 1.0)
+        turns: list[Any] = backpropagate(root, 1.0)
         return [(node, node._grad) for node in turns]
     finally:
         for node, grad in zip(nodes, before, strict=True):
