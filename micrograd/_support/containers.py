@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, is_array, real_number
@@ -30,13 +31,9 @@ def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
     if isinstance(nested, Operand) or real_number(nested) is not None:
         return [nested], lambda scalars: scalars[0]
     if isinstance(nested, dict):
-        return _joined(
-            [flatten(item, what) for item in nested.values()], lambda items: dict(zip(nested, items, strict=True))
-        )
+        return _joined([flatten(item, what) for item in nested.values()], partial(remade, nested))
     if isinstance(nested, (list, tuple)):
-        kind: Any = type(nested)
-        make = getattr(kind, "_make", kind)  # a named tuple takes its items one by one otherwise
-        return _joined([flatten(item, what) for item in nested], make)
+        return _joined([flatten(item, what) for item in nested], partial(remade, nested))
     if is_array(nested):
         return [scalar for item in nested.ravel().tolist() for scalar in flatten(item, what)[0]], _array_of(
             nested.shape
@@ -44,6 +41,19 @@ def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
     raise TypeError(
         f"{what} must hold numbers in lists, tuples, dicts or arrays, not {type(nested).__name__}: {nested!r:.80}"
     )
+
+
+def remade(container: Any, items: list[Any]) -> Any:
+    """A list, tuple or dict like this one, with other items in its places.
+
+    Example:
+        >>> remade((1.0, 2.0), ["a", "b"]), remade({"w": 1.0}, ["a"])
+        (('a', 'b'), {'w': 'a'})
+    """
+    if isinstance(container, dict):
+        return dict(zip(container, items, strict=True))
+    kind: Any = type(container)
+    return getattr(kind, "_make", kind)(items)  # a named tuple takes its items one by one otherwise
 
 
 def _joined(parts: list[tuple[list[Any], Rebuild]], make: Callable[[list[Any]], Any]) -> tuple[list[Any], Rebuild]:
@@ -76,10 +86,9 @@ def _stacked(items: list[Any], shape: tuple[int, ...]) -> Any:
 
     first = items[0]
     if isinstance(first, dict):
-        return {key: _stacked([item[key] for item in items], shape) for key in first}
+        return remade(first, [_stacked([item[key] for item in items], shape) for key in first])
     if isinstance(first, (list, tuple)):
-        kind: Any = type(first)
-        return getattr(kind, "_make", kind)([_stacked(list(column), shape) for column in zip(*items, strict=True)])
+        return remade(first, [_stacked(list(column), shape) for column in zip(*items, strict=True)])
     recorded = any(isinstance(item, Operand) or getattr(item, "dtype", None) == "O" for item in items)
     return np.array(items, dtype=object if recorded else float).reshape(shape + np.shape(first))
 

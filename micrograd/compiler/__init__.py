@@ -1,14 +1,16 @@
 """The compiler: it finds the matrices in scalar programs, and runs them at the speed of the machine.
 
     trace       run the function once on symbols, which write down what is done to them
-    normalise   sums flattened, products seen in them: everything is a dot product or a primitive
-    adjoint     the reverse program, from the primitives' own derivative rules
+    normalise   flatten sums, and see the products in them: everything is a dot product or a primitive
+    adjoint     add the reverse program, from the primitives' own derivative rules
     reroll      group what is alike into kernels over arrays, and lay the arrays out in one buffer
-    backends    run the kernels: NumPy, or native code through LLVM
+    compile     make something that runs the kernels: with NumPy, or native code through LLVM
 
 Take ``y[o] = w[o][0] * x[0] + w[o][1] * x[1]``, written for o in range(3). The trace holds nine
-operations on numbers. Normalised they are three dot products; rerolled, one kernel: the product of a
-3 by 2 matrix and a vector. Its adjoint, by the same route, is the product with the transpose.
+operations on numbers. Normalised, they are three dot products; rerolled, one kernel: the product of a
+3 by 2 matrix and a vector. Its adjoint becomes the product with the transpose in the same way.
+
+stages.py lists the stages and runs them. function.py is what users hold, and steps.py is what fit runs.
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
     """Make a function of Values run as array kernels; a decorator too.
 
     The function is traced at its first call, with symbols in the place of numbers, and again for each
-    new structure of its arguments. Numbers and Values in the arguments, and the Values that it closes
-    over, may change from call to call; what else it closes over is part of the program.
+    new structure of its arguments. Numbers and Values in the arguments may change from call to call, and
+    so may the Values that it closes over. Everything else that it closes over is part of the program.
 
     Args:
         function: returns a Value, or containers of Values, computed with the operators and functions of

@@ -1,38 +1,42 @@
 """Adjoint: the reverse program, from the primitives' own derivative rules.
 
-Each node v that a gradient is wanted through gets a second one, its adjoint: the derivative of the output
-with respect to v. It is a sum over the uses of v, and so it is in normal form already. Where v is a factor
-of a term, ``c * v * w`` in the sum s, the term is ``c * adjoint(s) * w``. Where v is the operand of a
-primitive, the primitive's rule says what it is: run once on symbols, it gives a small program, and that
-program is written down for all nodes of the primitive at a time. For ``s = w0 * x0 + w1 * x1``
+Each node v that a gradient flows through gets a second one, its adjoint: the derivative of the output
+with respect to v. It is a sum over the uses of v, so it is in normal form already:
+
+    v is a factor of the term c * v * w of a sum s      adds the term c * adjoint(s) * w
+    v is an operand of a primitive                      adds what the primitive's derivative rule gives
+
+A rule runs once, on symbols. That makes a small program, which is copied for every node of the primitive.
+For ``s = w0 * x0 + w1 * x1``
 
     adjoint(w0) = adjoint(s) * x0          adjoint(x0) = adjoint(s) * w0 + ... the other uses of x0
 
-so the adjoint of a matrix times a vector is the transpose times a vector, without being told.
+So the adjoint of a matrix times a vector is the transpose times a vector. No rule says so: it follows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.normalise import ARITHMETIC, ONE, OTHER, SUM, Applications, Graph, Terms, flatten
-from micrograd.compiler.trace import CONSTANT, EQUAL, INPUT, TAKE, Symbol, Tape, tracing
+from micrograd.compiler.graph import ONE, OTHER, SUM, Applications, Graph, Terms
+from micrograd.compiler.normalise import ARITHMETIC, flatten
+from micrograd.compiler.trace import EQUAL, INPUT, LITERAL, TAKE, Symbol, Tape, tracing
 from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
 
-_FEW = 16  # constants of a primitive; each gets a program of its own, with the constant in it
+_FEW = 16  # up to so many constants of a primitive get a program each, with the constant in it
 
 
 @dataclass
 class _Builder:
-    """The nodes that are added to a graph."""
+    """Collects the nodes that are added to a graph."""
 
     graph: Graph
     kinds: list[Integers] = field(default_factory=list)
@@ -46,7 +50,7 @@ class _Builder:
         self.size = self.graph.size
 
     def nodes(self, count: int, kind: int, constant: float = np.nan) -> Integers:
-        """New nodes, so many."""
+        """A number of new nodes of one kind."""
         made = np.arange(self.size, self.size + count)
         self.size += count
         self.kinds.append(np.full(count, kind))
@@ -67,15 +71,22 @@ class _Builder:
         )
 
 
-def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
-    """Add to a graph the gradient of its outputs with respect to wanted nodes.
+def adjoint(graph: Graph, wanted: Integers) -> Graph:
+    """Add the gradient of the outputs with respect to some of the inputs.
+
+    Args:
+        graph: in normal form.
+        wanted: the numbers of the inputs, counted through all groups. If there are none, the graph stays as it is.
 
     Returns:
-        The graph, the nodes of the gradients of the outputs themselves (inputs that are to be given:
-        1 for a single output), and the nodes of the wanted gradients.
+        The graph with two more fields: the seeds, which are the gradients of the outputs themselves (inputs
+        that are to be given: 1 for a single output), and the gradients that are wanted.
     """
+    if not len(wanted):
+        return graph
     size = graph.size
-    needed = _needed(graph, wanted)
+    inputs = np.concatenate(graph.inputs)[wanted]
+    needed = _needed(graph, inputs)
     builder = _Builder(graph)
     adjoints = np.full(size, ONE)
     through = np.flatnonzero(needed)
@@ -91,33 +102,36 @@ def adjoint(graph: Graph, wanted: Integers) -> tuple[Graph, Integers, Integers]:
         else:
             _through_primitive(application, graph, needed, adjoints, builder)
 
-    builder.add(adjoints[through], np.full(len(through), builder.constant(0.0)))  # for those without any other term
-    gradients = np.array([adjoints[node] if needed[node] else builder.constant(0.0) for node in wanted], dtype=np.int64)
-    copies = builder.nodes(len(gradients), SUM)  # each gradient has a place of its own
+    builder.add(adjoints[through], np.full(len(through), builder.constant(0.0)))  # no sum may be without terms
+    gradients = np.array([adjoints[node] if needed[node] else builder.constant(0.0) for node in inputs], dtype=np.int64)
+    copies = builder.nodes(len(gradients), SUM)  # gradients lie side by side, even if two are the same node
     builder.add(copies, gradients)
 
-    graph.kind = np.concatenate([graph.kind, *builder.kinds])
     new_constants = np.concatenate(builder.constants)
-    graph.constants = np.concatenate([graph.constants, new_constants])
     is_new_constant = np.zeros(len(new_constants), dtype=bool)
     is_new_constant[[node - size for node in builder.constant_nodes.values()]] = True
-    graph.is_constant = np.concatenate([graph.is_constant, is_new_constant])
-    terms = Terms.joined([graph.terms, *builder.terms])
-    graph.terms = terms[np.argsort(terms.owner, kind="stable")]
-    graph.applications = graph.applications + builder.applications
-    graph.outputs = np.concatenate([graph.outputs, copies])
-    graph.differentiable = np.zeros_like(graph.is_constant)  # not once more
-    return flatten(graph), seeds, copies
+    with_gradients = replace(
+        graph,
+        kind=np.concatenate([graph.kind, *builder.kinds]),
+        constants=np.concatenate([graph.constants, new_constants]),
+        is_constant=np.concatenate([graph.is_constant, is_new_constant]),
+        terms=Terms.joined([graph.terms, *builder.terms]).by_owner(),
+        applications=(*graph.applications, *builder.applications),
+        differentiable=np.zeros(builder.size, dtype=bool),  # a second adjoint is not taken
+        seeds=seeds,
+        gradients=copies,
+    )
+    return flatten(with_gradients)
 
 
-def _needed(graph: Graph, wanted: Integers) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """The nodes that a wanted one flows into, and that a gradient reaches."""
+def _needed(graph: Graph, wanted: Integers) -> Booleans:
+    """The nodes between the wanted ones and the outputs, both included."""
     users, used = graph.edges(differentiable=True)
     return Edges(graph.size, used, users).reached(wanted) & graph.differentiable
 
 
 def _through_terms(terms: Terms, needed: Any, adjoints: Integers, builder: _Builder) -> None:
-    """What the factors of terms are given: the coefficient, the owner's adjoint and the other factor."""
+    """A factor of a term gets the coefficient times the adjoint of the sum times the other factor."""
     owners = adjoints[terms.owner]
     square = terms.first == terms.second
     flows = needed[terms.owner] & needed[terms.first]
@@ -133,7 +147,7 @@ def _through_terms(terms: Terms, needed: Any, adjoints: Integers, builder: _Buil
 
 
 def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder) -> None:
-    """What the elements of tables are given: each take's adjoint where it is the element that was taken."""
+    """The element that was taken gets the adjoint of the result; the other elements of the table get 0."""
     assert takes.tables is not None
     hits: dict[tuple[int, int], int] = {}
     owners, taken, factors = [], [], []
@@ -144,7 +158,7 @@ def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Int
             if needed[element]:
                 owners.append(adjoints[element])
                 taken.append(adjoints[node])
-                # A negative index counts from the end, as Python's do.
+                # A negative index counts from the end, as in Python.
                 places = number, number - len(graph.tables[table])
                 factors.append(tuple(hits.setdefault((index, place), len(hits)) for place in places))
     if not owners:
@@ -160,7 +174,7 @@ def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Int
 def _through_primitive(
     application: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder
 ) -> None:
-    """What a primitive's rules give to its operands, for all nodes of it at a time."""
+    """Each operand of a primitive gets what the rule for it gives."""
     primitive, operands = application.primitive, application.operands
     if not primitive.derivatives:
         if needed[application.nodes].any():
@@ -192,7 +206,7 @@ def _written(
     adjoints: Integers,
     builder: _Builder,
 ) -> None:
-    """Run the rules once on symbols, and write what they did down for every node."""
+    """Run the rules once on symbols, and copy what they did for every node."""
     primitive, nodes, operands = application.primitive, application.nodes, application.operands
     tape = Tape()
     with tracing(tape):
@@ -212,7 +226,7 @@ def _written(
         if operation is INPUT:
             made.append(names[places[0]])
             continue
-        if operation is CONSTANT:
+        if operation is LITERAL:
             made.append(np.full(len(nodes), builder.constant(places[0])))
             continue
         if operation in ARITHMETIC:
@@ -226,6 +240,6 @@ def _written(
             builder.applications.append(Applications(operation, made[-1], columns))
     for column, share in shares:
         if isinstance(share, Symbol):
-            builder.add(adjoints[operands[:, column]], made[share._uses])
+            builder.add(adjoints[operands[:, column]], made[share._place])
         elif share:
             builder.add(adjoints[operands[:, column]], np.full(len(nodes), builder.constant(float(share))))

@@ -1,4 +1,8 @@
-"""The two kinds of arrays that the compiler works with: whole numbers, such as nodes and places, and floats."""
+"""The arrays that the compiler works with.
+
+``Integers`` say which nodes, or which places in a buffer; ``Floats`` are numbers of the program;
+``Booleans`` mark nodes: ``marks[7]`` is whether node 7 is one of them.
+"""
 
 from __future__ import annotations
 
@@ -8,3 +12,9 @@ import numpy as np
 
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+Booleans: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def no_integers() -> Integers:
+    """An empty array of integers."""
+    return np.zeros(0, dtype=np.int64)

@@ -1,7 +1,10 @@
 """A picture of a program: its kernels, and which of them read what others wrote.
 
-The product of a matrix and a vector is one box with one arrow from the inputs, whatever its size. Boxes
-that compute gradients are tinted: all that the gradient of the output flows into.
+The product of a matrix and a vector is one box with one arrow from the inputs, whatever its size:
+
+    inputs -> matrix-vector -> tanh -> output
+
+The boxes that compute gradients have a colour of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ def draw_program(program: Program, format: str = "svg") -> graphviz.Digraph:  # 
     picture.attr("node", shape="box", style="rounded,filled", fontname=FONT, fontsize="11", color="#8a8a8a")
     picture.attr("edge", color="#8a8a8a", arrowsize="0.6")
     inputs, seeds = set(program.inputs.tolist()), set(program.seeds.tolist())
-    writer = np.full(program.size, -1)  # which kernel writes each number: none, at first
+    writer = np.full(program.size, -1)  # the kernel that wrote each number last; -1 for none
     backward: set[int] = set()
     for number, kernel in enumerate(program.kernels):
         read = np.unique(np.concatenate([positions.ravel() for positions in _read(kernel)]))
@@ -75,7 +78,7 @@ def _label(kernel: Kernel) -> str:
 
 
 def _read(kernel: Kernel) -> list[Any]:
-    """Where the numbers are that a kernel reads."""
+    """The places of the numbers that a kernel reads."""
     if isinstance(kernel, Reduction):
         return [
             access.positions(kernel.rows, kernel.columns, part.terms)

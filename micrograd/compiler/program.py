@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.numbers import no_integers
+
 if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.engine.primitive import Primitive
@@ -35,7 +37,7 @@ class Access:
         term_step: how far apart terms are.
         row_table: where each row starts, in place of base and row_step.
         table: where each term of each row starts, of shape (rows, 1, terms), in place of base, row_step
-            and term_step; or of shape (rows, columns, terms), in place of column_step as well.
+            and term_step; or where each element is, of shape (rows, columns, terms), in place of all of them.
     """
 
     base: int = 0
@@ -69,7 +71,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Reduction:
-    """A kernel of sums of products, or of maxima: each result is one over all terms of all segments."""
+    """A kernel whose results are each the sum, or the largest, of all terms of all segments."""
 
     rows: int
     columns: int
@@ -79,7 +81,7 @@ class Reduction:
 
     @property
     def kind(self) -> str:
-        """What it is called: by what its terms make, and whether factors are multiplied."""
+        """Its name: by what is done with the terms, and whether factors are multiplied."""
         if self.largest:
             return "maximum"
         if all(segment.second is None for segment in self.segments):
@@ -103,7 +105,7 @@ class Reduction:
 
     @property
     def accesses(self) -> list[Access]:
-        """Where its operands are."""
+        """The index maps of its operands."""
         return [access for part in self.segments for access in (part.first, part.second) if access is not None]
 
     def _is_product_of_matrices(self) -> bool:
@@ -138,13 +140,13 @@ class Map:
 
     @property
     def accesses(self) -> list[Access]:
-        """Where its operands are."""
+        """The index maps of its operands."""
         return list(self.operands)
 
 
 @dataclass(frozen=True)
 class Take:
-    """A kernel that takes one of ``terms`` elements each, by an index that is a number in the buffer."""
+    """A kernel whose results are each one of ``terms`` elements. The index of the element is a number in the buffer."""
 
     rows: int
     columns: int
@@ -158,7 +160,7 @@ class Take:
 
     @property
     def accesses(self) -> list[Access]:
-        """Where its operands are."""
+        """The index maps of its operands."""
         return [self.index, self.elements]
 
 
@@ -172,10 +174,10 @@ class Program:
     Attributes:
         size: how many numbers the buffer has.
         kernels: each reads what inputs, constants and kernels before it have written.
-        inputs: where the inputs are, in the order of the trace.
+        inputs: where the inputs are: the Values that were read, and then the leaves of the arguments.
         outputs: where the outputs are.
-        seeds: where the gradients of the outputs are to be given.
-        gradients: where the gradients of the inputs that were asked for are, one after the other.
+        seeds: where the gradient of the output with respect to itself is, which is 1.
+        gradients: where the gradients of the inputs that were asked for are, side by side.
         constants: where runs of constants begin, and what they are.
         nodes: how many scalar operations were traced.
         seconds: how long each stage took.
@@ -183,22 +185,23 @@ class Program:
 
     size: int
     kernels: tuple[Kernel, ...]
-    inputs: Integers
-    outputs: Integers
-    seeds: Integers
-    gradients: slice
-    constants: tuple[tuple[int, Floats], ...]
+    inputs: Integers = field(default_factory=no_integers)
+    outputs: Integers = field(default_factory=no_integers)
+    seeds: Integers = field(default_factory=no_integers)
+    gradients: slice = field(default_factory=lambda: slice(0, 0))
+    constants: tuple[tuple[int, Floats], ...] = ()
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
     def fill(self, buffer: Floats) -> Floats:
-        """Put the constants in their places."""
+        """Put what is the same at each run in its places: the constants and the seeds."""
         for start, numbers in self.constants:
             buffer[start : start + len(numbers)] = numbers
+        buffer[self.seeds] = 1.0
         return buffer
 
     def described(self, nodes: int, seconds: dict[str, float]) -> Program:
-        """The same program, with what is known of how it was made."""
+        """The same program, with how many nodes were traced for it and how long the stages took."""
         return replace(self, nodes=nodes, seconds=seconds)
 
     @property

@@ -1,14 +1,14 @@
 """Reroll: group nodes that are alike into kernels over arrays.
 
-Two nodes are alike when they stand on the same level (as many steps above the inputs), are made by the
-same primitive or have equally many terms, and when their operands come from the same groups, place by
-place. Each group lies in the buffer without gaps. So the operands of a group's nodes mostly stand in the
-buffer at regular distances, and a loop over them is a loop over an array. In
+Two nodes are alike when three things hold. They stand on the same level, which is the number of steps from
+the inputs. They are made by the same primitive, or have equally many terms. And their operands come from the
+same groups, place by place. Each group lies in the buffer without gaps, so the operands of its nodes mostly
+stand there at regular distances, and a loop over them is a loop over an array. In
 
     y[o] = w[o][0] * x[0] + w[o][1] * x[1]        for three o
 
-all y are on one level, have two terms, and take w from the inputs and x from the inputs. Element o, t of
-the first factor is at ``base + 2 * o + t`` and of the second at ``base + t``: a matrix times a vector.
+all y are on one level, have two terms, and take w and x from the inputs. Term t of y[o] has its first
+factor at ``base of w + 2 * o + t`` and its second at ``base of x + t``: a matrix times a vector.
 """
 
 from __future__ import annotations
@@ -22,56 +22,55 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.normalise import MAXIMUM
+from micrograd.compiler.graph import MAXIMUM
+from micrograd.compiler.layout import Layout
 from micrograd.compiler.program import Access, Kernel, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from micrograd.compiler.normalise import Applications, Graph
+    from micrograd.compiler.graph import Applications, Graph
     from micrograd.compiler.numbers import Floats, Integers
 
-_NOTHING = sys.maxsize  # the group of no factor at all, and the one of constants: after all others
+# The groups of what is in no group: of ONE, the factor that is none, and of constants. They come after all others.
+_NOTHING = sys.maxsize
 _CONSTANTS = _NOTHING - 1
-_ALIGNMENT = 8  # numbers: a cache line
 
 
-def reroll(graph: Graph, inputs: Sequence[Integers], seeds: Integers, gradients: Integers, start: int) -> Program:
+def reroll(graph: Graph, start: int) -> Program:
     """Kernels for a graph.
 
     Args:
         graph: in normal form.
-        inputs: nodes that are given, group by group; they lie in the buffer in this order.
-        seeds: nodes that are given as well: the gradients of the outputs.
-        gradients: nodes that shall lie in the buffer one after the other.
-        start: where all but the first inputs begin, in a buffer that programs share.
+        start: the place from which on all but the first group of inputs lies. Programs that share a buffer have
+            the first group in common, and begin each where the one before it ends.
+
+    Returns:
+        The program. The inputs lie in its buffer in order, and the gradients one after the other.
     """
     rolling = _Rolling(graph)
-    for nodes in (*inputs, seeds):
+    for nodes in (*graph.inputs, graph.seeds):
         rolling.place(nodes)
-        rolling.end = max(rolling.end, start)
-    first = rolling.end
-    rolling.position[gradients] = np.arange(first, first + len(gradients))
-    rolling.is_reserved[gradients] = True
-    rolling.end += len(gradients)
-    for roll in _batches(graph, rolling):
+        rolling.layout.end = max(rolling.layout.end, start)
+    gradients = rolling.reserve(graph.gradients)
+    for roll in _rolls(graph, rolling):
         roll()
-    outputs = rolling.outputs(graph.outputs[: len(graph.outputs) - len(gradients)])
+    outputs = rolling.outputs(graph.outputs)
     return Program(
-        size=rolling.end,
+        size=rolling.layout.end,
         kernels=tuple(rolling.kernels),
-        inputs=rolling.position[np.concatenate(inputs)],
+        inputs=rolling.position[np.concatenate(graph.inputs)],
         outputs=outputs,
-        seeds=rolling.position[seeds],
-        gradients=slice(first, first + len(gradients)),
-        constants=tuple(rolling.constants),
+        seeds=rolling.position[graph.seeds],
+        gradients=gradients,
+        constants=tuple(rolling.layout.constants),
     )
 
 
-def _batches(graph: Graph, rolling: _Rolling) -> Iterator[Callable[[], None]]:
-    """What is to be rolled, level after level."""
+def _rolls(graph: Graph, rolling: _Rolling) -> Iterator[Callable[[], None]]:
+    """The calls that roll all nodes, level after level."""
     users, used = graph.edges()
     levels = Edges(graph.size, used, users).levels()
     by_level: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
@@ -87,7 +86,7 @@ def _batches(graph: Graph, rolling: _Rolling) -> Iterator[Callable[[], None]]:
 
 
 def _alike(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Each row that the matrices make side by side, and where it is: rows that are the same are one."""
+    """Each different row of the matrices, laid side by side, and the numbers of the rows that are the same."""
     rows = np.concatenate(signatures, axis=1)
     order = np.lexsort(rows.T)
     changes = np.flatnonzero((np.diff(rows[order], axis=0) != 0).any(axis=1)) + 1
@@ -96,7 +95,7 @@ def _alike(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
 
 
 class _Alike(NamedTuple):
-    """Nodes whose terms are alike: their factors row by row, and the groups and the coefficient of each term."""
+    """Nodes whose terms are alike: their factors, a row for each node; and each term's groups and coefficient."""
 
     nodes: Integers
     first: Integers
@@ -105,25 +104,29 @@ class _Alike(NamedTuple):
 
 
 class _Rolling:
-    """The state of one reroll: where each node lies, in which group, and the kernels so far."""
+    """One reroll as far as it has come: where each node lies, in which group it is, and the kernels."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.position = np.zeros(graph.size, dtype=np.int64)
         self.is_reserved = np.zeros(graph.size, dtype=bool)  # what has a position before it is rolled
-        self.group = np.append(np.full(graph.size, _CONSTANTS), _NOTHING)  # until a node is placed; the last is ONE's
+        self.group = np.append(np.full(graph.size, _CONSTANTS), _NOTHING)  # the last entry is that of ONE
         self.groups = count()
-        self.end = 0
+        self.layout = Layout()
         self.kernels: list[Kernel] = []
-        self.constants: list[tuple[int, Floats]] = []
-        self._known: dict[bytes, int] = {}
+
+    def reserve(self, nodes: Integers) -> slice:
+        """Give nodes a place each, side by side, before they are rolled."""
+        start = self.layout.stretch(len(nodes))
+        self.position[nodes] = np.arange(start, start + len(nodes))
+        self.is_reserved[nodes] = True
+        return slice(start, start + len(nodes))
 
     def place(self, nodes: Integers) -> None:
-        """Give nodes a place each, side by side, unless they have one, and make them a group."""
+        """Give nodes a place each, side by side, unless one is reserved for them; and make them a group."""
         if not self.is_reserved[nodes].any():
-            self.end = -(-self.end // _ALIGNMENT) * _ALIGNMENT if len(nodes) >= _ALIGNMENT else self.end
-            self.position[nodes] = np.arange(self.end, self.end + len(nodes))
-            self.end += len(nodes)
+            start = self.layout.stretch_in_lines(len(nodes))
+            self.position[nodes] = np.arange(start, start + len(nodes))
         self.group[nodes] = next(self.groups)
 
     def outputs(self, nodes: Integers) -> Integers:
@@ -133,8 +136,8 @@ class _Rolling:
     def reductions(self, nodes: Integers, starts: Integers, counts: Integers) -> None:
         """Roll the sums and maxima of a level, given where their terms start and how many they have.
 
-        Sums over the same groups lie together even where they have more or fewer terms, as those of
-        causal attention do: what uses them then finds them in one group.
+        Sums over the same groups become one group even if they differ in length, as those of causal
+        attention do. What uses them then finds them side by side.
         """
         together: defaultdict[tuple[Any, ...], list[_Alike]] = defaultdict(list)
         keys = np.stack([self.graph.kind[nodes], self.is_reserved[nodes], counts], axis=1)
@@ -217,16 +220,11 @@ class _Rolling:
         return np.asarray(np.broadcast_to(rows[np.argsort(np.argsort(first))[which.ravel()]], nodes.shape))
 
     def _constants(self, numbers: Floats) -> Integers:
-        content = np.ascontiguousarray(numbers).tobytes()
-        if content not in self._known:
-            self._known[content] = self.end
-            self.constants.append((self.end, np.frombuffer(content)))
-            self.end += numbers.size
-        return self._known[content] + np.arange(numbers.size).reshape(numbers.shape)
+        return self.layout.constant(numbers) + np.arange(numbers.size).reshape(numbers.shape)
 
 
 def _affine_runs(factors: list[Integers]) -> list[tuple[int, int]]:
-    """Cut the terms into runs in which all factors step evenly; few long ones, or else no cut at all."""
+    """Cut the terms into runs in which all factors step evenly. Many short runs are not worth it: then no cut."""
     terms = factors[0].shape[1]
     even = [factor[0] for factor in factors if _same_steps(factor)]
     if not even:
@@ -251,7 +249,7 @@ def _step(positions: Integers) -> int:
 
 
 def _accesses(target: Integers, operands: list[Integers]) -> tuple[int, int, Access, list[Access]]:
-    """Index maps for the positions of results, and for operands: a row for each result, a column a term.
+    """Index maps for results and operands. The positions of an operand have a row for each result and a column a term.
 
     Returns:
         How many rows and columns the results are seen as, their map, and that of each operand.
@@ -281,7 +279,7 @@ def _accesses(target: Integers, operands: list[Integers]) -> tuple[int, int, Acc
 
 
 def _gather(positions: Integers) -> Access:
-    """The index map of what is not affine: by a table, of each term alone where columns are evenly apart."""
+    """The index map of what is not affine: a table. Where columns are evenly apart, it is one of terms only."""
     starts, column_step = positions[:, :1], _step(positions[0, :, 0])
     if (positions - starts == column_step * np.arange(positions.shape[1])[None, :, None]).all():
         return Access(column_step=column_step, table=np.ascontiguousarray(starts))

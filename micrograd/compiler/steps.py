@@ -3,9 +3,9 @@
     | parameters | gradients | state | what the update computes | program of the loss | another one ...
 
 Examples of another structure (longer words, say) have a program of their own over the same parameters.
-A step copies each example's numbers to where its program reads them, runs it, and adds its gradients up;
-then the update is run on all parameters, and takes their place only if every number in it is finite.
-Where one is not, the step is done eagerly instead, which raises what is to be raised.
+A step copies the numbers of each example to where its program reads them, runs it, and adds its gradients
+up. Then the update computes the next parameters. They take the place of the old ones only if all of them
+are finite; otherwise the step is done eagerly instead, which raises the error that says what is wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.function import Specialised, Structure, backend_of
+from micrograd.compiler.backends.choice import backend_of
+from micrograd.compiler.specialise import Specialised
+from micrograd.compiler.structure import Structure
 from micrograd.compiler.update import Update, alike, update_of
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.node import requires_grad_version
@@ -27,20 +29,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.numbers import Floats
+    from micrograd.compiler.program import Program
 
 
 class CompiledSteps:
-    """What takes the steps of a fit.
+    """Takes the steps of a fit.
 
     Args:
         loss: of one example.
-        examples: all of them, which decide what programs are needed.
+        examples: all of them; each structure among them needs a program.
         optimizer: whose update is compiled too.
-        eager: takes a step that the programs cannot.
+        eager: takes the steps that the programs cannot.
         backend: "auto", "numpy" or "llvm".
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
+        ValueError: if the backend keeps no buffer, if nothing requires a gradient, or if a gradient would be lost.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class CompiledSteps:
             raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
         self._optimizer, self._eager = optimizer, eager
         self._loss, self._backend = loss, backend_of(backend)
+        self._executable = self._backend.executable("fit")
         self._structures = [
             Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples
         ]
@@ -63,20 +68,20 @@ class CompiledSteps:
 
     def _build(self) -> None:
         """Make the programs, for the parameters and the settings of the optimiser as they are now."""
-        optimizer, executable, structures = self._optimizer, self._backend, self._structures
+        optimizer, executable, structures = self._optimizer, self._executable, self._structures
         self._trained = [index for index, parameter in enumerate(optimizer.parameters) if parameter.requires_grad]
         if not self._trained:
             raise ValueError("no parameter requires a gradient: there is nothing to train")
         self._parameters = [optimizer.parameters[index] for index in self._trained]
         self._built_for = self._settings()
         self._update: Update = update_of(optimizer, self._states())
-        programs = self._programs(structures, executable)
+        programs = self._programs(structures)
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = np.zeros(end)
         self._step = executable(self._update.program, self._buffer)
         self._commit = executable(self._update.commit, self._buffer)
         runs = [executable(program, self._buffer) for program in programs]
-        self._other_values: list[tuple[list[Value], Any]] = []
+        self._other_values: list[tuple[Sequence[Value], Any]] = []
         for special, program in zip(self._special, programs, strict=True):
             count = len(self._parameters)
             others = special.values[count:]
@@ -86,11 +91,10 @@ class CompiledSteps:
                     "made of: compute it inside, or detach it"
                 )
             self._other_values.append((others, program.inputs[count : count + len(others)]))
-            self._buffer[program.seeds] = 1.0
-        numbers = [np.array([_number(leaf) for leaf in structure.leaves]) for structure in structures]
+        numbers = [np.array(structure.numbers()) for structure in structures]
         self._batches = executable.batches(self._buffer, runs, numbers, self._which, self._update.gradients)
-        self._current = False  # whether the buffer has what the Values have
-        self._changed = False
+        self._current = False  # whether the buffer has the numbers of the Values
+        self._changed = False  # whether it has newer ones
 
     def step(self, batch: list[int], epoch: int) -> float:
         """One update from the mean loss of a batch, which is returned."""
@@ -133,7 +137,7 @@ class CompiledSteps:
         )
 
     def _settings(self) -> tuple[Any, ...]:
-        """What the programs are made for, and a callback may change: what is frozen, and the optimiser's numbers."""
+        """What the programs depend on and a callback may change: which Values are frozen, the optimiser's numbers."""
         optimizer = self._optimizer
         numbers = {name: value for name, value in vars(optimizer).items() if isinstance(value, (int, float, str))}
         return requires_grad_version(), {
@@ -141,7 +145,7 @@ class CompiledSteps:
         }
 
     def _read_values(self) -> None:
-        """Put what the Values and the optimiser have into the buffer; make programs anew where they are for others."""
+        """Copy the Values and the optimiser's state into the buffer; first make new programs if these no longer fit."""
         states = self._states()
         if self._settings() != self._built_for or not all(
             same or place.stop - place.start == len(states)
@@ -160,26 +164,22 @@ class CompiledSteps:
         states = [self._optimizer._state[index] for index in self._trained]
         return np.array(states, dtype=float)
 
-    def _programs(self, structures: list[Structure], backend: type[Any]) -> list[Any]:
-        """A program for each structure there is, one after the other in the buffer."""
+    def _programs(self, structures: list[Structure]) -> list[Program]:
+        """A program for each structure there is; they lie in the buffer one after the other."""
         self._special: list[Specialised] = []
         known: dict[Any, int] = {}
-        programs: list[Any] = []
+        programs: list[Program] = []
         end = self._update.program.size
         for structure in structures:
             if structure.key in known:
                 continue
             known[structure.key] = len(programs)
-            special = Specialised(self._loss, structure, backend, self._parameters)
-            if not isinstance(special.result, Value):
-                raise TypeError(f"loss must return a Value, not {type(special.result).__name__}")
+            special = Specialised(self._loss, structure, self._backend, self._parameters)
+            if not isinstance(special.result.nested, Value):
+                raise TypeError(f"loss must return a Value, not {type(special.result.nested).__name__}")
             special.want(range(len(self._parameters)))
             programs.append(special.program(True, start=end))
             end = programs[-1].size
             self._special.append(special)
         self._which = np.array([known[structure.key] for structure in structures])
         return programs
-
-
-def _number(leaf: Any) -> float:
-    return leaf._data if isinstance(leaf, Value) else float(leaf)

@@ -1,7 +1,7 @@
 """Trace: run a function once on symbols, and write down every operation that is done to them.
 
 A Symbol stands for a number that is not known yet. It has the operators and the methods of a Value,
-and each of them appends to the tape: the primitive, and where on the tape its operands stand. For
+and each of them appends to the tape: the primitive, and the places of its operands on the tape. For
 ``x * y + x`` the tape says
 
     0  input        x
@@ -9,8 +9,9 @@ and each of them appends to the tape: the primitive, and where on the tape its o
     2  mul   0 1
     3  add   2 0
 
-An operation that stands there already is not written a second time, so equal nodes are shared. What
-would freeze a number into the program (its truth, its float) has no answer here: TraceError says so.
+An operation that stands there already is not written a second time, so equal nodes are shared. A plain
+number is written down as a literal. The truth or the float of a symbol would freeze a number into the
+program; a TraceError says what to write instead.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import gc
 import math
 import operator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from micrograd._support.callers import calling_line
 from micrograd._support.checks import required_number
+from micrograd.compiler.structure import Structure
 from micrograd.engine import primitives
+from micrograd.engine.node import Node
 from micrograd.engine.primitive import Primitive
 from micrograd.engine.recorder import Recorder, using
 from micrograd.engine.value import Value
@@ -31,15 +34,15 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-# What a compiled program may have beside the primitives of the table. No gradient flows through a choice.
+# What a tape may have beside the primitives of the table. No gradient flows through a comparison.
 INPUT = Primitive("input", "", float)
-CONSTANT = Primitive("constant", "", float)
+LITERAL = Primitive("literal", "", float)  # a plain number
 SUM_OF_PRODUCTS = Primitive("sum_of_products", "dot", float)  # its operands: the start, the first factors, the others
 TAKE = Primitive("take", "take", float)  # its operands: an index, and the number of a table
 LESS, LESS_EQUAL, EQUAL = primitives.less, primitives.less_equal, primitives.equal
 
 
-# How Python's comparisons are written down: by which primitive, and whether the operands change places.
+# The primitive of each of Python's comparisons, and whether the operands change places.
 _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
     operator.lt: (LESS, False),
     operator.gt: (LESS, True),
@@ -52,14 +55,34 @@ class TraceError(TypeError):
     """What a compiled function may not do with a number that it is given, and what to write instead."""
 
 
+class Trace(NamedTuple):
+    """What a function did to its symbols, as plain data.
+
+    Attributes:
+        operations: in order; each is a primitive and the places of its operands.
+        tables: the places of the elements of each sequence that something is taken from.
+        inputs: the places of the numbers that are given at each run, group by group.
+        outputs: the places of the numbers that are wanted.
+        values: the Values that the function read from outside; they are the first inputs.
+        result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
+    """
+
+    operations: tuple[tuple[Any, ...], ...]
+    tables: tuple[tuple[int, ...], ...]
+    inputs: tuple[tuple[int, ...], ...]
+    outputs: tuple[int, ...]
+    values: tuple[Value, ...] = ()
+    result: Any = None
+
+
 class Tape(Recorder):
     """The operations of one trace, in order; an operation's place is its number.
 
     Attributes:
-        operations: from (primitive, places of its operands) to its place.
-        values: the Values that were read from outside, and their places.
-        roles: the Values that are first used as this operand of that primitive: weights, say, or biases.
-        tables: from the places of a sequence's elements to the number of the table.
+        operations: the place of each (primitive, places of its operands).
+        values: the place of each Value that was read from outside.
+        roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
+        tables: the number of each table, by the places of its elements.
     """
 
     def __init__(self) -> None:
@@ -74,14 +97,14 @@ class Tape(Recorder):
         return self._symbols[self._written((INPUT, name))]
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
-        """Write an operation down: the operators and primitives call this while the tape records."""
+        """Write an operation down. The operators and primitives call this while the tape records."""
         if not self.is_open:
             return self.passed_over(primitive, operands)
         key: tuple[Any, ...]
-        if len(operands) == 2:  # nearly all have two: they are the trace's time
+        if len(operands) == 2:  # nearly all operations have two; tracing spends its time here
             x, y = operands
-            first = x._uses if type(x) is Symbol and x._grad is self else self.place(x, primitive)
-            key = (primitive, first, y._uses if type(y) is Symbol and y._grad is self else self.place(y, primitive, 1))
+            first = x._place if type(x) is Symbol and x._tape is self else self.place(x, primitive)
+            key = (primitive, first, y._place if type(y) is Symbol and y._tape is self else self.place(y, primitive, 1))
         else:
             key = (primitive, *[self.place(operand, primitive, index) for index, operand in enumerate(operands)])
         if (place := self.operations.get(key)) is not None:
@@ -97,7 +120,13 @@ class Tape(Recorder):
         return _QuietTape(self)
 
     def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
-        """Where an operand stands: a symbol, a Value from outside, or a plain number; and as what it is used."""
+        """The place of an operand: a symbol, a Value from outside, or a plain number.
+
+        Args:
+            operand: which is written down where it is not yet.
+            primitive: the primitive that it is an operand of.
+            index: which operand of that primitive it is.
+        """
         if isinstance(operand, Value) and not isinstance(operand, Symbol):
             place = self.values.get(operand)
             if place is None:
@@ -105,28 +134,28 @@ class Tape(Recorder):
                 self.roles.setdefault((primitive, index), []).append(operand)
             return place
         if isinstance(operand, Symbol):
-            if operand._grad is not self:
+            if operand._tape is not self:
                 raise TraceError(f"a number of another trace is used here{_where()}: return it, or give it in")
-            return operand._uses
+            return operand._place
         number = required_number(operand, "an operand")
-        return self._written((CONSTANT, number, math.copysign(1.0, number)))
+        return self._written((LITERAL, number, math.copysign(1.0, number)))
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
-        """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... down as one operation; None for plain numbers."""
+        """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
         if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)):
             return None
         key: list[Any] = [SUM_OF_PRODUCTS, self.place(start, SUM_OF_PRODUCTS)]
         for role, operands in enumerate((xs, ys), start=1):
             key += [
-                operand._uses
-                if type(operand) is Symbol and operand._grad is self
+                operand._place
+                if type(operand) is Symbol and operand._tape is self
                 else self.place(operand, SUM_OF_PRODUCTS, role)
                 for operand in operands
             ]
         return self._symbols[self._written(tuple(key))]
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
-        """Write a comparison down: those of Values and of symbols call this while the tape records."""
+        """Write a comparison down. Those of Values and of symbols call this while the tape records."""
         primitive, swapped = _COMPARISONS[compare]
         return self.apply(primitive, *((y, x) if swapped else (x, y)))
 
@@ -146,8 +175,12 @@ class Tape(Recorder):
         number = self.tables.setdefault(table, len(self.tables))
         return self._symbols[self._written((TAKE, self.place(index), number))]
 
+    def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
+        """What is written, for these groups of inputs and these outputs."""
+        return Trace(tuple(self.operations), tuple(self.tables), tuple(map(tuple, inputs)), tuple(outputs))
+
     def finish(self) -> None:
-        """Let go of all that was written: symbols that are kept elsewhere keep this tape."""
+        """Empty the tape: a symbol that is kept somewhere would keep all of it."""
         for written in (self._symbols, self.operations, self.values, self.roles, self.tables):
             written.clear()
 
@@ -156,7 +189,7 @@ class Tape(Recorder):
         place = self.operations.setdefault(key, len(symbols))
         if place == len(symbols):
             symbol = _new(Symbol)
-            symbol._data, symbol._uses, symbol._grad, symbol.label = _UNKNOWN, place, self, ""
+            symbol._data, symbol._place, symbol._tape, symbol.label = _UNKNOWN, place, self, ""
             symbols.append(symbol)
         return place
 
@@ -214,7 +247,7 @@ def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
 
 
 class _Unknown:
-    """What stands in a symbol's place for its number: computing with it, after the trace, is refused."""
+    """What a symbol has for its number. Computing with it is refused: it would happen after the trace."""
 
     __float__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refused(
         "a symbol, used after its trace has ended,", "Return what is needed from the function."
@@ -230,8 +263,10 @@ class Symbol(Value):
 
     known = False
 
-    # Two of a Value's slots serve here: _uses holds the place on the tape, and _grad the tape.
+    # A symbol has neither uses nor a gradient. The slots of these hold its place on the tape, and the tape.
     __slots__ = ()
+    _place: Any = Node.__dict__["_uses"]
+    _tape: Any = Node.__dict__["_grad"]
 
     __hash__ = object.__hash__
 
@@ -263,7 +298,7 @@ class Symbol(Value):
     _operands = _backward = _refused("a gradient inside a compiled function", "Compile the function itself.")
 
     def __repr__(self) -> str:
-        return f"<symbol {self._uses}>"
+        return f"<symbol {self._place}>"
 
 
 def _power(tape: Tape, x: Any, y: Any) -> Any:
@@ -307,6 +342,33 @@ _REWRITES: dict[Primitive, Callable[..., Any]] = {
 }
 
 
+def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Value] = ()) -> Trace:
+    """Run a function on symbols in the place of the numbers in its arguments.
+
+    Args:
+        function: whose operations are written down.
+        arguments: its positional and its named arguments.
+        first: Values that shall be the first inputs, in this order, whether it reads them or not.
+
+    Returns:
+        The trace. Its inputs are the Values that were read, in a group for each role, then the arguments.
+    """
+    tape = Tape()
+    with tracing(tape):
+        for value in first:
+            tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
+        symbols = [tape.input(number) for number in range(len(arguments.leaves))]
+        positional, named = arguments.rebuilt(symbols)
+        result = Structure(function(*positional, **named))
+        outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+    # Values that are used alike lie side by side, in the order of their first use
+    groups = [values for values in tape.roles.values() if values]
+    places = [[tape.values[value] for value in values] for values in groups]
+    written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
+    tape.finish()
+    return written._replace(values=tuple(value for values in groups for value in values), result=result)
+
+
 @contextmanager
 def tracing(tape: Tape) -> Generator[None, None, None]:
     """Let every operation be written on the tape."""
@@ -316,7 +378,7 @@ def tracing(tape: Tape) -> Generator[None, None, None]:
 
 @contextmanager
 def without_collecting() -> Generator[None, None, None]:
-    """Let the garbage collector rest: a trace makes no garbage, and walking through it again takes time."""
+    """Let the garbage collector rest: a trace makes no garbage, and the collector would walk through all of it."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,8 +1,8 @@
 """The optimiser's update as a program: traced on one parameter, and run for all of them.
 
-An update is a formula on scalars. Traced once, each of its operations becomes a kernel over all
-parameters. What is the same for all of them, such as the learning rate or Adam's count of steps,
-stays one number:
+An update is a formula on scalars. It is traced once, and each of its operations becomes a kernel over all
+parameters. A number that is the same for all of them stays one number, such as the learning rate or Adam's
+count of steps:
 
     parameter - rate * gradient      2 operations, on 1,000 parameters: 2 kernels, of 1,000 columns each
 """
@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.normalise import MAXIMUM, ONE, normalise
+from micrograd.compiler.graph import MAXIMUM, ONE
+from micrograd.compiler.layout import Layout
+from micrograd.compiler.normalise import normalise
 from micrograd.compiler.program import Access, Kernel, Map, Program, Reduction, Segment
 from micrograd.compiler.trace import Tape, tracing
 
 if TYPE_CHECKING:
-    from micrograd.compiler.normalise import Graph
+    from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Floats
     from micrograd.optim import Optimizer
 
@@ -29,11 +31,11 @@ class Update:
     """An optimiser's update for a number of parameters, in a buffer that starts with these.
 
     Attributes:
-        program: computes the next parameters and states, and leaves the old ones as they are.
-        commit: copies the next ones to the place of the old ones.
+        program: computes the next parameters and states; the old ones stay as they are.
+        commit: copies the next ones over the old ones.
         parameters: where the parameters are.
         gradients: where their gradients are.
-        states: where each number of the state is: for all parameters, or one for all.
+        states: where each number of the state is: one for each parameter, or one that all share.
         rate: where the learning rate is.
         results: where the next parameters and states are.
     """
@@ -55,9 +57,9 @@ def update_of(optimizer: Optimizer, states: Floats) -> Update:
         parameter, gradient, rate, *state = symbols
         number, next_state = optimizer.update(parameter, gradient, tuple(state), rate)
         results = [tape.place(result) for result in (number, *next_state)]
-    graph = normalise(tape, results)
+    inputs = [symbol._place for symbol in symbols]
+    graph = normalise(tape.trace([inputs], results))
     shared = alike(states)
-    inputs = [symbol._uses for symbol in symbols]
     while True:
         single = _single(graph, [2, *(3 + index for index, same in enumerate(shared) if same)], inputs)
         still = [same and bool(single[results[1 + index]]) for index, same in enumerate(shared)]
@@ -74,7 +76,7 @@ def alike(states: Floats) -> list[bool]:
 
 
 def _single(graph: Graph, common: list[int], inputs: list[int]) -> Any:
-    """Which nodes are the same for all parameters: made of nothing but constants and common inputs."""
+    """Which nodes are the same for all parameters: those made of constants and of common inputs only."""
     single = graph.is_constant.copy()
     single[[inputs[index] for index in common]] = True
     for node, operands in _computed(graph):
@@ -83,7 +85,7 @@ def _single(graph: Graph, common: list[int], inputs: list[int]) -> Any:
 
 
 def _computed(graph: Graph) -> list[tuple[int, list[int]]]:
-    """The nodes that are computed, in order, each with what it is computed from."""
+    """The nodes that are computed, in order, each with the nodes that it is computed from."""
     users, used = graph.edges()
     operands: dict[int, list[int]] = {}
     for user, operand in zip(users.tolist(), used.tolist(), strict=True):
@@ -96,19 +98,18 @@ class _Widened:
 
     def __init__(self, graph: Graph, single: Any, inputs: list[int], results: list[int], count: int) -> None:
         self.graph, self.single, self.inputs, self.results, self.count = graph, single, inputs, results, count
-        self.end = 0
+        self.layout = Layout()
         self._staged = ONE
         self.place: dict[int, int] = {}
-        self.constants: list[tuple[int, Floats]] = []
         for node in inputs:
             self._lay(node)
         for node in np.flatnonzero(graph.is_constant).tolist():
-            self.constants.append((self._lay(node), graph.constants[[node]]))
+            self.place[node] = self.layout.constant(graph.constants[[node]])
 
     def update(self) -> Update:
         """The kernels over all parameters."""
         kernels = [self._kernel(node) for node, _ in _computed(self.graph)]
-        # What an update hands through would be overwritten before it is read, where two numbers change places
+        # If two numbers of the state change places, the first copy would overwrite what the second one reads
         staged = [number for number, node in enumerate(self.results) if node in self.inputs]
         for number in staged:
             kernels.append(self._copy(self.results[number], self._stage(self.results[number])))
@@ -126,7 +127,7 @@ class _Widened:
         )
 
     def _stage(self, node: int) -> int:
-        """A new node, laid out as another one is."""
+        """A new node, with as many places as another one has."""
         self._staged = len(self.single)
         self.single = np.append(self.single, self.single[node])
         self._lay(self._staged)
@@ -136,10 +137,8 @@ class _Widened:
         places = [0, *range(3, len(self.inputs))]
         return list(zip(self.results, places, strict=True))
 
-    def _lay(self, node: int) -> int:
-        self.place[node] = self.end
-        self.end += self._width(node)
-        return self.place[node]
+    def _lay(self, node: int) -> None:
+        self.place[node] = self.layout.stretch(self._width(node))
 
     def _width(self, node: int) -> int:
         return 1 if self.single[node] else self.count
@@ -172,13 +171,4 @@ class _Widened:
         return Reduction(1, self._width(target), Access(self.place[target], column_step=1), (segment,))
 
     def _program(self, kernels: list[Kernel]) -> Program:
-        nothing = np.zeros(0, dtype=np.int64)
-        return Program(
-            size=self.end,
-            kernels=tuple(kernels),
-            inputs=nothing,
-            outputs=nothing,
-            seeds=nothing,
-            gradients=slice(0, 0),
-            constants=tuple(self.constants),
-        )
+        return Program(self.layout.end, tuple(kernels), constants=tuple(self.layout.constants))

@@ -1,19 +1,17 @@
-"""Walks through a graph of edges, all of a frontier at a time.
+"""Walks through a graph, from one frontier to the next.
 
-An edge goes from a source to a target. From {a}, along a -> b, a -> c and b -> c, the first frontier is
-{a} and the next one {b, c}: each step is a few operations on arrays, whatever the number of nodes.
+An edge goes from a source to a target. A walk from {a} along the edges a -> b, a -> c and b -> c has two
+frontiers: {a}, and then {b, c}. A step takes all nodes of a frontier at a time, with a few operations on arrays.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from micrograd.compiler.numbers import Integers
-
-    Marks = np.ndarray[Any, np.dtype[np.bool_]]
+    from micrograd.compiler.numbers import Booleans, Integers
 
 
 class Edges:
@@ -40,8 +38,8 @@ class Edges:
         places = np.repeat(self.starts[nodes] - ends + counts, counts) + np.arange(ends[-1])
         return np.asarray(self.targets[places])
 
-    def reached(self, nodes: Integers) -> Marks:
-        """Which nodes can be reached from these, they themselves among them."""
+    def reached(self, nodes: Integers) -> Booleans:
+        """Which nodes can be reached from these; they themselves can."""
         marks = np.zeros(self.size, dtype=bool)
         marks[nodes] = True
         frontier = np.unique(nodes)
@@ -53,7 +51,7 @@ class Edges:
         return marks
 
     def levels(self) -> Integers:
-        """For each node the length of the longest way to it."""
+        """For each node, the length of the longest path to it."""
         levels = np.zeros(self.size, dtype=np.int64)
         missing = np.bincount(self.targets, minlength=self.size)
         frontier = np.flatnonzero(missing == 0)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.files import write_atomically
+from micrograd._support.locks import new_lock_for_library
 
 try:
     import graphviz
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from micrograd._support.files import StrPath
 
 # Graphviz keeps global state: one layout at a time.
-_lock = Lock()
+_lock = new_lock_for_library()
 
 
 class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package has no types

@@ -1,7 +1,7 @@
 """The derivative rules of primitives.py, and its composites, as formulas that a page can show and compute.
 
 A rule is written with operators and primitives, so it works on whatever it is handed. Here it is handed
-Quantitys, which write down what is done with them:
+Quantities, which write down what is done with them:
 
     lambda g, out, x, y: -g * out / y    ->    ["div", ["mul", ["neg", "g"], "out"], "1"]
 
@@ -82,7 +82,7 @@ class Quantity(Operand):
     __pow__, __rpow__ = _operator(primitives.pow)
 
 
-_QUANTITIES = Operations(lambda primitive: primitive)  # which is applied to Quantitys as to anything that records
+_QUANTITIES = Operations(lambda primitive: primitive)  # which is applied to Quantities as to anything that records
 
 
 def _formula(operand: Any) -> Formula:

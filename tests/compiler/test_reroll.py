@@ -2,7 +2,6 @@
 
 import math
 import random
-import time
 from functools import partial
 
 import pytest
@@ -41,7 +40,7 @@ def test_a_layer_with_a_bias_and_a_residual_is_still_one_kernel():
     fast = mg.compile(f, backend="numpy")
     with mg.no_grad():
         fast([float(i) for i in range(6)])
-    program = fast._last.executable(False).program
+    program = fast._last.compiled(False).program
     assert [(k.rows, k.columns, k.terms) for k in program.kernels] == [(1, 6, 8)]
 
 
@@ -111,17 +110,6 @@ def test_the_explanation_names_kernels_shapes_and_times():
         assert part in text
     summary = mg.compile(lambda x: x * mg.sin(x) + x, backend="numpy").explain(2.0).splitlines()[0]
     assert summary == "3 scalar operations became 2 kernels: 3 flops, 24 bytes"
-
-
-def test_the_stages_take_no_longer_than_the_whole():
-    start = time.perf_counter()
-    x = [Value(float(i)) for i in range(4)]
-    seconds = mg.compile(lambda: time.sleep(0.01) or mg.dot(x, x), backend="numpy").program().program.seconds
-    elapsed = time.perf_counter() - start
-    assert list(seconds) == ["trace", "normalise", "adjoint", "reroll", "compile"]
-    assert all(taken >= 0 for taken in seconds.values())
-    assert seconds["trace"] >= 0.01
-    assert 0 < sum(seconds.values()) < elapsed
 
 
 def test_programs_are_plain_data_that_is_the_same_each_time():

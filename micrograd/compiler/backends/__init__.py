@@ -1,1 +1,8 @@
-"""What runs a program: NumPy, or native code through LLVM."""
+"""Backends run programs: each is one function that makes a run of a program.
+
+backend.py         the contract: program -> run, run(numbers) -> (outputs, gradients)
+executable.py      what a backend may do beside: keep a program in a buffer, for fit and for fast.program()
+choice.py          the backends by name; a new one is a file, and a line there
+numpy_backend.py   NumPy: the reference
+llvm_backend.py    native code through LLVM; llvm_kernels.py writes it, object_cache.py keeps it on disk
+"""

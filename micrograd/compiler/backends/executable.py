@@ -1,10 +1,13 @@
-"""What backends make of a program: something with a buffer that runs.
+"""Executables: runs that keep a program and its numbers in a buffer.
 
-    executable.buffer[executable.program.inputs] = numbers
+    executable = NumpyExecutable(program)
+    outputs, gradients = executable(numbers)      # as every run; or, without a copy of anything:
+    executable.buffer[program.inputs] = numbers
     executable.run()
-    executable.buffer[executable.program.outputs]
+    executable.buffer[program.outputs]
 
-The program says where everything is; what runs it differs from backend to backend.
+Several programs may share one buffer. So fit keeps the parameters where the programs of the loss and of
+the update read and write them, and its Batches run a whole batch at a time.
 """
 
 from __future__ import annotations
@@ -26,10 +29,11 @@ class Executable(ABC):
 
     Args:
         program: what to run.
-        buffer: where to run it, if not in a buffer of its own.
+        buffer: the buffer to run it in, if it shares one with others.
 
     Attributes:
-        buffer: all of its numbers; see Program for what is where.
+        program: which says where inputs, outputs and gradients are in the buffer.
+        buffer: all numbers of the program.
         batches: the Batches of this backend.
     """
 
@@ -38,6 +42,13 @@ class Executable(ABC):
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         self.program = program
         self.buffer = program.fill(np.zeros(program.size) if buffer is None else buffer)
+
+    def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
+        """The outputs and the gradients for these inputs."""
+        program, buffer = self.program, self.buffer
+        buffer[program.inputs] = numbers
+        self.run()
+        return buffer[program.outputs], buffer[program.gradients].copy()
 
     @abstractmethod
     def run(self) -> None:
@@ -48,11 +59,11 @@ class Batches(ABC):
     """Runs the programs of the examples of a batch.
 
     Args:
-        buffer: that of all programs.
-        runs: the programs.
-        numbers: those of each example.
-        which: of which program each example is.
-        gradients: where in the buffer the mean gradient is to be.
+        buffer: the one that all programs share.
+        runs: the programs, as executables in that buffer.
+        numbers: the numbers of each example.
+        which: for each example, which of the programs it runs.
+        gradients: where in the buffer the mean gradient shall be.
     """
 
     @abstractmethod

@@ -4,8 +4,8 @@ A program is a table: for each kernel the address of its function and the addres
 
     for step in table: step.function(buffer, step.arguments)
 
-So a new program needs no compiling beyond the kernels it has that no program before it had, and those
-are looked up on disk first.
+So only the kernels that are new have to be compiled for a new program, and those are looked up on disk
+first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import ctypes
 import hashlib
 import math
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
@@ -22,7 +21,9 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
+from micrograd._support.locks import new_lock_for_library
 from micrograd.compiler.backends import llvm_functions, llvm_kernels
+from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
 from micrograd.compiler.backends.llvm_kernels import KERNEL, WIDE, Loops, code_of, module_of
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def _version() -> str:
-    """A hash of what writes the code: kernels of another version are not taken from disk.
+    """A hash of the files that write the code, so that kernels of another version are not taken from disk.
 
     The formulas of composites are not in it: a kernel's name has a hash of what became of them.
     """
@@ -66,17 +67,16 @@ class Machine:
         self._engine = llvm.create_mcjit_compiler(empty, self._machine)
         self._version = _version()
         self._addresses: dict[str, int] = {}
-        self._lock = Lock()
 
     def address(self, name: str, make: Callable[[], ir.Module]) -> int:
-        """The address of a function, compiled if need be."""
-        with self._lock:
+        """The address of a function. It is compiled if it is neither in memory nor on disk."""
+        with _lock:
             if name not in self._addresses:
                 key = "\n".join((name, self._processor, self._features, llvmlite.__version__, self._version))
                 content = cached(key, lambda: self._compiled(make()))
                 try:
                     self._addresses[name] = self._loaded(name, content)
-                except RuntimeError:  # whole, but not what it says: never seen, and not worth failing for
+                except RuntimeError:  # the file is whole, but holds another kernel
                     self._addresses[name] = self._loaded(name, self._compiled(make()))
             return self._addresses[name]
 
@@ -91,19 +91,21 @@ class Machine:
         module.triple = self._machine.triple
         parsed = llvm.parse_assembly(str(module))
         parsed.verify()
-        # No passes before this one: the code is written as it is meant to be, and they would take as long again.
+        # No optimising passes: the loops are written as they shall run, and passes would double the time.
         return bytes(self._machine.emit_object(parsed))
 
 
+_lock = new_lock_for_library()
 _machine: Machine | None = None
 
 
 def machine() -> Machine:
-    """The one of this process."""
+    """The Machine of this process."""
     global _machine
-    if _machine is None:
-        _machine = Machine()
-    return _machine
+    with _lock:
+        if _machine is None:
+            _machine = Machine()
+        return _machine
 
 
 _ADDRESS = ctypes.c_void_p
@@ -111,7 +113,7 @@ _RUN = ctypes.CFUNCTYPE(None, _ADDRESS, _ADDRESS, ctypes.c_int64)
 _BATCH = ctypes.CFUNCTYPE(
     None, _ADDRESS, _ADDRESS, _ADDRESS, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_double, _ADDRESS
 )
-_JOB = 7  # numbers of a job: see _job
+_JOB = 7  # how many numbers a job has; see _job
 
 
 def _runner() -> ir.Module:
@@ -208,7 +210,7 @@ class NativeBatches(Batches):
 
 
 def _job(run: NativeExecutable, numbers: Floats) -> list[int]:
-    """What an example needs: a table of kernels, its numbers, where they go, and where the results are."""
+    """How to run an example: its table of kernels, its numbers, where they go, and where the results are."""
     program = run.program
     (loss,) = program.outputs.tolist()
     target = int(program.inputs[-1]) + 1 - len(numbers)  # an example's numbers are the last inputs
@@ -224,7 +226,7 @@ class NativeExecutable(Executable):
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         super().__init__(program, buffer)
         self.raised: list[BaseException] = []
-        self._kept: list[Any] = []  # what the table refers to by address
+        self._kept: list[Any] = []  # what the table has addresses of must stay in memory
         self._run = _RUN(machine().address("micrograd_run", _runner))
         self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64)
         self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
@@ -235,7 +237,7 @@ class NativeExecutable(Executable):
         self.raise_what_was_raised()
 
     def raise_what_was_raised(self) -> None:
-        """Raise the first of what functions in Python raised that native code called."""
+        """Raise the first error of the Python functions that native code has called."""
         if self.raised:
             error = self.raised[0]
             self.raised.clear()
@@ -271,7 +273,7 @@ class NativeExecutable(Executable):
 def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:
     """A primitive's forward function in Python, called from native code; NaN where it raises.
 
-    What is no matter of numbers, Ctrl-C among it, cannot go through native code: it is kept to be raised after.
+    Other exceptions, such as Ctrl-C, cannot unwind native frames. They are kept, and raised after the run.
     """
 
     def forward(*inputs: float) -> float:
@@ -284,3 +286,6 @@ def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) 
             return math.nan
 
     return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(forward)
+
+
+BACKEND = Backend("llvm", NativeExecutable)

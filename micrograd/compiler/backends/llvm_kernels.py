@@ -4,14 +4,14 @@ Every kernel is compiled to the same signature,
 
     void kernel(double *buffer, const int64_t *arguments)
 
-and reads where its operands are, how far apart they are and how many there are from its arguments. What
-is fixed in the code is only what decides how the loop is best written: how many segments there are, and
-of each operand whether its columns and terms lie side by side (step 1), stand still (step 0) or neither.
-So one transformer needs some thirty functions, and the next one, of another size, none that is new.
+and its arguments say where its operands are, how far apart they are and how many there are. Fixed in the
+code is only what decides how the loop is best written: how many segments there are, and of each operand
+whether its columns and terms lie side by side (step 1), stand still (step 0) or neither. So a transformer
+needs some thirty functions, and one of another size needs no other functions.
 
 Where columns lie side by side, several columns are computed at a time in a vector; else, where terms do,
-several terms. Sums may be taken in another order, and a product and a sum in one rounding; nothing else
-is assumed of the numbers, least of all that they are finite.
+several terms. Sums may be taken in another order, and a product and a sum may be rounded once instead of
+twice. Nothing else is assumed of the numbers: they may be infinite or NaN.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class _Operand:
         return builder.gep(writer.buffer, [place])
 
     def load(self, column: Any, term: Any, terms: Any, width: int) -> Any:
-        """Elements from one on, as many as the vector has; the same one in all places where they stand still."""
+        """A vector of elements from this one on; where they stand still, this one in all places."""
         writer, builder = self.writer, self.writer.builder
         pointer = self.pointer(column, term, terms)
         if width == 1:
@@ -212,8 +212,8 @@ class Loops:
     def loop(self, start: Any, stop: Any, step: int, first: Any = None) -> Generator[Any, None, None]:
         """A loop from start to below stop; what is written inside is its body.
 
-        With first values, it hands on variables from turn to turn: the body says with carry what they
-        are next, and after the loop carried has what they were in the end.
+        With first values, the loop has variables. The body says with carry what they are in the next turn;
+        after the loop, carried has what they were last.
         """
         builder = self.builder
         head = self.function.append_basic_block("head")
@@ -239,7 +239,7 @@ class Loops:
         builder.position_at_end(end)
 
     def carry(self, values: list[Any]) -> None:
-        """What a loop's variables are in its next turn."""
+        """Say what the variables of the loop are in its next turn."""
         self.carried = values
 
 
@@ -374,7 +374,7 @@ class _Writer(Loops):
         return self._both(total, term)
 
     def _both(self, x: Any, y: Any) -> Any:
-        """The sum, or the larger one: NaN where one is."""
+        """The sum of two, or the larger one; NaN where one is NaN."""
         return self.builder.fadd(x, y, flags=_FAST) if self.code.kind == "sum" else larger(self.builder, x, y)
 
     def _map(self, column: Any) -> None:

@@ -4,8 +4,8 @@ The reference for the other backends. The views are made once: a matrix product 
 
     np.matmul(first, second, out=target)
 
-reads its operands where the kernels before it wrote them, and copies nothing. Only what is gathered
-through a table is.
+reads its operands where the kernels before it wrote them, and copies nothing. Only operands that are
+gathered through a table are copied.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.program import Map, Reduction, Take
 from micrograd.engine import primitives
@@ -130,7 +131,7 @@ class NumpyExecutable(Executable):
         return self._take(kernel)
 
     def _view(self, access: Access, rows: int, columns: int, terms: int | None = None) -> Callable[[], Floats]:
-        """A function that gives the operand as an array; for all but tables, always the same one."""
+        """A function that gives the operand as an array: a view that is made once, or a copy through a table."""
         shape = (rows, columns) if terms is None else (rows, columns, terms)
         if access.table is None and access.row_table is None:
             steps = (access.row_step, access.column_step, access.term_step)[: len(shape)]
@@ -211,7 +212,7 @@ class NumpyExecutable(Executable):
         def step() -> None:
             chosen = index()
             valid = (chosen >= -kernel.terms) & (chosen < kernel.terms) & (chosen == np.rint(chosen))
-            places = chosen.astype(np.int64) % kernel.terms  # any place where the index is none
+            places = chosen.astype(np.int64) % kernel.terms  # where it is not valid, any place will do
             found = self.buffer[np.take_along_axis(positions, places[..., None], axis=2).squeeze(2)]
             store(np.where(valid, found, np.nan))
 
@@ -228,7 +229,7 @@ def on_arrays(primitive: Primitive) -> Callable[..., Floats]:
 
 
 def _elementwise(primitive: Primitive) -> Callable[..., Floats]:
-    """A primitive's forward function on arrays, NaN where it raises: the eager run then says what was wrong."""
+    """A primitive's forward function on arrays; NaN where it raises. The eager run then says what is wrong."""
 
     def forward(*inputs: float) -> float:
         try:
@@ -240,3 +241,6 @@ def _elementwise(primitive: Primitive) -> Callable[..., Floats]:
         return np.asarray(np.frompyfunc(forward, len(operands), 1)(*operands), dtype=float)
 
     return function
+
+
+BACKEND = Backend("numpy", NumpyExecutable)

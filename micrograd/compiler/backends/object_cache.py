@@ -1,8 +1,13 @@
-"""Compiled kernels on disk: found again by the next process, and never trusted blindly.
+"""Compiled kernels on disk: the next process finds them, and checks them before it uses them.
 
-An entry is the object code of one kernel, named by a hash of the code, the processor and the versions of
-what compiled it; its first line is the hash of its content. An entry that is cut off or damaged is
-compiled anew. Entries are written to a file of their own and renamed, so processes may share the folder.
+An entry is the object code of one kernel. Its name is a hash of the kernel's name, the processor and the
+versions of what compiled it. Its first line is a hash of the rest:
+
+    ~/.cache/micrograd/3f2a...      5d41...
+                                    object code
+
+An entry that is cut off or damaged is compiled anew. An entry is written to a file of another name first,
+which is then renamed, so processes may share the folder.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def folder() -> Path:
-    """Where entries are kept: MICROGRAD_CACHE if it is set, else the user's folder for caches."""
+    """The folder of the entries: MICROGRAD_CACHE if it is set, or else a folder among the user's caches."""
     if chosen := os.environ.get("MICROGRAD_CACHE"):
         return Path(chosen)
     if sys.platform == "win32":
@@ -31,7 +36,7 @@ def folder() -> Path:
 
 
 def cached(key: str, make: Callable[[], bytes]) -> bytes:
-    """The entry of a key, made if it is not there or not whole; kept where the folder can be written."""
+    """The entry of a key. It is made if it is not there or not whole, and kept if the folder can be written."""
     try:
         path = _path(key)
         digest, _, content = path.read_bytes().partition(b"\n")

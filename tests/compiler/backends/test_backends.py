@@ -1,8 +1,10 @@
-"""What surrounds the kernels: the cache on disk, what may be missing, special numbers."""
+"""Backends: the contract, which ones there are, the cache on disk, what may be missing, special numbers."""
 
 import math
+import re
 import subprocess
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends import object_cache
-from micrograd.compiler.function import _warn_without_llvmlite
+from micrograd.compiler.backends.backend import Backend
+from micrograd.compiler.backends.choice import BACKENDS, Entry, _warn_without_llvmlite, backend_of
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
 
@@ -181,7 +184,7 @@ def test_the_warning_is_about_the_users_own_line(use):
 
 @pytest.mark.usefixtures("_without_llvmlite")
 def test_without_llvmlite_its_backend_is_refused_and_says_what_to_install():
-    with pytest.raises(ImportError, match=r"the llvm backend needs llvmlite: pip install llvmlite"):
+    with pytest.raises(ImportError, match=r"the llvm backend needs llvmlite: pip install llvmlite$"):
         mg.compile(lambda x: x, backend="llvm")
     with pytest.raises(ImportError, match="the llvm backend needs llvmlite"):
         mg.fit(lambda x: x, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile="llvm")
@@ -214,7 +217,6 @@ def forward(primitive, inputs):
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda p: p.name)
 def test_each_primitive_at_special_numbers(primitive, backend):
     """Widths of 1 and of a vector; NaN where the primitive raises."""
-    from micrograd.compiler.function import backend_of
     from micrograd.compiler.program import Access, Map, Program
 
     arity = len(primitive.domain)
@@ -226,7 +228,7 @@ def test_each_primitive_at_special_numbers(primitive, backend):
         nothing = np.zeros(0, dtype=np.int64)
         kernel = Map(primitive, 1, count, accesses[-1], accesses[:-1])
         program = Program((arity + 1) * count, (kernel,), nothing, nothing, nothing, slice(0, 0), ())
-        executable = backend_of(backend)(program)
+        executable = backend_of(backend).run_of(program)
         executable.buffer[: arity * count] = operands[:, :count].ravel()
         executable.run()
         for inputs, found, right in zip(
@@ -242,12 +244,11 @@ def test_each_primitive_at_special_numbers(primitive, backend):
 
 def applied(primitive, numbers, backend):
     """What a kernel makes of numbers."""
-    from micrograd.compiler.function import backend_of
     from micrograd.compiler.program import Access, Map, Program
 
     count, nothing = len(numbers), np.zeros(0, dtype=np.int64)
     kernel = Map(primitive, 1, count, Access(count, column_step=1), (Access(0, column_step=1),))
-    executable = backend_of(backend)(Program(2 * count, (kernel,), nothing, nothing, nothing, slice(0, 0), ()))
+    executable = backend_of(backend).run_of(Program(2 * count, (kernel,), nothing, nothing, nothing, slice(0, 0), ()))
     executable.buffer[:count] = numbers
     executable.run()
     return executable.buffer[count:].tolist()
@@ -280,3 +281,87 @@ def test_a_lorentzian_far_out(backend):
     numbers = [0.9e150, 1e150, 1.1e150, -1e155, 1e161]
     found = applied(PRIMITIVES["lorentzian"], numbers, backend)
     assert found == pytest.approx([1 / x / x for x in numbers], rel=1e-9, abs=5e-324)
+
+
+def sum_of_logs(x, y):
+    """A function with an output, and with gradients that are known."""
+    return mg.log(x) * 3 + mg.log(y)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_backend_makes_runs_from_numbers_to_outputs_and_gradients(name):
+    program = mg.compile(sum_of_logs, backend="numpy").program(Value(1.0), Value(2.0)).program
+    run = backend_of(name).run_of(program)
+    for x, y in ((2.0, 0.5), (0.25, 8.0)):
+        outputs, gradients = run(np.array([x, y]))
+        assert (outputs.dtype, gradients.dtype) == (float, float)
+        assert outputs.tolist() == pytest.approx([3 * math.log(x) + math.log(y)], rel=1e-14)
+        assert gradients.tolist() == pytest.approx([3 / x, 1 / y], rel=1e-14)
+    outputs, gradients = run(np.array([-1.0, 1.0]))
+    assert not np.isfinite(outputs).all()  # and nothing is raised
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_what_a_run_gives_is_a_copy(name):
+    program = mg.compile(sum_of_logs, backend="numpy").program(Value(1.0), Value(2.0)).program
+    run, numbers = backend_of(name).run_of(program), np.array([2.0, 4.0])
+    results = run(numbers)
+    first = [result.tolist() for result in results]
+    run(np.array([8.0, 16.0]))
+    assert [result.tolist() for result in results] == first
+    for result in results:
+        result[:] = 0.0
+    assert [result.tolist() for result in run(numbers)] == first
+    assert numbers.tolist() == [2.0, 4.0]
+
+
+@pytest.fixture
+def _third(monkeypatch):
+    """A backend that is one function, and has no buffer that stays."""
+    numpy = backend_of("numpy")
+    module = ModuleType("third_backend")
+    module.BACKEND = Backend("third", lambda program: lambda numbers: numpy.run_of(program)(numbers))
+    monkeypatch.setitem(sys.modules, "third_backend", module)
+    monkeypatch.setitem(BACKENDS, "third", Entry("third_backend", "third"))
+
+
+@pytest.mark.usefixtures("_third")
+def test_a_backend_that_is_one_function_runs_compiled_functions():
+    x, y = Value(2.0), Value(0.5)
+    fast = mg.compile(sum_of_logs, backend="third")
+    fast(x, y).backward()
+    assert (x.grad, y.grad) == (1.5, 2.0)
+    assert "compile" in fast.explain()
+    assert fast.values() == []
+    several = mg.compile(lambda x: [x * x, x * 3], backend="third")
+    assert mg.gradient(several(x)[1], x) == 3.0
+    with mg.no_grad():
+        assert fast(1.0, 1.0) == 0.0
+
+
+@pytest.mark.usefixtures("_third")
+def test_a_backend_without_a_buffer_says_so_where_one_is_needed():
+    no_buffer = "keeps numbers in the buffer of a program, and the third backend has none"
+    with pytest.raises(ValueError, match=rf"^program\(\) {no_buffer}"):
+        mg.compile(sum_of_logs, backend="third").program(1.0, 2.0)
+    with pytest.raises(ValueError, match=f"^fit {no_buffer}"):
+        mg.fit(mg.exp, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile="third")
+
+
+@pytest.mark.usefixtures("_third")
+@pytest.mark.parametrize("name", ["cuda", "", None, ["numpy"]])
+def test_an_unknown_name_is_answered_with_those_there_are(name):
+    expected = re.escape(f"backend must be 'auto', 'numpy', 'llvm' or 'third', not {name!r}")
+    with pytest.raises(ValueError, match=expected):
+        mg.compile(sum_of_logs, backend=name)
+
+
+def test_a_backend_whose_package_is_missing_names_it(monkeypatch):
+    monkeypatch.setitem(BACKENDS, "third", Entry("no_such_package_of_a_backend", "third-package"))
+    with pytest.raises(ImportError, match=r"^the third backend needs third-package: pip install third-package$"):
+        mg.compile(sum_of_logs, backend="third")
+
+
+def test_the_names_of_backends_are_those_they_are_listed_by():
+    assert [backend_of(name).name for name in BACKENDS] == list(BACKENDS)
+    assert backend_of("auto") is backend_of("llvm")

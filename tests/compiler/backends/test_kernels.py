@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import micrograd as mg
+from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.backends.llvm_kernels import code_of
-from micrograd.compiler.function import backend_of
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.program import Access, Map, Program, Reduction, Segment, Take
 
@@ -54,7 +54,7 @@ def expected(kernel, buffer):
 
 def run(kernels, numbers, size, backend):
     program = Program(size, tuple(kernels), NOTHING, NOTHING, NOTHING, slice(0, 0), ())
-    executable = backend_of(backend)(program)
+    executable = backend_of(backend).run_of(program)
     executable.buffer[: len(numbers)] = numbers
     executable.run()
     return executable.buffer
@@ -231,7 +231,7 @@ def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_writte
     program = Program(size, kernels, inputs, np.array([loss]), NOTHING, own, ())
     buffer = np.full(size, UNTOUCHED)
     buffer[weights] = range(count)
-    executable = backend_of(backend)(program, buffer)
+    executable = backend_of(backend).run_of(program, buffer)
     numbers = [np.array([row * place + 0.5 for place in range(count)]) for row in range(4)]
     batches = executable.batches(buffer, [executable], numbers, np.zeros(4, dtype=np.int64), gradients)
     for batch in ([0], [3, 1, 2], [2, 2]):
@@ -261,7 +261,7 @@ def test_kernels_read_what_those_before_them_wrote_and_constants(backend):
     negative = Reduction(1, 2, Access(6, column_step=1), (Segment(-1.0, 1, Access(4, column_step=1), None),))
     constants = ((2, np.array([2.0])),)
     program = Program(8, (double, negative), NOTHING, NOTHING, NOTHING, slice(0, 0), constants)
-    executable = backend_of(backend)(program)
+    executable = backend_of(backend).run_of(program)
     executable.buffer[:2] = [3.0, 5.0]
     executable.run()
     assert executable.buffer.tolist() == [3.0, 5.0, 2.0, 0.0, 6.0, 10.0, -6.0, -10.0]

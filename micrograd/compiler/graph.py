@@ -1,0 +1,167 @@
+"""Graph: a program in normal form, which one stage hands to the next.
+
+A node is a number of the program, and its name is an index. Most nodes are sums of terms; each term is a
+coefficient times one or two other nodes. With the inputs b, w0, x0, w1 and x1 as nodes 0 to 4, the
+function ``b + w0 * x0 - w1 * x1`` is one node more, number 5, with three terms:
+
+    owner  coefficient  first  second
+      5         1         0     ONE        b
+      5         1         1      2         w0 * x0
+      5        -1         3      4         w1 * x1
+
+Terms of all nodes lie side by side in arrays, so that a stage treats them all with a few calls of NumPy.
+A graph does not change: a stage makes another one of it, which shares what stays the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.trace import TAKE
+from micrograd.compiler.walks import Edges
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from micrograd.engine.primitive import Primitive
+
+ONE = -1  # the second factor of a term that has one factor only
+OTHER, SUM, MAXIMUM = range(3)  # what a node is: no matter of its terms, their sum, or the largest of them
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Terms side by side: ``coefficient * first * second`` is one term of the node that owns it."""
+
+    owner: Integers
+    coefficient: Floats
+    first: Integers
+    second: Integers
+
+    def __getitem__(self, chosen: Any) -> Terms:
+        return Terms(self.owner[chosen], self.coefficient[chosen], self.first[chosen], self.second[chosen])
+
+    def by_owner(self) -> Terms:
+        """The same terms, sorted by their owners."""
+        return self[np.argsort(self.owner, kind="stable")]
+
+    @staticmethod
+    def joined(parts: Sequence[Terms]) -> Terms:
+        """All terms of several, one after the other."""
+        return Terms(
+            np.concatenate([part.owner for part in parts]),
+            np.concatenate([part.coefficient for part in parts]),
+            np.concatenate([part.first for part in parts]),
+            np.concatenate([part.second for part in parts]),
+        )
+
+
+def no_terms() -> Terms:
+    """An empty Terms."""
+    return Terms(no_integers(), np.zeros(0), no_integers(), no_integers())
+
+
+@dataclass(frozen=True)
+class Applications:
+    """Nodes that all apply one primitive: a row each, with the nodes of its operands.
+
+    Attributes:
+        primitive: what is applied.
+        nodes: the results.
+        operands: a row for each result, of shape (number of nodes, arity).
+        tables: of TAKE only: the number of the table that each result is taken from.
+    """
+
+    primitive: Primitive
+    nodes: Integers
+    operands: Integers
+    tables: Integers | None = None
+
+    def chosen(self, rows: Any) -> Applications:
+        """Some of them."""
+        tables = None if self.tables is None else self.tables[rows]
+        return Applications(self.primitive, self.nodes[rows], self.operands[rows], tables)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A program in normal form.
+
+    Attributes:
+        kind: for each node what it is: OTHER, SUM or MAXIMUM.
+        constants: the number of each node that is a constant; NaN for other nodes.
+        is_constant: which nodes are constants.
+        terms: of all nodes, sorted by their owners.
+        applications: of primitives other than + - *.
+        tables: for each table, the nodes of its elements.
+        inputs: the nodes that are given at each run, group by group.
+        outputs: the nodes whose numbers the program returns.
+        differentiable: which nodes a gradient reaches from the outputs.
+        seeds: the gradients of the outputs, which are given too; none before the adjoint stage.
+        gradients: the nodes of the gradients that the program returns; none before the adjoint stage.
+    """
+
+    kind: Integers
+    constants: Floats
+    is_constant: Booleans
+    terms: Terms
+    applications: tuple[Applications, ...]
+    tables: tuple[Integers, ...]
+    inputs: tuple[Integers, ...]
+    outputs: Integers
+    differentiable: Booleans
+    seeds: Integers = field(default_factory=no_integers)
+    gradients: Integers = field(default_factory=no_integers)
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+        return len(self.kind)
+
+    @property
+    def results(self) -> Integers:
+        """The nodes that the program returns, outputs and gradients. They are never merged into others."""
+        return np.concatenate([self.outputs, self.gradients])
+
+    def of(self, output: int | None) -> Graph:
+        """The graph of all outputs, or of one of them: without what others need alone."""
+        outputs = self.outputs if output is None else self.outputs[output : output + 1]
+        graph = replace(self, outputs=outputs).without_the_unused()
+        reached = Edges(graph.size, *graph.edges(differentiable=True)).reached(outputs)
+        return replace(graph, differentiable=graph.differentiable & reached)
+
+    def without_the_unused(self) -> Graph:
+        """The graph without the terms and applications that no result needs."""
+        needed = Edges(self.size, *self.edges()).reached(self.results)
+        return replace(
+            self,
+            terms=self.terms[needed[self.terms.owner]],
+            applications=tuple(a.chosen(needed[a.nodes]) for a in self.applications if needed[a.nodes].any()),
+        )
+
+    def edges(self, differentiable: bool = False) -> tuple[Integers, Integers]:
+        """The edges from nodes to what they are computed from, as two arrays.
+
+        Args:
+            differentiable: whether to leave out the edges that no gradient takes.
+        """
+        second = self.terms.second != ONE
+        users, used = [self.terms.owner, self.terms.owner[second]], [self.terms.first, self.terms.second[second]]
+        for application in self.applications:
+            columns = application.operands.T
+            stops = [rule is None for rule in application.primitive.derivatives]
+            stops = stops or [application.primitive is TAKE] * len(columns)
+            for column, stop in zip(columns, stops, strict=True):
+                if not differentiable or not stop:
+                    users.append(application.nodes)
+                    used.append(column)
+            if application.tables is not None:
+                for node, table in zip(application.nodes, application.tables, strict=True):
+                    users.append(np.full(len(self.tables[table]), node))
+                    used.append(self.tables[table])
+        return np.concatenate(users), np.concatenate(used)

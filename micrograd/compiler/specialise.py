@@ -1,0 +1,119 @@
+"""Specialised: a function traced for one structure of its arguments, and its programs.
+
+``fast([1.0, 2.0])`` and ``fast([1.0, 2.0, 3.0])`` differ in their structure, so they are two Specialised
+of one function. Each is traced once, and makes a program when it is first needed: one that computes the
+outputs, one that computes the gradients too, and so on. They all start from the same graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from micrograd.compiler.backends.executable import Executable
+from micrograd.compiler.stages import Made, Request, Source, run_stages
+from micrograd.engine.node import requires_grad_version
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from micrograd.compiler.backends.backend import Backend, Run
+    from micrograd.compiler.program import Program
+    from micrograd.compiler.structure import Structure
+    from micrograd.compiler.trace import Trace
+
+
+class Compiled(NamedTuple):
+    """A program, and what runs it."""
+
+    program: Program
+    run: Run
+
+
+class Specialised:
+    """A function traced for one structure of its arguments: its programs, and where their numbers come from.
+
+    Args:
+        function: the function as it was written.
+        arguments: those that it is traced for.
+        backend: what its programs are compiled for.
+        first: Values that shall be its first inputs.
+
+    Attributes:
+        values: the Values that the function read from outside.
+        result: what the function returned: symbols, where it computed numbers.
+        computed: for each number or Value in the result, whether the program computes it; others stay as they are.
+        wanted: the numbers of the inputs whose gradients are wanted.
+        of_floats: whether there are no Values among the inputs.
+        trained: the Values read from outside that gradients flow to.
+        leaves_only: whether all Values read from outside are leaves.
+        only_eager: whether its gradient cannot be compiled.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], arguments: Structure, backend: Backend, first: Sequence[Value] = ()
+    ) -> None:
+        self._request = Request(backend)
+        traced = run_stages(Made(Source(function, arguments, first)), "trace", self._request)
+        self._graph = run_stages(traced, "normalise", self._request)
+        trace: Trace = traced.thing
+        self.result: Structure = trace.result
+        self.values = trace.values
+        self.computed = [isinstance(leaf, Value) for leaf in self.result.leaves]
+        self._kinds = [value._primitive for value in self.values]
+        self._version = requires_grad_version()
+        given = [value.requires_grad for value in self.values]
+        given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
+        self.of_floats = not self.values and not any(isinstance(leaf, Value) for leaf in arguments.leaves)
+        self.wanted = np.flatnonzero(given)
+        self.trained = tuple(value for value in self.values if value.requires_grad)
+        self.leaves_only = all(value.is_leaf for value in self.values)
+        self._nodes = len(trace.operations) - sum(map(len, trace.inputs))
+        self._compiled: dict[tuple[bool, int | None], Compiled] = {}
+        self.only_eager = False
+
+    def is_outdated(self) -> bool:
+        """Whether gradients are wanted elsewhere since it was traced."""
+        if self._version is not requires_grad_version():
+            if self._kinds != [value._primitive for value in self.values]:
+                return True
+            self._version = requires_grad_version()
+        return False
+
+    def want(self, inputs: Iterable[int]) -> None:
+        """Ask for the gradients of these inputs only."""
+        self.wanted = np.array(list(inputs), dtype=np.int64)
+
+    def program(self, gradients: bool, start: int = 0, output: int | None = None) -> Program:
+        """A program.
+
+        Args:
+            gradients: whether it computes the gradients, too.
+            start: where in the buffer it begins; see reroll.
+            output: the number of the only output that it computes, if not all.
+        """
+        made = self._rerolled(gradients, start, output)
+        return self._described(made.thing, made)
+
+    def compiled(self, gradients: bool, output: int | None = None) -> Compiled:
+        """A program that can be run; it is made once."""
+        key = gradients, output
+        if key not in self._compiled:
+            rerolled = self._rerolled(gradients, 0, output)
+            made = run_stages(rerolled, "compile", self._request)
+            compiled = Compiled(self._described(rerolled.thing, made), made.thing)
+            if isinstance(compiled.run, Executable):
+                compiled.run.program = compiled.program
+            self._compiled[key] = compiled
+        return self._compiled[key]
+
+    def _rerolled(self, gradients: bool, start: int, output: int | None) -> Made:
+        wanted = self.wanted if gradients else self.wanted[:0]
+        return run_stages(self._graph, "reroll", replace(self._request, output=output, wanted=wanted, start=start))
+
+    def _described(self, program: Program, made: Made) -> Program:
+        """The program, with what is known of how it was made."""
+        return program.described(self._nodes, made.seconds)

@@ -1,0 +1,103 @@
+"""The stages of the compiler, in the order in which they run, and what runs and times them.
+
+Each stage makes one thing that does not change of another one, which it leaves as it is:
+
+    Source  --trace-->  Trace  --normalise-->  Graph  --adjoint-->  Graph  --reroll-->  Program  --compile-->  Run
+
+One trace serves several programs, with gradients and without. So whoever runs the stages may stop after
+each, and go on from there as often as needed:
+
+    graph = run_stages(Made(Source(function, arguments)), "normalise", request)
+    program = run_stages(graph, "reroll", request)
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from micrograd.compiler.adjoint import adjoint
+from micrograd.compiler.normalise import normalise
+from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.reroll import reroll
+from micrograd.compiler.trace import trace, without_collecting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.backends.backend import Backend
+    from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.structure import Structure
+    from micrograd.engine.value import Value
+
+
+class Source(NamedTuple):
+    """What the first stage is handed: a function, and the arguments that it is traced for.
+
+    Attributes:
+        function: as it was written.
+        arguments: its positional and its named arguments.
+        first: Values that shall be the first inputs; see trace.
+    """
+
+    function: Callable[..., Any]
+    arguments: Structure
+    first: Sequence[Value] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of the stages.
+
+    Attributes:
+        backend: what the program is compiled for.
+        output: the number of the only output that the program returns, if not all.
+        wanted: the numbers of the inputs whose gradients it returns too.
+        start: where in the buffer all but the first inputs begin; see reroll.
+    """
+
+    backend: Backend
+    output: int | None = None
+    wanted: Integers = field(default_factory=no_integers)
+    start: int = 0
+
+
+class Stage(NamedTuple):
+    """A step from one thing to the next.
+
+    Attributes:
+        name: what explain() calls it.
+        make: makes its thing of the one before; the request says which of several there may be.
+    """
+
+    name: str
+    make: Callable[[Any, Request], Any]
+
+
+STAGES = (
+    Stage("trace", lambda source, request: trace(*source)),
+    Stage("normalise", lambda trace, request: normalise(trace)),
+    Stage("adjoint", lambda graph, request: adjoint(graph.of(request.output), request.wanted)),
+    Stage("reroll", lambda graph, request: reroll(graph, request.start)),
+    Stage("compile", lambda program, request: request.backend.run_of(program)),
+)
+
+
+class Made(NamedTuple):
+    """What the stages have made so far, and how many seconds each took."""
+
+    thing: Any
+    seconds: dict[str, float] = {}  # noqa: RUF012  # never changed: run_stages makes another one
+
+
+def run_stages(made: Made, last: str, request: Request) -> Made:
+    """Run the stages that come after those that have run, up to and including the last one."""
+    thing, seconds = made.thing, dict(made.seconds)
+    names = [stage.name for stage in STAGES]
+    with without_collecting():
+        for stage in STAGES[len(seconds) : names.index(last) + 1]:
+            begin = time.perf_counter()
+            thing = stage.make(thing, request)
+            seconds[stage.name] = time.perf_counter() - begin
+    return Made(thing, seconds)
