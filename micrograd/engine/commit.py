@@ -19,8 +19,6 @@ from micrograd._support.locks import new_lock
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from micrograd.engine.node import Node
-
 commit: Callable[[Iterable[None]], None] = deque[None](maxlen=0).extend  # it draws a plan through, and keeps nothing
 
 
@@ -53,7 +51,7 @@ class Walk:
 walk = Walk()
 
 
-def clear(root: Node) -> None:
+def clear(root: Any) -> None:
     """Take from all nodes under root what a walk that failed has left: counts, and the gradients of results."""
     seen, stack = {root}, [root]
     while stack:

@@ -28,12 +28,11 @@ def method(primitive: Primitive) -> Any:
 
 
 class Methods:
-    """What a Value has from here; how a primitive is applied to it, ``_applied`` and ``_apply``, it says itself."""
+    """What a Value has from here; how a primitive is applied to it, it says itself."""
 
     __slots__ = ()
 
     _applied: Callable[[Primitive], Any]
-    _apply: Callable[..., Any]
 
     exp: Method = method(primitives.exp)
     expm1: Method = method(primitives.expm1)
@@ -60,19 +59,19 @@ class Methods:
 
     def maximum(self, other: Any) -> Any:
         """See micrograd.maximum."""
-        return self._apply(primitives.maximum, self, other)
+        return primitives.maximum(self, other)
 
     def minimum(self, other: Any) -> Any:
         """See micrograd.minimum."""
-        return self._apply(primitives.minimum, self, other)
+        return primitives.minimum(self, other)
 
     def leaky_relu(self, slope: Any = 0.01) -> Any:
         """See micrograd.leaky_relu."""
-        return self._apply(primitives.leaky_relu, self, slope)
+        return primitives.leaky_relu(self, slope)
 
     def elu(self, alpha: Any = 1.0) -> Any:
         """See micrograd.elu."""
-        return self._apply(primitives.elu, self, alpha)
+        return primitives.elu(self, alpha)
 
     def conjugate(self) -> Any:
         """This Value, which is real; NumPy asks for it in dot products."""

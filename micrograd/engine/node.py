@@ -188,6 +188,8 @@ class Node(Operand):
 
     def _inputs(self) -> tuple[float, ...]:
         """The numbers that the operands had."""
+        if self.is_leaf:
+            return ()
         if self._primitive.wide:
             return tuple(self._y)
         return (self._x,) if self._primitive.second is None else (self._x, self._y)

@@ -5,12 +5,14 @@
 
 no_grad, detect_anomaly and the compiler each have a Recorder. One is in use for one thread or asyncio task.
 
-Recorders are layers, each on top of the one that was in use before. A block that ends closes its own layer, and a
-closed layer is passed over, so blocks of two generators may end in any order, and in another task.
+Recorders are layers, each on top of the one that was in use before. A block that ends takes its own layer away, or
+closes it where another one is on top or another task ends the block; a closed layer is passed over. So the blocks of
+two generators may end in any order.
 """
 
 from __future__ import annotations
 
+import sys
 from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -50,15 +52,32 @@ def holding(variable: ContextVar[AnyLayer | None], layer: AnyLayer) -> Generator
     """While this is open, the layer is on top.
 
     A generator is closed even where its block is left in between two instructions: when nothing refers to it any
-    more. Closing the layer comes first, and cannot fail.
+    more. Tasks that were started inside keep the layer, as they keep all that held where they were started.
     """
+    task = _running_task()
     try:
         layer.below = on_top(variable)
         variable.set(layer)
         yield
     finally:
-        layer.is_open = False
-        on_top(variable)
+        try:
+            if variable.get() is layer and _running_task() is task:
+                variable.set(layer.below)
+            else:
+                layer.is_open = False
+                on_top(variable)
+        except BaseException:
+            layer.is_open = False  # which cannot fail
+            raise
+
+
+def _running_task() -> Any:
+    """The asyncio task that is running, if any: it may not be the one that started a generator."""
+    asyncio = sys.modules.get("asyncio")
+    try:
+        return asyncio and asyncio.current_task()
+    except RuntimeError:  # no loop is running
+        return None
 
 
 class Recorder(Layer):

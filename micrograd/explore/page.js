@@ -108,7 +108,7 @@ function evaluate(formula, g, out, inputs) {
 
 /** A formula as a function of the operands. */
 const functionOf = (formula) => (...inputs) => evaluate(formula, undefined, undefined, inputs);
-for (const [name, formula] of Object.entries(tape.composites)) FORWARD[name] = functionOf(formula);
+for (const [name, formula] of Object.entries(passes.composites)) FORWARD[name] = functionOf(formula);
 
 const isKnown = (formula) =>
   !Array.isArray(formula) || ((formula[0] in COMPARE || formula[0] in FORWARD) && formula.slice(1).every(isKnown));

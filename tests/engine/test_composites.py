@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.function import backend_of
+from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.program import Access, Map, Program
 from micrograd.engine import primitives
 from micrograd.engine.primitive import FLOATS, Operations, composite
 from micrograd.explore.formulas import LIBRARY, forward_formula
+from tests.engine.test_primitives import LARGEST, TRUTHS, allowed_error, mp
 from tests.strategies import EXTREMES, TABLE
-from tests.test_primitives import LARGEST, TRUTHS, allowed_error, mp
 
 COMPOSITES = [primitive for primitive in TABLE if primitive.composite]
 NUMBERS = st.floats() | st.floats(-50, 50) | st.floats(-800, 800) | st.sampled_from([*EXTREMES, math.nan])
@@ -42,7 +42,7 @@ def compiled(primitive, backend, lanes):
     kernel = Map(primitive, 1, lanes, Access(count * lanes, column_step=1), operands)
     nothing = np.zeros(0, dtype=np.int64)
     program = Program((count + 1) * lanes, (kernel,), nothing, nothing, nothing, slice(0, 0), ())
-    executable = backend_of(backend)(program)
+    executable = backend_of(backend).run_of(program)
 
     def run(*columns):
         executable.buffer[: count * lanes] = np.concatenate(columns)

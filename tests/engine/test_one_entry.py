@@ -126,10 +126,10 @@ def test_the_commands_functions_of_the_library_are_the_public_ones():
 
 
 def test_a_page_without_the_formula_of_a_rule_computes_nothing():
-    from micrograd.explore.tape import tape
+    from micrograd.explore.passes import passes
 
     branching = mg.engine.primitive.Primitive(
         "branching", "b", composite(lambda on, x: on.abs(x)), lambda g, out, x: g if x > 0 else -g
     )
-    data, _ = tape(branching(Value(1.0)))
+    data, _ = passes(branching(Value(1.0)))
     assert data["primitives"][0]["forward"] is None
