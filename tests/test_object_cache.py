@@ -589,7 +589,8 @@ def test_what_is_signed_and_yet_no_kernel_is_compiled_anew_and_replaced(folder, 
         signed(folder, name, change(data[32:], names[name]))
     changed = entries(folder)
     assert all(changed[name] != whole[name] for name in whole)
-    assert run(RUN, folder) == run(RUN, folder.parent / "new")  # in a process of its own, which must not crash
+    found = run(RUN, folder)  # in a process of its own, which must not crash
+    assert float(found) == pytest.approx(2 * math.exp(6) + 36)
     assert entries(folder) == whole
     for name, data in changed.items():
         (folder / name).write_bytes(data)
