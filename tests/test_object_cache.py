@@ -77,7 +77,7 @@ def open_to_all():
 
 
 @pytest.fixture
-def as_nobody(monkeypatch):
+def as_nobody():
     """A folder of a user who is not root, and that user."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
@@ -192,9 +192,8 @@ class TestOthers:
             with pytest.warns(UserWarning, match=name):
                 cached("key", lambda: b"content")
 
+    @as_root
     def test_a_user_runs_no_code_that_root_left(self, as_nobody, monkeypatch):
-        if os.geteuid() != NOBODY:
-            pytest.skip("only root can leave some")
         monkeypatch.setenv("MICROGRAD_CACHE", str(as_nobody / "cache"))
         os.seteuid(0)
         cached("key", lambda: b"content")
