@@ -21,9 +21,16 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
 
     The data goes to a temporary file in the same folder, which then takes the name in one step. So
     neither an error, nor Ctrl-C, nor a loss of power leaves half a file; a process that is killed may
-    leave the temporary one, ``.*.tmp``. The file keeps the permissions it had; a new one gets those that
-    any new file gets. A link stays a link to the file written. What is no file, such as ``/dev/stdout``,
-    is written to directly.
+    leave the temporary one, ``.*.tmp``. A link stays a link to the file written. What is no file, such as
+    ``/dev/stdout``, is written to directly.
+
+    The file keeps the permissions it had, its group, and its owner when it is root who writes; a new one gets
+    those that any new file gets. Where the group cannot be kept, the new one may do what anyone may. Access lists
+    and other attributes of the old file are not copied.
+
+    A file with several names, hard links, gets the data under the one that is written; the others keep what they
+    had. Writing to all of them would be writing in place, and half a file if that is cut short; and the other
+    names are mostly those of backups, which are to keep what they have.
 
     Args:
         path: where to write; its folder must exist.
@@ -42,22 +49,23 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
         ...     (Path(folder) / "notes.txt").read_bytes()
         b'whole'
     """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
-    try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            Path(path).write_bytes(data)  # a folder refuses; a device or a pipe has no old content to keep
-            return
-        _write(temporary, data, _permissions(target), durable)
-        os.replace(temporary, target)
-    except OSError as error:
-        beside = error.filename == os.fspath(temporary) and not isinstance(error, FileNotFoundError)
-        where = ", in its folder, where it is written before it takes the name" if beside else ""
-        raise OSError(error.errno, f"{error.strerror}{where}", os.fspath(path)) from error
-    finally:
-        finish(lambda: _remove(temporary))
-    if durable:
-        _make_name_durable(target.parent)
+    if os.path.exists(path) and not os.path.isfile(path):
+        Path(path).write_bytes(data)  # a folder refuses; a device or a pipe has no old content to keep
+        return
+    _put(Path(os.path.realpath(path)), data, path, durable, private=False)
+
+
+def write_private(path: StrPath, data: bytes, *, durable: bool = True) -> None:
+    """Write a file that only this user may read, whole, in the place of whatever had the name.
+
+    What had the name is replaced and not written to: where a link leads to, the reader of a pipe and the owner of
+    the old file never see the data. Otherwise as write_atomically.
+
+    Raises:
+        OSError: if it cannot be written, naming the path: no such folder, no permission, a folder in its place.
+        TypeError: for data that is not bytes.
+    """
+    _put(Path(path), data, path, durable, private=True)
 
 
 def checksum(data: bytes) -> str:
@@ -72,24 +80,58 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _permissions(target: Path) -> int | None:
-    """The permissions of a file that exists, which must be writable; None for one that does not."""
+def _put(target: Path, data: bytes, path: StrPath, durable: bool, *, private: bool) -> None:
+    """Write a temporary file and have it take the place of the target, which errors call by the path given."""
+    temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
-        mode = stat.S_IMODE(target.stat().st_mode)
+        _write(temporary, data, durable, private, None if private else _replaced(target))
+        os.replace(temporary, target)
+    except OSError as error:
+        beside = error.filename == os.fspath(temporary) and not isinstance(error, FileNotFoundError)
+        where = ", in its folder, where it is written before it takes the name" if beside else ""
+        raise OSError(error.errno, f"{error.strerror}{where}", os.fspath(path)) from error
+    finally:
+        finish(lambda: _remove(temporary))
+    if durable:
+        _make_name_durable(target.parent)
+
+
+def _replaced(target: Path) -> os.stat_result | None:
+    """What is known of a file that exists, which must be writable; None for one that does not."""
+    try:  # renaming over a read-only file would work: refuse it as writing to it would
+        descriptor = os.open(target, os.O_WRONLY)
     except FileNotFoundError:
         return None
-    with target.open("ab"):  # renaming over a read-only file would work: refuse it as writing to it would
-        return mode
+    try:
+        return os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
 
 
-def _write(path: Path, data: bytes, permissions: int | None, durable: bool) -> None:
-    with path.open("xb") as file:
-        if permissions is not None:
-            path.chmod(permissions)
+def _write(path: Path, data: bytes, durable: bool, private: bool, old: os.stat_result | None) -> None:
+    # Permissions come before the data: who may open a file for a moment may read it ever after
+    mode = 0o600 if private or old is not None else 0o666
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        if old is not None and hasattr(os, "fchown"):  # on Windows a file that can be written to has but one mode
+            _keep(file.fileno(), old)
         file.write(data)
         if durable:
             file.flush()
             os.fsync(file.fileno())
+
+
+def _keep(descriptor: int, old: os.stat_result) -> None:
+    """Give a file the owner, the group and the permissions of an old one, as far as this user may."""
+    for owner in (old.st_uid, -1):  # only root may give a file away; to a group of one's own, anyone may
+        with suppress(OSError):
+            os.fchown(descriptor, owner, old.st_gid)
+            break
+    new, permissions = os.fstat(descriptor), stat.S_IMODE(old.st_mode)
+    if new.st_uid != old.st_uid:
+        permissions &= 0o777  # to run as another user was not meant for this one
+    if new.st_gid != old.st_gid:
+        permissions &= 0o707 | (permissions & 0o007) << 3  # a group that was not asked gets what anyone gets
+    os.fchmod(descriptor, permissions)
 
 
 def _make_name_durable(folder: Path) -> None:

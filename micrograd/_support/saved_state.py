@@ -1,6 +1,6 @@
 """Numbers by name, in a JSON file that is whole or refused: what a model saves and loads.
 
-The file carries a checksum of its numbers, so that a damaged digit is found out, not trained on:
+The file carries a checksum of its names and numbers, so that a damaged digit is found out, not trained on:
 
     {"format": "micrograd state 1", "checksum": "8c1f...", "state": {"layers.0.neurons.0.b": 0.0, ...}}
 """
@@ -83,9 +83,12 @@ def _finite(value: Any, name: str) -> float:
 
 
 def _checksum(numbers: Mapping[str, float]) -> str:
+    """That of the JSON of the numbers: it tells any two states apart, whatever is in their names."""
+    import json
+
     from micrograd._support.files import checksum
 
-    return checksum("\n".join(f"{name} {number!r}" for name, number in numbers.items()).encode())
+    return checksum(json.dumps(numbers).encode())
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ TESTS = {
     "compiler.backends.numpy_backend": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
                                         "compiler/test_training", "compiler/test_against_eager",
                                         "engine/test_composites"],
-    "compiler.backends.object_cache": ["compiler/backends/test_backends"],
+    "compiler.backends.object_cache": ["compiler/backends/test_object_cache", "compiler/backends/test_backends"],
     "compiler.picture": ["compiler/backends/test_kernels", "compiler/test_trace"],
     "compiler.program": ["compiler/backends/test_kernels", "compiler/test_reroll"],
     "compiler.reroll": ["compiler/test_reroll", "compiler/test_trace", "compiler/test_against_eager"],

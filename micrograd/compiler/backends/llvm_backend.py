@@ -27,7 +27,7 @@ from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
 from micrograd.compiler.backends.llvm_kernels import KERNEL, WIDE, Loops, code_of, module_of
-from micrograd.compiler.backends.object_cache import cached
+from micrograd.compiler.backends.object_cache import cached, is_object
 from micrograd.compiler.program import Reduction, Take
 
 if TYPE_CHECKING:
@@ -55,40 +55,48 @@ class Machine:
     def __init__(self) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        self._processor = llvm.get_host_cpu_name()
+        processor = llvm.get_host_cpu_name()
         try:
-            self._features = llvm.get_host_cpu_features().flatten()
+            features = llvm.get_host_cpu_features().flatten()
         except RuntimeError:  # LLVM cannot tell on every platform
-            self._features = ""
+            features = ""
         target = llvm.Target.from_default_triple()
-        self._machine = target.create_target_machine(cpu=self._processor, features=self._features, opt=2, jit=True)
+        self._triple = target.triple
+        self._machine = target.create_target_machine(cpu=processor, features=features, opt=2, jit=True)
         empty = llvm.parse_assembly("")
-        empty.triple = target.triple
+        empty.triple = self._triple
         self._engine = llvm.create_mcjit_compiler(empty, self._machine)
-        self._version = _version()
+        self._described = "\n".join((self._triple, processor, features, llvmlite.__version__, _version()))
         self._addresses: dict[str, int] = {}
 
     def address(self, name: str, make: Callable[[], ir.Module]) -> int:
         """The address of a function. It is compiled if it is neither in memory nor on disk."""
         with _lock:
             if name not in self._addresses:
-                key = "\n".join((name, self._processor, self._features, llvmlite.__version__, self._version))
-                content = cached(key, lambda: self._compiled(make()))
-                try:
+                key = f"{name}\n{self._described}"
+                content = cached(key, lambda: self._compiled(make()), lambda content: self._load(name, content))
+                if name not in self._addresses:
                     self._addresses[name] = self._loaded(name, content)
-                except RuntimeError:  # the file is whole, but holds another kernel
-                    self._addresses[name] = self._loaded(name, self._compiled(make()))
             return self._addresses[name]
 
+    def _load(self, name: str, content: bytes) -> None:
+        """Load an object that comes from disk, or raise a RuntimeError."""
+        if not is_object(content, name, self._triple.partition("-")[0]):
+            raise RuntimeError(f"no object for this processor with {name} in it")
+        self._addresses[name] = self._loaded(name, content)
+
     def _loaded(self, name: str, content: bytes) -> int:
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+        parsed = llvm.ObjectFileRef.from_data(content)
+        if not parsed._ptr:  # LLVM could not read it, and would crash if it were to load it
+            raise RuntimeError(f"no object: {content[:20]!r}")
+        self._engine.add_object_file(parsed)
         self._engine.finalize_object()
         if not (address := int(self._engine.get_function_address(name))):
             raise RuntimeError(f"no function {name} in its object")
         return address
 
     def _compiled(self, module: ir.Module) -> bytes:
-        module.triple = self._machine.triple
+        module.triple = self._triple
         parsed = llvm.parse_assembly(str(module))
         parsed.verify()
         # No optimising passes: the loops are written as they shall run, and passes would double the time.

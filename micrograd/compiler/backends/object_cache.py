@@ -1,27 +1,51 @@
 """Compiled kernels on disk: the next process finds them, and checks them before it uses them.
 
-An entry is the object code of one kernel. Its name is a hash of the kernel's name, the processor and the
-versions of what compiled it. Its first line is a hash of the rest:
+An entry is the object code of one kernel, named by a hash of the code, the processor and the versions of what compiled
+it. Who can write an entry can have this process run anything, so:
 
-    ~/.cache/micrograd/3f2a...      5d41...
-                                    object code
+- The folder is made for this user only. It, and what is read in it, must belong to the user, and others must have no
+  right to write to it. Where that is not so, a warning says it once, and kernels are compiled as if there were none.
+- An entry is opened without following a link or waiting for a pipe, and what was opened is looked at, not its name.
+- An entry begins with an HMAC of its name and content. The key is in a file that only the user may read, and is made
+  with the folder. So what is cut off, damaged, made up, or from another place is compiled anew and replaced.
+- Only what looks like an object for this processor, with the function in it, gets as far as LLVM, which crashes on
+  what it cannot read.
 
-An entry that is cut off or damaged is compiled anew. An entry is written to a file of another name first,
-which is then renamed, so processes may share the folder.
+Files are written under names of their own and renamed, so processes may share the folder. If several of them make a key
+at the same moment, the last one's stays, as it does if a key is lost: entries with another one are stale, and are
+compiled anew when they are asked for.
 """
 
 from __future__ import annotations
 
-import contextlib
+import hmac
 import os
+import stat
 import sys
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from micrograd._support.files import checksum, write_atomically
+from micrograd._support.callers import calling_line
+from micrograd._support.files import checksum, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+KEY = "micrograd.key"
+_SIZE = 32  # bytes of the key, and of an HMAC
+_FLAGS = os.O_RDONLY  # and, where there are such: follow no link, wait for no pipe, leave the ends of lines as they are
+for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
+    _FLAGS |= getattr(os, _name, 0)
+_WRITE, _ALL = stat.S_IWGRP | stat.S_IWOTH, stat.S_IRWXG | stat.S_IRWXO  # what others may do
+
+_PROCESSORS = {  # how ELF, Mach-O and COFF call them
+    "x86_64": (b"\x3e\x00", b"\x07\x00\x00\x01", b"\x64\x86"),
+    "aarch64": (b"\xb7\x00", b"\x0c\x00\x00\x01", b"\x64\xaa"),
+    "arm64": (b"\xb7\x00", b"\x0c\x00\x00\x01", b"\x64\xaa"),
+}
+_warned: set[str] = set()  # folders
 
 
 def folder() -> Path:
@@ -35,23 +59,138 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "micrograd"
 
 
-def cached(key: str, make: Callable[[], bytes]) -> bytes:
-    """The entry of a key. It is made if it is not there or not whole, and kept if the folder can be written."""
+def cached(key: str, make: Callable[[], bytes], load: Callable[[bytes], object] = bytes) -> bytes:
+    """The entry of a key, made if it is not there or no good; kept where the folder can be written.
+
+    Args:
+        key: all that the content depends on.
+        make: makes the content.
+        load: tries what was found, and raises a RuntimeError if it is no good; then it is made anew and replaced.
+
+    Warns:
+        UserWarning: once for a folder, if it or something in it is open to others. Then nothing is read or written.
+    """
+    place, entry = "", None
     try:
-        path = _path(key)
-        digest, _, content = path.read_bytes().partition(b"\n")
-        if digest == checksum(content).encode():
-            return content
-    except (OSError, RuntimeError):  # not there, not readable, or no home to look in
+        place = os.fspath(folder())
+        entry = _Entry(place, key)
+        content = entry.read()
+        load(content)
+    except _UnsafeError as error:
+        entry = None
+        _warn(place, str(error))
+    except (OSError, RuntimeError):  # no home, no folder, no entry, none that can be read, or none that is any good
         pass
+    else:
+        return content
     content = make()
-    with contextlib.suppress(OSError, RuntimeError):  # a cache that cannot be written is no cache
-        path = _path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Waiting for the disk takes half a millisecond a kernel or more, and a damaged entry is made anew
-        write_atomically(path, checksum(content).encode() + b"\n" + content, durable=False)
+    if entry is not None:
+        with suppress(OSError):  # a cache that cannot be written is no cache
+            entry.write(content)
     return content
 
 
-def _path(key: str) -> Path:
-    return folder() / checksum(key.encode())[:32]
+def is_object(content: bytes, name: str, processor: str) -> bool:
+    """Whether this looks like an object for a processor that a function is in.
+
+    Args:
+        content: the object.
+        name: the function.
+        processor: as in LLVM's triples; of those that are not known any object will do.
+    """
+    if name.encode() + b"\0" not in content:
+        return False
+    if processor not in _PROCESSORS:
+        return content.startswith((b"\x7fELF", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe", b"\x4c\x01"))
+    elf, mach_o, coff = _PROCESSORS[processor]
+    is_elf = content.startswith(b"\x7fELF") and content[18:20] == elf
+    return is_elf or content.startswith((b"\xcf\xfa\xed\xfe" + mach_o, coff))
+
+
+class _UnsafeError(Exception):
+    """What others could have put there."""
+
+
+class _Entry:
+    """The entry of a key in a folder, which is made if need be."""
+
+    def __init__(self, place: str, key: str) -> None:
+        self._name = checksum(key.encode())[:32]
+        self._path = os.path.join(place, self._name)
+        try:
+            status = os.stat(place)  # a link to a folder elsewhere is as good as that folder
+        except FileNotFoundError:
+            _make_folder(Path(place))
+            status = os.stat(place)
+        _check(place, status, _WRITE)
+        self._secret = _secret(os.path.join(place, KEY))
+
+    def read(self) -> bytes:
+        """The content.
+
+        Raises:
+            OSError: if there is no such file.
+            RuntimeError: if it is not what was written.
+        """
+        data = _read(self._path, _WRITE)
+        if not hmac.compare_digest(data[:_SIZE], self._code(content := data[_SIZE:])):
+            raise RuntimeError("damaged")
+        return content
+
+    def write(self, content: bytes) -> None:
+        """Put a content in the place of what is there."""
+        # Waiting for the disk takes half a millisecond a kernel or more, and a damaged entry is made anew
+        write_private(self._path, self._code(content) + content, durable=False)
+
+    def _code(self, content: bytes) -> bytes:
+        return hmac.digest(self._secret, self._name.encode() + content, "sha256")
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder, and those that it is in, for this user only."""
+    for missing in reversed([step for step in (path, *path.parents) if not step.exists()]):
+        missing.mkdir(0o700, exist_ok=True)
+
+
+def _secret(path: str) -> bytes:
+    """The key of a folder, made anew if it is missing or damaged."""
+    with suppress(OSError):
+        if len(secret := _read(path, _ALL)) == _SIZE:
+            return secret
+    write_private(path, os.urandom(_SIZE))
+    return _read(path, _ALL)  # which is another's if that one was later
+
+
+def _read(path: str, forbidden: int) -> bytes:
+    """What is in a file of this user."""
+    descriptor = os.open(path, _FLAGS)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("no file")
+        _check(path, status, forbidden)
+        return os.read(descriptor, status.st_size)
+    finally:
+        os.close(descriptor)
+
+
+def _check(path: str, status: os.stat_result, forbidden: int) -> None:
+    """Refuse what belongs to another user, or what others may do too much with."""
+    if not hasattr(os, "geteuid"):  # Windows says nothing here of who may do what; the user's own folders are private
+        return
+    if status.st_uid != os.geteuid():
+        raise _UnsafeError(f"{path} belongs to another user")
+    if others := status.st_mode & forbidden:
+        raise _UnsafeError(f"other users may {'write to' if others & _WRITE else 'read'} {path}")
+
+
+def _warn(place: str, reason: str) -> None:
+    if place in _warned:
+        return
+    _warned.add(place)
+    code, line = calling_line()
+    message = (
+        f"kernels are compiled anew and not kept: {reason}, and what is kept is code that will be run. Take the rights"
+        " of others away, remove it, or set MICROGRAD_CACHE to a folder of your own"
+    )
+    warnings.warn_explicit(message, UserWarning, code.co_filename, line)
