@@ -37,7 +37,7 @@ NOTATION = f"in Python's notation: numbers, names, + - * / ** and {', '.join(fun
 
 
 def parser() -> argparse.ArgumentParser:
-    """What reads the words; it ends the program with exit code 2 where it cannot, as argparse does."""
+    """The parser of the words. Where it cannot read them it ends the program with exit code 2, as argparse does."""
     top = argparse.ArgumentParser(
         prog="micrograd",
         description="Gradients and pictures of an expression, and networks that learn from a table.",

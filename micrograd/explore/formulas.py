@@ -82,7 +82,7 @@ class Quantity(Operand):
     __pow__, __rpow__ = _operator(primitives.pow)
 
 
-_QUANTITIES = Operations(lambda primitive: primitive)  # which is applied to Quantities as to anything that records
+_QUANTITIES = Operations(lambda primitive: primitive)  # a primitive applied to Quantities gives a Quantity
 
 
 def _formula(operand: Any) -> Formula:
@@ -135,5 +135,5 @@ def _written(function: Callable[..., Any] | None, *operands: Any) -> Formula | N
         return None
     try:
         return _formula(function(*operands))
-    except Exception:  # a function of somebody's own may do anything to a Quantity: then there is no formula
+    except Exception:  # a user's own function may do anything to a Quantity: then there is no formula
         return None

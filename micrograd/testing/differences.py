@@ -1,4 +1,4 @@
-"""Derivatives from values of a function alone, each with how far off it may be.
+"""Derivatives computed from values of a function alone, each with an estimate of its error.
 
 A two-sided difference ``(f(x + h) - f(x - h)) / 2h`` is off by a multiple of h**2 where h is large, and
 by the rounding of f divided by h where h is small. No single h suits every function and every point.
@@ -8,8 +8,8 @@ and so on. How far neighbouring results lie apart says how exact each of them is
 (C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering Software 4,
 1982).
 
-Three things would deceive that. Rounding, where it is larger than that of one operation, is measured: at
-the shortest steps nothing else makes slopes differ. At a kink, or as near to one as rounding lets
+Three things would deceive that. The first is rounding that is larger than that of one operation. It is measured:
+at the shortest steps nothing else makes slopes differ. At a kink, or as near to one as rounding lets
 differences come, the two sides of f have two slopes, and their mean is no derivative: the second
 difference ``f(x + h) - 2 f(x) + f(x - h)`` then shrinks as h does, and not as h**2. A kink too slight to show
 in that shows in the slopes of the two sides, each extrapolated. And long steps may agree on a slope by
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _ROUNDING = 2.0**-52  # of a float, relative
-_SINGLE = 2.0**-26  # what values are rounded to, relative to the largest, if 32 bits held them
-_SIMPLE = 2.0**-20  # what they would not be rounded to, but may differ by as a simple function does
-_FINE = 2.0**-12  # relative to the largest value, what steps of f are less than if they may be rounding
+_SINGLE = 2.0**-26  # relative to the largest value: if all values are multiples of this, 32 bits may have held them
+_SIMPLE = 2.0**-20  # relative to the largest value: if they are multiples of more than this, it is no rounding
+_FINE = 2.0**-12  # steps of f below this, relative to the largest value, may be rounding
 _LAST_STEP = 2.0**-46  # relative to the scale of the point, or to 1 where that is less
 _LAST_STEP_OF_SMALL = 2.0**-26  # relative to a point smaller than 1
-_SHORTEST = 6  # how many of the steps are so short that slopes differ by rounding alone
-_ORDERS = 6  # of h to take out; more would only amplify the rounding
-_EXACT = 1e-9  # an error, relative, that finer steps need not make smaller
-_A_DIGIT = 0.1  # an error, relative, that leaves one
+_SHORTEST = 6  # at so many of the last steps slopes differ by rounding alone
+_ORDERS = 6  # powers of h to take out; with more, rounding would grow
+_EXACT = 1e-9  # a relative error that is small enough: no finer steps are tried
+_A_DIGIT = 0.1  # the relative error at which one digit is right
 _SAFETY = 4.0  # how much farther off than its estimated error a derivative may be
 _RUN = 4  # so many steps in a row, from h to h / 64, show how a second difference shrinks
-_CLEAR_OF_ROUNDING = 100.0  # how many times the rounding a second difference must be to show anything
-_TELLING = 1e-6  # by how much, relative, a jump must move a slope to be one
-_NEAR = 16.0  # differences over up to so much less than the shortest step of a kink have it between them
+_CLEAR_OF_ROUNDING = 100.0  # a second difference must be so many times the rounding to show anything
+_TELLING = 1e-6  # a jump must move a slope by this much, relative
+_NEAR = 16.0  # steps so many times shorter than those that show a kink are clear of it
 
 
 class Estimate(NamedTuple):
@@ -62,7 +62,7 @@ class Estimate(NamedTuple):
 
     @property
     def relative_error(self) -> float:
-        """How many of the digits are right: 1e-6 says six."""
+        """The error relative to the slope: at 1e-6 six digits are right."""
         return self.error / abs(self.slope) if self.slope else math.inf
 
     def is_better_than(self, longer: Estimate) -> bool:

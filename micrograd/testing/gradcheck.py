@@ -1,4 +1,4 @@
-"""gradcheck: gradients against differences of the function itself, numbers that share no code with them."""
+"""gradcheck: gradients against differences of the function itself, which share no code with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Any]
 
-_CANCELLED = 16 * 2.0**-52  # what is left of terms that cancel, relative to them
+_CANCELLED = 16 * 2.0**-52  # terms that cancel leave up to this, relative to them
 _UNCLEAR = 0.01  # differences with fewer than two digits right say little
 
 
@@ -344,7 +344,7 @@ def _along(
                 known[x] = f(*point[:index], x, *point[index + 1 :])
             except (ArithmeticError, ValueError):
                 known[x] = [math.nan] * count
-            except TypeError:  # f took the point itself; here it met a complex number, as (-1.0) ** 0.5 is
+            except TypeError:  # f met a complex number, as (-1.0) ** 0.5 is
                 known[x] = [math.nan] * count
         return known[x]
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 CLEAR_OF_KINKS = 0.05  # a difference or a higher precision sees the same branch as the float
 CLEAR_OF_EDGES = 0.01  # of a domain
-MODERATE = 30.0  # results and their derivatives stay below, so that a chain of them does not drown in rounding
+MODERATE = 30.0  # results and derivatives stay below, so that rounding stays small in a chain of them
 KINKS: dict[str, Callable[..., float]] = {  # what is 0 at the kink
     "relu": lambda x: x,
     "leaky_relu": lambda x, slope: x,
@@ -204,7 +204,7 @@ class RandomChoices:
 
 
 def registered() -> list[Primitive]:
-    """All primitives with operands that are registered now, those of users among them, without helpers of rules."""
+    """All primitives with operands that are registered now, also those of users; without the helpers of rules."""
     unfit = (LEAF, CONSTANT, *HELPERS)
     return [primitive for primitive in PRIMITIVES.values() if primitive not in unfit and primitive.derivatives]
 
