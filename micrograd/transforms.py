@@ -203,7 +203,7 @@ class _Inputs:
 
 def _check_function(f: object) -> None:
     if not callable(f):
-        raise TypeError(f"a function is differentiated, not {type(f).__name__}: {f!r:.80}")
+        raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
 
 
 def _fresh(scalar: Any) -> Value:

@@ -34,7 +34,7 @@ def check_state(state: Mapping[str, Any], names: Iterable[str]) -> dict[str, flo
     unknown = [name for name in state if name not in expected]
     if missing or unknown:
         problems = [_some_of(missing, "missing"), _some_of(unknown, "unknown")]
-        raise ValueError(f"the state is of another shape: {'; '.join(filter(None, problems))}")
+        raise ValueError(f"the state does not fit: {'; '.join(filter(None, problems))}")
     return {name: _finite(state[name], name) for name in expected}
 
 

@@ -73,7 +73,7 @@ class Quantity(Operand):
         return Quantity([">=", self.formula, _formula(other)])
 
     def __bool__(self) -> bool:
-        raise TypeError("which way a rule branches is not known before its numbers are: use where")
+        raise TypeError("a rule cannot branch on a number that is not known yet: use where")
 
     __add__, __radd__ = _operator(primitives.add)
     __sub__, __rsub__ = _operator(primitives.sub)

@@ -187,7 +187,7 @@ def _checked_settings(order: object, gradient: object, hessian: object, toleranc
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be a function of the inputs, not {type(function).__name__}: {function!r:.80}")
     if hessian is not None and order == 1:
-        raise ValueError("a hessian is checked with order=2")
+        raise ValueError("give order=2 to check a hessian")
     if order == 2 and (gradient is None) != (hessian is None):
         given, missing = ("gradient", "hessian") if gradient else ("hessian", "gradient")
         raise ValueError(f"order 2 with a {given} of your own needs a {missing} too")
