@@ -1,4 +1,4 @@
-"""Where everything stands: Graphviz lays out each group by itself, with the groups in it closed.
+"""Where everything is on a page: Graphviz lays out each group by itself, with the groups in it closed.
 
 The page opens a group by making room for it, which moves the rest apart and changes no order. So a few
 small layouts serve every way to open and close the groups, and those of neurons that are alike are one.
@@ -57,7 +57,7 @@ def _contents(graph: dict[str, Any]) -> tuple[list[list[str]], list[list[tuple[s
             items[place][item] = None
         for operand in node["operands"]:
             place, tail, head = _meeting(paths[operand], paths[-1])
-            if tail[0] == head[0] == "n" or (tail, head) not in seen:  # a * a has two arrows; groups have one
+            if tail[0] == head[0] == "n" or (tail, head) not in seen:  # a * a has two arrows; a pair of groups has one
                 seen.add((tail, head))
                 arrows[place].append((tail, head))
     return [sorted(inside, key=_rank) for inside in items], arrows

@@ -74,7 +74,7 @@ class Estimate(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """What f is one step above and below the point, and how far apart these are after rounding."""
+    """The values of f one step above and below the point, and the distance of these two places after rounding."""
 
     step: float
     width: float
@@ -122,7 +122,7 @@ def differentiate(f: Callable[[float], float], x: float, middle: float) -> Estim
 
 
 def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: int = 2) -> list[Estimate]:
-    """For each step the most exact extrapolation; from one step to the next, steps shrink by that factor.
+    """For each step the most exact extrapolation, where each step is shorter than the one before by a factor.
 
     The error of two-sided slopes is a sum of even powers of the step, that of one-sided ones a sum of all powers.
     """
@@ -131,7 +131,7 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: i
     longer = math.nan
     for sample in samples:
         if longer != sample.step * factor:
-            row = []  # a step between the two led out of the domain
+            row = []  # the steps are no neighbours: one between them led out of the domain
         longer = sample.step
         before, row = row, _extrapolated(sample.slope, row, factor**sides)
         rounding = max(noise, _ROUNDING * max(map(abs, sample.values)))
@@ -145,7 +145,7 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: i
 
 
 def _unexplained(slope: float, shorter: Sequence[tuple[_Sample, list[float], object]]) -> float:
-    """How far shorter steps move f besides what that slope says: by noise, or by what longer steps passed over."""
+    """How far shorter steps move f beyond what this slope says: by noise, or by what longer steps passed over."""
     return max((abs(row[-1] - slope) * sample.width for sample, row, _ in shorter), default=0.0)
 
 
@@ -160,9 +160,9 @@ def _best(estimates: Sequence[Estimate]) -> Estimate | None:
 def _seen_from_afar(
     estimates: Sequence[Estimate], samples: Sequence[_Sample], middle: float, rounding: float
 ) -> Estimate | None:
-    """What longer steps say where f stands still at short ones, as if rounded to multiples of something small.
+    """What longer steps say where f stands still at short ones, as if its values were rounded to a coarse grid.
 
-    Then it may be so rounded, or really be flat there: any slope between the two will do.
+    They may be rounded, or f may really be flat there. So any slope between the two is accepted.
     """
     negligible = _FINE * max(abs(value) for sample in samples for value in sample.values)
     moved = [estimate for estimate in estimates if estimate.relative_error < _A_DIGIT]
@@ -174,9 +174,9 @@ def _seen_from_afar(
 
 
 def _with_rivals(best: Estimate, estimates: Sequence[Estimate]) -> Estimate:
-    """The estimate, its error reaching to what shorter steps say, where they clearly contradict it.
+    """The estimate, with an error that reaches to what shorter steps say, where these clearly contradict it.
 
-    A ripple on a slope looks so: too fine for the scale of the point, but not for its last digits.
+    They do where a ripple on a slope is too fine for the scale of the point, but not for its last digits.
     """
     reach = 0.0
     for rival in estimates:
@@ -189,7 +189,7 @@ def _with_rivals(best: Estimate, estimates: Sequence[Estimate]) -> Estimate:
 
 
 def _is_unresolved(samples: Sequence[_Sample], middle: float) -> bool:
-    """Whether the shortest steps too lead all over the range of f, as those of sin do where floats are 10 apart."""
+    """Whether even the shortest steps cross the whole range of f, as those of sin do where floats are 10 apart."""
     values = [value for sample in samples for value in sample.values]
     moved = max(abs(value - middle) for sample in samples[-_SHORTEST:] for value in sample.values)
     return moved > _SIMPLE * max(map(abs, values)) and moved > _A_DIGIT * (max(values) - min(values))
@@ -214,13 +214,13 @@ def _steps(x: float, factor: float) -> Iterator[float]:
 
 
 def _rounding(samples: Sequence[_Sample], x: float, middle: float) -> float:
-    """How far off the values of f are by having been rounded once."""
+    """The error of the values of f from being rounded once."""
     size = max([abs(middle), *(abs(value) for sample in samples[-_SHORTEST:] for value in sample.values)])
     return max(_ROUNDING * size, _coarseness(samples, x, middle))
 
 
 def _noise(samples: Sequence[_Sample]) -> float:
-    """How far off the values of f are by all the rounding in f: at the shortest steps it moves the slopes."""
+    """The error of the values of f from all the rounding in f, which moves the slopes at the shortest steps."""
     shortest = samples[-_SHORTEST:]
     noise = 0.0
     row: list[float] = []
@@ -232,9 +232,9 @@ def _noise(samples: Sequence[_Sample]) -> float:
 
 
 def _coarseness(samples: Sequence[_Sample], x: float, middle: float) -> float:
-    """How far off the values of f are where they have been rounded more coarsely than a float of their size.
+    """The error of the values of f where they have been rounded more coarsely than a float of their size.
 
-    This shows: they differ by multiples of what they were rounded to. It is so after a computation in 32
+    It can be seen: they differ by multiples of what they were rounded to. It is so after a computation in 32
     bits, where ``(x + 1e8) - 1e8`` has lost digits, and where large terms of a sum cancel.
     """
     moves = [value - middle for sample in reversed(samples) for value in sample.values if value != middle]
@@ -246,7 +246,7 @@ def _coarseness(samples: Sequence[_Sample], x: float, middle: float) -> float:
     if unit > _SIMPLE * largest:
         return 0.0  # f has a step
     if middle not in samples[-1].values and digits[-1] * 8 > abs(moves[len(digits) - 1]):
-        return 0.0  # f moves by the shortest steps too, by a simple multiple: it was not rounded at all
+        return 0.0  # f moves even at the shortest steps, by a simple multiple: it was not rounded
     if unit < _SINGLE * largest:
         return 2 * unit
     # With as few digits as 32 bits have, the point is rounded too, and moves f by the slope times as much.
@@ -275,35 +275,35 @@ def _judged(row: list[float], before: list[float], rounding: float, step: float)
 
 
 def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, rounding: float) -> Estimate | None:
-    """What can be said where the differences of the estimate have a corner of f between them; else None."""
+    """The estimate at a corner of f, if there is one between its differences; else None."""
     clear = [sample for sample in samples if _CLEAR_OF_ROUNDING * rounding < abs(_bend(sample, middle)) < math.inf]
     for corner, shrinking in (("kink", 1 / 4), ("jump", 1.0)):
         run = _longest_run(clear, middle, shrinking)
         if not run or estimate.step * _NEAR <= run[-1].step:
             continue
         if sum(sample.step < run[-1].step for sample in clear) >= _RUN:
-            continue  # shorter steps show that it is round
+            continue  # shorter steps show that f is smooth here
         if corner == "kink":
             slopes = [half.slope for sample in run for half in _halves(sample, middle)]
             low, high = min(slopes), max(slopes)
             return estimate._replace(slope=(low + high) / 2, error=0.51 * (high - low), corner=corner)
         if abs(_bend(run[-1], middle)) > _TELLING * abs(estimate.slope) * estimate.step:
-            return estimate._replace(error=math.inf, corner=corner)  # lower ones the slope does not feel
+            return estimate._replace(error=math.inf, corner=corner)  # a lower jump does not change the slope
     return None
 
 
 def _two_slopes(best: Estimate, samples: Sequence[_Sample], middle: float, noise: float) -> Estimate | None:
-    """The kink at x itself that is seen where the slopes to the left and to the right clearly differ; else None."""
+    """The estimate at a kink at x itself, if the slopes to the left and to the right clearly differ; else None."""
     sides = zip(*(_halves(sample, middle) for sample in samples), strict=True)
     left, right = (_best(_estimates(side, noise, 4.0, sides=1)) for side in sides)
     if left is None or right is None:
-        return None  # no two steps are neighbours
+        return None  # on one side there are no two neighbouring steps
     low, high = sorted((left, right))
     gap = high.slope - low.slope
     between = (low.slope + high.slope) / 2
     if gap > best.error + low.error + high.error and abs(best.slope - between) < gap / 4:
         return best._replace(slope=between, error=gap / 2 + low.error + high.error, corner="kink")
-    return None  # here too where the gap is NaN, as differences that overflow make it
+    return None  # also where the gap is NaN, because differences overflow
 
 
 def _longest_run(samples: Sequence[_Sample], middle: float, shrinking: float) -> list[_Sample]:

@@ -180,7 +180,7 @@ def gradcheck(
 
 
 def _checked_settings(order: object, gradient: object, hessian: object, tolerance: object) -> float:
-    """The tolerance, after a look at what the caller gave besides f and the inputs."""
+    """The tolerance, after checks of all arguments besides f and the inputs."""
     if order not in (1, 2) or isinstance(order, bool):
         raise ValueError(f"order must be 1 or 2, not {order!r:.80}")
     for name, function in (("gradient", gradient), ("hessian", hessian)):
@@ -198,7 +198,7 @@ def _checked_settings(order: object, gradient: object, hessian: object, toleranc
 
 
 def _point(f: object, inputs: object) -> tuple[list[float], float]:
-    """The inputs as floats and what f gives there, after a look at what the caller gave."""
+    """The inputs as floats and what f gives there, after checks of both."""
     if not callable(f):
         raise TypeError(f"f must be a function, not {type(f).__name__}: {f!r:.80}")
     if not isinstance(inputs, Iterable):
@@ -226,7 +226,7 @@ def _number(thing: object, what: str) -> float:
 
 
 def _numbers(things: Any, count: int, what: str) -> list[float]:
-    """As many numbers as there are inputs; one may come bare."""
+    """As many numbers as there are inputs; a single one need not be in a list."""
     if isinstance(things, (str, bytes)):
         raise TypeError(f"what {what} returns must be numbers, not {type(things).__name__}: {things!r:.80}")
     bare = real_number(things) is not None or isinstance(things, Value) or getattr(things, "shape", None) == ()
@@ -239,12 +239,12 @@ def _numbers(things: Any, count: int, what: str) -> list[float]:
 
 
 def _given(function: Function, what: str) -> Callable[..., list[float]]:
-    """A function of the caller's that gives a number for each input, as one that surely does."""
+    """The caller's function with a check that it gives a number for each input."""
     return lambda *point: _numbers(function(*point), len(point), what)
 
 
 def _rows_given(hessian: Function) -> Callable[..., list[list[float]]]:
-    """A function of the caller's that gives a row for each input, as one that surely does."""
+    """The caller's function with a check that it gives a row for each input."""
 
     def rows(*point: float) -> list[list[float]]:
         found = hessian(*point)
