@@ -38,7 +38,7 @@ _HALVINGS = 20  # lead from a step of f to where it is
 _SLIGHT = 2.0**-20  # of a step, what a rounded f stands still over
 _FEW = 2.0**12  # a float of 16 bits is less than that many times its last digit
 _PARTS = [part / 17 for part in range(1, 17)]  # of a window, where f is fitted: nowhere as floats of few digits lie
-_LEVERAGE = 3.0  # how many times what is left there, both ways, may lead a slope off, for the width of the window
+_LEVERAGE = 4.0  # how many times what is left there, both ways, may lead a slope off, for the width of the window
 _LAST_STEP = 2.0**-46  # relative to the scale of the point, or to 1 where that is less
 _LAST_STEP_OF_SMALL = 2.0**-26  # relative to a point smaller than 1
 _SHORTEST = 6  # how many of the steps are so short that slopes differ by rounding alone
@@ -178,42 +178,49 @@ def _stairs(
     flat = samples[-1].values
     if any(sample.values != flat for sample in samples[-_SHORTEST:]):
         return None
-    places = [(step, x + side * step) for step in _steps(x, 2.0) for side in (1, -1)]
-    moved = [(step, at, value) for step, at in reversed(places) if math.isfinite(value := f(at)) and value not in flat]
-    moved = [(step, at, value) for step, at, value in moved if abs(value - middle) > _ALIKE * abs(value)]
+    steps = list(_steps(x, 2.0))
+    places = [(step, x + side * step) for step in reversed(steps) for side in (1, -1)]
+    moved = [(step, at, f(at)) for step, at in places if f(at) not in flat]
+    moved = [(step, at, value) for step, at, value in moved if _ALIKE * abs(value) < abs(value - middle) < math.inf]
     nearest = [(at, value, min(step, abs(at)) * _SLIGHT) for step, at, value in moved[:_RUN]]
-    if not nearest or any(value not in (f(at - away), f(at + away)) for at, value, away in nearest):
+    if not moved or any(value not in (f(at - away), f(at + away)) for at, value, away in nearest):
         return None  # f is constant, or moves as soon as it leaves the flat, as relu does
     first, beyond, _ = moved[0]
-    both = max(next((step for step, at, _ in moved if (at > x) is right), first) for right in (True, False))
-    inside = x
-    for _ in range(_HALVINGS):
-        between = (inside + beyond) / 2
-        inside, beyond = (between, beyond) if f(between) in flat else (inside, between)
-    move, size = abs(f(beyond) - middle), max(abs(f(beyond)), abs(middle))
+    after = f(_edge(f, x, beyond, flat))
+    move, size = abs(after - middle), max(abs(after), abs(middle))
     if best.slope and flat[0] == flat[1] and (move < _SIMPLE * size or first < _SIMPLE * abs(x)):
         return None  # so fine that differences are not deceived
-    windows = [step for step in _steps(x, 2.0) if step >= first]
+    windows = [step for step in steps if step >= first]
     pairs = [[(f(x + part * step), f(x - part * step)) for part in _PARTS] for step in windows]
-    levels = sorted({value for pair in chain(*pairs) for value in pair if math.isfinite(value)})
+    levels = sorted(value for value in {*chain(*chain(*pairs))} if math.isfinite(value))
     few = len(levels) < _RUN or levels[-1] - levels[0] < _LEVELS * min(map(sub, levels[1:], levels))
     if few and move > _COARSEST * size:
         return None  # f has a few steps of its own
-    lines = [_line(windows[index:], pairs[index:], middle, move) for index in range(len(windows))]
-    best = min(lines, key=lambda line: line.error)
-    # f may take the slope from where it rounds x to
-    turn = max(abs(above - 2 * middle + below) for above, below in pairs[windows.index(best.step)]) / best.step**2
-    best = best._replace(error=best.error + turn * both)
-    return best if _is_floating(levels) else best._replace(error=best.error + abs(best.slope))
+    wide = max(next((step for step, at, _ in moved if (at > x) is right), first) for right in (True, False))
+    lines = [_line(windows[index:], pairs[index:], middle, move, wide) for index in range(len(windows))]
+    line = min(lines, key=lambda line: line.error)
+    return line if _is_floating(levels) else line._replace(error=line.error + abs(line.slope))
+
+
+def _edge(f: Callable[[float], float], x: float, beyond: float, flat: tuple[float, float]) -> float:
+    """Where f leaves the flat around x: a point just outside."""
+    for _ in range(_HALVINGS):
+        between = (x + beyond) / 2
+        x, beyond = (between, beyond) if f(between) in flat else (x, between)
+    return beyond
 
 
 def _line(
-    windows: Sequence[float], pairs: Sequence[Sequence[tuple[float, float]]], middle: float, move: float
+    windows: Sequence[float],
+    pairs: Sequence[Sequence[tuple[float, float]]],
+    middle: float,
+    move: float,
+    wide: float,
 ) -> Estimate:
     """The slope of the cubic that fits f best in the first of windows, and how far off it may be.
 
-    That follows from what the cubic leaves of f in this window and all that are inside of it: too much, and it says
-    nothing, as where f turns several times.
+    That follows from what the cubic leaves of f, in this window and in those inside of it, whose rounding is about one
+    move; and from how far f turns where x is rounded by as much as a step is wide.
     """
     window = windows[0]
     halves = [[(above - below) / 2 for above, below in inside] for inside in pairs]
@@ -227,7 +234,8 @@ def _line(
         parts = [part * step / window for part in _PARTS]
         left = max(abs(half - linear * at - cubic * at**3) for at, half in zip(parts, inside, strict=True))
         error = max(error, 2 * (left - move * (step < window)) / step)
-    return Estimate(linear / window, _LEVERAGE * error, window, "unclear")
+    turn = max(abs(above - 2 * middle + below) for above, below in pairs[0]) / window**2
+    return Estimate(linear / window, _LEVERAGE * error + turn * wide, window, "unclear")
 
 
 def _is_floating(values: Sequence[float]) -> bool:
