@@ -8,13 +8,15 @@ and so on. How far neighbouring results lie apart says how exact each of them is
 (C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering Software 4,
 1982).
 
-Three things would deceive that. Rounding, where it is larger than that of one operation, is measured: at
+Four things would deceive that. Rounding, where it is larger than that of one operation, is measured: at
 the shortest steps nothing else makes slopes differ. At a kink, or as near to one as rounding lets
 differences come, the two sides of f have two slopes, and their mean is no derivative: the second
 difference ``f(x + h) - 2 f(x) + f(x - h)`` then shrinks as h does, and not as h**2. A kink too slight to show
 in that shows in the slopes of the two sides, each extrapolated. And long steps may agree on a slope by
 passing over what f does between them, as those of floor do: a slope must explain shorter differences too,
-or is as far off as they say.
+or is as far off as they say. Last, a function computed in 16 bits stands still at all short steps, as if it were
+constant, and moves in coarse ones at long steps: there a line is fitted to f in windows that are many of its steps
+wide, and no verdict on a derivative is ever "right".
 """
 
 from __future__ import annotations
@@ -59,9 +61,9 @@ class Estimate(NamedTuple):
         slope: the derivative.
         error: how far off it may be.
         step: the shortest step that it comes from.
-        corner: what f has within that step, "kink" or "jump"; empty where f is smooth. At a kink the
-            slope is the middle between those of the two sides, and the error reaches to them; at a
-            jump there is no slope, and the error is infinite.
+        corner: what f has within that step, "kink" or "jump"; "unclear" where f moves in coarse steps; empty
+            where f is smooth. At a kink the slope is the middle between those of the two sides, and the
+            error reaches to them; at a jump there is no slope, and the error is infinite.
     """
 
     slope: float
