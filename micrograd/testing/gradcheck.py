@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd._support.checks import real_number, required_number
+from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
 from micrograd.engine.higher_order import adjoints, shares
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
@@ -281,13 +282,13 @@ def _backpropagated(f: Function) -> Callable[..., list[float]]:
         _output(output)
         if not isinstance(output, Value) or not output.requires_grad:
             return [0.0] * len(point)  # f does not depend on its inputs, or says so
-        before = [(node, node.grad) for node in topological_order(output)]
-        try:
-            output.backward()
-            return [value.grad for value in values]
-        finally:
-            for node, gradient in before:
-                node._grad = gradient
+        with changing_gradients:
+            undo = keeping_gradients(topological_order(output))
+            try:
+                output.backward()
+                return [value.grad for value in values]
+            finally:
+                commit(undo)
 
     return gradient
 
