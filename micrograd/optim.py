@@ -94,13 +94,14 @@ class Optimizer:
             )
         )
 
-    def next_rate(self) -> float:
-        """The learning rate of the next step.
+    def next_rate(self, step: int | None = None) -> float:
+        """The learning rate of the next step, or of the step with this number.
 
         Raises:
             ValueError: if it is negative or not finite.
         """
-        return _rate(self.learning_rate(self.steps), self.steps)
+        step = self.steps if step is None else step
+        return _rate(self.learning_rate(step), step)
 
     def _next(self, index: int, rate: float) -> tuple[float, State]:
         """The next number and state of a parameter, all of them finite."""

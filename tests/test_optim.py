@@ -448,48 +448,7 @@ class TestAllOrNothing:
         assert (first.data, second.data, optimizer.steps) == (1.0, 2.0, 0)
 
 
-class Interrupting(Value):
-    """A parameter that is hit by Ctrl-C once, just before or just after its number is set."""
-
-    __slots__ = ("when",)
-
-    @property
-    def data(self):
-        return self._data
-
-    @data.setter
-    def data(self, number):
-        if self.when == "before":
-            self.when = None
-            raise KeyboardInterrupt
-        self._data = number
-        if self.when == "after":
-            self.when = None
-            raise KeyboardInterrupt
-
-
 class TestInterrupts:
-    @pytest.mark.parametrize("when", ["before", "after"])
-    @pytest.mark.parametrize("place", [0, 1, 2])
-    @pytest.mark.parametrize("make", [lambda leaves: SGD(leaves, momentum=0.9), Adam], ids=["momentum", "Adam"])
-    def test_an_interrupt_in_the_middle_of_a_step_leaves_a_whole_step_and_comes_through(self, make, place, when):
-        leaves, twins = ([kind(number) for number in (1.0, 2.0, 3.0)] for kind in (Interrupting, Value))
-        optimizer, twin = make(leaves), make(twins)
-        for leaf in leaves:
-            leaf.when = None
-        for step in range(3):
-            for leaf, other in zip(leaves, twins, strict=True):
-                leaf.grad = other.grad = leaf.data
-            twin.step()
-            if step == 1:
-                leaves[place].when = when
-                with pytest.raises(KeyboardInterrupt):
-                    optimizer.step()
-            else:
-                optimizer.step()
-            assert [leaf.data for leaf in leaves] == [leaf.data for leaf in twins]
-            assert optimizer.steps == twin.steps
-
     def test_an_interrupt_while_the_updates_are_computed_leaves_nothing_done(self):
         class Interrupted(SGD):
             calls = 0

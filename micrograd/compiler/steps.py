@@ -1,11 +1,12 @@
 """The steps of fit as compiled programs: losses, gradients and the update, all in one buffer.
 
-    | parameters | gradients | state | what the update computes | program of the loss | another one ...
+    | parameters | state | gradients | what the update computes | program of the loss | another one ...
 
 Examples of another structure (longer words, say) have a program of their own over the same parameters.
 A step copies the numbers of each example to where its program reads them, runs it, and adds its gradients
-up. Then the update computes the next parameters. They take the place of the old ones only if all of them
-are finite; otherwise the step is done eagerly instead, which raises the error that says what is wrong.
+up. Then the update computes the next parameters. They take the place of the old ones in one assignment, which
+nothing can cut in two, and only if all of them are finite; otherwise the step is done eagerly instead, which raises
+the error that says what is wrong.
 """
 
 from __future__ import annotations
@@ -79,7 +80,6 @@ class CompiledSteps:
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = np.zeros(end)
         self._step = executable(self._update.program, self._buffer)
-        self._commit = executable(self._update.commit, self._buffer)
         runs = [executable(program, self._buffer) for program in programs]
         self._other_values: list[tuple[Sequence[Value], Any]] = []
         for special, program in zip(self._special, programs, strict=True):
@@ -95,21 +95,25 @@ class CompiledSteps:
         self._batches = executable.batches(self._buffer, runs, numbers, self._which, self._update.gradients)
         self._current = False  # whether the buffer has the numbers of the Values
         self._changed = False  # whether it has newer ones
+        self._steps: int = optimizer.steps
+        self._rate: float | None = optimizer.rate
 
     def step(self, batch: list[int], epoch: int) -> float:
         """One update from the mean loss of a batch, which is returned."""
         if not self._current:
             self._read_values()
         optimizer, update, buffer = self._optimizer, self._update, self._buffer
-        rate = optimizer.next_rate()
+        rate = optimizer.next_rate(self._steps)
         losses = self._batches.run(batch)
         mean = math.fsum(losses) / len(batch)
         if math.isfinite(mean):
             buffer[update.rate] = rate
             self._step.run()
-            if all(np.isfinite(buffer[result]).all() for result in update.results):
-                self._commit.run()
-                optimizer.steps, optimizer.rate, self._changed = optimizer.steps + 1, rate, True
+            following, steps = buffer[update.next], self._steps + 1
+            if np.isfinite(following).all():
+                # Python looks for signals at calls and loops: there are none between here and the return
+                buffer[update.current] = following
+                self._steps, self._rate, self._changed = steps, rate, True
                 return mean
         self.update_values()
         return float(self._eager.step(batch, epoch))
@@ -120,7 +124,7 @@ class CompiledSteps:
         if not self._changed:
             return
         update, buffer, parameters = self._update, self._buffer, self._parameters
-        numbers, gradients = buffer[update.parameters].tolist(), buffer[update.gradients].tolist()
+        numbers, gradients = buffer[update.parameters].tolist(), buffer[update.last_gradients].tolist()
         columns = [np.broadcast_to(buffer[place], len(parameters)).tolist() for place in update.states]
         states = list(zip(*columns, strict=True)) if columns else [()] * len(parameters)
 
@@ -132,6 +136,8 @@ class CompiledSteps:
                 setting(parameters, "_data", numbers),
                 setting(parameters, "_grad", gradients),
                 setting([self._optimizer], "_state", [of_all]),
+                setting([self._optimizer], "steps", [self._steps]),
+                setting([self._optimizer], "rate", [self._rate]),
                 setting([self], "_changed", [False]),
             )
         )
@@ -158,6 +164,7 @@ class CompiledSteps:
             buffer[places] = [value._data for value in values]
         for place, column in zip(update.states, self._states().T, strict=True):
             buffer[place] = column[: place.stop - place.start]
+        self._steps, self._rate = self._optimizer.steps, self._optimizer.rate
         self._current = True
 
     def _states(self) -> Floats:

@@ -32,21 +32,23 @@ class Update:
 
     Attributes:
         program: computes the next parameters and states; the old ones stay as they are.
-        commit: copies the next ones over the old ones.
         parameters: where the parameters are.
-        gradients: where their gradients are.
         states: where each number of the state is: one for each parameter, or one that all share.
+        last_gradients: where the gradients of the last step are.
+        current: all of these, one after the other.
+        next: where the next ones are, in the same order: a step is done when they are copied to current.
+        gradients: where the gradients for this step are to be given.
         rate: where the learning rate is.
-        results: where the next parameters and states are.
     """
 
     program: Program
-    commit: Program
     parameters: slice
-    gradients: slice
     states: list[slice]
+    last_gradients: slice
+    current: slice
+    next: slice
+    gradients: slice
     rate: int
-    results: list[slice]
 
 
 def update_of(optimizer: Optimizer, states: Floats) -> Update:
@@ -99,9 +101,13 @@ class _Widened:
     def __init__(self, graph: Graph, single: Any, inputs: list[int], results: list[int], count: int) -> None:
         self.graph, self.single, self.inputs, self.results, self.count = graph, single, inputs, results, count
         self.layout = Layout()
-        self._staged = ONE
         self.place: dict[int, int] = {}
-        for node in inputs:
+        parameter, gradient, rate, *state = inputs
+        for node in (parameter, *state):
+            self._lay(node)
+        self._last_gradients = self.layout.stretch(count)
+        self._current = slice(0, self.layout.end)
+        for node in (gradient, rate):
             self._lay(node)
         for node in np.flatnonzero(graph.is_constant).tolist():
             self.place[node] = self.layout.constant(graph.constants[[node]])
@@ -109,33 +115,20 @@ class _Widened:
     def update(self) -> Update:
         """The kernels over all parameters."""
         kernels = [self._kernel(node) for node, _ in _computed(self.graph)]
-        # If two numbers of the state change places, the first copy would overwrite what the second one reads
-        staged = [number for number, node in enumerate(self.results) if node in self.inputs]
-        for number in staged:
-            kernels.append(self._copy(self.results[number], self._stage(self.results[number])))
-            self.results[number] = self._staged
-        copies = [self._copy(result, self.inputs[place]) for result, place in self._targets()]
-        parameter, gradient, rate, *state = (self._slice(node) for node in self.inputs)
+        start = self.layout.end
+        parameter, gradient, rate, *state = self.inputs
+        for result, node in zip((*self.results, gradient), (parameter, *state, gradient), strict=True):
+            kernels.append(self._copy(result, self._width(node)))
         return Update(
-            program=self._program(kernels),
-            commit=self._program(copies),
-            parameters=parameter,
-            gradients=gradient,
-            states=state,
-            rate=rate.start,
-            results=[self._slice(node) for node in self.results],
+            program=Program(self.layout.end, tuple(kernels), constants=tuple(self.layout.constants)),
+            parameters=self._slice(parameter),
+            states=[self._slice(node) for node in state],
+            last_gradients=slice(self._last_gradients, self._last_gradients + self.count),
+            current=self._current,
+            next=slice(start, self.layout.end),
+            gradients=self._slice(gradient),
+            rate=self._slice(rate).start,
         )
-
-    def _stage(self, node: int) -> int:
-        """A new node, with as many places as another one has."""
-        self._staged = len(self.single)
-        self.single = np.append(self.single, self.single[node])
-        self._lay(self._staged)
-        return self._staged
-
-    def _targets(self) -> list[tuple[int, int]]:
-        places = [0, *range(3, len(self.inputs))]
-        return list(zip(self.results, places, strict=True))
 
     def _lay(self, node: int) -> None:
         self.place[node] = self.layout.stretch(self._width(node))
@@ -166,9 +159,7 @@ class _Widened:
         )
         return Reduction(1, columns, target, segments, bool(self.graph.kind[node] == MAXIMUM))
 
-    def _copy(self, source: int, target: int) -> Kernel:
+    def _copy(self, source: int, width: int) -> Kernel:
+        """A kernel that copies a node's numbers to new places."""
         segment = Segment(1.0, 1, self._access(source), None)
-        return Reduction(1, self._width(target), Access(self.place[target], column_step=1), (segment,))
-
-    def _program(self, kernels: list[Kernel]) -> Program:
-        return Program(self.layout.end, tuple(kernels), constants=tuple(self.layout.constants))
+        return Reduction(1, width, Access(self.layout.stretch(width), column_step=1), (segment,))

@@ -11,9 +11,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from micrograd.engine.node import forget
+from micrograd.engine.node import evaluated, forget
 from micrograd.engine.recorder import Recorder, RecorderContext, recorder_on_top, using
-from micrograd.engine.value import Value, evaluated, record
+from micrograd.engine.value import Value, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import explained
-from micrograd.engine.commit import ABOVE, changing_gradients, clear, commit, setting, walk
+from micrograd.engine.commit import ABOVE, changing_gradients, clear, commit, keeping_gradients, setting, walk
 from micrograd.engine.higher_order import set_adjoints, shares
-from micrograd.engine.order import topological_order
 from micrograd.engine.primitive import CONSTANT, LEAF, times_first, times_second, unchanged
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 
@@ -106,13 +105,12 @@ def backpropagate(root: Node, gradient: float) -> list[Node]:
     with changing_gradients:  # the counts are in the nodes, so no two threads may walk shared nodes at a time
         if root._primitive.backpropagates_at_once(root, gradient):
             return [root, *root._x]
-        if walk.undo is not None:
-            return _backpropagate_inside(root, gradient)
+        if walk.undo is not None:  # a derivative starts this inside of another walk, whose counts must stay
+            return list(set_adjoints(root, gradient, create_graph=False))
         floor, above = walk.floor, walk.floor + ABOVE
-        leaves: list[Node] = []
-        before: list[Any] = []
+        leaves, before = list[Any](), list[Any]()
         undo = setting(leaves, "_grad", before)
-        commit(setting([root], "_uses", [floor]))  # a rehearsal: there is room on the stack for the undo
+        keeping_gradients([root])  # a rehearsal: there is room on the stack for the undo
         try:
             walk.undo = undo
             count = _count_uses(root, floor, leaves, before)
@@ -120,22 +118,13 @@ def backpropagate(root: Node, gradient: float) -> list[Node]:
             turns = _pass_gradients(root, floor, (recorder_on_top() or NO_RECORDER).watches_gradients)
             if len(turns) != count:  # in a cycle each waits for another
                 raise ValueError(f"the graph of {root!r} has a cycle")
-            commit(
-                setting(leaves, "_grad", [leaf._grad + earlier for leaf, earlier in zip(leaves, before, strict=True)])
-            )
+            sums = [leaf._grad + earlier for leaf, earlier in zip(leaves, before, strict=True)]
+            commit(setting(leaves, "_grad", sums))
         except BaseException:
             walk.floor = above  # no count is trusted any more
             commit(undo)
-            clear(root)
-            walk.floor = floor
+            clear(root, floor)
             raise
         finally:
             walk.undo = None
     return turns
-
-
-def _backpropagate_inside(root: Node, gradient: float) -> list[Node]:
-    """The same where a derivative starts it inside of another one, whose counts must stay as they are."""
-    if any(node._uses > walk.floor for node in topological_order(root) if not node.is_leaf):
-        raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
-    return list(set_adjoints(root, gradient, create_graph=False))

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_settings, check_unchanged, required_number
-from micrograd.engine.commit import changing_gradients, commit, setting
+from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ class HandWritten(Primitive):
         children = list(dict.fromkeys(node._x))
         involved = [node, *children]
         with changing_gradients:
-            undo = setting(involved, "_grad", [value._grad for value in involved])
-            commit(setting([node], "_grad", [node._grad]))  # a rehearsal, which needs as much of the stack as the undo
+            undo = keeping_gradients(involved)
             try:
                 node._grad = gradient
                 for child in children:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.locks import new_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
 commit: Callable[[Iterable[None]], None] = deque[None](maxlen=0).extend  # it draws a plan through, and keeps nothing
 
@@ -33,6 +33,18 @@ def setting(objects: Iterable[Any], name: str, values: Iterable[Any]) -> Iterato
 # Held by whoever changes gradients that other threads may be changing, from reading them to writing them. Whoever
 # holds it may take it again: a hand-written derivative may run another backpropagation, of a graph of its own.
 changing_gradients = new_lock()
+
+
+def keeping_gradients(nodes: Collection[Any]) -> Iterator[None]:
+    """The plan that puts the gradients of nodes back; for use in a finally, under the lock above.
+
+    It has been rehearsed: where there was room on the stack for this, there is room to carry it out.
+    """
+    gradients = [node._grad for node in nodes]
+    commit(setting(nodes, "_grad", gradients))
+    return setting(nodes, "_grad", gradients)
+
+
 ABOVE = 1 << 40  # more than a node has uses
 
 
@@ -51,8 +63,11 @@ class Walk:
 walk = Walk()
 
 
-def clear(root: Any) -> None:
-    """Take from all nodes under root what a walk that failed has left: counts, and the gradients of results."""
+def clear(root: Any, floor: int) -> None:
+    """Take from all nodes under root what a walk that failed has left, and go back to the floor that it had.
+
+    It has left counts, and gradients of results.
+    """
     seen, stack = {root}, [root]
     while stack:
         node = stack.pop()
@@ -62,6 +77,7 @@ def clear(root: Any) -> None:
         fresh = [operand for operand in node._operands() if operand not in seen]
         seen.update(fresh)
         stack += fresh
+    walk.floor = floor
 
 
 def _undo_in_child() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_unchanged, explained
-from micrograd.engine.commit import changing_gradients, commit, setting
+from micrograd.engine.commit import changing_gradients, commit, setting, walk
 from micrograd.engine.node import Node
 from micrograd.engine.order import topological_order
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top, refusing_floats
@@ -51,8 +51,11 @@ def adjoints(
 
 def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
     """Set the gradients of all the Values under root, leaves added up over calls; all of them, or none."""
-    found = adjoints(root, start, create_graph)
     with changing_gradients:
+        running = walk.undo is not None
+        if running and any(node._uses > walk.floor for node in topological_order(root) if not node.is_leaf):
+            raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
+        found = adjoints(root, start, create_graph)
         for leaf in filter(lambda node: node.is_leaf, found):
             found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Node) or leaf._grad else found[leaf]
         commit(setting(list(found), "_grad", list(found.values())))

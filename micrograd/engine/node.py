@@ -215,3 +215,9 @@ class Node(Operand):
 
 NUMBER: Any = object.__new__(Node)
 NUMBER.__init__(0.0, requires_grad=False)  # every Node refers to it, and so does it itself
+
+
+def evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
+    """The output of a primitive, and the numbers that its operands have."""
+    inputs = tuple([o._data if isinstance(o, Node) else primitive.number(o) for o in operands])
+    return primitive.computed(inputs, operands), inputs

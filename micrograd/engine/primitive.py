@@ -284,14 +284,22 @@ def primitive(
         raise TypeError(f"the domain of primitive {name} must be a tuple of pairs (low, high), not {domain!r:.80}")
     if domain and len(domain) != len(derivatives):
         raise ValueError(f"primitive {name} has {len(derivatives)} operands, but {len(domain)} domains")
-    return define(name, symbol, forward, *(rule and _checked(rule, name) for rule in derivatives), domain=domain)
+    rules = [rule and _checked(rule, name) for rule in derivatives]
+    return define(name, forward, *rules, symbol=symbol, domain=domain)
 
 
 def define(
-    name: str, symbol: str, forward: Callable[..., float], *derivatives: Rule | None, domain: tuple[Interval, ...] = ()
+    name: str,
+    forward: Callable[..., float],
+    *derivatives: Rule | None,
+    symbol: str | None = None,
+    domain: tuple[Interval, ...] = (),
 ) -> Primitive:
-    """Make a primitive of the table and register it; its tests stand for what primitive checks at each call."""
-    PRIMITIVES[name] = made = Primitive(name, symbol, forward, *derivatives, domain=domain)
+    """Make a primitive of the table and register it; its symbol is its name where none is given.
+
+    Its tests stand for what ``primitive`` checks at each call.
+    """
+    PRIMITIVES[name] = made = Primitive(name, name if symbol is None else symbol, forward, *derivatives, domain=domain)
     setattr(FLOATS, name, made.forward)
     return made
 
@@ -330,6 +338,6 @@ def times_first(g: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 # What stands in place of the primitive in a Value that no primitive made.
-LEAF = define("leaf", "", float)
-CONSTANT = define("constant", "", float)  # no gradient flows to it
+LEAF = define("leaf", float, symbol="")
+CONSTANT = define("constant", float, symbol="")  # no gradient flows to it
 LEAF.wide = CONSTANT.wide = False

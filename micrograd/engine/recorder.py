@@ -171,8 +171,12 @@ class RecorderContext(ContextDecorator):
 
     def __enter__(self) -> None:
         held = holding(_recorder, self.recorder(recorder_on_top()))
-        next(held)
-        self._held.append(held)
+        try:
+            next(held)
+            self._held.append(held)
+        except BaseException:
+            held.close()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self._held.pop().close()

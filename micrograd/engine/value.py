@@ -4,10 +4,9 @@
     c = a * b + a            # (+) of two operands: (*) of a and b, and a once more
     c.backward()             # a.grad is 4.0, b.grad is 2.0
 
-An operator computes a float and makes a node, which remembers the primitive (from the table in primitives.py),
-the operands and the numbers they had. Nodes point at their operands, so a result is the root of a graph.
-``c.backward()`` walks that graph (see backward.py): each node multiplies its own gradient by its local
-derivatives, and adds the products to its operands' gradients. That is the chain rule, one step a node.
+An operator computes a float and makes a node, which remembers the primitive (one of the table in primitives.py), the
+operands and the numbers they had. So a result is the root of a graph, which ``backward`` walks (see backward.py): each
+node passes its gradient on to its operands, times its local derivatives. That is the chain rule, one step a node.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from micrograd.engine import primitives
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.higher_order import set_adjoints
 from micrograd.engine.methods import Methods, method, named
-from micrograd.engine.node import NUMBER, Node, forget
+from micrograd.engine.node import NUMBER, Node, evaluated, forget
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import recorder_in_use
 
@@ -42,14 +41,8 @@ def record(primitive: Primitive, operands: tuple[Any, ...]) -> Value:
         return _node(primitive, data, NUMBER, NUMBER, operands, inputs)
     nodes = [operand if isinstance(operand, Value) else NUMBER for operand in operands]
     if len(nodes) == 1:
-        return _node(primitive, data, nodes[0], NUMBER, inputs[0], 0.0)
+        nodes, inputs = [*nodes, NUMBER], (*inputs, 0.0)
     return _node(primitive, data, *nodes, *inputs)
-
-
-def evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:
-    """The output of a primitive, and the numbers that its operands have."""
-    inputs = tuple([o._data if isinstance(o, Value) else primitive.number(o) for o in operands])
-    return primitive.computed(inputs, operands), inputs
 
 
 def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any, y: Any) -> Value:
@@ -59,11 +52,8 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     node._primitive, node.label = primitive, ""
     node._first, node._second = first, second
     node._x, node._y = x, y
-    if (
-        first._primitive is CONSTANT
-        and second._primitive is CONSTANT
-        and not (primitive.wide and primitive.receivers(node))
-    ):
+    no_operand = first._primitive is CONSTANT and second._primitive is CONSTANT
+    if no_operand and not (primitive.wide and primitive.receivers(node)):
         forget(node)
     return node
 
@@ -75,9 +65,7 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     def operator(self: Value, other: Any) -> Any:  # as apply does, for two operands: nearly all nodes are made here
         if isinstance(other, Value):
             second, y = other, other._data
-        elif type(other) is float:
-            second, y = NUMBER, other
-        elif (number := real_number(other)) is not None:
+        elif (number := other if type(other) is float else real_number(other)) is not None:
             second, y = NUMBER, number
         else:
             return NotImplemented  # Python then asks the other operand
@@ -105,19 +93,14 @@ class Value(Methods, Node):
     """One float, its gradient, and how it was made.
 
     Args:
-        data: a real number: int, float, bool, a NumPy scalar, Fraction or Decimal.
-        _children: the operands of a hand-written operation; assign its ``_backward`` next.
-        _op: the symbol of a hand-written operation.
+        data: a real number: int, float, bool, a NumPy scalar, Fraction or Decimal; TypeError for anything else.
+        _children, _op: the operands and the symbol of a hand-written operation; assign its ``_backward`` next.
         label: a name for pictures and error messages.
         requires_grad: False for a constant: no gradient flows to it, its ``grad`` stays 0.
 
-    Raises:
-        TypeError: for data that is not a real number.
-
     Example:
         >>> x, y = Value(3.0, label="x"), Value(2.0)
-        >>> z = x * y + x
-        >>> z.backward()
+        >>> (x * y + x).backward()
         >>> x, y.grad
         (Value(data=3.0, grad=3.0, label='x'), 3.0)
     """
@@ -144,18 +127,16 @@ class Value(Methods, Node):
     def backward(self, gradient: Any = 1.0, create_graph: bool = False) -> None:
         """Backpropagate: fill ``grad`` of every Value that this one was computed from.
 
-        Leaves accumulate over calls, until their ``grad`` is set to 0. The nodes between have the
-        gradient of the last call.
+        Leaves accumulate over calls, until their ``grad`` is set to 0; the nodes between have the gradient of the last
+        call. Whatever is raised, Ctrl-C too, leaves have the gradients that they had before.
 
         Args:
             gradient: the gradient of this Value itself; a weight where there are several outputs.
             create_graph: make each ``grad`` a Value with a graph of its own, to differentiate again.
 
         Raises:
-            ValueError: if this Value requires no gradient, if an operation on the way has no
-                derivative, or if the graph has a cycle.
+            ValueError: if no gradient is required, an operation has no derivative, or the graph has a cycle.
             ArithmeticError: what a derivative raises, as that of sqrt at 0 does.
-            Whatever is raised, Ctrl-C too: every gradient is then what it was before.
         """
         if self._primitive is CONSTANT:
             raise ValueError(f"{self!r} requires no gradient: it is a constant, made of constants, or under no_grad")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.text import readable, visible
 from micrograd.engine.backward import backpropagate
+from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
 from micrograd.engine.order import topological_order
 from micrograd.explore.formulas import composites, formulas, forward_formula, in_library
 from micrograd.explore.groups import Grouping
@@ -95,15 +96,15 @@ def _recorded_numbers(nodes: list[Value]) -> tuple[dict[Value, float], list[str]
 
 def _gradients(root: Value, nodes: list[Value]) -> list[tuple[Value, float]]:
     """The Values in the order of the engine's backpropagation, with the gradients it gives them."""
-    before = [node._grad for node in nodes]
-    try:
-        for node in nodes:
-            node._grad = 0.0
-        turns: list[Any] = backpropagate(root, 1.0)
-        return [(node, node._grad) for node in turns]
-    finally:
-        for node, grad in zip(nodes, before, strict=True):
-            node._grad = grad
+    with changing_gradients:
+        undo = keeping_gradients(nodes)
+        try:
+            for node in nodes:
+                node._grad = 0.0
+            turns: list[Any] = backpropagate(root, 1.0)
+            return [(node, node._grad) for node in turns]
+        finally:
+            commit(undo)
 
 
 def _turn(node: Value, gradient: float, number: dict[Value, int]) -> dict[str, Any]:

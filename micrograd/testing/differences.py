@@ -8,18 +8,22 @@ and so on. How far neighbouring results lie apart says how exact each of them is
 (C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering Software 4,
 1982).
 
-Three things would deceive that. The first is rounding that is larger than that of one operation. It is measured:
+Four things would deceive that. The first is rounding that is larger than that of one operation. It is measured:
 at the shortest steps nothing else makes slopes differ. At a kink, or as near to one as rounding lets
 differences come, the two sides of f have two slopes, and their mean is no derivative: the second
 difference ``f(x + h) - 2 f(x) + f(x - h)`` then shrinks as h does, and not as h**2. A kink too slight to show
 in that shows in the slopes of the two sides, each extrapolated. And long steps may agree on a slope by
 passing over what f does between them, as those of floor do: a slope must explain shorter differences too,
-or is as far off as they say.
+or is as far off as they say. Last, a function computed in 16 bits stands still at all short steps, as if it were
+constant, and moves in coarse ones at long steps: there a line is fitted to f in windows that are many of its steps
+wide, and no verdict on a derivative is ever "right".
 """
 
 from __future__ import annotations
 
 import math
+from itertools import chain
+from operator import sub
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,7 +33,14 @@ if TYPE_CHECKING:
 _ROUNDING = 2.0**-52  # of a float, relative
 _SINGLE = 2.0**-26  # relative to the largest value: if all values are multiples of this, 32 bits may have held them
 _SIMPLE = 2.0**-20  # relative to the largest value: if they are multiples of more than this, it is no rounding
-_FINE = 2.0**-12  # steps of f below this, relative to the largest value, may be rounding
+_LEVELS = 10  # f moves at least by so many times the least of its steps, if these are rounding
+_COARSEST = 2.0**-7  # or by no more at a time, relative: a float of 16 bits may have 8 digits
+_ALIKE = 2.0**-48  # values that differ by less, relative, may be the same but for the rounding of floats
+_HALVINGS = 20  # lead from a step of f to where it is
+_SLIGHT = 2.0**-20  # of a step, what a rounded f stands still over
+_FEW = 2.0**12  # a float of 16 bits is less than that many times its last digit
+_PARTS = [part / 17 for part in range(1, 17)]  # of a window, where f is fitted: nowhere as floats of few digits lie
+_LEVERAGE = 4.0  # how many times what is left there, both ways, may lead a slope off, for the width of the window
 _LAST_STEP = 2.0**-46  # relative to the scale of the point, or to 1 where that is less
 _LAST_STEP_OF_SMALL = 2.0**-26  # relative to a point smaller than 1
 _SHORTEST = 6  # at so many of the last steps slopes differ by rounding alone
@@ -50,9 +61,9 @@ class Estimate(NamedTuple):
         slope: the derivative.
         error: how far off it may be.
         step: the shortest step that it comes from.
-        corner: what f has within that step, "kink" or "jump"; empty where f is smooth. At a kink the
-            slope is the middle between those of the two sides, and the error reaches to them; at a
-            jump there is no slope, and the error is infinite.
+        corner: what f has within that step, "kink" or "jump"; "unclear" where f moves in coarse steps; empty
+            where f is smooth. At a kink the slope is the middle between those of the two sides, and the
+            error reaches to them; at a jump there is no slope, and the error is infinite.
     """
 
     slope: float
@@ -111,10 +122,11 @@ def differentiate(f: Callable[[float], float], x: float, middle: float) -> Estim
         best = _best(estimates)
     if best is None:
         return None
-    if not best.slope:
-        best = _seen_from_afar(estimates, samples, middle, rounding) or best
+    if stairs := _stairs(f, x, middle, samples, best):
+        return stairs
     best = _with_rivals(best, estimates)
-    if corner := _corner(best, samples, middle, rounding) or _two_slopes(best, samples, middle, noise):
+    around = max(rounding, _scatter(samples))
+    if corner := _corner(best, samples, middle, around) or _two_slopes(best, samples, middle, noise):
         return corner
     if best.relative_error > _A_DIGIT and _is_unresolved(samples, middle):
         return best._replace(error=math.inf)
@@ -157,20 +169,86 @@ def _best(estimates: Sequence[Estimate]) -> Estimate | None:
     return best
 
 
-def _seen_from_afar(
-    estimates: Sequence[Estimate], samples: Sequence[_Sample], middle: float, rounding: float
+def _stairs(
+    f: Callable[[float], float], x: float, middle: float, samples: Sequence[_Sample], best: Estimate
 ) -> Estimate | None:
-    """What longer steps say where f stands still at short ones, as if its values were rounded to a coarse grid.
+    """The slope of the line behind f, where f stands still and moves in coarse steps; None where it does not.
 
-    They may be rounded, or f may really be flat there. So any slope between the two is accepted.
+    The line is fitted in windows wider than the steps, and the best one taken. Rounding makes such steps; floor makes
+    some of its own. Unless it is seen to be rounding, f may really be flat: any slope between 0 and the line will do.
     """
-    negligible = _FINE * max(abs(value) for sample in samples for value in sample.values)
-    moved = [estimate for estimate in estimates if estimate.relative_error < _A_DIGIT]
-    for estimate in sorted(moved, key=lambda estimate: estimate.relative_error):
-        corner = _corner(estimate, samples, middle, rounding)
-        if estimate.error * estimate.step < negligible and not (corner and corner.corner == "kink"):
-            return estimate._replace(error=estimate.error + abs(estimate.slope))
-    return None
+    flat = samples[-1].values
+    if any(sample.values != flat for sample in samples[-_SHORTEST:]):
+        return None
+    steps = list(_steps(x, 2.0))
+    places = [(step, x + side * step) for step in reversed(steps) for side in (1, -1)]
+    moved = [(step, at, f(at)) for step, at in places if f(at) not in flat]
+    moved = [(step, at, value) for step, at, value in moved if _ALIKE * abs(value) < abs(value - middle) < math.inf]
+    nearest = [(at, value, min(step, abs(at)) * _SLIGHT) for step, at, value in moved[:_RUN]]
+    if not moved or any(value not in (f(at - away), f(at + away)) for at, value, away in nearest):
+        return None  # f is constant, or moves as soon as it leaves the flat, as relu does
+    first, beyond, _ = moved[0]
+    after = f(_edge(f, x, beyond, flat))
+    move, size = abs(after - middle), max(abs(after), abs(middle))
+    if best.slope and flat[0] == flat[1] and (move < _SIMPLE * size or first < _SIMPLE * abs(x)):
+        return None  # so fine that differences are not deceived
+    windows = [step for step in steps if step >= first]
+    pairs = [[(f(x + part * step), f(x - part * step)) for part in _PARTS] for step in windows]
+    levels = sorted(value for value in {*chain(*chain(*pairs))} if math.isfinite(value))
+    few = len(levels) < _RUN or levels[-1] - levels[0] < _LEVELS * min(map(sub, levels[1:], levels))
+    if few and move > _COARSEST * size:
+        return None  # f has a few steps of its own
+    wide = max(next((step for step, at, _ in moved if (at > x) is right), first) for right in (True, False))
+    lines = [_line(windows[index:], pairs[index:], middle, move, wide) for index in range(len(windows))]
+    line = min(lines, key=lambda line: line.error)
+    return line if _is_floating(levels) else line._replace(error=line.error + abs(line.slope))
+
+
+def _edge(f: Callable[[float], float], x: float, beyond: float, flat: tuple[float, float]) -> float:
+    """Where f leaves the flat around x: a point just outside."""
+    for _ in range(_HALVINGS):
+        between = (x + beyond) / 2
+        x, beyond = (between, beyond) if f(between) in flat else (x, between)
+    return beyond
+
+
+def _line(
+    windows: Sequence[float],
+    pairs: Sequence[Sequence[tuple[float, float]]],
+    middle: float,
+    move: float,
+    wide: float,
+) -> Estimate:
+    """The slope of the cubic that fits f best in the first of windows, and how far off it may be.
+
+    That follows from what the cubic leaves of f, in this window and in those inside of it, whose rounding is about one
+    move; and from how far f turns where x is rounded by as much as a step is wide.
+    """
+    window = windows[0]
+    halves = [[(above - below) / 2 for above, below in inside] for inside in pairs]
+    if not all(map(math.isfinite, chain(*halves))):
+        return Estimate(0.0, math.inf, window, "unclear")
+    by_1, by_3 = (sum(part**power * half for part, half in zip(_PARTS, halves[0], strict=True)) for power in (1, 3))
+    s2, s4, s6 = (sum(part**power for part in _PARTS) for power in (2, 4, 6))
+    linear, cubic = ((by_1 * s6 - by_3 * s4) / (s2 * s6 - s4 * s4), (by_3 * s2 - by_1 * s4) / (s2 * s6 - s4 * s4))
+    error = max(move, _ROUNDING * max(map(abs, chain(*pairs[0])))) / window
+    for step, inside in zip(windows, halves, strict=True):
+        parts = [part * step / window for part in _PARTS]
+        left = max(abs(half - linear * at - cubic * at**3) for at, half in zip(parts, inside, strict=True))
+        error = max(error, 2 * (left - move * (step < window)) / step)
+    turn = max(abs(above - 2 * middle + below) for above, below in pairs[0]) / window**2
+    return Estimate(linear / window, _LEVERAGE * error + turn * wide, window, "unclear")
+
+
+def _is_floating(values: Sequence[float]) -> bool:
+    """Whether values have few digits, and small ones finer steps, as floats of 16 bits have and integers have not."""
+    largest = max(map(abs, values))
+    digits = {value: _last_digit(value) for value in values if value}
+    if any(abs(value) > _FEW * digit for value, digit in digits.items()):
+        return False
+    large = [digit for value, digit in digits.items() if abs(value) > largest / 2]
+    small = [digit for value, digit in digits.items() if abs(value) <= largest / 4]
+    return bool(small) and min(small) < min(large)
 
 
 def _with_rivals(best: Estimate, estimates: Sequence[Estimate]) -> Estimate:
@@ -229,6 +307,14 @@ def _noise(samples: Sequence[_Sample]) -> float:
         if len(before) == 3:
             noise = max(noise, abs(row[2] - before[2]) * sample.width)
     return noise
+
+
+def _scatter(samples: Sequence[_Sample]) -> float:
+    """How far off the values on one side are that the shortest steps lead to: a line leaves nothing, a jump little."""
+    left: list[float] = []
+    for side in zip(*(sample.values for sample in samples[-_SHORTEST - 2 :]), strict=True):
+        left += [abs((b - c) - (a - b) / 4) for a, b, c in zip(side, side[1:], side[2:], strict=False)]
+    return median(left) if left else 0.0
 
 
 def _coarseness(samples: Sequence[_Sample], x: float, middle: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd._support.checks import real_number, required_number
+from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
 from micrograd.engine.higher_order import adjoints, shares
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
@@ -33,7 +34,8 @@ class Row(NamedTuple):
         error: how far apart these two are.
         allowed: how far apart they may be: the tolerance, and how far off the differences may be.
         verdict: "right" or "WRONG"; "kink" or "jump" where f has one too near for differences to stay clear
-            of, and "unclear" where rounding hides the derivative, so that nothing speaks against it.
+            of, and "unclear" where rounding hides the derivative, or f moves in coarse steps as in 16 bits, so
+            that nothing speaks against it.
     """
 
     name: str
@@ -67,14 +69,15 @@ class Report(NamedTuple):
 
 
 class GradientError(AssertionError):
-    """A gradient is not what differences say; the message is a table, whose rows are in ``report``.
+    """Differences contradict a gradient, or do not confirm it where they must; the message is a table of ``report``.
 
     Args:
         report: what gradcheck found.
     """
 
     def __init__(self, report: Report) -> None:
-        super().__init__(f"the gradient and finite differences disagree:\n{report}")
+        unconfirmed = "finite differences do not confirm the gradient"
+        super().__init__(f"{unconfirmed if report else 'the gradient and finite differences disagree'}:\n{report}")
         self.report = report
 
     def __reduce__(self) -> tuple[type[GradientError], tuple[Report]]:
@@ -115,6 +118,7 @@ def gradcheck(
     gradient: Function | None = None,
     hessian: Function | None = None,
     tolerance: float = 1e-7,
+    strict: bool = False,
 ) -> Report:
     """Check a gradient against finite differences of the function.
 
@@ -133,13 +137,16 @@ def gradcheck(
         hessian: for order 2 with a gradient of your own, the function that gives a row of second
             derivatives for each input, or the bare number of a single one.
         tolerance: the relative difference allowed, on top of the error of the differences themselves.
+        strict: whether every derivative must be right. Else those pass, too, that differences cannot tell:
+            at a kink or a jump of f, and where rounding hides them.
 
     Returns:
         A Report, which is true and prints as a table, so that ``assert gradcheck(...)`` reads well. It is
         never a false one: gradcheck raises.
 
     Raises:
-        GradientError: if a derivative is wrong, with a table of all of them.
+        GradientError: if a derivative is wrong, with a table of all of them; with strict, on every verdict
+            but "right".
         TypeError: if f is not a function, an input is not a number, or f, gradient or hessian returns
             something else than numbers.
         ValueError: if f is not finite at the point, or not on both sides of it; for an order besides 1 and 2,
@@ -153,6 +160,12 @@ def gradcheck(
         Traceback (most recent call last):
         ...
         micrograd.testing.gradcheck.GradientError: the gradient and finite differences disagree:
+        ...
+        >>> assert gradcheck(abs, [0.0], gradient=lambda x: 0.5)  # between the slopes of the two sides
+        >>> gradcheck(abs, [0.0], gradient=lambda x: 0.5, strict=True)
+        Traceback (most recent call last):
+        ...
+        micrograd.testing.gradcheck.GradientError: finite differences do not confirm the gradient:
         ...
     """
     tolerance = _checked_settings(order, gradient, hessian, tolerance)
@@ -174,7 +187,7 @@ def gradcheck(
                 for other, (x, slope, estimate) in enumerate(zip(point, slopes, row, strict=True))
             ]
     report = Report(tuple(rows))
-    if not report:
+    if not report or (strict and any(row.verdict != "right" for row in rows)):
         raise GradientError(report)
     return report
 
@@ -269,13 +282,13 @@ def _backpropagated(f: Function) -> Callable[..., list[float]]:
         _output(output)
         if not isinstance(output, Value) or not output.requires_grad:
             return [0.0] * len(point)  # f does not depend on its inputs, or says so
-        before = [(node, node.grad) for node in topological_order(output)]
-        try:
-            output.backward()
-            return [value.grad for value in values]
-        finally:
-            for node, gradient in before:
-                node._grad = gradient
+        with changing_gradients:
+            undo = keeping_gradients(topological_order(output))
+            try:
+                output.backward()
+                return [value.grad for value in values]
+            finally:
+                commit(undo)
 
     return gradient
 

@@ -309,17 +309,17 @@ def test_what_is_the_same_for_all_parameters_is_computed_once():
     optimizer = mg.optim.Adam(parameters, 0.1)
     update = update_of(optimizer, np.array(optimizer._state, dtype=float))
     assert [place.stop - place.start for place in update.states] == [5, 5, 1]
-    assert [place.stop - place.start for place in (update.parameters, update.gradients, *update.results)] == [
-        5, 5, 5, 5, 5, 1,
-    ]  # fmt: skip
+    places = update.parameters, update.gradients, update.last_gradients, update.current, update.next
+    assert [place.stop - place.start for place in places] == [5, 5, 5, 5 + 11 + 5, 5 + 11 + 5]
+    assert update.current.start == 0
     columns = [(kernel.kind, kernel.columns) for kernel in update.program.kernels]
     assert {columns for kind, columns in columns if kind == "pow"} == {1}
     assert columns.count(("sum", 1)) == 3
-    assert [kernel.columns for kernel in update.commit.kernels] == [5, 5, 5, 1]
-    for program in (update.program, update.commit):
-        assert {kernel.rows for kernel in program.kernels} == {1}
-        assert len(program.inputs) == len(program.outputs) == len(program.seeds) == 0
-        assert len(range(program.size)[program.gradients]) == 0
+    assert [columns for _, columns in columns[-5:]] == [5, 5, 5, 1, 5]
+    program = update.program
+    assert {kernel.rows for kernel in program.kernels} == {1}
+    assert len(program.inputs) == len(program.outputs) == len(program.seeds) == 0
+    assert len(range(program.size)[program.gradients]) == 0
 
 
 def test_a_state_that_differs_between_parameters_is_a_number_for_each():

@@ -511,7 +511,7 @@ def test_right_derivatives_that_random_expressions_found_accused(expression):
 class TestSteps:
     """Functions that stand still and then jump, by much or by what they are rounded to."""
 
-    @pytest.mark.parametrize("x", [2.3, 2.5, 2.999, 2.000001, 1.999999, -1e-9, 100.3])
+    @pytest.mark.parametrize("x", [2.3, 2.5, 2.999, 2.000001, 1.999999, -1e-9, 5.3])
     def test_flat_between_jumps(self, x):
         (row,) = gradcheck(math.floor, [x], gradient=lambda x: 0.0).rows
         assert (row.numeric, row.verdict) == (0.0, "right")
@@ -548,7 +548,7 @@ class TestSteps:
 
     def test_steps_as_fine_as_rounding(self):
         for slope in (0.0, 1.0):
-            for x in (1000.3, 12345.6):
+            for x in (100.3, 1000.3, 12345.6):
                 report = gradcheck(math.floor, [x], gradient=lambda x, slope=slope: slope)
                 assert report.rows[0].verdict == "unclear"
             with pytest.raises(GradientError):

@@ -1,0 +1,50 @@
+"""What changes several numbers changes all of them or none, whatever fails: in compiled functions, fit, and checks."""
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.explore.passes import _gradients
+from micrograd.testing.gradcheck import _backpropagated
+from tests import faults
+from tests.engine.test_all_or_nothing import KINDS, grads
+
+COMPILED = mg.compile(lambda ws, x: sum(w * x for w in ws) ** 2, backend="numpy")
+
+
+def compiled_backward():
+    ws = [Value(1.0), Value(2.0), Value(3.0)]
+    for place, w in enumerate(ws):
+        w.grad = float(place)
+    y = COMPILED(ws, 2.0)
+    return y.backward, lambda: [*grads(*ws)(), y.grad]
+
+
+def compiled_call():
+    ws = [Value(1.0), Value(2.0), Value(3.0)]
+    return lambda: COMPILED(ws, 2.0).backward(), grads(*ws)
+
+
+def check():
+    w = Value(2.0)
+    w.grad = 5.0
+    gradient = _backpropagated(lambda x: w * x)
+    return lambda: gradient(3.0), grads(w)
+
+
+def page():
+    x, w = Value(2.0), Value(3.0)
+    y = x * w
+    y.backward()
+    return lambda: _gradients(y, [x, w, y]), grads(x, w, y)
+
+
+CASES = {case.__name__: case for case in (compiled_backward, compiled_call, check, page)}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", CASES)
+def test_all_or_nothing_whatever_fails(name, kind):
+    assert faults.check_every_place(CASES[name], kind) > 0

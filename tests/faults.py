@@ -1,0 +1,189 @@
+"""Faults, one at a time, at every place where something can fail. What is all or nothing must be so under each.
+
+    raised, reached = run(action, "call", 0, MemoryError())      # the first call of a function fails
+
+Three kinds of places are counted while an action runs: calls of functions, places where Python looks for signals, and
+allocations. The action is run again and again: the first place fails, then the second, and so on, until the action
+ends without reaching the place. SQLite is tested in this way.
+"""
+
+import dis
+import gc
+import sys
+import threading
+import traceback
+
+from micrograd._support import locks
+from micrograd.engine import commit, recorder
+from micrograd.transforms import _nested
+
+try:
+    import _testcapi
+except ImportError:  # not every Python has it
+    _testcapi = None
+
+
+class HandlerError(Exception):
+    """What the handler of a signal raises, such as that of SIGALRM."""
+
+
+ERRORS = {
+    "call": (RecursionError, MemoryError),
+    "signal": (KeyboardInterrupt, SystemExit, HandlerError),
+    "memory": (MemoryError,),
+}
+IN_A_ROW = 40  # after so many failed allocations that changed nothing, an action is taken to need no more
+
+# What leaves a lock, and what carries a plan out: both were entered, or rehearsed, from the same place before.
+_SAFE = ("__exit__", "extend")
+# After these instructions Python looks for signals: calls, the jumps back of loops, and the start of a function.
+_LOOKS = {code for name, code in dis.opmap.items() if name.startswith(("CALL", "JUMP_BACKWARD", "RESUME"))}
+
+
+def run(action, kind, place, error):
+    """Run an action while one place fails, of which the first is 0; what it raised, and whether it got to the place."""
+    if kind == "memory":
+        return _without_memory(action, place)
+    count = _Count(place, error)
+    tracing = kind == "signal"
+    before = sys.gettrace() if tracing else sys.getprofile()
+    (sys.settrace if tracing else sys.setprofile)(count.at_instruction if tracing else count.at_call)
+    try:
+        action()
+    except BaseException as raised:
+        return raised, count.reached
+    finally:
+        (sys.settrace if tracing else sys.setprofile)(before)
+    return None, count.reached
+
+
+def _without_memory(action, place):
+    raised = None
+    _testcapi.set_nomemory(place, place + 1)
+    try:
+        action()
+    except BaseException as error:
+        raised = error
+    finally:
+        _testcapi.remove_mem_hooks()
+    return raised, raised is not None
+
+
+class _Count:
+    """Counts places down, and lets the one at 0 fail."""
+
+    def __init__(self, place, error):
+        self.left, self.error, self.reached = place, error, False
+        self.after_a_look = set()
+
+    def one(self):
+        self.left -= 1
+        if self.left == -1:
+            self.reached = True
+            raise self.error
+
+    def at_call(self, frame, event, function):
+        counts = not _is_resumed(frame) if event == "call" else event == "c_call" and function.__name__ not in _SAFE
+        if counts and is_library(frame):
+            self.one()
+
+    def at_instruction(self, frame, event, _):
+        if not is_library(frame):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "call":
+            self.after_a_look.add(frame)
+        elif event == "opcode":
+            if frame in self.after_a_look:
+                self.after_a_look.discard(frame)
+                self.one()
+            if frame.f_code.co_code[frame.f_lasti] in _LOOKS:
+                self.after_a_look.add(frame)
+        else:  # it returns, or a call in it has raised: then Python does not look
+            self.after_a_look.discard(frame)
+        return self.at_instruction
+
+
+def _is_resumed(frame):
+    """Whether a generator goes on: with as much of the stack as it was started with."""
+    return bool(frame.f_code.co_flags & 0x20) and frame.f_lasti > 10
+
+
+def is_library(frame):
+    """Whether the library runs, or what it has called: faults are planted there, and not in a test."""
+    while frame is not None and frame.f_globals.get("__name__") != __name__:
+        if frame.f_globals.get("__name__", "").startswith("micrograd."):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def check_every_place(make, kind, allowed=None):
+    """Let every place of a kind fail in turn; return how often that was.
+
+    Args:
+        make: gives an action, and a function that gives what can be seen of what it changes; fresh ones at each call.
+        kind: of the places.
+        allowed: what may be seen afterwards, beside what was there before and what is there in the end.
+    """
+    action, seen = make()
+    nothing = seen()
+    action()
+    everything = seen()
+    allowed = [nothing, everything, *(allowed or [])]
+    faults = place = quiet = 0
+    while True:
+        reached_any = False
+        for error in ERRORS[kind]:
+            action, seen = make()
+            gc.collect() if kind == "memory" and place % 50 == 0 else None
+            raised, reached = run(action, kind, place, error())
+            where = traceback.extract_tb(raised.__traceback__)[-3:-1] if raised else ""
+            what = f"{kind} {place}, {error.__name__}: {raised!r} {where}"
+            if raised is not None:
+                raised.__traceback__ = None  # as it is when whoever caught it goes on
+            if kind == "memory":
+                _release_all()
+            after = seen()
+            assert after in allowed, f"{what}: torn: {after}"
+            assert_nothing_is_left(what)
+            if raised is None:
+                assert reached or after == everything, what
+            else:
+                faults += 1
+            reached_any = reached_any or reached
+            if after == nothing:
+                action()
+                assert seen() == everything, f"{what}: the same again gives something else: {seen()}"
+        quiet = 0 if reached_any else quiet + 1
+        if quiet > (IN_A_ROW if kind == "memory" else 0):
+            return faults
+        place += 1
+
+
+def _release_all():
+    """Release the locks that this thread holds: Python cannot leave a with block where it has no room for a tuple."""
+    for lock in [*locks._locks, *locks._held_while_forking]:
+        while lock._is_owned():
+            lock.release()
+
+
+def assert_nothing_is_left(what):
+    """No recorder, no refusal, no walk and no lock is left behind."""
+    assert recorder.recorder_on_top() is None, what
+    assert recorder.on_top(recorder._refusal) is None, what
+    assert recorder.on_top(_nested) is None, what
+    assert commit.walk.undo is None, what
+    held = []
+
+    def try_all():
+        for lock in [*locks._locks, *locks._held_while_forking]:
+            if lock.acquire(blocking=False):
+                lock.release()
+            else:
+                held.append(lock)
+
+    thread = threading.Thread(target=try_all)
+    thread.start()
+    thread.join()
+    assert not held, what
