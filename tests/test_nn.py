@@ -537,6 +537,7 @@ class TestStateDict:
         assert numbers(model) == before
 
 
+@pytest.fixture
 def saved(tmp_path):
     """A small model that was saved, the file, and what is in it."""
     random.seed(1)
