@@ -55,10 +55,10 @@ def array(
     numpy = _numpy()
     if callable(nested):
         if shape is None:
-            raise TypeError("array of a function needs a shape")
+            raise TypeError("array needs a shape to call a function for")
         elements: Any = _filled(numpy, nested, shape)
     elif shape is not None:
-        raise TypeError("a shape goes with a function of the index; reshape an array instead")
+        raise TypeError("shape is for a function of the index; to shape numbers, reshape their array")
     else:
         elements = _nested(numpy, nested)
     result = numpy.empty(elements.shape, dtype=object)

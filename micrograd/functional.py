@@ -316,8 +316,8 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
     Args:
         condition: a bool, or a number or Value that stands for False where it is 0.
-        x: what is chosen where the condition holds.
-        y: what is chosen elsewhere. Both are computed before one is chosen.
+        x: the result where the condition holds.
+        y: the result elsewhere. Both are computed before one is chosen.
 
     Example:
         >>> x = Value(3.0)
@@ -347,7 +347,7 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
         >>> take([[1.0, 2.0], [3.0, 4.0]], -1)
         [3.0, 4.0]
     """
-    later = isinstance(index, Value)  # while a function is compiled: its number comes later
+    later = isinstance(index, Value)  # while a function is traced: its number is not known yet
     if not later and not hasattr(index, "__index__"):
         raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
     if not hasattr(type(sequence), "__len__"):
@@ -399,8 +399,8 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
 def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
     """Start plus the sum of the products as one operation, where the recorder has one for it; else None.
 
-    While a function is compiled, one operation in the place of 32 makes the trace as much shorter, and under
-    no_grad the numbers are all there is to compute.
+    While a function is traced, one operation in the place of 32 makes the trace that much shorter. Under no_grad
+    only numbers have to be computed.
     """
     recorder = recorder_on_top()
     return None if recorder is None else recorder.sum_of_products(xs, ys, start)
@@ -436,7 +436,7 @@ def logsumexp(xs: Iterable[Any]) -> Any:
     largest = _largest(terms)
     exponentials = [primitives.exp(x - largest) for x in terms]
     total = sum(exponentials[1:], exponentials[0])
-    nothing = total <= 0  # all of the terms may be minus infinity: masked
+    nothing = total <= 0  # so it is where a mask has made every term minus infinity
     return primitives.where(nothing, -math.inf, largest + primitives.log(primitives.where(nothing, 1.0, total)))
 
 
@@ -472,9 +472,9 @@ def _some(xs: Iterable[Any], name: str) -> Sequence[Any]:
 
 
 def _largest(terms: Sequence[Any]) -> Any:
-    """The largest term as a constant, of the floats: what is taken out and put back has no gradient of its own."""
+    """The largest term as a finite constant. It is subtracted and added back, so it needs no gradient."""
     largest = terms[0]
     for term in terms[1:]:
         largest = primitives.maximum(largest, term)
-    # Infinity, taken out of itself, would be no number.
+    # Infinity minus infinity would be NaN.
     return primitives.maximum(primitives.minimum(primitives.detach(largest), LARGEST), -LARGEST)

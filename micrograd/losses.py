@@ -130,7 +130,7 @@ def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
 
 
 def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
-    if is_unknown(target):  # each logit but the target's own, which minus infinity takes out of the sum
+    if is_unknown(target):  # while a function is traced: minus infinity takes the logit of the target out
         others = [
             primitives.where(primitives.equal(target, index), -math.inf, logit) for index, logit in enumerate(logits)
         ]
@@ -145,7 +145,7 @@ def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
         raise ValueError(f"target {target} is not the index of one of {len(logits)} classes")
     others = [logit for index, logit in enumerate(logits) if index != target]
     if not others:
-        return logits[target] * 0.0  # the only class there is has probability 1
+        return logits[target] * 0.0  # a single class has probability 1
     return primitives.softplus(functional.logsumexp(others) - logits[target])
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-# Activations by name, and what a neuron with one calls itself.
+# Activations by name, each with the first part of the repr of a neuron that has it.
 ACTIVATIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "relu": ("ReLU", functional.relu),
     "leaky_relu": ("LeakyReLU", functional.leaky_relu),
@@ -112,7 +112,7 @@ class Module:
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows: the parameters, group by group."""
-        from micrograd.draw.notebook import parameter_table  # what shows things loads when something is shown
+        from micrograd.draw.notebook import parameter_table  # here, so that it is loaded only when a table is shown
 
         return parameter_table(type(self).__name__, ((name, p.data) for name, p in self.named_parameters()))
 
@@ -175,11 +175,11 @@ class Neuron(Module):
             total = functional.sum_of_products(self.w, x, self.b)
             if total is None:
                 total = sum((wi * xi for wi, xi in zip(self.w, x, strict=True)), self.b)
-        except TypeError as error:  # looking at each input beforehand would take time in every call
+        except TypeError as error:  # to check each input beforehand would slow down every call
             raise self._explained(error, x) from None
         output = self._activation(total) if self.nonlin else total
         if type(output) is Value and not output.is_leaf:
-            output._call = self, x  # what is between the two is this neuron's: explore shows it as a group
+            output._call = self, x  # explore shows what lies between the inputs and the output as a group
         return output
 
     def _explained(self, error: TypeError, x: Any) -> TypeError:

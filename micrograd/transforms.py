@@ -1,4 +1,4 @@
-"""From functions to functions: gradients, Jacobians and Hessians that need no Value to be seen.
+"""From a function to its gradient, its Jacobian or its Hessian, as functions of numbers.
 
     slope = grad(lambda x: x**3)       # slope(2.0) is 12.0
     curvature = grad(slope)            # curvature(2.0) is 12.0 as well: 6 * x
@@ -173,7 +173,7 @@ class _Inputs:
             raise ValueError(f"argnums {argnums} has one argument twice")
         self.arguments = list(arguments)
         self.parts: list[tuple[list[Value], Callable[[list[Any]], Any]]] = []
-        # Values among the arguments are the business of whoever gave them: the result is then a graph.
+        # Who gives Values can differentiate the result: then it is a graph.
         self.create_graph = on_top(_nested) is not None
         for number in chosen:
             scalars, rebuild = flatten(arguments[number], f"argument {number}")
@@ -203,12 +203,12 @@ class _Inputs:
 
 def _check_function(f: object) -> None:
     if not callable(f):
-        raise TypeError(f"a function is differentiated, not {type(f).__name__}: {f!r:.80}")
+        raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
 
 
 def _fresh(scalar: Any) -> Value:
-    # A Value is not differentiated by itself but by a copy of it in the graph: what else f knows of it
-    # is constant here.
+    # Of a Value in the arguments f gets a copy, and is differentiated with respect to that. Where f uses the Value
+    # itself as well, from a closure, it is a constant.
     with differentiating():
         return primitives.identity(scalar) if isinstance(scalar, Value) else Value(scalar)
 

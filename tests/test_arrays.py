@@ -372,7 +372,7 @@ class TestArray:
     def test_a_function_and_a_shape_go_together(self):
         with pytest.raises(TypeError, match="needs a shape"):
             mg.array(lambda index: 1.0)
-        with pytest.raises(TypeError, match="shape goes with a function"):
+        with pytest.raises(TypeError, match="shape is for a function"):
             mg.array([1.0, 2.0], shape=(2, 1))
         with pytest.raises(TypeError, match="must be a real number, not list"):
             mg.array(lambda index: [index], shape=2)

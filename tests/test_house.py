@@ -1,5 +1,8 @@
 """The house: rooms on floors, imports that run downwards only, and a map in docs that says what is so."""
 
+import ast
+import re
+
 import pytest
 
 from tests.house import COMMAND, MAP, PACKAGE, PICTURE, House, floors_of_map, lines_of_map, without_lines
@@ -35,6 +38,16 @@ class TestMicrograd:
 
     def test_every_room_says_what_it_is_for(self):
         assert [room for room in HOUSE.rooms if not HOUSE.says(room)] == []
+
+    def test_a_package_that_lists_its_modules_lists_them_all(self):
+        lists = 0
+        for init in PACKAGE.rglob("__init__.py"):
+            says = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+            if re.search(r"^\w+\.py  ", says, re.MULTILINE):
+                modules = {path.name for path in init.parent.glob("*.py")} - {"__init__.py"}
+                assert set(re.findall(r"\b\w+\.py\b", says)) == modules, init
+                lists += 1
+        assert lists >= 6
 
 
 class TestMap:

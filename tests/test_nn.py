@@ -675,7 +675,7 @@ class TestFiles:
     )
     def test_a_file_of_another_shape_is_refused(self, saved, make):
         _, path, _ = saved
-        refused(make(), path, message="another shape")
+        refused(make(), path, message="the state does not fit")
 
     @pytest.mark.parametrize(
         "content",

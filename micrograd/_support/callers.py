@@ -13,7 +13,7 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 def calling_line() -> tuple[CodeType, int]:
-    """The innermost line that is being run outside this package, and outside NumPy, which calls back from arrays."""
+    """The innermost line of the user's program that is running. Lines of NumPy, which calls back, do not count."""
     frame = sys._getframe(1)
     while frame.f_back is not None and (
         frame.f_code.co_filename.startswith(_PACKAGE) or frame.f_globals.get("__name__", "").startswith("numpy.")

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Operand:
-    """What a primitive may be applied to beside numbers: it records what is done with it, as a Value does."""
+    """An operand that is no number: it records what is done with it, as a Value does."""
 
     __slots__ = ()
 
-    known: ClassVar[bool] = True  # whether its number is known: not so while a function is compiled
+    known: ClassVar[bool] = True  # whether its number is known; while a function is traced it is not
 
     @staticmethod
     def _apply(primitive: Any, *operands: Any) -> Any:
@@ -49,7 +49,7 @@ def real_number(value: object) -> float | None:
 def _is_real(value: object) -> bool:
     kind = type(value)
     if not hasattr(kind, "__float__") or hasattr(kind, "__len__") or isinstance(value, Operand):
-        return False  # a string, an array (of one element too) and a Value are no plain numbers
+        return False  # no string, array (even of one element) or Value is a plain number
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.timedelta64):
         return False  # NumPy takes a span of time for an integer; in some units it even has a float
@@ -57,13 +57,13 @@ def _is_real(value: object) -> bool:
 
 
 def is_array(value: object) -> bool:
-    """Whether this is a NumPy array; NumPy is not loaded for the question."""
+    """Whether this is a NumPy array. NumPy is not imported to find out."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 
 def is_unknown(value: object) -> bool:
-    """Whether this stands for a number that is not known yet, while a function is compiled."""
+    """Whether this stands for a number that is not known yet, because a function is being traced."""
     return isinstance(value, Operand) and not value.known
 
 
@@ -85,13 +85,13 @@ def required_number(value: object, what: str) -> float:
     """The float of a real number, or a TypeError that says what was given in its place."""
     if (number := real_number(value)) is None:
         if is_unknown(value):
-            float(value)  # type: ignore[arg-type]  # which says what cannot be done with it, and in which line
+            float(value)  # type: ignore[arg-type]  # raises a TraceError, which names the line
         raise TypeError(f"{what} must be a real number, not {type(value).__name__}: {value!r:.80}")
     return number
 
 
 def shown_call(primitive: Any, inputs: Iterable[object], operands: Iterable[Any]) -> str:
-    """A primitive at work, as messages show it: the numbers of its operands, and their labels."""
+    """A call of a primitive as messages show it, with the numbers of its operands and their labels."""
     infix = len(operands := tuple(operands)) == 2 and not any(map(str.isalpha, primitive.symbol))
     shown = [
         f"({label} = {number!r})" if infix and label else f"{label} = {number!r}" if label else f"{number!r}"
@@ -120,7 +120,7 @@ def required_sequence(values: Any, what: str) -> list[Any]:
 def check_numbers(values: Iterable[Any], what: str) -> None:
     """Refuse what is neither a real number nor something that records what is done with it, as Values do.
 
-    Arrays of them are let through: what is written for numbers works on arrays, element by element.
+    Arrays are accepted: what is written for numbers works on them element by element.
     """
     odd = {kind for kind in set(map(type, values)) if kind is not float and not issubclass(kind, Operand)}
     for value in values if odd else ():
@@ -131,7 +131,7 @@ def check_numbers(values: Iterable[Any], what: str) -> None:
 def explained(
     error: Exception, primitive: Any, inputs: Iterable[object], operands: Iterable[Any], what: str = ""
 ) -> Exception:
-    """The same kind of error, its message saying the primitive, the numbers and their labels."""
+    """An error of the same kind, whose message names the primitive, the numbers and their labels."""
     kinds = (ZeroDivisionError, OverflowError, FloatingPointError, ArithmeticError, ValueError, TypeError)
     kind = next(kind for kind in kinds if isinstance(error, kind))
     return kind(

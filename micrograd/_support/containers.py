@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 
 
 def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
-    """The scalars of a nested container, and the function that puts others in their places.
+    """Take the scalars out of a nested container.
 
     Args:
-        nested: a number or Value, or a list, tuple, dict or NumPy array of such, nested at will.
-        what: what it is, for the error message.
+        nested: a number or Value, or a list, tuple, dict or NumPy array of such, nested to any depth.
+        what: what to call it in the error message.
+
+    Returns:
+        The scalars in order, and a function that puts others in their places.
 
     Raises:
         TypeError: if something in it is neither a number nor a container.
@@ -53,7 +56,7 @@ def remade(container: Any, items: list[Any]) -> Any:
     if isinstance(container, dict):
         return dict(zip(container, items, strict=True))
     kind: Any = type(container)
-    return getattr(kind, "_make", kind)(items)  # a named tuple takes its items one by one otherwise
+    return getattr(kind, "_make", kind)(items)  # the class of a named tuple takes no list
 
 
 def _joined(parts: list[tuple[list[Any], Rebuild]], make: Callable[[list[Any]], Any]) -> tuple[list[Any], Rebuild]:
@@ -81,7 +84,7 @@ def _array_of(shape: tuple[int, ...]) -> Rebuild:
 
 
 def _stacked(items: list[Any], shape: tuple[int, ...]) -> Any:
-    """An array of items; of containers alike, a container of arrays, the array's own axes first."""
+    """An array of numbers; or, of containers of one shape, a container of arrays with the axes of shape first."""
     import numpy as np
 
     first = items[0]

@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> None:
-    """Write a file whole: until it is all on disk, what was under that name stays as it was.
+    """Write a file whole: until all of it is on disk, the old file of that name stays.
 
     The data goes to a temporary file in the same folder, which then takes the name in one step. So
     neither an error, nor Ctrl-C, nor a loss of power leaves half a file; a process that is killed may
     leave the temporary one, ``.*.tmp``. A link stays a link to the file written. What is no file, such as
     ``/dev/stdout``, is written to directly.
 
-    The file keeps the permissions it had, its group, and its owner when it is root who writes; a new one gets
-    those that any new file gets. Where the group cannot be kept, the new one may do what anyone may. Access lists
-    and other attributes of the old file are not copied.
+    The file keeps its permissions and its group, and its owner when root writes. A new file gets the usual
+    permissions. Where the group cannot be kept, the new group gets the permissions of others. Access lists and other
+    attributes of the old file are not copied.
 
-    A file with several names, hard links, gets the data under the one that is written; the others keep what they
-    had. Writing to all of them would be writing in place, and half a file if that is cut short; and the other
-    names are mostly those of backups, which are to keep what they have.
+    Of a file with several names (hard links), only the name that is written gets the data; the others keep the old
+    data. To change them all, the file would have to be written in place, and an interruption would leave half of it.
+    And other names mostly belong to backups.
 
     Args:
         path: where to write; its folder must exist.
         data: what the file is to hold.
-        durable: whether to wait until it is on disk. If not, a loss of power may leave a file that is cut off:
-            for what has a checksum in it, and can be made anew.
+        durable: whether to wait until it is on disk. If not, a loss of power may leave a file that is cut off.
+            That is for files that have a checksum and can be made anew.
 
     Raises:
         OSError: if it cannot be written, naming the path: no such folder, no permission, no space.
@@ -50,7 +50,7 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
         b'whole'
     """
     if os.path.exists(path) and not os.path.isfile(path):
-        Path(path).write_bytes(data)  # a folder refuses; a device or a pipe has no old content to keep
+        Path(path).write_bytes(data)  # a folder raises; a device or a pipe has no old content to keep
         return
     _put(Path(os.path.realpath(path)), data, path, durable, private=False)
 
@@ -69,19 +69,19 @@ def write_private(path: StrPath, data: bytes, *, durable: bool = True) -> None:
 
 
 def checksum(data: bytes) -> str:
-    """What tells data that was damaged or edited from what was written: its SHA-256, in hexadecimal."""
+    """The SHA-256 of data in hexadecimal, to find out later whether it was damaged or edited."""
     from hashlib import sha256
 
     return sha256(data).hexdigest()
 
 
 def _remove(path: Path) -> None:
-    with suppress(OSError):  # where it cannot even be removed, what went wrong before is what there is to say
+    with suppress(OSError):  # the error that came first is the one to report
         path.unlink(missing_ok=True)
 
 
 def _put(target: Path, data: bytes, path: StrPath, durable: bool, *, private: bool) -> None:
-    """Write a temporary file and have it take the place of the target, which errors call by the path given."""
+    """Write a temporary file and rename it to the target. Errors name the path that was given."""
     temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
         _write(temporary, data, durable, private, None if private else _replaced(target))
@@ -109,10 +109,10 @@ def _replaced(target: Path) -> os.stat_result | None:
 
 
 def _write(path: Path, data: bytes, durable: bool, private: bool, old: os.stat_result | None) -> None:
-    # Permissions come before the data: who may open a file for a moment may read it ever after
+    # Permissions come before the data: whoever opens the file in between can go on reading it
     mode = 0o600 if private or old is not None else 0o666
     with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        if old is not None and hasattr(os, "fchown"):  # on Windows a file that can be written to has but one mode
+        if old is not None and hasattr(os, "fchown"):  # on Windows all writable files have the same mode
             _keep(file.fileno(), old)
         file.write(data)
         if durable:
@@ -128,14 +128,14 @@ def _keep(descriptor: int, old: os.stat_result) -> None:
             break
     new, permissions = os.fstat(descriptor), stat.S_IMODE(old.st_mode)
     if new.st_uid != old.st_uid:
-        permissions &= 0o777  # to run as another user was not meant for this one
+        permissions &= 0o777  # drops set-user-id and the like, which were given to a file of another owner
     if new.st_gid != old.st_gid:
-        permissions &= 0o707 | (permissions & 0o007) << 3  # a group that was not asked gets what anyone gets
+        permissions &= 0o707 | (permissions & 0o007) << 3  # the new group gets the permissions of others
     os.fchmod(descriptor, permissions)
 
 
 def _make_name_durable(folder: Path) -> None:
-    """Have the folder on disk too, where the system can: Windows and some network drives cannot."""
+    """Write the folder to disk too, where the system can do that: Windows and some network drives cannot."""
     with suppress(OSError):  # the file is in place and whole by now
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -12,7 +12,7 @@ def finish(action: Callable[[], object]) -> None:
     """Run an action to its end, from the start again if Ctrl-C cuts it off; then let Ctrl-C through.
 
     Args:
-        action: takes no arguments; running it once more after a part of it must be harmless.
+        action: takes no arguments; it must be harmless to run it again after a part of it was done.
     """
     interrupt: KeyboardInterrupt | None = None
     while True:

@@ -11,12 +11,12 @@ from threading import RLock
 from typing import Any
 from weakref import WeakSet
 
-_locks: WeakSet[Any] = WeakSet()  # what they protect is whole at any instruction, or made anew in the child
+_locks: WeakSet[Any] = WeakSet()  # what they protect is consistent at any instruction, or is made anew in the child
 _held_while_forking: list[Any] = []
 
 
 def new_lock() -> Any:
-    """A lock for Python's own data. Who holds it may take it again; in a forked child it is open to others."""
+    """A lock for data of Python's own. Its holder may take it again. In a forked child no other thread holds it."""
     lock = RLock()
     _locks.add(lock)
     return lock

@@ -1,6 +1,6 @@
 """Numbers by name, in a JSON file that is whole or refused: what a model saves and loads.
 
-The file carries a checksum of its names and numbers, so that a damaged digit is found out, not trained on:
+The file carries a checksum of its names and numbers, so that a damaged digit is noticed:
 
     {"format": "micrograd state 1", "checksum": "8c1f...", "state": {"layers.0.neurons.0.b": 0.0, ...}}
 """
@@ -34,7 +34,7 @@ def check_state(state: Mapping[str, Any], names: Iterable[str]) -> dict[str, flo
     unknown = [name for name in state if name not in expected]
     if missing or unknown:
         problems = [_some_of(missing, "missing"), _some_of(unknown, "unknown")]
-        raise ValueError(f"the state is of another shape: {'; '.join(filter(None, problems))}")
+        raise ValueError(f"the state does not fit: {'; '.join(filter(None, problems))}")
     return {name: _finite(state[name], name) for name in expected}
 
 
@@ -83,7 +83,7 @@ def _finite(value: Any, name: str) -> float:
 
 
 def _checksum(numbers: Mapping[str, float]) -> str:
-    """That of the JSON of the numbers: it tells any two states apart, whatever is in their names."""
+    """The checksum of the numbers as JSON. It differs for any two states, whatever is in their names."""
     import json
 
     from micrograd._support.files import checksum
@@ -92,9 +92,9 @@ def _checksum(numbers: Mapping[str, float]) -> str:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, refused where a name stands twice (the parser would keep the last)."""
+    """The dict of a JSON object. A name that is there twice is refused: the parser would keep the last."""
     if len(names := dict(pairs)) != len(pairs):
-        raise ValueError("a name stands in it twice")
+        raise ValueError("it has a name twice")
     return names
 
 

@@ -3,8 +3,8 @@
     ParsedExpression("x*y + tanh(z)")(names)    with names {"x": Value(2.0), "y": Value(-3.0), "z": Value(10.0)}
 
 Numbers, names, the operators + - * / **, and calls of primitives: nothing else is let in, so
-text from anywhere is safe to read. Whatever is wrong, with the text or with its arithmetic, is an
-ExpressionError with carets under the culprit:
+text from anywhere is safe to read. Whatever is wrong, with the text or with its arithmetic, raises an
+ExpressionError with carets under the part that is wrong:
 
     1.0 / (y = 0.0): float division by zero
       x + 1/y
@@ -28,8 +28,8 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-LONGEST = 10_000  # characters; time and memory go by them, and Python's parser bounds the depth
-_SHOWN = 72  # characters of the culprit's line in an error
+LONGEST = 10_000  # characters; they bound time and memory, and Python's parser bounds the depth
+_SHOWN = 72  # characters of the line that an error shows
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -61,7 +61,7 @@ def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read or computed; the message has carets under the culprit."""
+    """An expression that cannot be read or computed; the message has carets under what is wrong."""
 
 
 class _Span(NamedTuple):
@@ -81,7 +81,7 @@ class _Step(NamedTuple):
 
 
 class ParsedExpression:
-    """An expression that was read and found to be one.
+    """An expression that has been read, and can be computed.
 
     Args:
         text: in Python's notation: ``x*y + tanh(z)``.
@@ -144,7 +144,7 @@ class ParsedExpression:
         text = self.text.lstrip(" \t\f")  # indentation is an error to Python
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of what is refused below anyway, such as "\d" and 1is 2
+                warnings.simplefilter("ignore")  # Python warns of "\d" and 1is 2, which are refused below anyway
                 return ast.parse(text, mode="eval").body
         except SyntaxError as error:
             raise self._error(error.msg, self._place(error, len(self.text) - len(text))) from None
@@ -178,7 +178,7 @@ class ParsedExpression:
             return _Step(lambda values: values[name], 0, node)
         if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
             apply = BINARY[type(node.op)]
-            # Numbers alone are recorded too, so that errors read alike and ** never goes complex.
+            # Plain numbers become Values too: so errors read alike, and ** never gives a complex number.
             return _Step(lambda _, x, y: apply(x if isinstance(y, Value) else _as_value(x), y), 2, node)
         if isinstance(node, ast.UnaryOp) and type(node.op) in UNARY:
             change = UNARY[type(node.op)]
@@ -234,7 +234,7 @@ def evaluate(text: str, names: Mapping[str, Value]) -> Value:
 
 
 def _operands_first(root: ast.expr) -> list[ast.expr]:
-    """The nodes of the tree, each after its operands, the left ones first; a long sum is a deep tree."""
+    """The nodes of the tree, each after its operands. Without recursion, as a long sum is a deep tree."""
     nodes, pending = [], [root]
     while pending:
         nodes.append(node := pending.pop())

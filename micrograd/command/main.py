@@ -63,5 +63,5 @@ def _complain(error: Exception) -> int:
 
 
 def _drop_output() -> None:
-    """Let the interpreter's own flush at the end go nowhere, instead of failing once more."""
+    """Send what is left of the output nowhere, so that the interpreter's flush at the end does not fail, too."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,7 +11,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141  # what a shell reports of a program that th
 
 
 def print_json(content: Any) -> None:
-    """JSON has no infinity and no NaN: null stands for them."""
+    """Print JSON. Infinities and NaNs become null, as JSON has none."""
 
     def finite(part: Any) -> Any:
         if isinstance(part, dict):

@@ -44,7 +44,7 @@ def train(options: argparse.Namespace) -> int:
         compile=options.compile,
         progress=False if options.quiet else None,
     )
-    # What can go wrong goes wrong before the training, not after it.
+    # All checks come before the training: an error after it would lose the training.
     networks.is_compiled(settings)
     study = networks.prepare(_read(options), options.target, settings, options.ignore or ())
     folder = options.output or f"{_stem(options.data)}-report"

@@ -26,12 +26,18 @@ EPILOG = """examples:
 
 exit codes: 0 all went well, 1 a check failed, 2 something is wrong with the words, an expression or a file,
 130 interrupted, 141 nobody reads the output any more"""
+ABOUT_EXPRESSIONS = {
+    "grad": (expressions.grad, "print the value of an expression and the gradient of each name"),
+    "check": (expressions.check, "compare the gradients of an expression with finite differences"),
+    "draw": (expressions.draw, "draw the graph of an expression with its gradients"),
+    "explore": (expressions.explore, "write a page that steps through its graph"),
+}
 OPTION = re.compile(r"--$|--[a-z]|-h$|-o")
 NOTATION = f"in Python's notation: numbers, names, + - * / ** and {', '.join(functions())}"
 
 
 def parser() -> argparse.ArgumentParser:
-    """What reads the words; it ends the program with exit code 2 where it cannot, as argparse does."""
+    """The parser of the words. Where it cannot read them it ends the program with exit code 2, as argparse does."""
     top = argparse.ArgumentParser(
         prog="micrograd",
         description="Gradients and pictures of an expression, and networks that learn from a table.",
@@ -43,12 +49,12 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="command", dest="command")
     add = _adder(commands)
 
-    _expression(add("grad", expressions.grad, "print the value of an expression and the gradient of each name"))
-    _expression(add("check", expressions.check, "compare the gradients of an expression with finite differences"))
-    draw = _expression(add("draw", expressions.draw, "draw the graph of an expression with its gradients"))
+    for name, (run, what) in ABOUT_EXPRESSIONS.items():
+        _expression(add(name, run, what))
+    draw = commands.choices["draw"]
     picture = "a .svg, .png, .pdf or .dot file (default: %(default)s)"
     draw.add_argument("-o", "--output", default="graph.svg", metavar="FILE", help=picture)
-    explore = _expression(add("explore", expressions.explore, "write a page that steps through its graph"))
+    explore = commands.choices["explore"]
     explore.add_argument("-o", "--output", default="page.html", metavar="FILE", help="default: %(default)s")
     explore.add_argument("--title", help="of the page (default: the expression)")
     _training(add("train", tables.train, "train a network to predict a column of a CSV file, and report on it"))
@@ -75,10 +81,9 @@ def _adder(commands: Any) -> Callable[..., argparse.ArgumentParser]:
     return add
 
 
-def _expression(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def _expression(command: argparse.ArgumentParser) -> None:
     command.add_argument("expression", help=NOTATION)
     command.add_argument("names", nargs="*", metavar="name=number", help="what the names stand for: x=2 y=-3")
-    return command
 
 
 def _table(command: argparse.ArgumentParser) -> None:
@@ -122,7 +127,7 @@ def _training(command: argparse.ArgumentParser) -> None:
 
 def with_minus_signs(words: Sequence[str]) -> list[str]:
     """The words, where an expression such as -x*y is not taken for an option."""
-    if not words or words[0] not in {"grad", "check", "draw", "explore"}:
+    if not words or words[0] not in ABOUT_EXPRESSIONS:
         return list(words)
     return [f" {word}" if word.startswith("-") and not OPTION.match(word) else word for word in words]
 

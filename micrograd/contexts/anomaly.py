@@ -1,8 +1,8 @@
 """detect_anomaly: find the operation that first gives a NaN or an infinity, forward or backward.
 
-While it is on, the operators hand their work to a recorder that does what they do and looks at the result,
-and backpropagation looks at each gradient before any ``grad`` is set. A node does not say which line of
-the program made it, so the recorder gives each node a primitive of its own, and notes the line for that.
+While it is on, a recorder does what the operators do and checks each result, and backpropagation checks each
+gradient before any ``grad`` is set. A node does not know which line of the program made it. So the recorder gives
+each node a primitive of its own, and notes the line for that primitive.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class detect_anomaly(RecorderContext):  # noqa: N801  # used as a function is, a
     """Raise at the operation that first gives a NaN or an infinity. It is slow: for finding a fault, not for training.
 
     Forward, no operation may give NaN, nor an infinity where none of its operands is one: an infinity that
-    was put in on purpose, as masks are, may go on. Backward, the gradient that reaches a Value and those
+    was put in on purpose, as a mask is, may be passed on. Backward, the gradient that reaches a Value and those
     that an operation gives to its operands must be finite; where one is not, no ``grad`` is changed. The
-    message says the operation, its numbers, the labels of its operands, and the line of the program that
-    called it; backward, that line is known of operations that ran while this was on.
+    message names the operation, its numbers, the labels of its operands, and the line of the program that
+    called it. Backward, that line is known for operations that ran while this was on.
 
     A context manager, and a decorator of functions (not of generators and coroutines, which run later).
     Holds for this thread or asyncio task only, and under no_grad as well.
@@ -54,12 +54,12 @@ class detect_anomaly(RecorderContext):  # noqa: N801  # used as a function is, a
     """
 
     def recorder(self, outer: Recorder | None) -> Recorder:
-        """The one that looks at what the outer one makes; there need not be two that do."""
+        """A detector around the outer recorder. Inside of another detector it takes that one's place."""
         return _Detector(outer.inner if isinstance(outer, _Detector) else outer)
 
 
 class _Detector(Recorder):
-    """The recorder that looks at what an inner one makes; that is None where the operators record."""
+    """The recorder that checks what an inner one makes; inner is None where the operators record."""
 
     watches_gradients = True
 
@@ -79,11 +79,11 @@ class _Detector(Recorder):
         return result
 
     def _records(self) -> bool:
-        """Whether nodes are made, which can remember a line."""
+        """Whether nodes are made: only these can have a line."""
         return self.inner is None or isinstance(self.inner, Everything)
 
     def keeps(self, node: Any) -> bool:
-        """Look at a hand-written operation, which no operator records."""
+        """Check a hand-written operation, which no operator records."""
         line = calling_line()
         _look_at(node, node._primitive, node._operands(), line)
         _lines[node._primitive] = line
@@ -94,11 +94,11 @@ class _Detector(Recorder):
         return _checked_shares(node, gradient, give)
 
     def quietly(self) -> Recorder:
-        """Look at what is computed under no_grad too."""
+        """Check what is computed under no_grad, too."""
         return _Detector(quiet(self.inner))
 
     def aloud(self) -> Recorder | None:
-        """Look at what is recorded where a derivative is asked for."""
+        """Check what is recorded where a derivative is asked for."""
         loud = self.inner and self.inner.aloud()
         return _Detector(loud) if loud else None
 
@@ -106,7 +106,7 @@ class _Detector(Recorder):
 def _of_one_node(primitive: Primitive) -> Primitive:
     """A primitive that works as the given one does, and is used once."""
     if type(primitive) is not Primitive:
-        return primitive  # it is the primitive of a single node as it is
+        return primitive  # it is the primitive of a single node already
     own = Primitive(
         primitive.name, primitive.symbol, primitive.forward, *primitive.derivatives, domain=primitive.domain
     )
@@ -115,7 +115,7 @@ def _of_one_node(primitive: Primitive) -> Primitive:
 
 
 def _look_at(result: Value, primitive: Primitive, operands: Iterable[Any], line: tuple[CodeType, int]) -> None:
-    """Refuse a NaN, and an infinity that comes of finite numbers."""
+    """Refuse a NaN, and an infinity that was computed from finite numbers."""
     data = result._data
     if math.isfinite(data):
         return
@@ -151,7 +151,7 @@ def _number(gradient: Any) -> float:
 
 def _shown(line: tuple[CodeType, int]) -> str:
     """A line of the program as tracebacks show it."""
-    import linecache  # and with it tokenize and re: only where there is something to show
+    import linecache  # here, because it imports tokenize and re
 
     code, number = line
     place = f'  File "{code.co_filename}", line {number}, in {code.co_name}'

@@ -1,9 +1,9 @@
 """no_grad: computing without recording.
 
     with mg.no_grad():
-        y = x * x          # a constant: what it was made of is free to go
+        y = x * x          # a constant: nothing keeps what it was made of
 
-The transforms record under no_grad too: whoever asks for a gradient there asks on purpose.
+The transforms record under no_grad too: whoever calls them wants a gradient.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class _Nothing(Recorder):
         return Value(total, requires_grad=False)
 
     def keeps(self, node: Any) -> bool:
-        """No: a node whose derivative is a closure becomes a constant, as all others do."""
+        """False: a node whose derivative is a closure becomes a constant, as all others do."""
         return False
 
     def aloud(self) -> Recorder:
-        """One that records: a derivative is asked for on purpose."""
+        """A recorder that records: somebody asks for a derivative."""
         return Everything()
 
 
 class Everything(Recorder):
-    """What records as the operators do themselves, on top of a recorder that does not."""
+    """Records as the operators do by themselves, on top of a recorder that does not."""
 
     lets_programs_run = True
 
@@ -69,7 +69,7 @@ class Everything(Recorder):
 
 @contextmanager
 def differentiating() -> Iterator[None]:
-    """Record inside, under no_grad too: a derivative is asked for there on purpose."""
+    """Record inside, under no_grad too, because somebody asks for a derivative."""
     outer = recorder_on_top()
     if outer is None or (recorder := outer.aloud()) is None:
         yield
@@ -97,5 +97,5 @@ class no_grad(RecorderContext):  # noqa: N801  # used as a function is, as in Py
     """
 
     def recorder(self, outer: Recorder | None) -> Recorder:
-        """The one that records nothing, looked at by whatever looks at results outside."""
+        """One that records nothing; inside of detect_anomaly it is checked, too."""
         return quiet(outer)

@@ -33,22 +33,24 @@ if TYPE_CHECKING:
     from micrograd._support.files import StrPath
 
 # Measured with Graphviz 14, on networks, polynomials and random programs: a layout at these limits takes 1 to 9
-# seconds. Beside the nodes the time goes by the layers that arrows pass on their way: the weights of a recurrent
-# network have arrows past nearly all of them, and at 285,000 its layout takes 44 seconds. A tangle of long arrows
+# seconds. Besides the nodes, the layers that arrows pass on their way take time: in a recurrent network the arrows
+# from the weights pass nearly all of them, and at 285,000 the layout takes 44 seconds. A tangle of long arrows
 # takes minutes where they bend around what is in their way, so past some number of layers they are straight.
 NODE_LIMIT = 3_000
 LAYER_LIMIT = 100_000
 STRAIGHT_FROM = 10_000
-NOTEBOOK_LIMITS = 200, 2_000  # nodes and layers: what a notebook shows unasked is to be there at once
+NOTEBOOK_LIMITS = 200, 2_000  # nodes and layers: a notebook shows pictures unasked, so they must be drawn at once
 
-FONT = "Helvetica,Arial,sans-serif"  # all three as wide where text is measured, so numbers stay flush right
+FONT = "Helvetica,Arial,sans-serif"  # all three have letters of the same widths, so numbers stay flush right
 
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
 RANKDIRS = ("LR", "TB")
 
 
 def trace(root: Value) -> tuple[list[Value], list[tuple[Value, Value]]]:
-    """The nodes and edges of the graph under a Value.
+    """The nodes and edges of the graph under a Value: micrograd's own function of this name.
+
+    The trace of the compiler is something else: the operations that a function made while it ran once.
 
     Args:
         root: the Value to start from, usually a result.
@@ -165,7 +167,7 @@ def svg(root: Value) -> str:
 
 
 def svg_or_none(root: Value) -> str | None:
-    """The picture, or None where a notebook had better show text.
+    """The picture, or None where a notebook should show text.
 
     That is where graphviz or pygraphviz is not installed, or the graph is too large to be
     drawn at once.
@@ -181,7 +183,7 @@ def svg_or_none(root: Value) -> str | None:
     try:
         small = _count(root, nodes) <= nodes and _layers_passed(topological_order(root)) <= layers
         return svg(root) if small else None
-    except (ImportError, ValueError):  # a ValueError: the arrows go in a circle
+    except (ImportError, ValueError):  # a ValueError: the graph has a cycle
         return None
 
 
@@ -208,7 +210,7 @@ def _all_nodes(root: Value) -> list[Value]:
 
 
 def _nodes_within(root: Value, depth: int) -> list[Value]:
-    """What is within so many operations of root, each after its operands."""
+    """The nodes within so many operations of root, each after its operands."""
     reached = layer = {root: None}
     for distance in range(1, depth + 1):
         operands = (operand for node in layer for operand in node._operands())
@@ -226,9 +228,9 @@ def _nodes_within(root: Value, depth: int) -> list[Value]:
 
 
 def _count(root: Value, enough: float = math.inf) -> int:
-    """How many nodes there are; of more than enough, some number of them.
+    """How many nodes there are. Where there are more than enough, counting may stop early.
 
-    Unlike trace this makes no Values of the plain numbers, so the graph stays as small as it was.
+    Unlike trace, this makes no Values of plain numbers, so the graph does not grow.
     """
     seen, numbers, stack = {root}, 0, [root]
     while stack and len(seen) + numbers <= enough:
@@ -282,7 +284,7 @@ def _picture(root: Value, nodes: list[Value], layers: int, format: str, rankdir:
     gradients = {node: float(node.grad) for node in nodes}  # a Value after backward(create_graph=True)
     unreached = not root.is_leaf and not any(gradients[node] for node in nodes if not node.is_leaf)
     largest = max(abs(gradient) for gradient in (0.0, *gradients.values()) if math.isfinite(gradient))
-    for node, gradient in reversed(gradients.items()):  # from the result back, first operands come to stand on top
+    for node, gradient in reversed(gradients.items()):  # so Graphviz puts first operands on top
         draw_value(picture, node, names[node], gradient_row(gradient, largest, unreached))
     for node in nodes:
         if not node.is_leaf:
@@ -312,7 +314,7 @@ def _graph_style(nodes: int, layers: int, format: str) -> dict[str, str]:  # noq
     }
     if layers > STRAIGHT_FROM:
         style |= {"splines": "line", "mclimit": "0.1"}
-    # For screens with two pixels a point; the largest, 40 inches a side, is a bitmap of a quarter of a gigabyte.
+    # For screens with two pixels a point. At most 40 inches a side, which is a bitmap of a quarter of a gigabyte.
     return style | {"dpi": "192", "size": "40,40"} if format == "png" else style
 
 

@@ -152,7 +152,7 @@ def _laid_out(source: str, format: str, engine: str) -> bytes:  # noqa: A002
 
     class Graph(pygraphviz.AGraph):  # type: ignore[misc]  # the pygraphviz package has no types
         def number_of_nodes(self) -> int:
-            return 0  # draw asks for it to print a warning above 1,000; what would take too long is refused before
+            return 0  # else draw prints a warning above 1,000; graphs that take too long are refused before
 
     with _lock:
         return Graph(string=source).draw(format=format, prog=engine)

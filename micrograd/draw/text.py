@@ -13,7 +13,7 @@ LABEL_LIMIT = 60  # characters
 
 
 def readable(number: float) -> str:
-    """A number as it is where that is short, else to four digits: 1.000 is nearly 1, and 1 is 1.
+    """A number in full where that is short, else to four digits: 1.000 is nearly 1, and 1 is exactly 1.
 
     Example:
         >>> [readable(x) for x in (1.0, 0.99999, -24.5, 24.7041, 1382.47, 1e-300, 123456.0, float("nan"))]

@@ -10,11 +10,14 @@ What these stand on:
 
 primitive.py     what a primitive is, and the registry of them
 node.py          a Value as a float, and micrograd's own names
+methods.py       the functions as methods of a Value
 floats.py        forward functions that Python's math lacks
+composites.py    forward functions that are formulas over other primitives
 closures.py      operations whose derivative is a closure
 order.py         every Value after its operands
 higher_order.py  gradients that are graphs themselves
 recorder.py      who records what the operators do
+commit.py        all or nothing: many numbers set in one step
 copying.py       pickling and copying graphs of any depth
 """
 

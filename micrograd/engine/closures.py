@@ -36,7 +36,7 @@ class HandWritten(Primitive):
         self.backpropagate = backpropagate
 
     def receivers(self, node: Any) -> list[Any]:
-        """The children that gradients flow to, each once: the closure serves all of its places."""
+        """The children that gradients flow to, each once, as the closure adds up a child's places itself."""
         return [child for child in dict.fromkeys(node._x) if child.requires_grad]
 
     def shares(self, node: Any, gradient: float, useful: Container[Any] | None = None) -> list[tuple[Any, float]]:

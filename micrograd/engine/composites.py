@@ -32,7 +32,7 @@ def _high_half(x: Any) -> Any:
 
 
 _HIGH_ROOT = _high_half(_ROOT)
-_LOW_ROOT = _ROOT - _HIGH_ROOT - 4.833646656726457e-17  # and what sqrt(0.5) has beyond the float
+_LOW_ROOT = _ROOT - _HIGH_ROOT - 4.833646656726457e-17  # with the next digits of sqrt(0.5)
 
 
 # Activations
@@ -72,7 +72,7 @@ def silu(on: Any, x: Any) -> Any:
 
 @composite
 def gelu(on: Any, x: Any) -> Any:
-    """X times the normal distribution below it."""
+    """X times the probability that a normal variable is below x."""
     return on.maximum(x, -50.0) * on.normal_cdf(x)
 
 
@@ -81,7 +81,7 @@ def gelu(on: Any, x: Any) -> Any:
 
 @composite
 def normal_cdf(on: Any, x: Any) -> Any:
-    """How much of the normal distribution lies below x."""
+    """The probability that a normal variable is below x."""
     near = on.maximum(x, -40.0)
     scaled = near * _ROOT
     body = 0.5 * on.erfc(-scaled)

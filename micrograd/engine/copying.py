@@ -32,7 +32,7 @@ class _Graph(list[Value]):
         return list, (), None, iter(self)
 
 
-# The graphs that this thread or task is copying now, or was: a reference to one that is done is dead.
+# The graphs that this thread or task is copying. The references to those it has copied are dead.
 _graphs: ContextVar[tuple[ref[_Graph], ...]] = ContextVar("graphs", default=())
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def named(method: Any, primitive: Primitive) -> Any:
-    """The method with the name of what it applies, for tracebacks and help()."""
+    """Give a method the name of its primitive, for tracebacks and help()."""
     method.__name__, method.__qualname__ = primitive.name, f"Value.{primitive.name}"
     method.__doc__ = f"See micrograd.{primitive.name}."
     return method
@@ -28,7 +28,7 @@ def method(primitive: Primitive) -> Any:
 
 
 class Methods:
-    """What a Value has from here; how a primitive is applied to it, it says itself."""
+    """The methods that Value inherits from here. Value defines _applied, which they all call."""
 
     __slots__ = ()
 

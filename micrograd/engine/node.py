@@ -4,8 +4,8 @@ The product of a Value x, which is 3.0, and the plain number 2.0 is a node with
 
     _data 6.0, _primitive mul, _first x, _x 3.0, _second NUMBER, _y 2.0
 
-It has the numbers beside the operands, as the gradient belongs to those of the forward pass, whatever
-becomes of x.data afterwards. The operators that make nodes, and backward(), are Value's: see value.py.
+It keeps the numbers beside the operands: the gradient belongs to the numbers of the forward pass, also when
+x.data is set afterwards. The operators that make nodes, and backward(), are Value's: see value.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from micrograd.engine.primitive import Primitive
 
-# Not an attribute of the class: each change of a class makes the interpreter forget what it has learnt of it.
+# Not an attribute of the class: when a class changes, the interpreter drops what it has cached for it.
 _version: list[object] = [object()]
 
 
@@ -33,7 +33,7 @@ def requires_grad_version() -> object:
 
 
 def forget(node: Node) -> None:
-    """Make a constant of a node."""
+    """Turn a node into a constant."""
     node._primitive, node._first, node._second, node._x, node._y = CONSTANT, NUMBER, NUMBER, (), ()
 
 
@@ -45,11 +45,11 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], 
         if recorder is not None and (recorded := recorder.compared(compare, self, other)) is not None:
             return recorded
         if type(other) is int:
-            return compare(self.data, other)  # which floats do exactly, with ints beyond every float too
+            return compare(self.data, other)  # Python compares them exactly, also an int too large for a float
         try:
             number = other.data if isinstance(other, Node) else real_number(other)
         except OverflowError:
-            return compare(self.data, other)  # a Fraction beyond every float, which Python compares exactly
+            return compare(self.data, other)  # Python compares a Fraction that is too large for a float exactly
         return NotImplemented if number is None else compare(self.data, number)
 
     return method
@@ -58,12 +58,11 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], 
 class Node(Operand):
     """What a Value remembers; its arguments are those of Value."""
 
-    # How it was made: a primitive, its operands _first and _second and the numbers _x and _y that they
-    # had. NUMBER stands for a plain number and for no operand. A wide primitive (of more operands, or
-    # hand-written) has all of them in _x and their numbers in _y. No tuple and no closure:
-    # the garbage collector's time is spent on the objects it tracks, and one a node is the least
-    # there can be. _uses is 0 whenever backward() is not running. _call is set in what a Neuron returns, to
-    # the Neuron and its inputs, for pages to name groups by; elsewhere it is not set, and costs no time.
+    # How it was made: a primitive, its operands _first and _second, and the numbers _x and _y that they had.
+    # NUMBER stands for a plain number, and for no operand. A wide primitive (of more operands, or hand-written)
+    # has all of them in _x and their numbers in _y. There is no tuple and no closure, because the garbage
+    # collector's time grows with the objects that it tracks: a node is one of them. _uses is 0 unless backward()
+    # is running. _call is set only in what a Neuron returns, to the Neuron and its inputs: pages find groups by it.
     __slots__ = ("_call", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
 
     _call: tuple[Any, Any]
@@ -171,7 +170,7 @@ class Node(Operand):
             forget(self)
 
     def _operands(self) -> tuple[Any, ...]:
-        """The operands in order; a plain number among them becomes a constant Value, for good."""
+        """The operands in order. A plain number among them becomes a constant Value, and stays one."""
         if self.is_leaf:
             return ()
         kind: Any = type(self)  # Value
@@ -215,7 +214,7 @@ class Node(Operand):
 
 
 NUMBER: Any = object.__new__(Node)
-NUMBER.__init__(0.0, requires_grad=False)  # every Node refers to it, it too
+NUMBER.__init__(0.0, requires_grad=False)  # every Node refers to it, and so does it itself
 
 
 def evaluated(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[float, tuple[float, ...]]:

@@ -23,7 +23,7 @@ def topological_order(root: AnyNode) -> list[AnyNode]:
         ['a', '*', '+']
     """
     if not isinstance(root, Node):
-        raise TypeError(f"the graph of a Value has an order, and not {type(root).__name__}: {root!r:.80}")
+        raise TypeError(f"topological_order takes a Value, not {type(root).__name__}: {root!r:.80}")
     order: dict[AnyNode, None] = {}
     entered: set[AnyNode] = set()
     stack = [root]

@@ -26,8 +26,8 @@ class Operations:
 
     Args:
         function: gives the function of a primitive on that kind of operand.
-        somewhere: whether a condition may hold for an operand, or for one of the many that it stands for. What a
-            formula computes for that case alone may be left out where this says no.
+        somewhere: whether a condition may hold for an operand, or for one of its elements. Where it says no, a
+            formula may leave out what it computes for that case alone.
 
     Example:
         >>> on = Operations(lambda primitive: primitive.forward)
@@ -49,7 +49,7 @@ class Operations:
 
 
 class _Floats:
-    """The operations of floats: define puts each primitive's forward function here, which is found the quickest way."""
+    """The operations on floats. define makes each primitive's forward function an attribute, which is found quickly."""
 
     somewhere = bool
 
@@ -80,8 +80,8 @@ def composite(formula: Callable[..., Any]) -> Callable[..., float]:
 class Primitive:
     """An operation that the engine knows how to compute and how to differentiate.
 
-    Calling one applies it: floats give a float, and an operand that records what is done with it
-    (a Value) gives a result that remembers.
+    Calling one applies it. Floats give a float. Where an operand is a Value, the result is a Value that
+    remembers.
 
     Args:
         name: unique, a Python identifier; ``find(name)`` gives the primitive back.
@@ -140,7 +140,7 @@ class Primitive:
         self.wide = self.first is None
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
-        """Apply the primitive: to floats, to arrays element by element, or as an operand that records says.
+        """Apply the primitive: to floats, to arrays element by element, or to Values, which record it.
 
         Settings go to the forward function and to every rule as keywords; no gradient flows to them.
         """
@@ -203,7 +203,7 @@ class Primitive:
 
     def receivers(self, node: Any) -> list[Any]:
         """Which of the operands of a wide primitive's node gradients flow to."""
-        rules = self.derivatives or (unchanged,) * len(node._x)  # without a derivative: found out in shares
+        rules = self.derivatives or (unchanged,) * len(node._x)  # shares raises for a primitive without a derivative
         pairs = zip(node._x, rules, strict=True)
         return [operand for operand, rule in pairs if rule and getattr(operand, "requires_grad", False)]
 
@@ -219,10 +219,10 @@ class Primitive:
         ]
 
     def check_differentiable_again(self) -> None:
-        """Say that gradients of gradients need another kind of primitive, where they do."""
+        """Raise where only another kind of primitive could have gradients of gradients."""
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
-        """Do all of a backpropagation from a node at once, where this can; and say whether it has."""
+        """Run the whole backpropagation from a node, if this primitive can do that at once. Says whether it did."""
         return False
 
     def closure(self, node: Any) -> Callable[[], object]:
@@ -305,7 +305,7 @@ def define(
 
 
 def _checked(rule: Rule, name: str) -> Rule:
-    """A rule that gives a float where it is handed one, or says that it does not."""
+    """The rule with a check: where it is handed a float, it must give one."""
 
     def checked(g: Any, *operands: Any, **settings: Any) -> Any:
         share = rule(g, *operands, **settings)

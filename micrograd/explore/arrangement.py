@@ -1,4 +1,4 @@
-"""Where everything stands: Graphviz lays out each group by itself, with the groups in it closed.
+"""Where everything is on a page: Graphviz lays out each group by itself, with the groups in it closed.
 
 The page opens a group by making room for it, which moves the rest apart and changes no order. So a few
 small layouts serve every way to open and close the groups, and those of neurons that are alike are one.
@@ -57,19 +57,19 @@ def _contents(graph: dict[str, Any]) -> tuple[list[list[str]], list[list[tuple[s
             items[place][item] = None
         for operand in node["operands"]:
             place, tail, head = _meeting(paths[operand], paths[-1])
-            if tail[0] == head[0] == "n" or (tail, head) not in seen:  # a * a has two arrows; groups have one
+            if tail[0] == head[0] == "n" or (tail, head) not in seen:  # a * a has two arrows; a pair of groups has one
                 seen.add((tail, head))
                 arrows[place].append((tail, head))
     return [sorted(inside, key=_rank) for inside in items], arrows
 
 
 def _rank(item: str) -> int:
-    """Groups come after Values, in their own order: the first neuron of a layer is to stand on top."""
+    """Groups come after Values, in their own order, so that the first neuron of a layer is on top."""
     return int(item[1:]) if item[0] == "g" else -1
 
 
 def _path(item: str, group: int | None, groups: list[dict[str, Any]]) -> list[tuple[int, str]]:
-    """The way to an item from outside: the places passed, and what is right inside each; 0 is the whole."""
+    """The way to an item from outside: the groups it leads through, with the item right inside each; 0 is the whole."""
     path = []
     while group is not None:
         path.append((group + 1, item))
@@ -98,7 +98,7 @@ def _picture(sizes: list[tuple[int, int]], arrows: list[tuple[int, int]]) -> Pic
     if len(sizes) > STRAIGHT_FROM:
         style |= {"splines": "line", "mclimit": "0.1"}
     picture = Picture(graph_attr=style, node_attr={"shape": "box", "fixedsize": "true", "label": ""})
-    for index, (width, height) in reversed(list(enumerate(sizes))):  # what is declared last comes to stand on top
+    for index, (width, height) in reversed(list(enumerate(sizes))):  # Graphviz puts what is declared last on top
         picture.node(str(index), width=f"{width / POINTS:.4f}", height=f"{height / POINTS:.4f}")
     for tail, head in arrows:
         picture.edge(str(tail), str(head), arrowhead="none")

@@ -29,7 +29,7 @@ def film(recording: Recording) -> dict[str, Any]:
         if not all(map(math.isfinite, numbers)):
             raise ValueError(f"the parameters are not finite after step {step}")
     inputs = [Value(x, label=f"x{place}") for place, x in enumerate(recording.inputs[0], 1)]
-    network: Any = recording.model  # a Module that is called has a __call__ of its own
+    network: Any = recording.model  # Module has no __call__, its subclasses have
     outputs = _outputs(network(inputs))
     root = outputs[0] if len(outputs) == 1 else sum(outputs[1:], outputs[0])
     data, nodes = passes(root)

@@ -73,7 +73,7 @@ class Quantity(Operand):
         return Quantity([">=", self.formula, _formula(other)])
 
     def __bool__(self) -> bool:
-        raise TypeError("which way a rule branches is not known before its numbers are: use where")
+        raise TypeError("a rule cannot branch on a number that is not known yet: use where")
 
     __add__, __radd__ = _operator(primitives.add)
     __sub__, __rsub__ = _operator(primitives.sub)
@@ -82,7 +82,7 @@ class Quantity(Operand):
     __pow__, __rpow__ = _operator(primitives.pow)
 
 
-_QUANTITIES = Operations(lambda primitive: primitive)  # which is applied to Quantities as to anything that records
+_QUANTITIES = Operations(lambda primitive: primitive)  # a primitive applied to Quantities gives a Quantity
 
 
 def _formula(operand: Any) -> Formula:
@@ -135,5 +135,5 @@ def _written(function: Callable[..., Any] | None, *operands: Any) -> Formula | N
         return None
     try:
         return _formula(function(*operands))
-    except Exception:  # a function of somebody's own may do anything to a Quantity: then there is no formula
+    except Exception:  # a user's own function may do anything to a Quantity: then there is no formula
         return None

@@ -1,4 +1,4 @@
-"""Which Values belong together: those of a neuron, of a layer, of a network, and else parts of a large graph.
+"""Which Values belong together: those of a neuron, a layer or a network; others make parts of a large graph.
 
 What a Neuron returns remembers the neuron and its inputs, so the neuron's group is what lies between. It
 holds only what nothing outside uses: a weight that two calls share belongs to neither. Neurons that were
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from micrograd.nn import Neuron
 
-PART = 150  # Values of no group of their own stand in parts of this size, where there are more than LARGEST
+PART = 150  # Values without a group are put into parts of this size, where there are more than LARGEST of them
 LARGEST = 600  # items side by side: Graphviz lays these out in a second or two
 
 
@@ -109,8 +109,8 @@ class Grouping:
                     self.of.update(dict.fromkeys(call.members, own))
 
     def _add_parts(self) -> None:
-        """Gather what stands side by side in too large a number into parts, in the order of computation."""
-        order: dict[tuple[str, int], None] = {}  # what stands outermost, by its last Value
+        """Where too many items are side by side, gather them into parts, in the order of computation."""
+        order: dict[tuple[str, int], None] = {}  # the outermost items, by their last Values
         for index, node in enumerate(self.nodes):
             group = self.of[node]
             while group is not None and (parent := self.groups[group].parent) is not None:

@@ -30,7 +30,7 @@ def page(title: str, data: dict[str, Any]) -> str:
     folder = files("micrograd.explore")
     template, style, script = (folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
     shown = escape("".join(map(visible, title)))
-    # In JSON < stands in strings only, and JSON may write it as an escape: so no label can end the script
+    # In JSON < is in strings only, and may be written as an escape. So no label can end the script
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     parts = {
         "TITLE": shown,
@@ -40,7 +40,7 @@ def page(title: str, data: dict[str, Any]) -> str:
         "SCRIPT": script,
         "DATA": embedded,
     }
-    first, *rest = template.split("<!--")  # one pass, so nothing that is put in is searched again
+    first, *rest = template.split("<!--")  # in one pass, so that what is put in is not searched again
     return first + "".join(parts[name.strip()] + after for name, _, after in (part.partition("-->") for part in rest))
 
 

@@ -151,7 +151,7 @@ def _primitive(primitive: Primitive) -> dict[str, Any]:
 
 
 def _jsonable(number: float) -> float | str:
-    """A number, or what JavaScript's Number() reads one from that JSON cannot write."""
+    """A number; or, where JSON has none, the text that JavaScript's Number() reads it from."""
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"

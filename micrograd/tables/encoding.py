@@ -61,7 +61,7 @@ class Number:
         return [standard, float(not cell)] if self.gaps else [standard]
 
     def knows(self, cell: str) -> bool:
-        """Whether a cell needs no guess: it is there, or the training rows had missing ones too."""
+        """Whether the network has learnt of such a cell: it is not missing, or some training rows had missing ones."""
         return bool(cell) or self.gaps
 
 
@@ -91,7 +91,7 @@ class Category:
         return [float(cell == category) for category in self.categories]
 
     def knows(self, cell: str) -> bool:
-        """Whether a cell needs no guess: it is one of the categories."""
+        """Whether the network has learnt of such a cell: it is one of the categories."""
         return cell in self.categories
 
 
@@ -285,7 +285,7 @@ def refuse_commas(table: Table, name: str) -> None:
 
 
 def to_json(column: Number | Category | Classes | Quantity) -> dict[str, Any]:
-    """What from_json makes the column from."""
+    """The column as JSON, for from_json."""
     return {"kind": type(column).__name__, **asdict(column)}
 
 

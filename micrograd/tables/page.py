@@ -1,4 +1,4 @@
-"""The page of a report, and its numbers in words. Whatever names a table has are shown as they are."""
+"""The page of a report, and its numbers in words. Names from a table are shown as typed."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _percent(share: float | None) -> str:
 
 
 def _html_table(header: Sequence[str], rows: Iterable[Any]) -> str:
-    """A table; whatever stands in the cells is shown as it is."""
+    """A table; the text in its cells is shown as typed."""
     head = f"<tr>{''.join(f'<th scope=col>{escape(str(cell))}</th>' for cell in header)}</tr>" if header else ""
     body = [
         f"<tr><th scope=row>{escape(str(first))}</th>{''.join(f'<td>{escape(str(cell))}</td>' for cell in rest)}</tr>"

@@ -315,7 +315,7 @@ def split(cells: Sequence[str], share: float, seed: int, *, stratified: bool) ->
     # Of rows in order of their class, every fifth, for a share of 0.2: as evenly from all classes as can be.
     chosen = {row for place, row in enumerate(rows) if int((place + 1) * share) > int(place * share)}
     if not chosen:
-        raise ValueError(f"a share of {share:g} of {len(rows)} rows is no row to test on")
+        raise ValueError(f"{share:g} of {len(rows)} rows is less than one row to test on")
     return chosen
 
 

@@ -3,7 +3,7 @@
     report.html   the page
     metrics.json  its numbers
     loss.svg      how the loss fell
-    confusion.svg or scatter.svg   how the predictions for the test rows are off
+    confusion.svg or scatter.svg   how far off the predictions for the test rows are
     neuron.svg    the graph of one neuron, with its gradients
     model.json    the model, for `micrograd predict`
 
@@ -171,7 +171,7 @@ def write_report(
 
 
 def _put_in_place(new: Path, target: Path, old: Path) -> None:
-    """Give the new folder the name of the old one, which goes aside; a part of it may be done already."""
+    """Move the old folder aside, and give its name to the new one. This may run again after a part of it was done."""
     if not new.exists():
         return
     if target.exists():

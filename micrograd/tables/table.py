@@ -1,7 +1,7 @@
 """Tables: a CSV file read as rows of text cells, whatever its delimiter, with missing values found.
 
-Nothing is guessed about a cell but whether it is missing; what is a number and what a category is for
-the columns as a whole to say (encoding.py).
+Of a single cell it only says whether it is missing. Whether a column holds numbers or categories depends on all of
+its cells (encoding.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DELIMITERS = ",;\t|"
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})  # in any case of letters
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-_SNIFFED = 100  # rows that the delimiter is found out from
+_SNIFFED = 100  # rows that are looked at to find the delimiter
 
 
 class Table(NamedTuple):
@@ -163,7 +163,7 @@ def _records(lines: Sequence[str], delimiter: str, *, strict: bool = True) -> li
 
 
 def _sniffed(lines: Sequence[str]) -> str:
-    """The delimiter that gives the most of the first rows one width, and of such the widest; else a comma."""
+    """The delimiter that gives most of the first rows one width; of several the one of the widest; else a comma."""
 
     def score(delimiter: str) -> tuple[int, int]:
         records = _records(lines[:_SNIFFED], delimiter, strict=False)  # the last cell may be cut off

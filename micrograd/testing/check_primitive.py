@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Point = tuple[float, ...]
 
-_ORDINARY = 3.0  # how far from 0 the points are that every primitive is tried at
+_ORDINARY = 3.0  # every primitive is tried at points up to so far from 0
 _POINTS = 10
 _NEAR_AN_EDGE = [10.0**-exponent for exponent in (1, 3, 6, 9)]
 _FAR = [30.0, 1e3]
@@ -28,7 +28,7 @@ _TOLERANCE = 1e-6
 
 
 class PrimitiveError(AssertionError):
-    """A primitive does not do what a primitive must; the message lists what, and at which operands."""
+    """A primitive fails requirements; the message lists which, and at which operands."""
 
 
 def check_primitive(primitive: Primitive, points: Iterable[Iterable[float]] | None = None, *, order: int = 2) -> bool:
@@ -117,7 +117,7 @@ def _failures(primitive: Primitive, ordinary: list[Point], points: list[Point], 
     broken = list(_first(_gives_floats, primitive, points))
     yield from broken
     if broken:
-        return  # what follows would say the same again
+        return  # the other requirements would fail for the same reason
     usable = [point for point in points if _output(primitive, point) is not None]
     wrong = list(_first(_has_right_rules, primitive, usable))
     yield from wrong
@@ -144,7 +144,7 @@ def _first(requirement: Callable[[Primitive, Point], str], primitive: Primitive,
 
 
 def _output(primitive: Primitive, point: Point) -> float | None:
-    """What forward gives; None where it overflows."""
+    """The output of forward; None where it overflows."""
     try:
         output = primitive(*point)
     except OverflowError:
@@ -153,7 +153,7 @@ def _output(primitive: Primitive, point: Point) -> float | None:
 
 
 def _slopes(primitive: Primitive, point: Point, gradient: float = 1.0) -> list[float]:
-    """What the rules give, 0 where there is none."""
+    """The gradients that the rules give, 0 where there is no rule."""
     output = primitive(*point)
     return [float(rule(gradient, output, *point)) if rule else 0.0 for rule in primitive.derivatives]
 

@@ -1,4 +1,4 @@
-"""Derivatives from values of a function alone, each with how far off it may be.
+"""Derivatives computed from values of a function alone, each with an estimate of its error.
 
 A two-sided difference ``(f(x + h) - f(x - h)) / 2h`` is off by a multiple of h**2 where h is large, and
 by the rounding of f divided by h where h is small. No single h suits every function and every point.
@@ -8,8 +8,8 @@ and so on. How far neighbouring results lie apart says how exact each of them is
 (C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering Software 4,
 1982).
 
-Four things would deceive that. Rounding, where it is larger than that of one operation, is measured: at
-the shortest steps nothing else makes slopes differ. At a kink, or as near to one as rounding lets
+Four things would deceive that. The first is rounding that is larger than that of one operation. It is measured:
+at the shortest steps nothing else makes slopes differ. At a kink, or as near to one as rounding lets
 differences come, the two sides of f have two slopes, and their mean is no derivative: the second
 difference ``f(x + h) - 2 f(x) + f(x - h)`` then shrinks as h does, and not as h**2. A kink too slight to show
 in that shows in the slopes of the two sides, each extrapolated. And long steps may agree on a slope by
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _ROUNDING = 2.0**-52  # of a float, relative
-_SINGLE = 2.0**-26  # what values are rounded to, relative to the largest, if 32 bits held them
-_SIMPLE = 2.0**-20  # what they would not be rounded to, but may differ by as a simple function does
+_SINGLE = 2.0**-26  # relative to the largest value: if all values are multiples of this, 32 bits may have held them
+_SIMPLE = 2.0**-20  # relative to the largest value: if they are multiples of more than this, it is no rounding
 _LEVELS = 10  # f moves at least by so many times the least of its steps, if these are rounding
 _COARSEST = 2.0**-7  # or by no more at a time, relative: a float of 16 bits may have 8 digits
 _ALIKE = 2.0**-48  # values that differ by less, relative, may be the same but for the rounding of floats
@@ -43,15 +43,15 @@ _PARTS = [part / 17 for part in range(1, 17)]  # of a window, where f is fitted:
 _LEVERAGE = 4.0  # how many times what is left there, both ways, may lead a slope off, for the width of the window
 _LAST_STEP = 2.0**-46  # relative to the scale of the point, or to 1 where that is less
 _LAST_STEP_OF_SMALL = 2.0**-26  # relative to a point smaller than 1
-_SHORTEST = 6  # how many of the steps are so short that slopes differ by rounding alone
-_ORDERS = 6  # of h to take out; more would only amplify the rounding
-_EXACT = 1e-9  # an error, relative, that finer steps need not make smaller
-_A_DIGIT = 0.1  # an error, relative, that leaves one
+_SHORTEST = 6  # at so many of the last steps slopes differ by rounding alone
+_ORDERS = 6  # powers of h to take out; with more, rounding would grow
+_EXACT = 1e-9  # a relative error that is small enough: no finer steps are tried
+_A_DIGIT = 0.1  # the relative error at which one digit is right
 _SAFETY = 4.0  # how much farther off than its estimated error a derivative may be
 _RUN = 4  # so many steps in a row, from h to h / 64, show how a second difference shrinks
-_CLEAR_OF_ROUNDING = 100.0  # how many times the rounding a second difference must be to show anything
-_TELLING = 1e-6  # by how much, relative, a jump must move a slope to be one
-_NEAR = 16.0  # differences over up to so much less than the shortest step of a kink have it between them
+_CLEAR_OF_ROUNDING = 100.0  # a second difference must be so many times the rounding to show anything
+_TELLING = 1e-6  # a jump must move a slope by this much, relative
+_NEAR = 16.0  # steps so many times shorter than those that show a kink are clear of it
 
 
 class Estimate(NamedTuple):
@@ -73,7 +73,7 @@ class Estimate(NamedTuple):
 
     @property
     def relative_error(self) -> float:
-        """How many of the digits are right: 1e-6 says six."""
+        """The error relative to the slope: at 1e-6 six digits are right."""
         return self.error / abs(self.slope) if self.slope else math.inf
 
     def is_better_than(self, longer: Estimate) -> bool:
@@ -85,7 +85,7 @@ class Estimate(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """What f is one step above and below the point, and how far apart these are after rounding."""
+    """The values of f one step above and below the point, and the distance of these two places after rounding."""
 
     step: float
     width: float
@@ -134,7 +134,7 @@ def differentiate(f: Callable[[float], float], x: float, middle: float) -> Estim
 
 
 def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: int = 2) -> list[Estimate]:
-    """For each step the most exact extrapolation; from one step to the next, steps shrink by that factor.
+    """For each step the most exact extrapolation, where each step is shorter than the one before by a factor.
 
     The error of two-sided slopes is a sum of even powers of the step, that of one-sided ones a sum of all powers.
     """
@@ -143,7 +143,7 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: i
     longer = math.nan
     for sample in samples:
         if longer != sample.step * factor:
-            row = []  # a step between the two led out of the domain
+            row = []  # the steps are no neighbours: one between them led out of the domain
         longer = sample.step
         before, row = row, _extrapolated(sample.slope, row, factor**sides)
         rounding = max(noise, _ROUNDING * max(map(abs, sample.values)))
@@ -157,7 +157,7 @@ def _estimates(samples: Sequence[_Sample], noise: float, factor: float, sides: i
 
 
 def _unexplained(slope: float, shorter: Sequence[tuple[_Sample, list[float], object]]) -> float:
-    """How far shorter steps move f besides what that slope says: by noise, or by what longer steps passed over."""
+    """How far shorter steps move f beyond what this slope says: by noise, or by what longer steps passed over."""
     return max((abs(row[-1] - slope) * sample.width for sample, row, _ in shorter), default=0.0)
 
 
@@ -252,9 +252,9 @@ def _is_floating(values: Sequence[float]) -> bool:
 
 
 def _with_rivals(best: Estimate, estimates: Sequence[Estimate]) -> Estimate:
-    """The estimate, its error reaching to what shorter steps say, where they clearly contradict it.
+    """The estimate, with an error that reaches to what shorter steps say, where these clearly contradict it.
 
-    A ripple on a slope looks so: too fine for the scale of the point, but not for its last digits.
+    They do where a ripple on a slope is too fine for the scale of the point, but not for its last digits.
     """
     reach = 0.0
     for rival in estimates:
@@ -267,7 +267,7 @@ def _with_rivals(best: Estimate, estimates: Sequence[Estimate]) -> Estimate:
 
 
 def _is_unresolved(samples: Sequence[_Sample], middle: float) -> bool:
-    """Whether the shortest steps too lead all over the range of f, as those of sin do where floats are 10 apart."""
+    """Whether even the shortest steps cross the whole range of f, as those of sin do where floats are 10 apart."""
     values = [value for sample in samples for value in sample.values]
     moved = max(abs(value - middle) for sample in samples[-_SHORTEST:] for value in sample.values)
     return moved > _SIMPLE * max(map(abs, values)) and moved > _A_DIGIT * (max(values) - min(values))
@@ -292,13 +292,13 @@ def _steps(x: float, factor: float) -> Iterator[float]:
 
 
 def _rounding(samples: Sequence[_Sample], x: float, middle: float) -> float:
-    """How far off the values of f are by having been rounded once."""
+    """The error of the values of f from being rounded once."""
     size = max([abs(middle), *(abs(value) for sample in samples[-_SHORTEST:] for value in sample.values)])
     return max(_ROUNDING * size, _coarseness(samples, x, middle))
 
 
 def _noise(samples: Sequence[_Sample]) -> float:
-    """How far off the values of f are by all the rounding in f: at the shortest steps it moves the slopes."""
+    """The error of the values of f from all the rounding in f, which moves the slopes at the shortest steps."""
     shortest = samples[-_SHORTEST:]
     noise = 0.0
     row: list[float] = []
@@ -318,9 +318,9 @@ def _scatter(samples: Sequence[_Sample]) -> float:
 
 
 def _coarseness(samples: Sequence[_Sample], x: float, middle: float) -> float:
-    """How far off the values of f are where they have been rounded more coarsely than a float of their size.
+    """The error of the values of f where they have been rounded more coarsely than a float of their size.
 
-    This shows: they differ by multiples of what they were rounded to. It is so after a computation in 32
+    It can be seen: they differ by multiples of what they were rounded to. It is so after a computation in 32
     bits, where ``(x + 1e8) - 1e8`` has lost digits, and where large terms of a sum cancel.
     """
     moves = [value - middle for sample in reversed(samples) for value in sample.values if value != middle]
@@ -332,7 +332,7 @@ def _coarseness(samples: Sequence[_Sample], x: float, middle: float) -> float:
     if unit > _SIMPLE * largest:
         return 0.0  # f has a step
     if middle not in samples[-1].values and digits[-1] * 8 > abs(moves[len(digits) - 1]):
-        return 0.0  # f moves by the shortest steps too, by a simple multiple: it was not rounded at all
+        return 0.0  # f moves even at the shortest steps, by a simple multiple: it was not rounded
     if unit < _SINGLE * largest:
         return 2 * unit
     # With as few digits as 32 bits have, the point is rounded too, and moves f by the slope times as much.
@@ -361,35 +361,35 @@ def _judged(row: list[float], before: list[float], rounding: float, step: float)
 
 
 def _corner(estimate: Estimate, samples: Sequence[_Sample], middle: float, rounding: float) -> Estimate | None:
-    """What can be said where the differences of the estimate have a corner of f between them; else None."""
+    """The estimate at a corner of f, if there is one between its differences; else None."""
     clear = [sample for sample in samples if _CLEAR_OF_ROUNDING * rounding < abs(_bend(sample, middle)) < math.inf]
     for corner, shrinking in (("kink", 1 / 4), ("jump", 1.0)):
         run = _longest_run(clear, middle, shrinking)
         if not run or estimate.step * _NEAR <= run[-1].step:
             continue
         if sum(sample.step < run[-1].step for sample in clear) >= _RUN:
-            continue  # shorter steps show that it is round
+            continue  # shorter steps show that f is smooth here
         if corner == "kink":
             slopes = [half.slope for sample in run for half in _halves(sample, middle)]
             low, high = min(slopes), max(slopes)
             return estimate._replace(slope=(low + high) / 2, error=0.51 * (high - low), corner=corner)
         if abs(_bend(run[-1], middle)) > _TELLING * abs(estimate.slope) * estimate.step:
-            return estimate._replace(error=math.inf, corner=corner)  # lower ones the slope does not feel
+            return estimate._replace(error=math.inf, corner=corner)  # a lower jump does not change the slope
     return None
 
 
 def _two_slopes(best: Estimate, samples: Sequence[_Sample], middle: float, noise: float) -> Estimate | None:
-    """The kink at x itself that is seen where the slopes to the left and to the right clearly differ; else None."""
+    """The estimate at a kink at x itself, if the slopes to the left and to the right clearly differ; else None."""
     sides = zip(*(_halves(sample, middle) for sample in samples), strict=True)
     left, right = (_best(_estimates(side, noise, 4.0, sides=1)) for side in sides)
     if left is None or right is None:
-        return None  # no two steps are neighbours
+        return None  # on one side there are no two neighbouring steps
     low, high = sorted((left, right))
     gap = high.slope - low.slope
     between = (low.slope + high.slope) / 2
     if gap > best.error + low.error + high.error and abs(best.slope - between) < gap / 4:
         return best._replace(slope=between, error=gap / 2 + low.error + high.error, corner="kink")
-    return None  # here too where the gap is NaN, as differences that overflow make it
+    return None  # also where the gap is NaN, because differences overflow
 
 
 def _longest_run(samples: Sequence[_Sample], middle: float, shrinking: float) -> list[_Sample]:

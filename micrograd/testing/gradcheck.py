@@ -1,4 +1,4 @@
-"""gradcheck: gradients against differences of the function itself, numbers that share no code with them."""
+"""gradcheck: gradients against differences of the function itself, which share no code with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Any]
 
-_CANCELLED = 16 * 2.0**-52  # what is left of terms that cancel, relative to them
+_CANCELLED = 16 * 2.0**-52  # terms that cancel leave up to this, relative to them
 _UNCLEAR = 0.01  # differences with fewer than two digits right say little
 
 
@@ -193,14 +193,14 @@ def gradcheck(
 
 
 def _checked_settings(order: object, gradient: object, hessian: object, tolerance: object) -> float:
-    """The tolerance, after a look at what the caller gave besides f and the inputs."""
+    """The tolerance, after checks of all arguments besides f and the inputs."""
     if order not in (1, 2) or isinstance(order, bool):
         raise ValueError(f"order must be 1 or 2, not {order!r:.80}")
     for name, function in (("gradient", gradient), ("hessian", hessian)):
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be a function of the inputs, not {type(function).__name__}: {function!r:.80}")
     if hessian is not None and order == 1:
-        raise ValueError("a hessian is checked with order=2")
+        raise ValueError("give order=2 to check a hessian")
     if order == 2 and (gradient is None) != (hessian is None):
         given, missing = ("gradient", "hessian") if gradient else ("hessian", "gradient")
         raise ValueError(f"order 2 with a {given} of your own needs a {missing} too")
@@ -211,7 +211,7 @@ def _checked_settings(order: object, gradient: object, hessian: object, toleranc
 
 
 def _point(f: object, inputs: object) -> tuple[list[float], float]:
-    """The inputs as floats and what f gives there, after a look at what the caller gave."""
+    """The inputs as floats and what f gives there, after checks of both."""
     if not callable(f):
         raise TypeError(f"f must be a function, not {type(f).__name__}: {f!r:.80}")
     if not isinstance(inputs, Iterable):
@@ -239,7 +239,7 @@ def _number(thing: object, what: str) -> float:
 
 
 def _numbers(things: Any, count: int, what: str) -> list[float]:
-    """As many numbers as there are inputs; one may come bare."""
+    """As many numbers as there are inputs; a single one need not be in a list."""
     if isinstance(things, (str, bytes)):
         raise TypeError(f"what {what} returns must be numbers, not {type(things).__name__}: {things!r:.80}")
     bare = real_number(things) is not None or isinstance(things, Value) or getattr(things, "shape", None) == ()
@@ -252,12 +252,12 @@ def _numbers(things: Any, count: int, what: str) -> list[float]:
 
 
 def _given(function: Function, what: str) -> Callable[..., list[float]]:
-    """A function of the caller's that gives a number for each input, as one that surely does."""
+    """The caller's function with a check that it gives a number for each input."""
     return lambda *point: _numbers(function(*point), len(point), what)
 
 
 def _rows_given(hessian: Function) -> Callable[..., list[list[float]]]:
-    """A function of the caller's that gives a row for each input, as one that surely does."""
+    """The caller's function with a check that it gives a row for each input."""
 
     def rows(*point: float) -> list[list[float]]:
         found = hessian(*point)
@@ -357,7 +357,7 @@ def _along(
                 known[x] = f(*point[:index], x, *point[index + 1 :])
             except (ArithmeticError, ValueError):
                 known[x] = [math.nan] * count
-            except TypeError:  # f took the point itself; here it met a complex number, as (-1.0) ** 0.5 is
+            except TypeError:  # f met a complex number, as (-1.0) ** 0.5 is
                 known[x] = [math.nan] * count
         return known[x]
 

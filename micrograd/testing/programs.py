@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CLEAR_OF_KINKS = 0.05  # a difference or a higher precision sees the same branch as the float
-CLEAR_OF_EDGES = 0.01  # of a domain
-MODERATE = 30.0  # results and their derivatives stay below, so that a chain of them does not drown in rounding
+CLEAR_OF_KINKS = 0.05  # so far from kinks, a difference and a higher precision see the same branch as the float
+CLEAR_OF_EDGES = 0.01  # so far inside of the edges of a domain
+MODERATE = 30.0  # results and derivatives stay below, so that rounding stays small in a chain of them
 KINKS: dict[str, Callable[..., float]] = {  # what is 0 at the kink
     "relu": lambda x: x,
     "leaky_relu": lambda x, slope: x,
@@ -39,7 +39,7 @@ KINKS: dict[str, Callable[..., float]] = {  # what is 0 at the kink
     "less": lambda x, y: x - y,
     "less_equal": lambda x, y: x - y,
 }
-HELPERS = (primitives.lower_power,)  # of rules, for some operands only: no part of a program
+HELPERS = (primitives.lower_power,)  # they are for rules, and exist for some operands only: no part of a program
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 _SIGNS = {"neg": "-", "identity": "+"}
 _LONGEST = 200  # characters of a part that gets no name of its own
@@ -165,12 +165,12 @@ def _call(primitive: Primitive, operands: list[str]) -> str:
 
 
 def _bare(text: str) -> str:
-    """A text without the parentheses around all of it: those of an operator, which alone begin with one."""
+    """A text without the parentheses around all of it. Only the text of an operator begins with one."""
     return text[1:-1] if text.startswith("(") else text
 
 
 class Choices(Protocol):
-    """Where the choices come from that make a program: a generator of random numbers, or Hypothesis."""
+    """Makes the choices for a program, from random numbers or by Hypothesis."""
 
     def integer(self, low: int, high: int) -> int:
         """A whole number, both ends included."""
@@ -204,7 +204,7 @@ class RandomChoices:
 
 
 def registered() -> list[Primitive]:
-    """All primitives with operands that are registered now, those of users among them, without helpers of rules."""
+    """All primitives with operands that are registered now, also those of users; without the helpers of rules."""
     unfit = (LEAF, CONSTANT, *HELPERS)
     return [primitive for primitive in PRIMITIVES.values() if primitive not in unfit and primitive.derivatives]
 
@@ -225,9 +225,9 @@ def grow(choices: Choices, table: Sequence[Primitive], inputs: tuple[int, int], 
     results = list(point)
     steps: list[Step] = []
     least, greatest = size
-    # One more step or not, asked step by step: so Hypothesis can drop one from the middle
+    # Each step asks whether there is one more, so that Hypothesis can drop one from the middle
     while len(steps) < least or (len(steps) < greatest and choices.integer(0, 9)):
-        # Counted from the newest result, 0 first: what Hypothesis shrinks becomes a chain without loose ends
+        # Counted from the newest result, so that Hypothesis shrinks a program to a chain
         chosen = [len(results) - 1 - choices.integer(0, len(results) - 1) for _ in range(most)]
         primitive = choices.one_of(candidates, _tame_at([results[place] for place in chosen]))
         places = tuple(chosen[: len(primitive.domain)])
@@ -243,7 +243,7 @@ def grow(choices: Choices, table: Sequence[Primitive], inputs: tuple[int, int], 
 
 
 def _tame_at(operands: list[float]) -> Callable[[Primitive], bool]:
-    """What says of a primitive whether it is tame at these operands, or at as many of them as it takes."""
+    """A function that says whether a primitive is tame at these operands, or at as many of them as it takes."""
     return lambda primitive: is_tame(primitive, operands[: len(primitive.domain)])
 
 

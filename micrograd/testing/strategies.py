@@ -42,7 +42,7 @@ __all__ = ["Expression", "Program", "datasets", "expressions", "network", "netwo
 EXTREMES = [sign * x for x in (0.0, math.ulp(0.0), sys.float_info.min, 1.0, sys.float_info.max) for sign in (1.0, -1.0)]
 
 
-@cache  # a strategy takes longer to build than to draw from
+@cache  # to build a strategy takes longer than to draw from it
 def numbers(interval: Interval) -> st.SearchStrategy[float]:
     """Floats strictly inside an interval: ordinary ones, of any magnitude, and as near the ends as floats come.
 
@@ -79,7 +79,7 @@ def numbers(interval: Interval) -> st.SearchStrategy[float]:
 
 
 def _powers_of_ten(start: float, sign: float, least: int, greatest: int) -> st.SearchStrategy[float]:
-    """Numbers so far from a start, on one side of it, that every order of magnitude is as likely."""
+    """Numbers on one side of a start, where every order of magnitude of the distance is as likely."""
     return st.floats(least, greatest).map(lambda exponent: start + sign * 10.0**exponent)
 
 
@@ -161,7 +161,7 @@ def network(nin: int, nouts: Sequence[int], activation: str, parameters: Sequenc
     try:
         model = MLP(nin, nouts, activation)
     finally:
-        random.setstate(state)  # the initial weights are drawn in vain
+        random.setstate(state)  # the initial weights were drawn, and are not used
     if len(parameters) != len(model.parameters()):
         raise ValueError(f"this network has {len(model.parameters())} parameters, not {len(parameters)}")
     for parameter, number in zip(model.parameters(), parameters, strict=True):

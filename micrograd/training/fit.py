@@ -42,7 +42,7 @@ class History:
 
     def _repr_html_(self) -> str:
         """The curve of the loss that a notebook shows."""
-        from micrograd.draw.notebook import loss_chart  # what shows things loads when something is shown
+        from micrograd.draw.notebook import loss_chart  # here, so that it is loaded only when a curve is shown
 
         several = len(self.epochs) > 1
         return loss_chart(repr(self), self.epochs if several else self.steps, "epoch" if several else "step")
@@ -171,7 +171,7 @@ class _Eager:
                     f"the loss of example {index} is {value.data} in epoch {epoch + 1}; "
                     "a smaller learning rate may help"
                 )
-            # One example's graph at a time: its share of the mean, and it is freed before the next.
+            # One example at a time: its graph is freed before the next is built.
             value.backward(1 / len(batch))
             total += value.data
         self._optimizer.step()

@@ -13,5 +13,5 @@ def _cache_folder(tmp_path_factory):
 
 @pytest.fixture(params=["numpy", "llvm"], scope="module")
 def backend(request):
-    """Both backends."""
+    """The backends, one after the other."""
     return request.param

@@ -1,8 +1,9 @@
-"""Compiled functions against the same functions run eagerly: values and gradients, with both backends."""
+"""Compiled functions against the same functions run eagerly: values and gradients, with each backend."""
 
 import math
 import operator
 import random
+import re
 
 import numpy as np
 import pytest
@@ -211,7 +212,7 @@ def test_powers_with_constant_exponents(backend):
 def test_powers_with_many_constant_exponents_are_one_program(backend):
     x = Value(1.25)
     fast = assert_same(lambda: sum(x ** (1.1 + 0.05 * index) for index in range(60)), [x], backend)
-    assert len(fast.program().program.kernels) < 40  # not some for each exponent
+    assert int(re.search(r"became (\d+) kernels", fast.explain())[1]) < 40  # not some for each exponent
 
 
 def test_squares_differences_and_cancelling_terms(backend):

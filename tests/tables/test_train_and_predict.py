@@ -23,7 +23,7 @@ from tests.tables.common import PENGUINS, QUICK, run, small, small_file, written
         (["train", "small.csv", "--target", "kind", "--task", "regression"], "is no number"),
         (
             ["train", "small.csv", "--target", "weight", "--task", "classification", "--test", "0.001"],
-            "no row to test on",
+            "less than one row to test on",
         ),
         (
             ["train", "small.csv", "--target", "weight", "--learning-rate", "1e300", "--batch-size", "2"],

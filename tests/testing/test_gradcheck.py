@@ -356,7 +356,7 @@ class TestGradientOfOnesOwn:
             ({"order": True}, ValueError, "order must be 1 or 2, not True"),
             ({"order": 2, "gradient": math.cos}, ValueError, "a gradient of your own needs a hessian"),
             ({"order": 2, "hessian": math.cos}, ValueError, "a hessian of your own needs a gradient"),
-            ({"gradient": math.cos, "hessian": math.cos}, ValueError, "checked with order=2"),
+            ({"gradient": math.cos, "hessian": math.cos}, ValueError, "give order=2"),
             ({"tolerance": -1.0}, ValueError, "tolerance must be finite and not negative"),
             ({"tolerance": math.inf}, ValueError, "tolerance must be finite and not negative"),
             ({"tolerance": "1"}, TypeError, "tolerance must be a real number"),

@@ -4,5 +4,5 @@ backend.py         the contract: program -> run, run(numbers) -> (outputs, gradi
 executable.py      what a backend may do beside: keep a program in a buffer, for fit and for fast.program()
 choice.py          the backends by name; a new one is a file, and a line there
 numpy_backend.py   NumPy: the reference
-llvm_backend.py    native code through LLVM; llvm_kernels.py writes it, object_cache.py keeps it on disk
+llvm_backend.py    native code through LLVM; llvm_kernels.py and llvm_functions.py write it, object_cache.py keeps it
 """

@@ -356,7 +356,8 @@ def test_a_backend_without_a_buffer_says_so_where_one_is_needed():
 @pytest.mark.usefixtures("_third")
 @pytest.mark.parametrize("name", ["cuda", "", None, ["numpy"]])
 def test_an_unknown_name_is_answered_with_those_there_are(name):
-    expected = re.escape(f"backend must be 'auto', 'numpy', 'llvm' or 'third', not {name!r}")
+    *others, third = map(repr, ["auto", *BACKENDS])
+    expected = re.escape(f"backend must be {', '.join(others)} or {third}, not {name!r}")
     with pytest.raises(ValueError, match=expected):
         mg.compile(sum_of_logs, backend=name)
 

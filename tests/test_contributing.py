@@ -1,0 +1,149 @@
+"""The page for contributors: its recipes, applied to a copy of the package, do what they say."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import NamedTuple
+
+import pytest
+
+from tests.folders import ROOT
+from tests.test_documents import promised
+
+TEXT = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+COPIED = ("micrograd", "tests", "docs", "pyproject.toml")
+WRITTEN = re.compile(r"Write `(?P<file>[^`]+)`:")
+CHANGED = re.compile(
+    r"In `(?P<file>[^`]+)`, (?P<how>below|in place of|at the end)(?: `(?P<line>[^`]+)`)?, (?:add|write):"
+)
+
+
+class Block(NamedTuple):
+    """A fenced block, and the last line of text before it."""
+
+    before: str
+    language: str
+    text: str
+
+
+def blocks(text):
+    found = re.findall(r"^(\S[^\n]*)\n+^```(\w+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert len(found) == len(re.findall(r"^```\w+$", text, re.MULTILINE))
+    return [Block(*block) for block in found]
+
+
+RECIPES = {
+    heading: blocks(section)
+    for heading, section in re.findall(r"^## Recipe: ([^\n]+)\n(.*?)(?=^## )", TEXT, re.M | re.S)
+}
+
+
+def apply(block, folder):
+    """Change a file as the text before the block says; False where it says nothing of a file."""
+    if written := WRITTEN.fullmatch(block.before):
+        assert not (folder / written["file"]).exists()
+        (folder / written["file"]).write_text(block.text, encoding="utf-8")
+    elif changed := CHANGED.fullmatch(block.before):
+        path = folder / changed["file"]
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if changed["how"] == "at the end":
+            place = len(lines)
+        else:
+            (place,) = [number for number, line in enumerate(lines) if changed["line"] in line]
+        lines[place + (changed["how"] == "below") : place + 1] = [block.text]
+        path.write_text("".join(lines), encoding="utf-8")
+    return written or changed
+
+
+@pytest.fixture
+def run(tmp_path):
+    """What a command prints that runs in the copy; it must succeed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    environment = {**kept, "PYTHONPATH": str(tmp_path), "MICROGRAD_CACHE": str(tmp_path / "cache")}
+
+    def run(*arguments):
+        command = [sys.executable, *arguments]
+        made = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert made.returncode == 0, made.stdout + made.stderr
+        return made.stdout
+
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_does_what_it_says(recipe, tmp_path, run):
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, tmp_path / name)
+    printed = ""
+    for block in RECIPES[recipe]:
+        if apply(block, tmp_path):
+            continue
+        if block.language == "python":
+            assert run("-c", block.text).splitlines() == promised(block.text)
+        elif block.language == "text":
+            assert block.text == printed
+        else:
+            commands = [shlex.split(line) for line in block.text.splitlines()]
+            printed = "".join(run("-m", *words) for words in commands)
+
+
+def test_there_are_three_recipes():
+    assert list(RECIPES) == ["a primitive", "a backend", "a command"]
+
+
+def test_the_set_up_is_the_one_of_readme():
+    readme = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)[1]
+    first, second, *_ = readme.splitlines()
+    assert blocks(TEXT)[0].text.startswith(f"{first}\n{second}\n")
+
+
+def test_each_check_is_one_that_is_made_before_a_change_lands():
+    made = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for words in ("ruff format", "ruff check", "mypy", "--cov --cov-report=term-missing:skip-covered",
+                  "MICROGRAD_BROWSER_TESTS=required"):  # fmt: skip
+        assert words in made
+        assert words in TEXT
+
+
+def test_each_command_of_the_tables_names_what_is_there():
+    commands = re.findall(r"^\| [^|]*`python (?:-m )?(tests[./]\S+?)( [^`]*)?`", TEXT, re.MULTILINE)
+    assert len(commands) == 7
+    for name, options in commands:
+        path = ROOT / (name if name.endswith(".py") else f"{name.replace('.', '/')}.py")
+        text = path.read_text(encoding="utf-8")
+        assert all(f'"{option}"' in text for option in re.findall(r"--\w+", options))
+
+
+def test_each_path_and_extra_that_is_named_is_there():
+    written = {written["file"] for written in WRITTEN.finditer(TEXT)}
+    for path in set(re.findall(r"`((?:micrograd|tests|docs|\.ci)/[^` ]*)`", TEXT)) - written:
+        assert (ROOT / path).exists(), path
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    named = {name for names in re.findall(r"'\.\[([\w,]+)\]'", TEXT) for name in names.split(",")}
+    assert {"lint", "campaigns"} <= named <= set(re.findall(r"^(\w+) = \[", project, re.MULTILINE))
+
+
+def test_a_block_goes_where_the_text_says(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("one\ntwo\n")
+    for before in (
+        "In `file`, below `one`, add:",
+        "In `file`, at the end, add:",
+        "In `file`, in place of `two`, write:",
+    ):
+        apply(Block(before, "text", f"{before[:20]}\n"), tmp_path)
+    assert path.read_text().split("\n") == [
+        "one",
+        "In `file`, below `on",
+        "In `file`, in place ",
+        "In `file`, at the en",
+        "",
+    ]
+    assert not apply(Block("Then:", "text", ""), tmp_path)
