@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
+from micrograd.engine import primitives
+from micrograd.engine.primitive import Primitive
 from micrograd.testing import strategies
 from micrograd.testing.programs import HELPERS, KINKS
 from micrograd.testing.strategies import EXTREMES, Program, operands
@@ -29,8 +30,8 @@ __all__ = [
     "programs",
 ]
 
-# Every primitive that importing micrograd registers. The two without operands stand for a number in the graph.
-TABLE = [primitive for primitive in PRIMITIVES.values() if primitive not in (LEAF, CONSTANT, *HELPERS)]
+# Every primitive of the library that tests draw from
+TABLE = [made for made in vars(primitives).values() if isinstance(made, Primitive) and made not in HELPERS]
 
 
 def programs(smooth: bool = True) -> st.SearchStrategy[Program]:

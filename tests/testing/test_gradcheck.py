@@ -556,6 +556,13 @@ class TestSteps:
         (row,) = gradcheck(lambda x: (3e-7 * x + 1e6) - 1e6, [0.3]).rows
         assert row.verdict == "unclear"
 
+    def test_flat_up_to_a_step_that_ends_at_0(self):
+        """A step from 1 to the left ends at 0, where nothing is small beside the place."""
+        assert numerical_gradient(lambda x: min(x, 0.25), [1.0]) == [0.0]
+        assert [row.verdict for row in gradcheck(lambda x: min(x, 0.25), [1.0], gradient=lambda x: 0.0).rows] == [
+            "right"
+        ]
+
     def test_flat_in_the_middle_of_a_narrow_dead_zone(self):
         assert gradcheck(lambda x: math.copysign(max(abs(x) - 1e-9, 0.0), x), [0.0], gradient=lambda x: 0.0)
 

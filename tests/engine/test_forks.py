@@ -1,0 +1,138 @@
+"""A forked child goes on, whatever the threads of its parent were doing at that moment."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+
+# Three threads are busy in the engine, the compiler and Graphviz. Twelve children each do a bit of everything; one that
+# hangs is told by an alarm, which ends it.
+BUSY = """
+import os, signal, sys, threading, time, warnings
+import micrograd as mg
+from micrograd import Value
+
+warnings.simplefilter("ignore")  # newer Pythons warn of any fork beside threads
+shared = [Value(float(number)) for number in range(300)]
+turns = [0, 0, 0]
+
+def engine():
+    while True:
+        sum((a * a for a in shared), Value(0.0)).backward()
+        turns[0] += 1
+
+def compiler():
+    number = 2
+    while True:
+        count = number
+        fast = mg.compile(lambda xs: sum((x * count for x in xs), 0.0))
+        fast([Value(1.0)] * (number % 40 + 1)).backward()
+        number += 1
+        turns[1] += 1
+
+def pictures():
+    while True:
+        mg.draw_dot(Value(1.0) * 2 + 3).pipe()
+        turns[2] += 1
+
+def child():
+    signal.alarm(60)
+    for leaf in shared:
+        leaf.grad = 0.0
+    sum((a * a for a in shared), Value(0.0)).backward()
+    assert [leaf.grad for leaf in shared] == [2 * leaf.data for leaf in shared]
+    w = Value(3.0)
+    mg.compile(lambda x: w * x * x)(Value(2.0)).backward()
+    assert w.grad == 4.0
+    assert mg.draw_dot(w * w).pipe()
+
+for work in (engine, compiler, pictures):
+    threading.Thread(target=work, daemon=True).start()
+while min(turns) < 2:
+    time.sleep(0.01)
+children = []
+for _ in range(12):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            child()
+        except BaseException as error:
+            print(repr(error), flush=True)
+            os._exit(1)
+        os._exit(0)
+    children.append(pid)
+    time.sleep(0.01)
+codes = [os.waitpid(pid, 0)[1] for pid in children]
+print(codes)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_children_of_a_busy_process_do_not_hang():
+    run = subprocess.run([sys.executable, "-c", BUSY], capture_output=True, text=True, timeout=300)
+    assert run.stdout.strip() == str([0] * 12), run.stdout + run.stderr
+
+
+IN_THE_MIDDLE = """
+import os, signal, threading, warnings
+import micrograd as mg
+from micrograd import Value
+
+warnings.simplefilter("ignore")
+inside, go_on = threading.Event(), threading.Event()
+x = Value(3.0)
+x.grad = 5.0
+stop = Value(0.0, (x,), "stop")
+def wait():
+    inside.set()
+    go_on.wait()
+stop._backward = wait
+y = (x * x) * 2.0 + stop
+threading.Thread(target=y.backward, daemon=True).start()
+inside.wait()
+pid = os.fork()
+if pid == 0:
+    signal.alarm(60)
+    before = x.grad
+    (x * x).backward()
+    os._exit(0 if (before, x.grad) == (5.0, 11.0) else 1)
+code = os.waitpid(pid, 0)[1]
+go_on.set()
+print(code)
+"""
+
+
+def test_a_walk_of_another_thread_is_undone_in_the_child():
+    run = subprocess.run([sys.executable, "-c", IN_THE_MIDDLE], capture_output=True, text=True, timeout=300)
+    assert run.stdout.strip() == "0", run.stdout + run.stderr
+
+
+FROM_INSIDE = """
+import os, warnings
+from micrograd import Value
+
+warnings.simplefilter("ignore")
+x = Value(3.0)
+out = Value(9.0, (x,), "forks")
+def derivative():
+    global pid
+    pid = os.fork()
+    x.grad += 2 * x.data * out.grad
+out._backward = derivative
+out.backward()
+assert x.grad == 6.0
+(x * x).backward()
+assert x.grad == 12.0
+if pid == 0:
+    os._exit(0)
+print(os.waitpid(pid, 0)[1])
+"""
+
+
+def test_a_derivative_may_fork():
+    run = subprocess.run([sys.executable, "-c", FROM_INSIDE], capture_output=True, text=True, timeout=300)
+    assert run.stdout.strip() == "0", run.stdout + run.stderr
