@@ -59,4 +59,4 @@ def test_readme_says_how_many_lines_there_are_to_read():
     ((modules, count),) = re.findall(r"modules: ([^:]*), (\d+) lines together", text.replace("\n", " "))
     names = re.findall(r"`(\w+\.py)`", modules)
     assert len(names) == 3
-    assert int(count) == pytest.approx(sum(map(lines, names)), abs=15)
+    assert int(count) - 20 < sum(map(lines, names)) <= int(count)
