@@ -10,6 +10,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine import backward, commit
 from tests.engine.common import live_values
 from tests.interrupts import interrupted_at
 
@@ -231,3 +232,30 @@ def test_a_derivative_that_backpropagates_through_the_graph_it_is_in_is_refused(
     assert (x.grad, middle.grad) == (0.0, 0.0)
     (x * 3).backward()
     assert x.grad == 3.0
+
+
+class TestWhatCannotBeClearedAway:
+    """After a walk that failed, its counts may be left in the nodes: there may be no memory to look for them."""
+
+    def test_is_not_trusted_by_the_next_walk(self, monkeypatch):
+        x, w = Value(0.5), Value(2.0)
+        shared = x * w
+        bad = shared * mg.where(x > 0, shared, w) + (x - 0.5).sqrt()  # whose derivative at 0 does not exist
+        monkeypatch.setattr(backward, "clear", out_of_memory)
+        for _ in range(3):
+            with pytest.raises(MemoryError):
+                bad.backward()
+            assert (x.grad, w.grad) == (0.0, 0.0)
+        assert shared._uses > 0
+        for times in (1, 2):
+            (shared * shared + shared).backward()
+            assert (x.grad, w.grad) == (6.0 * times, 1.5 * times)
+        monkeypatch.undo()
+        with pytest.raises(ZeroDivisionError):
+            bad.backward()
+        assert shared._uses == 0
+        commit.walk.floor = 0
+
+
+def out_of_memory(*_):
+    raise MemoryError
