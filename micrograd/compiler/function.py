@@ -13,6 +13,7 @@ is traced again, and each program is kept.
 from __future__ import annotations
 
 import math
+import warnings
 from functools import partial, update_wrapper
 from inspect import signature
 from struct import pack
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd._support.callers import calling_line
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.call import Call
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.executable import Executable
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.program import Program
+
+
+_TOO_OFTEN = 10  # traces in a row
 
 
 class Explanation(str):
@@ -65,6 +70,7 @@ class CompiledFunction:
         self._specialised: dict[Any, Specialised] = {}
         self._last: Specialised | None = None
         self._lock = new_lock()
+        self._retraced = 0  # how many calls in a row found that something was replaced
         update_wrapper(self, function, updated=())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -85,7 +91,8 @@ class CompiledFunction:
             return self.function(*arguments, **named)
         computed = iter(result)
         pairs = zip(special.result.leaves, special.computed, strict=True)
-        return special.result.rebuilt([next(computed) if is_computed else leaf for leaf, is_computed in pairs])
+        leaves = [next(computed) if is_computed else leaf for leaf, is_computed in pairs]
+        return special.result.rebuilt([leaves[first] for first in special.firsts])
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """What the compiler found: kernels by kind and shape, flops, bytes, and how long each stage took.
@@ -155,9 +162,15 @@ class CompiledFunction:
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
         special = self._specialised.get(given.key)
-        if special is None or special.is_outdated():
-            special = Specialised(self.function, given, self._backend)
-            self._specialised[given.key] = special
+        if special is None:
+            special = self._specialised[given.key] = Specialised(self.function, given, self._backend)
+        elif special.is_outdated():
+            self._retraced += 1
+            if self._retraced == _TOO_OFTEN:
+                _warn_of_retraces(self, special.closed_over.change())
+            special = self._specialised[given.key] = Specialised(self.function, given, self._backend)
+        else:
+            self._retraced = 0
         self._last = special
         return special
 
@@ -215,6 +228,17 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
+
+
+def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        f"{compiled} was traced anew at each of {_TOO_OFTEN} calls, as {what} was replaced before each: that takes "
+        f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
 
 
 def _needs_arguments(function: Callable[..., Any]) -> bool:

@@ -147,9 +147,14 @@ class CompiledSteps:
     def _read_values(self) -> None:
         """Copy the Values and the optimiser's state into the buffer; first make new programs if these no longer fit."""
         states = self._states()
-        if self._settings() != self._built_for or not all(
-            same or place.stop - place.start == len(states)
-            for same, place in zip(alike(states), self._update.states, strict=True)
+        replaced = not all(special.closed_over.is_current() for special in self._special)
+        if (
+            replaced
+            or self._settings() != self._built_for
+            or not all(
+                same or place.stop - place.start == len(states)
+                for same, place in zip(alike(states), self._update.states, strict=True)
+            )
         ):
             self._build()
         buffer, update = self._buffer, self._update

@@ -31,10 +31,12 @@ class Structure:
         nested: the arguments.
         key: hashable; equal for arguments that differ in their numbers only.
         leaves: the numbers and Values.
+        objects: the static objects that are told apart by identity.
     """
 
     def __init__(self, nested: Any) -> None:
         self.leaves: list[Any] = []
+        self.objects: list[Any] = []
         self.key = self._key(nested)
         self.nested = nested
 
@@ -55,7 +57,10 @@ class Structure:
         if _is_number(item):
             self.leaves.append(item)
             return (float,)
-        return (kind, _hashable(item))
+        static = _hashable(item)
+        if type(static) is _Same:
+            self.objects.append(item)
+        return (kind, static)
 
     def numbers(self) -> list[float]:
         """The leaves as floats."""

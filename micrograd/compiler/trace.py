@@ -9,9 +9,9 @@ and each of them appends to the tape: the primitive, and the places of its opera
     2  mul   0 1
     3  add   2 0
 
-An operation that stands there already is not written a second time, so equal nodes are shared. A plain
-number is written down as a literal. The truth or the float of a symbol would freeze a number into the
-program; a TraceError says what to write instead.
+An operation that stands there already is not written a second time, so equal nodes are shared; the symbols are
+different objects, as Values are. A plain number is written down as a literal. The truth or the float of a symbol
+would freeze a number into the program; a TraceError says what to write instead.
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ class Tape(Recorder):
         else:
             key = (primitive, *[self.place(operand, primitive, index) for index, operand in enumerate(operands)])
         if (place := self.operations.get(key)) is not None:
-            return self._symbols[place]
+            return self._symbol(place)  # equal operations are one operation, and give different objects
         if type(primitive) is not Primitive:
             _refused("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")(None)
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
-            return instead
+            return self._symbol(self.place(instead, primitive))
         return self._symbols[self._written(key)]
 
     def quietly(self) -> Recorder:
@@ -152,7 +152,7 @@ class Tape(Recorder):
                 else self.place(operand, SUM_OF_PRODUCTS, role)
                 for operand in operands
             ]
-        return self._symbols[self._written(tuple(key))]
+        return self._symbol(self._written(tuple(key)))
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down. Those of Values and of symbols call this while the tape records."""
@@ -173,7 +173,7 @@ class Tape(Recorder):
             return super().take(elements, index)
         table = tuple(map(self.place, elements))
         number = self.tables.setdefault(table, len(self.tables))
-        return self._symbols[self._written((TAKE, self.place(index), number))]
+        return self._symbol(self._written((TAKE, self.place(index), number)))
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
@@ -188,10 +188,14 @@ class Tape(Recorder):
         symbols = self._symbols
         place = self.operations.setdefault(key, len(symbols))
         if place == len(symbols):
-            symbol = _new(Symbol)
-            symbol._data, symbol._place, symbol._tape, symbol.label = _UNKNOWN, place, self, ""
-            symbols.append(symbol)
+            symbols.append(self._symbol(place))
         return place
+
+    def _symbol(self, place: int) -> Symbol:
+        """A new symbol for what stands at a place."""
+        symbol = _new(Symbol)
+        symbol._data, symbol._place, symbol._tape, symbol.label = _UNKNOWN, place, self, ""
+        return symbol
 
 
 class _QuietTape(Recorder):
