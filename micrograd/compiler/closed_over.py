@@ -498,7 +498,9 @@ def _slots(kind: type) -> list[str]:
 def _is_foreign(module: str) -> bool:
     """Whether a module belongs to Python, NumPy, this package or another one that is installed."""
     top = module.partition(".")[0]
-    if top in ("micrograd", "numpy") or (top in sys.stdlib_module_names and top != "__main__"):
+    if top == "__main__":  # in a notebook, its file is that of another package
+        return False
+    if top in ("micrograd", "numpy") or top in sys.stdlib_module_names:
         return True
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return "site-packages" in file or "dist-packages" in file
