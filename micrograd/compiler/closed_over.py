@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from micrograd._support.containers import base_of
 from micrograd.compiler.trace import Symbol
 from micrograd.engine.value import Value
 
@@ -248,7 +249,7 @@ class ClosedOver:
     def _visit_container(self, path: str, container: Any) -> None:
         items = _items(container, None)
         kinds = set(map(type, items))
-        names = tuple(dict.keys(container)) if isinstance(container, dict) else ()
+        names = tuple(base_of(container).keys(container)) if isinstance(container, dict) else ()
         if kinds <= set(_ATOMS) and len(items) > _LOOKED_AT:
             self._watched.append(_Watched(path, "[", container, _LENGTH, [len(items)]))
         elif not isinstance(container, (tuple, frozenset)):
@@ -258,7 +259,7 @@ class ClosedOver:
         if kinds <= {Value, *_ATOMS}:
             pass
         elif isinstance(container, dict):
-            self._queue += [(f"{path}[{key!r:.40}]", item) for key, item in container.items()]
+            self._queue += [(f"{path}[{key!r:.40}]", item) for key, item in zip(names, items, strict=True)]
         else:
             self._queue += [(f"{path}[{number}]", item) for number, item in enumerate(items)]
         if type(container) not in (list, tuple, dict, set, frozenset, deque):
@@ -335,10 +336,10 @@ class ClosedOver:
                 self._alike.append(container)
                 self._alike_before.append(items)
             else:
-                self._views.append(dict.values(container) if isinstance(container, dict) else container)
+                self._views.append(base_of(container).values(container) if isinstance(container, dict) else container)
                 before[0] += items
                 if isinstance(container, dict):
-                    self._keyed.append(dict.keys(container))
+                    self._keyed.append(base_of(container).keys(container))
         for _, form, _, content, taken in self._open.values():
             if form in (".", "*") and len(taken) < len(content):  # a new attribute may come before that of a class
                 self._keyed.append(content.keys())
@@ -397,7 +398,7 @@ def _items(container: Any, keys: tuple[Any, ...] | None) -> list[Any]:
     if _is_array(container):  # an array of objects has their addresses in its bytes
         return [container.shape, container.dtype.str, container.tobytes()]
     if keys is None:
-        return list(dict.values(container) if isinstance(container, dict) else container)
+        return list(base_of(container).values(container) if isinstance(container, dict) else container)
     if isinstance(container, (dict, _MAPPING_PROXY)):
         get: Any = container.get
         return [get(key, _MISSING) for key in keys]
