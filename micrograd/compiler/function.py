@@ -191,16 +191,20 @@ class CompiledFunction:
         if not all(map(math.isfinite, outputs)) or not np.isfinite(gradients).all():
             return None
         if special.of_floats:
-            return outputs
+            return [(kind or float)(output) for output, kind in zip(outputs, special.plain, strict=True)]
         if not differentiable:
-            return [Value(output, requires_grad=False) for output in outputs]
+            pairs = zip(outputs, special.plain, strict=True)
+            return [kind(output) if kind else Value(output, requires_grad=False) for output, kind in pairs]
         operands, leaves_only = special.trained, special.leaves_only
         if values := [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]:
             operands = (*operands, *values)
             leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        nodes = []
+        nodes: list[Any] = []
         for number, output in enumerate(outputs):
+            if (kind := special.plain[number]) is not None:
+                nodes.append(kind(output))
+                continue
             found: Any = partial(self._gradients, special, given, inputs, operands, number) if several else gradients
             call = Call(name, found, leaves_only)
             nodes.append(node := Value(output))

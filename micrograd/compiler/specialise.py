@@ -15,7 +15,7 @@ import numpy as np
 from micrograd.compiler.backends.executable import Executable
 from micrograd.compiler.closed_over import ClosedOver
 from micrograd.compiler.stages import Made, Request, Source, run_stages
-from micrograd.compiler.trace import TraceError
+from micrograd.compiler.trace import TraceError, is_plain
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.value import Value
 
@@ -49,6 +49,7 @@ class Specialised:
         result: what the function returned: symbols, where it computed numbers.
         computed: for each number or Value in the result, whether the program computes it; others stay as they are.
         firsts: for each of them, where in the result the same object is for the first time.
+        plain: for each that the program computes, float or int where it is a plain number; None for a Value.
         wanted: the numbers of the inputs whose gradients are wanted.
         of_floats: whether there are no Values among the inputs.
         trained: the Values read from outside that gradients flow to.
@@ -77,6 +78,9 @@ class Specialised:
         self.computed = [isinstance(leaf, Value) for leaf in self.result.leaves]
         places = {id(leaf): place for place, leaf in reversed(list(enumerate(self.result.leaves)))}
         self.firsts = [places[id(leaf)] for leaf in self.result.leaves]
+        self.plain = [
+            leaf.__class__ if is_plain(leaf) else None for leaf in self.result.leaves if isinstance(leaf, Value)
+        ]
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
         given = [value.requires_grad for value in self.values]

@@ -19,6 +19,7 @@ import numpy as np
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
+from micrograd.compiler.trace import is_plain
 from micrograd.compiler.update import Update, alike, update_of
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.node import requires_grad_version
@@ -180,8 +181,9 @@ class CompiledSteps:
                 continue
             known[structure.key] = len(programs)
             special = Specialised(self._loss, structure, self._backend, self._parameters)
-            if not isinstance(special.result.nested, Value):
-                raise TypeError(f"loss must return a Value, not {type(special.result.nested).__name__}")
+            result = special.result.nested
+            if not isinstance(result, Value) or is_plain(result):
+                raise TypeError(f"loss must return a Value, not {result.__class__.__name__}")
             special.want(range(len(self._parameters)))
             programs.append(special.program(True, start=end))
             end = programs[-1].size

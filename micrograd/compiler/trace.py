@@ -90,11 +90,11 @@ class Tape(Recorder):
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
         self.tables: dict[tuple[int, ...], int] = {}
-        self._symbols: list[Symbol] = []
 
-    def input(self, name: object) -> Symbol:
-        """A new number that is given from outside."""
-        return self._symbols[self._written((INPUT, name))]
+    def input(self, name: object, kind: type = Value) -> Symbol:
+        """A new number that is given from outside, in the place of a Value, a float or an int."""
+        of_kind = FloatSymbol if issubclass(kind, float) else IntSymbol if issubclass(kind, int) else Symbol
+        return self._symbol(self._written((INPUT, name)), of_kind)
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
@@ -105,15 +105,17 @@ class Tape(Recorder):
             x, y = operands
             first = x._place if type(x) is Symbol and x._tape is self else self.place(x, primitive)
             key = (primitive, first, y._place if type(y) is Symbol and y._tape is self else self.place(y, primitive, 1))
+            kind = Symbol if type(x) is Symbol or type(y) is Symbol else _kind_of(primitive, operands)
         else:
             key = (primitive, *[self.place(operand, primitive, index) for index, operand in enumerate(operands)])
+            kind = _kind_of(primitive, operands)
         if (place := self.operations.get(key)) is not None:
-            return self._symbol(place)  # equal operations are one operation, and give different objects
+            return self._symbol(place, kind)  # equal operations are one operation, and give different objects
         if type(primitive) is not Primitive:
             _refused("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")(None)
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
-            return self._symbol(self.place(instead, primitive))
-        return self._symbols[self._written(key)]
+            return self._symbol(self.place(instead, primitive), kind)
+        return self._symbol(self._written(key), kind)
 
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
@@ -152,7 +154,7 @@ class Tape(Recorder):
                 else self.place(operand, SUM_OF_PRODUCTS, role)
                 for operand in operands
             ]
-        return self._symbol(self._written(tuple(key)))
+        return self._symbol(self._written(tuple(key)), _kind_of(SUM_OF_PRODUCTS, (start, *xs, *ys)))
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down. Those of Values and of symbols call this while the tape records."""
@@ -173,7 +175,7 @@ class Tape(Recorder):
             return super().take(elements, index)
         table = tuple(map(self.place, elements))
         number = self.tables.setdefault(table, len(self.tables))
-        return self._symbol(self._written((TAKE, self.place(index), number)))
+        return self._symbol(self._written((TAKE, self.place(index), number)), _kind_of(TAKE, (index, *elements)))
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
@@ -181,19 +183,15 @@ class Tape(Recorder):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        for written in (self._symbols, self.operations, self.values, self.roles, self.tables):
+        for written in (self.operations, self.values, self.roles, self.tables):
             written.clear()
 
     def _written(self, key: tuple[Any, ...]) -> int:
-        symbols = self._symbols
-        place = self.operations.setdefault(key, len(symbols))
-        if place == len(symbols):
-            symbols.append(self._symbol(place))
-        return place
+        return self.operations.setdefault(key, len(self.operations))
 
-    def _symbol(self, place: int) -> Symbol:
+    def _symbol(self, place: int, kind: type[Symbol]) -> Symbol:
         """A new symbol for what stands at a place."""
-        symbol = _new(Symbol)
+        symbol = _new(kind)
         symbol._data, symbol._place, symbol._tape, symbol.label = _UNKNOWN, place, self, ""
         return symbol
 
@@ -305,6 +303,42 @@ class Symbol(Value):
         return f"<symbol {self._place}>"
 
 
+class FloatSymbol(Symbol):
+    """A symbol in the place of a plain float, or of what is computed from those only: isinstance says so."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: float)  # isinstance asks for it
+
+
+class IntSymbol(Symbol):
+    """A symbol in the place of a plain int."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: int)
+
+
+_OF_INTS = (primitives.add, primitives.sub, primitives.mul, primitives.neg, TAKE, SUM_OF_PRODUCTS)
+
+
+def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
+    """What a result stands for: a Value, or a plain number if the operands are plain, some of them symbols."""
+    plain = False
+    for operand in operands:
+        if isinstance(operand, Value):
+            if not is_plain(operand):
+                return Symbol
+            plain = True
+    if not plain:
+        return Symbol
+    of_ints = primitive in _OF_INTS and all(isinstance(operand, int) for operand in operands)
+    return IntSymbol if of_ints else FloatSymbol
+
+
+def is_plain(number: object) -> bool:
+    """Whether a symbol stands for a plain number."""
+    return type(number) is FloatSymbol or type(number) is IntSymbol
+
+
 def _power(tape: Tape, x: Any, y: Any) -> Any:
     """A power with a small constant exponent, without pow."""
     if isinstance(y, Value) or not isinstance(x, Value):
@@ -361,7 +395,7 @@ def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Va
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
-        symbols = [tape.input(number) for number in range(len(arguments.leaves))]
+        symbols = [tape.input(number, type(leaf)) for number, leaf in enumerate(arguments.leaves)]
         positional, named = arguments.rebuilt(symbols)
         result = Structure(function(*positional, **named))
         outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]

@@ -592,3 +592,48 @@ def test_equal_operations_are_different_objects(backend):
         assert [p.data for p in products] == [p.data for p in others]
         assert len(set(products)) == 8
         assert again[0] is again[1]
+
+
+def test_plain_numbers_are_floats_and_ints_to_isinstance(backend):
+    w, table = Value(3.0), [1.0, 2.0]
+
+    def f(x, n, v):
+        numbers = [x, x * 2, x + n, n * 2, n - 1, mg.exp(x), x**2, 1 / n, mg.dot([x, n], [1.0, x]), mg.take(table, n)]
+        with mg.no_grad():
+            numbers.append(x * 3)
+        kinds = [isinstance(number, float) + 2 * isinstance(number, int) for number in numbers]
+        values = [isinstance(number, (float, int)) for number in (v, w * x, v + n, mg.exp(v))]
+        return kinds, values, numbers, [x * v, w * n]
+
+    fast = mg.compile(f, backend=backend)
+    for arguments in ((0.5, 1, Value(2.0)), (1.5, 0 + 1, Value(4.0))):
+        with mg.no_grad():
+            numbers = fast(*arguments)[2]
+        expected = f(*arguments)
+        assert list(map(type, numbers)) == list(map(type, expected[2]))
+        kinds, values, numbers, products = fast(*arguments)
+        assert (kinds, values) == expected[:2]
+        assert numbers == pytest.approx(expected[2], rel=1e-14)
+        assert list(map(type, numbers)) == list(map(type, expected[2]))
+        assert [type(product) for product in products] == [Value, Value]
+        assert [p.data for p in products] == [p.data for p in expected[3]]
+        products[0].backward()
+
+
+def test_a_branch_on_whether_a_number_is_a_float(backend):
+    def f(x):
+        if isinstance(x, float):
+            return x * 10
+        if isinstance(x, int):
+            return x * 100
+        return x
+
+    fast = mg.compile(f, backend=backend)
+    assert [fast(2.0), fast(2), fast(Value(2.0)).data, fast(np.float64(3.0))] == [20.0, 200, 2.0, 30.0]
+    assert type(fast(2)) is int
+
+
+def test_a_loss_that_is_a_plain_number_is_refused_by_fit(backend):
+    for compiled in (False, backend):
+        with pytest.raises(TypeError, match="loss must return a Value, not float"):
+            mg.fit(lambda x: x * 2, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile=compiled, progress=False)
