@@ -32,7 +32,7 @@ from micrograd.compiler.structure import Structure
 from micrograd.draw.graph import save_picture
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
-from micrograd.transforms import gradient
+from micrograd.transforms import gradient, graphs_are_wanted
 
 if TYPE_CHECKING:
     import os
@@ -82,6 +82,8 @@ class CompiledFunction:
         recorder = recorder_on_top()
         if recorder is not None and not recorder.lets_programs_run:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
+        if graphs_are_wanted():
+            return self.function(*arguments, **named)  # a program's gradients are numbers
         given = Structure((arguments, named))
         with self._lock:
             special = self._specialise(given)

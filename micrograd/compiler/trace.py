@@ -32,7 +32,7 @@ from micrograd.engine.recorder import Recorder, using
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Collection, Generator, Sequence
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
 INPUT = Primitive("input", "", float)
@@ -90,6 +90,7 @@ class Tape(Recorder):
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
         self.tables: dict[tuple[int, ...], int] = {}
+        self._copies: set[int] = set()
 
     def input(self, name: object, kind: type = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value, a float or an int."""
@@ -177,6 +178,75 @@ class Tape(Recorder):
         number = self.tables.setdefault(table, len(self.tables))
         return self._symbol(self._written((TAKE, self.place(index), number)), _kind_of(TAKE, (index, *elements)))
 
+    def copied(self, scalar: Any) -> Any:
+        """The number times one, which is a product that no other operation is equal to."""
+        if not isinstance(scalar, Value):
+            return None
+        one = self._written((LITERAL, 1.0, 2.0 + len(self._copies)))  # where the sign of others is
+        copy = self._written((primitives.mul, self.place(scalar), one))
+        self._copies.add(copy)
+        return self._symbol(copy, Symbol)
+
+    def number_of(self, value: Any) -> Any:
+        """The symbol in the place of a plain number."""
+        return self._symbol(value._place, FloatSymbol)
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
+        if not isinstance(root, Symbol) or wanted is None:
+            return None
+        keys, tables, last = list(self.operations), list(self.tables), self.place(root)
+        places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
+        sources = {place for place in places.values() if place is not None}
+        if not all(place in self._copies or keys[place][0] is INPUT for place in sources):
+            _refused("a gradient by a result", "Differentiate a function of it: see mg.grad.")(None)
+        depends = [False] * (last + 1)
+        for place, (primitive, *operands) in enumerate(keys[: last + 1]):
+            if primitive is TAKE:
+                operands = tables[operands[1]]
+            elif primitive is INPUT or primitive is LITERAL:
+                operands = []
+            depends[place] = place in sources or any(depends[operand] for operand in operands)
+        found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
+        for place in range(last, -1, -1):
+            if place in found and depends[place] and keys[place][0] is not INPUT:
+                for operand, share in self._shares(place, keys, tables, found[place]):
+                    if depends[operand]:
+                        found[operand] = found[operand] + share if operand in found else share
+        made = {value: found[place] for value, place in places.items() if place in found}
+        if not create_graph:
+            made = {
+                value: self.number_of(share) if isinstance(share, Symbol) else share for value, share in made.items()
+            }
+        return made
+
+    def _shares(self, place: int, keys: list[Any], tables: list[Any], gradient: Any) -> list[tuple[int, Any]]:
+        """What the operation at a place gives to its operands."""
+        primitive, *operands = keys[place]
+        if primitive is TAKE:
+            index = self._symbol(operands[0], Symbol)
+            table = tables[operands[1]]
+            return [  # a negative index counts from the end, as in Python
+                (
+                    element,
+                    gradient * (self.apply(EQUAL, index, float(n)) + self.apply(EQUAL, index, float(n - len(table)))),
+                )
+                for n, element in enumerate(table)
+            ]
+        numbers = [keys[p][1] if keys[p][0] is LITERAL else self._symbol(p, Symbol) for p in operands]
+        if primitive is SUM_OF_PRODUCTS:
+            half = 1 + len(operands) // 2
+            factors = [1.0, *numbers[half:], *numbers[1:half]]
+            return [(p, gradient * factor) for p, factor in zip(operands, factors, strict=True)]
+        if not primitive.derivatives:
+            raise ValueError(f"{primitive.name} has no derivative")
+        output = self._symbol(place, Symbol)
+        return [
+            (p, rule(gradient, output, *numbers))
+            for p, rule in zip(operands, primitive.derivatives, strict=True)
+            if rule is not None
+        ]
+
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
         return Trace(tuple(self.operations), tuple(self.tables), tuple(map(tuple, inputs)), tuple(outputs))
@@ -227,6 +297,33 @@ class _QuietTape(Recorder):
     def quietly(self) -> Recorder:
         """Another one like it."""
         return _QuietTape(self._tape)
+
+    def aloud(self) -> Recorder | None:
+        """One that writes as the tape does: a derivative is asked for on purpose."""
+        return _LoudTape(self._tape)
+
+    def copied(self, scalar: Any) -> Any:
+        """The copy that the tape makes."""
+        return self._tape.copied(scalar)
+
+    def number_of(self, value: Any) -> Any:
+        """What the tape says."""
+        return self._tape.number_of(value)
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """What the tape says."""
+        return self._tape.adjoints(root, wanted, create_graph)
+
+
+class _LoudTape(_QuietTape):
+    """What writes on a tape where a derivative is asked for under no_grad."""
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down."""
+        return self._tape.apply(primitive, *operands) if self.is_open else self.passed_over(primitive, operands)
+
+    def aloud(self) -> None:
+        """It is the one."""
 
 
 _new: Callable[[type[Symbol]], Symbol] = object.__new__

@@ -30,7 +30,7 @@ FREEZING = {
     "int": (lambda x: x * int(x), "mg.take"),
     "format": (lambda x: f"{x:.3f}", "result"),
     "backward": (lambda x: (x * x).backward(), "result"),
-    "gradient": (lambda x: mg.gradient(x * x, x), "function itself"),
+    "gradient by a result": (lambda x: mg.gradient(mg.exp(x * x), x * x), "mg.grad"),
 }
 
 
