@@ -97,14 +97,15 @@ class ClosedOver:
 
     Args:
         roots: functions, and objects that they are given; each with how it is written.
+        whole: whether all attributes count, whatever the code names.
 
     Attributes:
         symbols: how the places are written where there is a symbol.
     """
 
-    def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
+    def __init__(self, roots: Iterable[tuple[str, Any]], whole: bool = False) -> None:
         self._seen: dict[int, Any] = {}
-        self._names: set[str] = set()
+        self._names: set[str] = {"vars"} if whole else set()
         self._codes: dict[CodeType, None] = {}
         self._globals: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
         self._open: dict[int, tuple[str, str, Any, Any, dict[str, None]]] = {}

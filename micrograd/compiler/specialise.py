@@ -73,6 +73,11 @@ class Specialised:
             self._check_no_symbol_stays(roots)
         self._graph = run_stages(traced, "normalise", self._request)
         trace: Trace = traced.thing
+        if symbols := ClosedOver([(type(item).__name__, item) for item in trace.result.objects], whole=True).symbols:
+            raise TraceError(
+                f"a number is in {symbols[0]}, in an object that the compiled function returns: return numbers in "
+                "lists, tuples, dicts or arrays, and make the object of them outside"
+            )
         self.result: Structure = trace.result
         self.values = trace.values
         self.computed = [isinstance(leaf, Value) for leaf in self.result.leaves]

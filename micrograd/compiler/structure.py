@@ -94,6 +94,8 @@ def _hashable(item: Any) -> Any:
         )
     if isinstance(item, _BY_VALUE):
         return item
+    if hasattr(type(item), "__dataclass_fields__"):  # by identity too, hashable or not
+        return _Same(item)
     try:
         hash(item)
     except TypeError:

@@ -637,3 +637,23 @@ def test_a_loss_that_is_a_plain_number_is_refused_by_fit(backend):
     for compiled in (False, backend):
         with pytest.raises(TypeError, match="loss must return a Value, not float"):
             mg.fit(lambda x: x * 2, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile=compiled, progress=False)
+
+
+def test_a_number_in_an_object_that_is_returned_is_refused(backend):
+    def f(x):
+        return Config(scale=x * 2)
+
+    with pytest.raises(TraceError, match=r"a number is in Config\.scale, in an object that .* returns"):
+        mg.compile(f, backend=backend)(1.0)
+    with pytest.raises(TraceError, match=r"in an object that the compiled function returns"):
+        mg.compile(lambda x: lambda: x, backend=backend)(1.0)
+    config = Config()
+    assert mg.compile(lambda x: (config, x * 2), backend=backend)(1.0) == (config, 2.0)
+
+
+def test_a_dataclass_is_told_apart_by_identity_and_what_is_in_it_is_watched(backend):
+    config, other = Config(), Config()
+    fast = mg.compile(lambda c, x: c.weights[0] * x * c.scale, backend=backend)
+    assert [fast(c, 2.0).data for c in (config, other)] == [12.0, 12.0]
+    config.scale, other.weights[0] = 5.0, Value(1.0)
+    assert [fast(c, 2.0).data for c in (config, other)] == [30.0, 4.0]
