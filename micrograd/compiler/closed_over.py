@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections import deque
+from collections import ChainMap, UserDict, UserList, deque
 from contextlib import suppress
 from enum import Enum
 from functools import lru_cache, partial
@@ -52,6 +52,9 @@ _ATOMS = (float, int, bool, str, bytes, complex, type(None))
 _OPAQUE = (BuiltinFunctionType, CodeType, Enum, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis))
 _LOOKED_AT_ONE_BY_ONE = 256  # plain numbers in a list; in a longer one, 0.0 and -0.0 are alike, and 1 and True
 _LOOKED_AT = 100_000  # plain numbers in a list or an array; of a longer one, the length
+_DEFAULTS = ("__defaults__", "__kwdefaults__")
+_LONGEST = 200  # characters of how a place is written
+_OF_COLLECTIONS = (ChainMap, UserDict, UserList)
 # Code that names one of these may read any attribute.
 _READS_ALL = frozenset(
     [
@@ -109,6 +112,7 @@ class ClosedOver:
         self._codes: dict[CodeType, None] = {}
         self._globals: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
         self._open: dict[int, tuple[str, str, Any, Any, dict[str, None]]] = {}
+        self._new: list[int] = []
         self._queue = deque(roots)
         self._watched: list[_Watched] = []
         self.symbols: list[str] = []
@@ -164,7 +168,7 @@ class ClosedOver:
         found: set[tuple[str, int]] = set()
         while place and not found:
             if place.endswith("]"):
-                place, name = place[: place.rindex("[")], ""
+                place, name = place.rpartition("[")[0], ""
             else:
                 place, _, name = place.rpartition(".")
             found = {
@@ -178,11 +182,17 @@ class ClosedOver:
 
     def _walk(self) -> None:
         """Visit all that is reached, until no code names an attribute that was not looked at."""
+        known = -1
         while True:
             while self._queue:
                 self._visit(*self._queue.popleft())
+            # Names that are new may be those of attributes of all objects; otherwise only new objects are looked at.
+            objects, self._new = self._new, []
+            if len(self._names) > known:
+                known, objects = len(self._names), list(self._open)
             all_names = not self._names.isdisjoint(_READS_ALL)
-            for path, form, owner, content, taken in list(self._open.values()):
+            for key in objects:
+                path, form, owner, content, taken = self._open[key]
                 whole = form == "*" or (all_names and form == ".")
                 for name, item in list(content.items()):
                     if name in taken or not (whole or name in self._names or (form == "C" and _is_special(name))):
@@ -191,8 +201,13 @@ class ClosedOver:
                         continue
                     taken[name] = None
                     self._queue.append((f"{path}.{name}", item))
-            if not self._queue:
+            if not self._queue and len(self._names) == known and not self._new:
                 return
+
+    def _open_up(self, key: int, path: str, form: str, owner: Any, content: Any, taken: dict[str, None]) -> None:
+        """Let the attributes of an object be looked at."""
+        self._open[key] = path, form, owner, content, taken
+        self._new.append(key)
 
     def _visit(self, path: str, item: Any) -> None:
         kind = type(item)
@@ -202,6 +217,7 @@ class ClosedOver:
             self.symbols.append(path)
             return
         self._seen[id(item)] = item
+        path = path if len(path) < _LONGEST else f"...{path[-_LONGEST // 2 :]}"
         if kind is FunctionType:
             self._visit_function(path, item)
         elif isinstance(item, (list, tuple, dict, set, frozenset, deque)):
@@ -220,7 +236,7 @@ class ClosedOver:
             return
         elif kind is ModuleType:
             if not _is_foreign(item.__name__):
-                self._open[id(item)] = path, "M", item, vars(item), {}
+                self._open_up(id(item), path, "M", item, vars(item), {})
         elif isinstance(item, type):
             self._visit_class(item.__qualname__, item, _ByName())
         else:
@@ -233,9 +249,12 @@ class ClosedOver:
                 content = _contents(cell)
                 self._watched.append(_Watched(name, "", cell, None, [content]))
                 self._queue.append((name, content))
-        self._queue += [(path, function.__defaults__), (path, function.__kwdefaults__)]
+        if function.__defaults__ or function.__kwdefaults__:
+            found = _items(function, _DEFAULTS)
+            self._watched.append(_Watched(path or function.__name__, ".", function, _DEFAULTS, found))
+            self._queue += [(path, part) for part in found]
         if function.__dict__:
-            self._open[id(function)] = function.__name__, ".", function, function.__dict__, {}
+            self._open_up(id(function), function.__name__, ".", function, function.__dict__, {})
         if not _is_foreign(function.__globals__.get("__name__") or ""):
             self._codes[function.__code__] = None
             of_globals, of_attributes = _names_in(function.__code__)
@@ -280,7 +299,7 @@ class ClosedOver:
         kind, attributes = type(item), _attributes(item)
         if attributes is not None and "__wrapped__" in attributes:  # a compiled function, or one with a cache
             self._queue.append((path, attributes["__wrapped__"]))
-        ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.")]
+        ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.") or base in _OF_COLLECTIONS]
         own = [base for base in kind.__mro__ if not _is_foreign(base.__module__)]
         if any(base.__module__.startswith(_INSIDE) for base in ours) and not issubclass(kind, Value):
             return
@@ -289,7 +308,7 @@ class ClosedOver:
         # Code that is not looked into may read all attributes; a Module itself reads none.
         form = "." if own and all(base.__name__ == "Module" or issubclass(base, Value) for base in ours) else "*"
         if attributes is not None and attributes is not item:
-            self._open[id(attributes)] = path, form, item, attributes, {}
+            self._open_up(id(attributes), path, form, item, attributes, {})
         if slots := tuple(name for base in own for name in _slots(base)):
             found = _items(item, slots)
             self._watched.append(_Watched(path, ".", item, slots, found))
@@ -302,7 +321,7 @@ class ClosedOver:
         for base in kind.__mro__:
             if not _is_foreign(base.__module__) and (id(base) not in self._open or isinstance(owner, _ByName)):
                 taken = self._open[id(base)][-1] if id(base) in self._open else {}
-                self._open[id(base)] = base.__qualname__, "C", owner, vars(base), taken
+                self._open_up(id(base), base.__qualname__, "C", owner, vars(base), taken)
 
     def _arrange(self) -> None:
         """Sort what is watched by how it is compared fastest."""

@@ -6,7 +6,7 @@ import math
 import sys
 import types
 import weakref
-from collections import deque
+from collections import ChainMap, UserDict, UserList, deque
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
@@ -657,3 +657,35 @@ def test_a_dataclass_is_told_apart_by_identity_and_what_is_in_it_is_watched(back
     assert [fast(c, 2.0).data for c in (config, other)] == [12.0, 12.0]
     config.scale, other.weights[0] = 5.0, Value(1.0)
     assert [fast(c, 2.0).data for c in (config, other)] == [30.0, 4.0]
+
+
+def test_long_chains_of_objects_defaults_and_containers_of_collections(backend):
+    class Link:
+        def __init__(self, following):
+            self.following, self.v = following, Value(1.0)
+
+    chain = None
+    for _ in range(2000):
+        chain = Link(chain)
+
+    def with_default(x, scale=2.0):
+        return x * scale
+
+    table, row, maps = UserDict(a=Value(1.0)), UserList([Value(2.0)]), ChainMap({"a": 1.0}, {"b": 3.0})
+
+    def f(x):
+        link, total = chain, with_default(x) * table["a"] + row[0] * maps["b"]
+        while link is not None:
+            link, total = link.following, total + link.v
+        return total
+
+    check(
+        f,
+        lambda: setattr(chain.following.following, "v", Value(5.0)),
+        lambda: setattr(chain.following, "following", None),
+        lambda: setattr(with_default, "__defaults__", (7.0,)),
+        lambda: table.update(a=Value(6.0)),
+        lambda: row.__setitem__(0, Value(7.0)),
+        lambda: maps.maps[1].update(b=8.0),
+        backend=backend,
+    )
