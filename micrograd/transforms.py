@@ -18,14 +18,22 @@ from micrograd._support.containers import flatten, matching
 from micrograd.contexts.no_grad import differentiating
 from micrograd.engine import primitives
 from micrograd.engine.higher_order import adjoints
-from micrograd.engine.recorder import Layer, holding, on_top, refusing_floats
+from micrograd.engine.recorder import Layer, holding, on_top, recorder_on_top, refusing_floats
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+
+class _Transform(Layer):
+    """A function that is run to be differentiated; graphs says whether its gradients are graphs."""
+
+    def __init__(self, graphs: bool) -> None:
+        self.graphs = graphs
+
+
 # Whether a transformed function is being run by another one.
-_nested: ContextVar[Layer | None] = ContextVar("nested", default=None)
+_nested: ContextVar[_Transform | None] = ContextVar("nested", default=None)
 
 
 def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
@@ -132,6 +140,8 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
         >>> hessian(lambda p: p[0] ** 2 * p[1])([2.0, 3.0])
         [[6.0, 4.0], [4.0, 0.0]]
     """
+    if isinstance(argnums, bool) or not isinstance(argnums, int):
+        raise TypeError(f"argnums of hessian must be an int, not {argnums!r:.80}; it gives a function to be called")
     return jacobian(grad(f, argnums), argnums)
 
 
@@ -177,7 +187,7 @@ class _Inputs:
         self.create_graph = on_top(_nested) is not None
         for number in chosen:
             scalars, rebuild = flatten(arguments[number], f"argument {number}")
-            self.create_graph = self.create_graph or any(isinstance(scalar, Value) for scalar in scalars)
+            self.create_graph = self.create_graph or any(map(_is_value, scalars))
             fresh = [_fresh(scalar) for scalar in scalars]
             self.arguments[number] = rebuild(list(fresh))
             self.parts.append((fresh, rebuild))
@@ -197,7 +207,7 @@ class _Inputs:
     def plain(self, output: Any) -> Any:
         """The value as the caller expects it: a float, or a Value where graphs are wanted."""
         if isinstance(output, Value):
-            return output if self.create_graph else output.data
+            return output if self.create_graph else _number(output)
         return real_number(output)
 
 
@@ -206,19 +216,37 @@ def _check_function(f: object) -> None:
         raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
 
 
+def graphs_are_wanted() -> bool:
+    """Whether what runs is differentiated by a transform that differentiates its gradients again."""
+    layer = on_top(_nested)
+    return layer is not None and layer.graphs
+
+
+def _is_value(scalar: Any) -> bool:
+    return isinstance(scalar, Value) and not isinstance(scalar, (float, int))  # as unknown plain numbers are
+
+
+def _number(output: Value) -> Any:
+    recorder = recorder_on_top()
+    return output.data if output.known or recorder is None else recorder.number_of(output)
+
+
 def _fresh(scalar: Any) -> Value:
     # Of a Value in the arguments f gets a copy, and is differentiated with respect to that. Where f uses the Value
     # itself as well, from a closure, it is a constant.
     with differentiating():
+        recorder = recorder_on_top()
+        if recorder is not None and (copied := recorder.copied(scalar)) is not None:
+            return copied
         return primitives.identity(scalar) if isinstance(scalar, Value) else Value(scalar)
 
 
 def _run(f: Callable[..., Any], inputs: _Inputs, settings: dict[str, Any]) -> Any:
     reason = "the float of a Value has no gradient: use mg.exp, not math.exp, or v.data on purpose"
-    with _nesting(), refusing_floats(reason), differentiating():
+    with _nesting(inputs.create_graph), refusing_floats(reason), differentiating():
         return f(*inputs.arguments, **settings)
 
 
 @contextmanager
-def _nesting() -> Iterator[None]:
-    yield from holding(_nested, Layer())
+def _nesting(graphs: bool) -> Iterator[None]:
+    yield from holding(_nested, _Transform(graphs))

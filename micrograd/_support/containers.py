@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +36,7 @@ def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
     if isinstance(nested, Operand) or real_number(nested) is not None:
         return [nested], lambda scalars: scalars[0]
     if isinstance(nested, dict):
-        return _joined([flatten(item, what) for item in nested.values()], partial(remade, nested))
+        return _joined([flatten(item, what) for item in base_of(nested).values(nested)], partial(remade, nested))
     if isinstance(nested, (list, tuple)):
         return _joined([flatten(item, what) for item in nested], partial(remade, nested))
     if is_array(nested):
@@ -47,16 +49,58 @@ def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
 
 
 def remade(container: Any, items: list[Any]) -> Any:
-    """A list, tuple or dict like this one, with other items in its places.
+    """A list, tuple or dict like this one, of its class and with its attributes, with other items in its places.
 
     Example:
         >>> remade((1.0, 2.0), ["a", "b"]), remade({"w": 1.0}, ["a"])
         (('a', 'b'), {'w': 'a'})
     """
-    if isinstance(container, dict):
-        return dict(zip(container, items, strict=True))
     kind: Any = type(container)
-    return getattr(kind, "_make", kind)(items)  # the class of a named tuple takes no list
+    if kind is list or kind is tuple:
+        return kind(items)
+    if kind is dict:
+        return dict(zip(container, items, strict=True))
+    if isinstance(container, tuple):
+        return _with_attributes(_tuple_of(kind, items), container)
+    try:
+        result = kind.__new__(kind)
+    except TypeError:  # it cannot be made without arguments
+        result = copy(container)
+    if isinstance(container, list):
+        list.__setitem__(result, slice(None), items)
+        return _with_attributes(result, container)
+    if isinstance(container, defaultdict):
+        result.default_factory = container.default_factory
+    base = base_of(container)
+    for key, item in zip(base.keys(container), items, strict=True):
+        base.__setitem__(result, key, item)
+    return _with_attributes(result, container)
+
+
+def base_of(container: Any) -> Any:
+    """Whose methods read a dict as it is, whatever those of its class do."""
+    return OrderedDict if isinstance(container, OrderedDict) else dict
+
+
+def own_attributes(container: Any) -> dict[str, Any]:
+    """The attributes of a list, tuple or dict of a class of the user's, other than its items."""
+    attributes = getattr(container, "__dict__", None) if type(container) not in (list, tuple, dict) else None
+    return attributes if type(attributes) is dict else {}
+
+
+def _tuple_of(kind: Any, items: list[Any]) -> Any:
+    try:
+        return tuple.__new__(kind, items)
+    except TypeError:  # a tuple that is made in C, such as a time
+        return kind(items)
+
+
+def _with_attributes(result: Any, container: Any) -> Any:
+    if getattr(container, "__dict__", None) is container:  # its items are its attributes
+        result.__dict__ = result
+    elif attributes := own_attributes(container):
+        result.__dict__.update(attributes)
+    return result
 
 
 def _joined(parts: list[tuple[list[Any], Rebuild]], make: Callable[[list[Any]], Any]) -> tuple[list[Any], Rebuild]:

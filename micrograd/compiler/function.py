@@ -13,6 +13,7 @@ is traced again, and each program is kept.
 from __future__ import annotations
 
 import math
+import warnings
 from functools import partial, update_wrapper
 from inspect import signature
 from struct import pack
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd._support.callers import calling_line
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.call import Call
@@ -30,7 +32,7 @@ from micrograd.compiler.structure import Structure
 from micrograd.draw.graph import save_picture
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
-from micrograd.transforms import gradient
+from micrograd.transforms import gradient, graphs_are_wanted
 
 if TYPE_CHECKING:
     import os
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.executable import Executable
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.program import Program
+
+
+_TOO_OFTEN = 10  # traces in a row
 
 
 class Explanation(str):
@@ -65,6 +70,7 @@ class CompiledFunction:
         self._specialised: dict[Any, Specialised] = {}
         self._last: Specialised | None = None
         self._lock = new_lock()
+        self._retraced = 0  # how many calls in a row found that something was replaced
         update_wrapper(self, function, updated=())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -76,6 +82,8 @@ class CompiledFunction:
         recorder = recorder_on_top()
         if recorder is not None and not recorder.lets_programs_run:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
+        if graphs_are_wanted():
+            return self.function(*arguments, **named)  # a program's gradients are numbers
         given = Structure((arguments, named))
         with self._lock:
             special = self._specialise(given)
@@ -85,7 +93,8 @@ class CompiledFunction:
             return self.function(*arguments, **named)
         computed = iter(result)
         pairs = zip(special.result.leaves, special.computed, strict=True)
-        return special.result.rebuilt([next(computed) if is_computed else leaf for leaf, is_computed in pairs])
+        leaves = [next(computed) if is_computed else leaf for leaf, is_computed in pairs]
+        return special.result.rebuilt([leaves[first] for first in special.firsts])
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """What the compiler found: kernels by kind and shape, flops, bytes, and how long each stage took.
@@ -155,9 +164,15 @@ class CompiledFunction:
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
         special = self._specialised.get(given.key)
-        if special is None or special.is_outdated():
-            special = Specialised(self.function, given, self._backend)
-            self._specialised[given.key] = special
+        if special is None:
+            special = self._specialised[given.key] = Specialised(self.function, given, self._backend)
+        elif special.is_outdated():
+            self._retraced += 1
+            if self._retraced == _TOO_OFTEN:
+                _warn_of_retraces(self, special.closed_over.change())
+            special = self._specialised[given.key] = Specialised(self.function, given, self._backend)
+        else:
+            self._retraced = 0
         self._last = special
         return special
 
@@ -178,16 +193,20 @@ class CompiledFunction:
         if not all(map(math.isfinite, outputs)) or not np.isfinite(gradients).all():
             return None
         if special.of_floats:
-            return outputs
+            return [(kind or float)(output) for output, kind in zip(outputs, special.plain, strict=True)]
         if not differentiable:
-            return [Value(output, requires_grad=False) for output in outputs]
+            pairs = zip(outputs, special.plain, strict=True)
+            return [kind(output) if kind else Value(output, requires_grad=False) for output, kind in pairs]
         operands, leaves_only = special.trained, special.leaves_only
         if values := [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]:
             operands = (*operands, *values)
             leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        nodes = []
+        nodes: list[Any] = []
         for number, output in enumerate(outputs):
+            if (kind := special.plain[number]) is not None:
+                nodes.append(kind(output))
+                continue
             found: Any = partial(self._gradients, special, given, inputs, operands, number) if several else gradients
             call = Call(name, found, leaves_only)
             nodes.append(node := Value(output))
@@ -215,6 +234,17 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
+
+
+def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        f"{compiled} was traced anew at each of {_TOO_OFTEN} calls, as {what} was replaced before each: that takes "
+        f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
 
 
 def _needs_arguments(function: Callable[..., Any]) -> bool:

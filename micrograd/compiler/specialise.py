@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from micrograd.compiler.backends.executable import Executable
+from micrograd.compiler.closed_over import ClosedOver
 from micrograd.compiler.stages import Made, Request, Source, run_stages
+from micrograd.compiler.trace import TraceError, is_plain
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.value import Value
 
@@ -46,10 +48,13 @@ class Specialised:
         values: the Values that the function read from outside.
         result: what the function returned: symbols, where it computed numbers.
         computed: for each number or Value in the result, whether the program computes it; others stay as they are.
+        firsts: for each of them, where in the result the same object is for the first time.
+        plain: for each that the program computes, float or int where it is a plain number; None for a Value.
         wanted: the numbers of the inputs whose gradients are wanted.
         of_floats: whether there are no Values among the inputs.
         trained: the Values read from outside that gradients flow to.
         leaves_only: whether all Values read from outside are leaves.
+        closed_over: what else the function reads, as it was before the trace.
         only_eager: whether its gradient cannot be compiled.
     """
 
@@ -57,12 +62,30 @@ class Specialised:
         self, function: Callable[..., Any], arguments: Structure, backend: Backend, first: Sequence[Value] = ()
     ) -> None:
         self._request = Request(backend)
-        traced = run_stages(Made(Source(function, arguments, first)), "trace", self._request)
+        roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
+        self.closed_over = ClosedOver(roots)
+        try:
+            traced = run_stages(Made(Source(function, arguments, first)), "trace", self._request)
+        except BaseException:
+            self.closed_over.put_back()
+            raise
+        if not self.closed_over.is_current():
+            self._check_no_symbol_stays(roots)
         self._graph = run_stages(traced, "normalise", self._request)
         trace: Trace = traced.thing
+        if symbols := ClosedOver([(type(item).__name__, item) for item in trace.result.objects], whole=True).symbols:
+            raise TraceError(
+                f"a number is in {symbols[0]}, in an object that the compiled function returns: return numbers in "
+                "lists, tuples, dicts or arrays, and make the object of them outside"
+            )
         self.result: Structure = trace.result
         self.values = trace.values
         self.computed = [isinstance(leaf, Value) for leaf in self.result.leaves]
+        places = {id(leaf): place for place, leaf in reversed(list(enumerate(self.result.leaves)))}
+        self.firsts = [places[id(leaf)] for leaf in self.result.leaves]
+        self.plain = [
+            leaf.__class__ if is_plain(leaf) else None for leaf in self.result.leaves if isinstance(leaf, Value)
+        ]
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
         given = [value.requires_grad for value in self.values]
@@ -76,12 +99,29 @@ class Specialised:
         self.only_eager = False
 
     def is_outdated(self) -> bool:
-        """Whether gradients are wanted elsewhere since it was traced."""
+        """Whether what it closes over was replaced since it was traced, or gradients are wanted elsewhere."""
+        if not self.closed_over.is_current():
+            return True
         if self._version is not requires_grad_version():
             if self._kinds != [value._primitive for value in self.values]:
                 return True
             self._version = requires_grad_version()
         return False
+
+    def _check_no_symbol_stays(self, roots: list[tuple[str, Any]]) -> None:
+        """Refuse a function that keeps numbers of its trace; what it changed is put back."""
+        after = ClosedOver(roots)
+        if not after.symbols:
+            return
+        self.closed_over.put_back()
+        place = after.symbols[0]
+        line = after.line_of(place)
+        where = f" ({line[0]}:{line[1]})" if line else ""
+        raise TraceError(
+            f"a number is left behind in {place}{where}: a compiled function runs once, "
+            f"on symbols, so at later calls nothing would be put there. Return the number, and pass it in as an "
+            f"argument at the next call"
+        )
 
     def want(self, inputs: Iterable[int]) -> None:
         """Ask for the gradients of these inputs only."""

@@ -20,6 +20,7 @@ import numpy as np
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
+from micrograd.compiler.trace import is_plain
 from micrograd.compiler.update import Update, alike, update_of
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.node import requires_grad_version
@@ -153,9 +154,14 @@ class CompiledSteps:
     def _read_values(self) -> None:
         """Copy the Values and the optimiser's state into the buffer; first make new programs if these no longer fit."""
         states = self._states()
-        if self._settings() != self._built_for or not all(
-            same or place.stop - place.start == len(states)
-            for same, place in zip(alike(states), self._update.states, strict=True)
+        replaced = not all(special.closed_over.is_current() for special in self._special)
+        if (
+            replaced
+            or self._settings() != self._built_for
+            or not all(
+                same or place.stop - place.start == len(states)
+                for same, place in zip(alike(states), self._update.states, strict=True)
+            )
         ):
             self._build()
         buffer, update = self._buffer, self._update
@@ -182,8 +188,9 @@ class CompiledSteps:
                 continue
             known[structure.key] = len(programs)
             special = Specialised(self._loss, structure, self._backend, self._parameters)
-            if not isinstance(special.result.nested, Value):
-                raise TypeError(f"loss must return a Value, not {type(special.result.nested).__name__}")
+            result = special.result.nested
+            if not isinstance(result, Value) or is_plain(result):
+                raise TypeError(f"loss must return a Value, not {result.__class__.__name__}")
             special.want(range(len(self._parameters)))
             programs.append(special.program(True, start=end))
             end = programs[-1].size

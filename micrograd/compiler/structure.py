@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import is_array, real_number
-from micrograd._support.containers import remade
+from micrograd._support.containers import base_of, own_attributes, remade
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -31,12 +31,17 @@ class Structure:
         nested: the arguments.
         key: hashable; equal for arguments that differ in their numbers only.
         leaves: the numbers and Values.
+        objects: the static objects that are told apart by identity.
     """
 
     def __init__(self, nested: Any) -> None:
         self.leaves: list[Any] = []
-        self.key = self._key(nested)
+        self.objects: list[Any] = []
         self.nested = nested
+        try:
+            self.key = self._key(nested)
+        except RecursionError:
+            raise ValueError(_TOO_DEEP) from None
 
     def _key(self, item: Any) -> Key:
         kind = type(item)
@@ -46,16 +51,26 @@ class Structure:
         if isinstance(item, Value):
             self.leaves.append(item)
             return (Value, item.requires_grad)
-        if isinstance(item, (list, tuple)):
+        if kind is list or kind is tuple:
             return (kind, *[self._key(part) for part in item])
+        if isinstance(item, (list, tuple)):
+            return (kind, *[self._key(part) for part in item], *self._attributes(item))
         if isinstance(item, dict):
-            return (kind, *[(name, self._key(part)) for name, part in item.items()])
+            parts = [(name, self._key(part)) for name, part in base_of(item).items(item)]
+            return (kind, *parts, *self._attributes(item))
         if _is_array_of_numbers(item):
-            return ("array", item.shape, *[self._key(part) for part in item.ravel().tolist()])
+            return (kind, item.shape, *[self._key(part) for part in _elements(item)])
         if _is_number(item):
             self.leaves.append(item)
-            return (float,)
-        return (kind, _hashable(item))
+            return (kind,)
+        static = _hashable(item)
+        if type(static) is _Same:
+            self.objects.append(item)
+        return (kind, static)
+
+    def _attributes(self, item: Any) -> list[Any]:
+        """What stands for the attributes of a container of a class of the user's."""
+        return [("attribute", name, self._key(part)) for name, part in own_attributes(item).items()]
 
     def numbers(self) -> list[float]:
         """The leaves as floats."""
@@ -63,14 +78,24 @@ class Structure:
 
     def rebuilt(self, leaves: Iterable[Any]) -> Any:
         """The same containers with other leaves."""
-        return _rebuilt(self.nested, iter(leaves))
+        try:
+            return _rebuilt(self.nested, iter(leaves))
+        except RecursionError:
+            raise ValueError(_TOO_DEEP) from None
 
 
 def _hashable(item: Any) -> Any:
     if is_array(item):
-        return item.shape, item.tobytes()
+        return item.shape, item.dtype.str, item.tobytes()
+    if hasattr(type(item), "__next__"):
+        raise TypeError(
+            f"a compiled function takes and returns no iterators, as they are used up: give a list, not a "
+            f"{type(item).__name__}"
+        )
     if isinstance(item, _BY_VALUE):
         return item
+    if hasattr(type(item), "__dataclass_fields__"):  # by identity too, hashable or not
+        return _Same(item)
     try:
         hash(item)
     except TypeError:
@@ -82,6 +107,9 @@ def _hashable(item: Any) -> Any:
 
 
 _BY_VALUE = (str, bytes, bool, type(None), frozenset, Enum)
+
+
+_TOO_DEEP = "what a compiled function takes and returns must not be nested this deep, or contain itself"
 
 
 class _Same:
@@ -98,22 +126,45 @@ class _Same:
 
 
 def _rebuilt(item: Any, leaves: Iterator[Any]) -> Any:
-    if isinstance(item, dict):
-        return remade(item, [_rebuilt(part, leaves) for part in item.values()])
-    if isinstance(item, (list, tuple)):
-        return remade(item, [_rebuilt(part, leaves) for part in item])
+    kind = type(item)
+    if kind is list or kind is tuple:
+        return kind([_rebuilt(part, leaves) for part in item])
+    if isinstance(item, (dict, list, tuple)):
+        result = remade(item, [_rebuilt(part, leaves) for part in _values(item)])
+        for name, part in own_attributes(item).items():
+            result.__dict__[name] = _rebuilt(part, leaves)
+        return result
     if _is_array_of_numbers(item):
         import numpy as np
 
-        result = np.empty(item.shape, dtype=object)
-        for place in np.ndindex(item.shape):
-            result[place] = _rebuilt(item[place], leaves)
+        result = np.empty_like(item, dtype=object)
+        flat = np.empty(item.size, dtype=object)
+        for place, part in enumerate(_elements(item)):
+            flat[place] = _rebuilt(part, leaves)
+        result[...] = flat.reshape(item.shape)
         return result
     return next(leaves) if isinstance(item, Value) or _is_number(item) else item
 
 
+def _values(container: Any) -> Any:
+    return base_of(container).values(container) if isinstance(container, dict) else container
+
+
+def _elements(array: Any) -> list[Any]:
+    import numpy as np
+
+    return np.asarray(array).ravel().tolist()
+
+
 def _is_array_of_numbers(item: Any) -> bool:
-    return is_array(item) and item.dtype != bool
+    if not is_array(item):
+        return False
+    if hasattr(item, "mask") or item.dtype.names:
+        raise TypeError(
+            f"a compiled function takes and returns arrays of numbers and Values, not a {type(item).__name__} "
+            f"{'with a mask: fill it first' if hasattr(item, 'mask') else 'with named fields: give them one by one'}"
+        )
+    return item.dtype.kind in "iufO"
 
 
 def _is_number(item: Any) -> bool:

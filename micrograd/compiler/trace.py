@@ -9,9 +9,9 @@ and each of them appends to the tape: the primitive, and the places of its opera
     2  mul   0 1
     3  add   2 0
 
-An operation that stands there already is not written a second time, so equal nodes are shared. A plain
-number is written down as a literal. The truth or the float of a symbol would freeze a number into the
-program; a TraceError says what to write instead.
+An operation that stands there already is not written a second time, so equal nodes are shared; the symbols are
+different objects, as Values are. A plain number is written down as a literal. The truth or the float of a symbol
+would freeze a number into the program; a TraceError says what to write instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from micrograd.engine.recorder import Recorder, using
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Collection, Generator, Sequence
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
 INPUT = Primitive("input", "", float)
@@ -90,11 +90,12 @@ class Tape(Recorder):
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
         self.tables: dict[tuple[int, ...], int] = {}
-        self._symbols: list[Symbol] = []
+        self._copies: set[int] = set()
 
-    def input(self, name: object) -> Symbol:
-        """A new number that is given from outside."""
-        return self._symbols[self._written((INPUT, name))]
+    def input(self, name: object, kind: type = Value) -> Symbol:
+        """A new number that is given from outside, in the place of a Value, a float or an int."""
+        of_kind = FloatSymbol if issubclass(kind, float) else IntSymbol if issubclass(kind, int) else Symbol
+        return self._symbol(self._written((INPUT, name)), of_kind)
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
@@ -105,15 +106,17 @@ class Tape(Recorder):
             x, y = operands
             first = x._place if type(x) is Symbol and x._tape is self else self.place(x, primitive)
             key = (primitive, first, y._place if type(y) is Symbol and y._tape is self else self.place(y, primitive, 1))
+            kind = Symbol if type(x) is Symbol or type(y) is Symbol else _kind_of(primitive, operands)
         else:
             key = (primitive, *[self.place(operand, primitive, index) for index, operand in enumerate(operands)])
+            kind = _kind_of(primitive, operands)
         if (place := self.operations.get(key)) is not None:
-            return self._symbols[place]
+            return self._symbol(place, kind)  # equal operations are one operation, and give different objects
         if type(primitive) is not Primitive:
             _refused("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")(None)
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
-            return instead
-        return self._symbols[self._written(key)]
+            return self._symbol(self.place(instead, primitive), kind)
+        return self._symbol(self._written(key), kind)
 
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
@@ -152,7 +155,7 @@ class Tape(Recorder):
                 else self.place(operand, SUM_OF_PRODUCTS, role)
                 for operand in operands
             ]
-        return self._symbols[self._written(tuple(key))]
+        return self._symbol(self._written(tuple(key)), _kind_of(SUM_OF_PRODUCTS, (start, *xs, *ys)))
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down. Those of Values and of symbols call this while the tape records."""
@@ -173,7 +176,76 @@ class Tape(Recorder):
             return super().take(elements, index)
         table = tuple(map(self.place, elements))
         number = self.tables.setdefault(table, len(self.tables))
-        return self._symbols[self._written((TAKE, self.place(index), number))]
+        return self._symbol(self._written((TAKE, self.place(index), number)), _kind_of(TAKE, (index, *elements)))
+
+    def copied(self, scalar: Any) -> Any:
+        """The number times one, which is a product that no other operation is equal to."""
+        if not isinstance(scalar, Value):
+            return None
+        one = self._written((LITERAL, 1.0, 2.0 + len(self._copies)))  # where the sign of others is
+        copy = self._written((primitives.mul, self.place(scalar), one))
+        self._copies.add(copy)
+        return self._symbol(copy, Symbol)
+
+    def number_of(self, value: Any) -> Any:
+        """The symbol in the place of a plain number."""
+        return self._symbol(value._place, FloatSymbol)
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
+        if not isinstance(root, Symbol) or wanted is None:
+            return None
+        keys, tables, last = list(self.operations), list(self.tables), self.place(root)
+        places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
+        sources = {place for place in places.values() if place is not None}
+        if not all(place in self._copies or keys[place][0] is INPUT for place in sources):
+            _refused("a gradient by a result", "Differentiate a function of it: see mg.grad.")(None)
+        depends = [False] * (last + 1)
+        for place, (primitive, *operands) in enumerate(keys[: last + 1]):
+            if primitive is TAKE:
+                operands = tables[operands[1]]
+            elif primitive is INPUT or primitive is LITERAL:
+                operands = []
+            depends[place] = place in sources or any(depends[operand] for operand in operands)
+        found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
+        for place in range(last, -1, -1):
+            if place in found and depends[place] and keys[place][0] is not INPUT:
+                for operand, share in self._shares(place, keys, tables, found[place]):
+                    if depends[operand]:
+                        found[operand] = found[operand] + share if operand in found else share
+        made = {value: found[place] for value, place in places.items() if place in found}
+        if not create_graph:
+            made = {
+                value: self.number_of(share) if isinstance(share, Symbol) else share for value, share in made.items()
+            }
+        return made
+
+    def _shares(self, place: int, keys: list[Any], tables: list[Any], gradient: Any) -> list[tuple[int, Any]]:
+        """What the operation at a place gives to its operands."""
+        primitive, *operands = keys[place]
+        if primitive is TAKE:
+            index = self._symbol(operands[0], Symbol)
+            table = tables[operands[1]]
+            return [  # a negative index counts from the end, as in Python
+                (
+                    element,
+                    gradient * (self.apply(EQUAL, index, float(n)) + self.apply(EQUAL, index, float(n - len(table)))),
+                )
+                for n, element in enumerate(table)
+            ]
+        numbers = [keys[p][1] if keys[p][0] is LITERAL else self._symbol(p, Symbol) for p in operands]
+        if primitive is SUM_OF_PRODUCTS:
+            half = 1 + len(operands) // 2
+            factors = [1.0, *numbers[half:], *numbers[1:half]]
+            return [(p, gradient * factor) for p, factor in zip(operands, factors, strict=True)]
+        if not primitive.derivatives:
+            raise ValueError(f"{primitive.name} has no derivative")
+        output = self._symbol(place, Symbol)
+        return [
+            (p, rule(gradient, output, *numbers))
+            for p, rule in zip(operands, primitive.derivatives, strict=True)
+            if rule is not None
+        ]
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
@@ -181,17 +253,17 @@ class Tape(Recorder):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        for written in (self._symbols, self.operations, self.values, self.roles, self.tables):
+        for written in (self.operations, self.values, self.roles, self.tables):
             written.clear()
 
     def _written(self, key: tuple[Any, ...]) -> int:
-        symbols = self._symbols
-        place = self.operations.setdefault(key, len(symbols))
-        if place == len(symbols):
-            symbol = _new(Symbol)
-            symbol._data, symbol._place, symbol._tape, symbol.label = _UNKNOWN, place, self, ""
-            symbols.append(symbol)
-        return place
+        return self.operations.setdefault(key, len(self.operations))
+
+    def _symbol(self, place: int, kind: type[Symbol]) -> Symbol:
+        """A new symbol for what stands at a place."""
+        symbol = _new(kind)
+        symbol._data, symbol._place, symbol._tape, symbol.label = _UNKNOWN, place, self, ""
+        return symbol
 
 
 class _QuietTape(Recorder):
@@ -225,6 +297,33 @@ class _QuietTape(Recorder):
     def quietly(self) -> Recorder:
         """Another one like it."""
         return _QuietTape(self._tape)
+
+    def aloud(self) -> Recorder | None:
+        """One that writes as the tape does: a derivative is asked for on purpose."""
+        return _LoudTape(self._tape)
+
+    def copied(self, scalar: Any) -> Any:
+        """The copy that the tape makes."""
+        return self._tape.copied(scalar)
+
+    def number_of(self, value: Any) -> Any:
+        """What the tape says."""
+        return self._tape.number_of(value)
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """What the tape says."""
+        return self._tape.adjoints(root, wanted, create_graph)
+
+
+class _LoudTape(_QuietTape):
+    """What writes on a tape where a derivative is asked for under no_grad."""
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down."""
+        return self._tape.apply(primitive, *operands) if self.is_open else self.passed_over(primitive, operands)
+
+    def aloud(self) -> None:
+        """It is the one."""
 
 
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
@@ -301,6 +400,42 @@ class Symbol(Value):
         return f"<symbol {self._place}>"
 
 
+class FloatSymbol(Symbol):
+    """A symbol in the place of a plain float, or of what is computed from those only: isinstance says so."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: float)  # isinstance asks for it
+
+
+class IntSymbol(Symbol):
+    """A symbol in the place of a plain int."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: int)
+
+
+_OF_INTS = (primitives.add, primitives.sub, primitives.mul, primitives.neg, TAKE, SUM_OF_PRODUCTS)
+
+
+def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
+    """What a result stands for: a Value, or a plain number if the operands are plain, some of them symbols."""
+    plain = False
+    for operand in operands:
+        if isinstance(operand, Value):
+            if not is_plain(operand):
+                return Symbol
+            plain = True
+    if not plain:
+        return Symbol
+    of_ints = primitive in _OF_INTS and all(isinstance(operand, int) for operand in operands)
+    return IntSymbol if of_ints else FloatSymbol
+
+
+def is_plain(number: object) -> bool:
+    """Whether a symbol stands for a plain number."""
+    return type(number) is FloatSymbol or type(number) is IntSymbol
+
+
 def _power(tape: Tape, x: Any, y: Any) -> Any:
     """A power with a small constant exponent, without pow."""
     if isinstance(y, Value) or not isinstance(x, Value):
@@ -357,7 +492,7 @@ def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Va
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
-        symbols = [tape.input(number) for number in range(len(arguments.leaves))]
+        symbols = [tape.input(number, type(leaf)) for number, leaf in enumerate(arguments.leaves)]
         positional, named = arguments.rebuilt(symbols)
         result = Structure(function(*positional, **named))
         outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from micrograd._support.checks import Operand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
     from typing import TypeAlias
 
     from micrograd.engine.primitive import Primitive
@@ -130,6 +130,18 @@ class Recorder(Layer):
     def shares(self, node: Any, gradient: Any, give: Callable[[], Shares]) -> Shares:
         """What a node with this gradient gives to its operands: what give() returns."""
         return give()
+
+    def copied(self, scalar: Any) -> Any:
+        """A copy of a number or Value to differentiate by; None for one as the operators make it."""
+        return None
+
+    def number_of(self, value: Any) -> Any:
+        """What stands for the plain number of a Value that is not known yet."""
+        return value.data
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """The gradient of a Value that is not known yet, by each of those wanted; None if it is known."""
+        return None
 
     def quietly(self) -> Recorder | None:
         """A recorder to use under no_grad inside of this one; None for the one that records nothing."""

@@ -4,6 +4,7 @@ import gc
 import html
 import math
 import threading
+from itertools import count
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ FREEZING = {
     "int": (lambda x: x * int(x), "mg.take"),
     "format": (lambda x: f"{x:.3f}", "result"),
     "backward": (lambda x: (x * x).backward(), "result"),
-    "gradient": (lambda x: mg.gradient(x * x, x), "function itself"),
+    "gradient by a result": (lambda x: mg.gradient(mg.exp(x * x), x * x), "mg.grad"),
 }
 
 
@@ -52,8 +53,9 @@ def test_a_refused_function_can_be_called_again_and_leaves_nothing_behind():
 
 
 def test_a_symbol_that_escapes_is_refused_afterwards():
-    kept = []
-    mg.compile(lambda x: kept.append(x) or x * 2)(Value(1.0))
+    tape = Tape()
+    kept = [tape.input("x")]
+    tape.finish()
     for use in (lambda s: s + 1.0, lambda s: 2.0 * s, lambda s: s.exp(), lambda s: Value(1.0) * s, lambda s: -s):
         with pytest.raises(TraceError):
             use(kept[0])
@@ -74,8 +76,8 @@ def test_equal_operations_are_written_once_and_constants_fold():
     tape = Tape()
     with tracing(tape):
         x, y = tape.input("x"), tape.input("y")
-        assert x * y is x * y
-        assert mg.exp(x) is x.exp()
+        assert (x * y)._place == (x * y)._place
+        assert mg.exp(x)._place == x.exp()._place
         assert mg.exp(2.0) * 3 == math.exp(2.0) * 3  # plain numbers stay plain
     assert len(tape.operations) == 4
 
@@ -118,20 +120,20 @@ def test_freezing_a_parameter_takes_effect():
 
 
 def test_freezing_what_it_does_not_read_traces_nothing_anew():
-    traces, w, other = [], Value(2.0), Value(3.0)
+    traces, w, other = count(), Value(2.0), Value(3.0)
 
     @mg.compile
     def f(x):
-        traces.append(x)
+        next(traces)
         return w * x
 
     f(1.0)
     other.requires_grad = False
     assert f(2.0).data == 4.0
-    assert len(traces) == 1
+    assert next(traces) == 1
     w.requires_grad = False
     assert f(3.0).requires_grad is False
-    assert len(traces) == 2
+    assert next(traces) == 3
 
 
 def test_plain_numbers_stay_plain_while_it_is_traced():

@@ -172,13 +172,16 @@ def test_without_llvmlite_auto_takes_numpy_and_says_so_once():
     assert w.grad == 4.0
 
 
+TRAINED = Value(1.0)
+
+
 @pytest.mark.usefixtures("_without_llvmlite")
 @pytest.mark.parametrize(
     "use",
     [
         lambda: mg.compile(lambda x: x),
         lambda: mg.compile()(lambda x: x),
-        lambda: mg.fit(lambda x, w: w * x, [(1.0, 2.0)], mg.optim.SGD([Value(1.0)], 0.1), compile=True),
+        lambda: mg.fit(lambda x: TRAINED * x, [1.0], mg.optim.SGD([TRAINED], 0.1), compile=True),
     ],
 )
 def test_the_warning_is_about_the_users_own_line(use):

@@ -1,0 +1,91 @@
+"""Derivatives that are compiled, and derivatives of compiled functions."""
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+
+
+def cubic(x):
+    return x * x * x + mg.sin(2 * x)
+
+
+def of_two(p):
+    return p[0] ** 2 * p[1] + mg.dot([p[0], p[1]], [p[1], mg.tanh(p[0])]) + mg.maximum(p[0], p[1])
+
+
+@pytest.mark.parametrize(
+    ("transform", "f", "argument"),
+    [
+        (mg.grad, cubic, 0.5),
+        (mg.value_and_grad, cubic, 0.5),
+        (mg.hessian, cubic, 0.5),
+        (lambda f: mg.grad(mg.grad(mg.grad(f))), cubic, 0.5),
+        (mg.grad, of_two, [0.5, -1.5]),
+        (mg.value_and_grad, of_two, [0.5, -1.5]),
+        (mg.jacobian, lambda p: [p[0] * p[1], mg.exp(p[0]), p[1]], [0.5, -1.5]),
+        (mg.hessian, of_two, [0.5, -1.5]),
+        (lambda f: lambda p: mg.hvp(f)(p, [1.0, 2.0]), of_two, [0.5, -1.5]),
+    ],
+)
+def test_transforms_are_compiled_and_take_compiled_functions(transform, f, argument, backend):
+    def flat(nested):
+        parts = nested if isinstance(nested, (list, tuple)) else [nested]
+        return [n for part in parts for n in (flat(part) if isinstance(part, (list, tuple)) else [part])]
+
+    expected = flat(transform(f)(argument))
+    fast = mg.compile(transform(f), backend=backend)
+    for found in (fast(argument), fast(argument), transform(mg.compile(f, backend=backend))(argument)):
+        assert flat(found) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        assert all(type(number) is float for number in flat(found))
+
+
+def test_gradients_inside_of_compiled_functions(backend):
+    w, v = Value(0.75), Value(-0.5)
+
+    def penalised(x):
+        output = mg.tanh(w * x + v) * x
+        slope = mg.gradient(output, [w, v], create_graph=True)
+        return output + slope[0] * slope[0] + slope[1]
+
+    def other(x):
+        return mg.grad(lambda y: y * x * w + w * 1)(w) + mg.take([w, v], 1)
+
+    for f in (penalised, other):
+        results = []
+        for function in (f, mg.compile(f, backend=backend)):
+            w.grad = v.grad = 0.0
+            result = function(Value(0.5))
+            result.backward()
+            results.append((result.data, w.grad, v.grad))
+        assert results[1] == pytest.approx(results[0], rel=1e-12)
+
+
+def test_a_gradient_through_an_index(backend):
+    w = [Value(0.75), Value(-0.5), Value(2.0)]
+
+    def f(x, index):
+        row = mg.grad(lambda row: mg.take(row, index) ** 2 * x)(w)
+        return row[0] + 2 * row[1] + 3 * row[2]
+
+    fast = mg.compile(f, backend=backend)
+    for index in (0, 1, 2, -1, -3):
+        assert fast(Value(0.5), index).data == pytest.approx(f(Value(0.5), index).data)
+
+
+def test_a_gradient_under_no_grad_inside(backend):
+    w = Value(0.75)
+
+    def f(x):
+        with mg.no_grad():
+            slope = mg.grad(lambda y: y * y * w)(x)
+        return slope * w
+
+    fast = mg.compile(f, backend=backend)
+    assert fast(Value(0.5)).data == pytest.approx(f(Value(0.5)).data)
+    assert fast(0.5).data == pytest.approx(f(0.5).data)
+
+
+def test_an_argument_in_the_place_of_argnums_is_refused_at_once():
+    with pytest.raises(TypeError, match=r"argnums of hessian must be an int, not 2\.0; it gives a function"):
+        mg.hessian(cubic, 2.0)

@@ -1,0 +1,691 @@
+"""What a compiled function reads beside its arguments, and what becomes of it when that is replaced."""
+
+import functools
+import gc
+import math
+import sys
+import types
+import weakref
+from collections import ChainMap, UserDict, UserList, deque
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import count
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd import TraceError, Value
+
+SCALE = 2.0
+W = Value(2.0)
+TABLE = {"w": Value(2.0), "scale": 3.0}
+KEPT = None
+
+
+class Settings:
+    scale = 2.0
+
+
+class Model:
+    """As users write them."""
+
+    offset = 1.0
+
+    def __init__(self):
+        self.w, self.scale, self.layers, self.flag = Value(2.0), 3.0, [Value(4.0), Value(5.0)], True
+        self.steps = 0
+
+    def __call__(self, x):
+        total = self.scale * self.w * x + self.offset
+        for layer in self.layers:
+            total = total * layer
+        return total if self.flag else -total
+
+
+class Slotted:
+    __slots__ = ("__hidden", "w")
+
+    def __init__(self):
+        self.w, self.__hidden = Value(2.0), 3.0
+
+    def change(self):
+        self.__hidden = 7.0
+
+    def __call__(self, x):
+        return self.w * x * self.__hidden
+
+
+@dataclass
+class Config:
+    scale: float = 2.0
+    mode: str = "plain"
+    weights: list = field(default_factory=lambda: [Value(3.0)])
+
+
+class Kind(Enum):
+    A = 1
+    B = 2
+
+
+def scaled(x):
+    return x * SCALE
+
+
+def twice(x):
+    return scaled(x) * 2
+
+
+def of_settings(x):
+    return x * Settings.scale
+
+
+def of_globals(x):
+    return W * x * TABLE["w"] + TABLE["scale"]
+
+
+def check(f, *changes, arguments=(1.5,), backend):
+    """After each change, the compiled function gives what f gives; and without one, it is not traced again."""
+    fast = mg.compile(f, backend=backend)
+
+    def number(result):
+        return result.data if isinstance(result, Value) else result
+
+    for change in (lambda: None, *changes):
+        change()
+        for _ in range(2):
+            assert number(fast(*arguments)) == pytest.approx(number(f(*arguments)), rel=1e-14)
+        before = fast._last
+        assert number(fast(*arguments)) == pytest.approx(number(f(*arguments)), rel=1e-14)
+        assert fast._last is before
+
+
+def test_variables_of_enclosing_functions(backend):
+    w, scale, flag, mode = Value(2.0), 3.0, True, "plain"
+
+    def f(x):
+        y = w * x * scale if flag else w + x
+        return y * 2 if mode == "double" else y
+
+    def replace_w():
+        nonlocal w
+        w = Value(7.0)
+
+    def replace_scale():
+        nonlocal scale
+        scale = 5.0
+
+    def clear_flag():
+        nonlocal flag
+        flag = False
+
+    def replace_mode():
+        nonlocal mode
+        mode = "double"
+
+    check(f, replace_w, replace_scale, replace_mode, clear_flag, backend=backend)
+
+
+def test_elements_of_lists_dicts_and_arrays(backend):
+    w, table, nested = [Value(1.0), Value(2.0)], {"w": Value(3.0), "c": 2.0}, ([Value(1.0), 2.0], {"a": [Value(5.0)]})
+    array, numbers, mixed = mg.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 2.0]), np.array([1.0, Value(2.0)])
+    queue, bag = deque([Value(2.0)]), {Value(3.0)}
+
+    def f(x):
+        total = sum(w) * x + sum(table.values()) + nested[0][0] * nested[0][1] * nested[1]["a"][0]
+        total = total + (array @ numbers).sum() + mixed[0] * mixed[1]
+        return total + queue[0] + sum(bag)
+
+    check(
+        f,
+        lambda: w.__setitem__(0, Value(9.0)),
+        lambda: w.append(Value(3.0)),
+        lambda: w.pop(0),
+        lambda: w.reverse(),
+        lambda: table.__setitem__("w", Value(4.0)),
+        lambda: table.__setitem__("c", 5),
+        lambda: table.update(new=3.0),
+        lambda: table.pop("c"),
+        lambda: nested[0].__setitem__(1, 7.0),
+        lambda: nested[1]["a"].__setitem__(0, Value(2.0)),
+        lambda: nested[1].__setitem__("a", [Value(3.0)]),
+        lambda: nested[1]["a"].__setitem__(0, Value(8.0)),
+        lambda: array.__setitem__((0, 0), Value(8.0)),
+        lambda: numbers.__setitem__(0, 8.0),
+        lambda: mixed.__setitem__(0, 8.0),
+        lambda: queue.__setitem__(0, Value(6.0)),
+        lambda: bag.add(Value(7.0)),
+        backend=backend,
+    )
+
+
+def test_attributes(backend):
+    model, slotted, config, space = Model(), Slotted(), Config(), types.SimpleNamespace(scale=2.0)
+
+    def f(x):
+        y = model(x) * slotted(x) * config.weights[0] * space.scale
+        return y * config.scale if config.mode == "plain" else y
+
+    check(
+        f,
+        lambda: setattr(model, "w", Value(7.0)),
+        lambda: setattr(model, "scale", 5.0),
+        lambda: setattr(model, "flag", False),
+        lambda: setattr(model, "offset", 2.0),
+        lambda: setattr(model, "layers", [Value(3.0)]),
+        lambda: model.layers.append(Value(6.0)),
+        lambda: setattr(slotted, "w", Value(6.0)),
+        slotted.change,
+        lambda: setattr(config, "scale", 9.0),
+        lambda: setattr(config, "mode", "other"),
+        lambda: config.weights.__setitem__(0, Value(2.0)),
+        lambda: setattr(space, "scale", 3.0),
+        backend=backend,
+    )
+    check(model, lambda: setattr(model, "w", Value(1.0)), backend=backend)
+    check(model.__call__, lambda: setattr(model, "w", Value(2.0)), backend=backend)
+    check(
+        lambda model, x: model(x),
+        lambda: setattr(model, "w", Value(3.0)),
+        lambda: setattr(model, "scale", 8.0),
+        arguments=(model, 2.0),
+        backend=backend,
+    )
+
+
+def test_globals_and_what_the_functions_that_are_called_read(backend, monkeypatch):
+    module = sys.modules[__name__]
+    check(twice, lambda: monkeypatch.setattr(module, "SCALE", 5.0), backend=backend)
+    check(
+        of_globals,
+        lambda: monkeypatch.setattr(module, "W", Value(5.0)),
+        lambda: monkeypatch.setitem(TABLE, "w", Value(7.0)),
+        lambda: monkeypatch.setitem(TABLE, "scale", 1.0),
+        lambda: monkeypatch.setattr(module, "TABLE", {"w": Value(1.0), "scale": 0.0}),
+        backend=backend,
+    )
+    check(of_settings, lambda: monkeypatch.setattr(Settings, "scale", 5.0), backend=backend)
+    check(twice, lambda: monkeypatch.setattr(module, "scaled", lambda x: x + 1.0), backend=backend)
+    other = types.ModuleType("a_module_of_the_user")
+    other.rate = 2.0
+    check(lambda x: x * other.rate, lambda: setattr(other, "rate", 3.0), backend=backend)
+
+
+def test_methods_defaults_partial_and_wrapped_functions(backend):
+    class Base:
+        scale = 2.0
+
+        def helper(self, x):
+            return x * self.scale
+
+        @property
+        def doubled(self):
+            return 2 * self.number
+
+        @staticmethod
+        def still(x):
+            return x * options["still"]
+
+        @classmethod
+        def of_class(cls, x):
+            return x * cls.scale
+
+    class Derived(Base):
+        def __call__(self, x, weights=[Value(2.0)]):  # noqa: B006, B008
+            return self.still(self.helper(x)) * self.doubled * weights[0] * Derived.of_class(x)
+
+    options, item = {"still": 3.0}, Derived()
+    item.number = 4.0
+    check(
+        item,
+        lambda: setattr(item, "number", 5.0),
+        lambda: setattr(Base, "scale", 6.0),
+        lambda: setattr(Derived, "scale", 7.0),
+        lambda: setattr(item, "scale", 8.0),
+        lambda: options.update(still=9.0),
+        lambda: Derived.__call__.__defaults__[0].__setitem__(0, Value(3.0)),
+        lambda: setattr(Base, "helper", lambda self, x: x),
+        lambda: setattr(item, "helper", lambda x: x * 3),
+        backend=backend,
+    )
+    weights = [Value(2.0)]
+    check(
+        functools.partial(lambda w, x: w[0] * x, weights), lambda: weights.__setitem__(0, Value(4.0)), backend=backend
+    )
+
+    @functools.wraps(scaled)
+    def wrapper(x):
+        return mg.compile(lambda y: y * weights[0])(x)
+
+    inner = mg.compile(lambda y: y * weights[0])
+    check(wrapper, lambda: weights.__setitem__(0, Value(5.0)), backend=backend)
+    check(lambda x: inner(x) + 1, lambda: weights.__setitem__(0, Value(6.0)), backend=backend)
+
+
+def test_derivatives_of_functions_that_close_over_numbers():
+    scale = [2.0]
+    fast = mg.compile(mg.vmap(lambda x: x * scale[0])) if hasattr(mg, "vmap") else mg.compile(lambda x: x * scale[0])
+    argument = [1.0] if hasattr(mg, "vmap") else 1.0
+    fast(argument)
+    scale[0] = 3.0
+    assert fast(argument) in (3.0, [3.0])
+
+
+def test_modules_of_micrograd(backend):
+    model = mg.nn.MLP(2, [3, 1])
+    check(
+        lambda x: model([x, 2.0]),
+        lambda: model.layers[0].neurons[0].w.__setitem__(0, Value(3.0)),
+        lambda: setattr(model.layers[0].neurons[1], "b", Value(3.0)),
+        lambda: setattr(model.layers[0].neurons[1], "nonlin", False),
+        lambda: model.layers.__setitem__(1, mg.nn.Layer(3, 1, nonlin=False)),
+        backend=backend,
+    )
+
+
+@pytest.mark.parametrize(
+    "numbers", [(1, 1.0), (1.0, True), (0.0, -0.0), (2.0, "2"), (None, 0.0), (2.0, np.float64(2.0)), (1.0, math.nan)]
+)
+def test_equal_numbers_of_other_types_and_the_sign_of_zero_are_replacements(numbers):
+    for fast, change in _of_number(numbers):
+        assert [fast(), change(), fast()][::2] == [repr(number) for number in numbers]
+
+
+def _of_number(numbers):
+    old, new = numbers
+    cell = old
+    items, table, model = [old], {"n": old}, types.SimpleNamespace(n=old)
+
+    def change():
+        nonlocal cell
+        cell = new
+
+    yield mg.compile(lambda: repr(cell)), change
+    yield mg.compile(lambda: repr(items[0])), lambda: items.__setitem__(0, new)
+    yield mg.compile(lambda: repr(table["n"])), lambda: table.update(n=new)
+    yield mg.compile(lambda: repr(model.n)), lambda: setattr(model, "n", new)
+
+
+def test_equal_numbers_that_are_other_objects_are_no_replacement():
+    scale, traces = [float("2.5"), math.nan, (1.0, "a"), np.float64(2.0)], count()
+    fast = mg.compile(lambda x: (next(traces), x * scale[0])[1])
+    assert fast(2.0) == 5.0
+    scale[:] = [float("2.5"), math.nan, (float("1.0"), "a"), np.float64(2.0)]
+    assert fast(2.0) == 5.0
+    assert next(traces) == 1
+
+
+def test_a_list_that_was_replaced_by_an_equal_one_is_watched(backend):
+    values = [Value(1.0), Value(2.0)]
+    rows = [list(values)]
+    check(
+        lambda x: mg.dot(rows[0], [x, x]),
+        lambda: rows.__setitem__(0, list(values)),
+        lambda: rows[0].__setitem__(0, Value(5.0)),
+        backend=backend,
+    )
+
+
+def test_what_moves_from_one_list_to_another_is_noticed(backend):
+    first, second = [[Value(1.0)], 2.0], [3.0]
+    check(lambda x: x * len(first) + second[0], lambda: second.insert(0, first.pop()), backend=backend)
+
+
+def test_long_lists_and_arrays_of_plain_numbers(backend):
+    numbers, array = [float(i) for i in range(1000)], np.arange(200_000.0)
+    check(
+        lambda x: x * numbers[500] + len(numbers) + len(array),
+        lambda: numbers.__setitem__(500, 7.0),
+        lambda: numbers.append(1.0),
+        backend=backend,
+    )
+
+
+def test_attributes_that_the_function_does_not_name_are_not_watched():
+    model, traces = Model(), count()
+    fast = mg.compile(lambda x: (next(traces), model(x))[1])
+    for step in range(5):
+        model.steps, model.history = step, [step]
+        fast(2.0)
+    assert next(traces) <= 2
+
+
+STATE = {}
+
+
+def left_in_an_attribute(model, x):
+    model.w = model.w * x
+    return model.w
+
+
+def left_in_a_list(model, x):
+    model.layers[0] = model.layers[0] * x
+    return model.layers[0]
+
+
+def appended(model, x):
+    model.layers.append(x * 2)
+    return x * 1.0
+
+
+def left_in_a_dict(model, x):
+    TABLE["w"] = TABLE["w"] * x
+    return TABLE["w"]
+
+
+def added_to_a_dict(model, x):
+    TABLE["new"] = x * 2
+    return x * 1.0
+
+
+def left_in_a_global(model, x):
+    global W
+    W = W * x
+    return W
+
+
+def left_in_a_global_that_is_not_read(model, x):
+    global KEPT
+    KEPT = x * 2
+    return x * 1.0
+
+
+def left_by_setattr(model, x):
+    setattr(model, "w" + "2", x * 2)
+    return x * 1.0
+
+
+def left_in_a_nested_list(model, x):
+    model.kept = [[x * 2]]
+    return x * 1.0
+
+
+@pytest.mark.parametrize(
+    ("f", "place"),
+    [
+        (left_in_an_attribute, "w"),
+        (left_in_a_list, "layers[0]"),
+        (appended, "layers[2]"),
+        (left_in_a_dict, "TABLE['w']"),
+        (added_to_a_dict, "TABLE['new']"),
+        (left_in_a_global, "W"),
+        (left_in_a_global_that_is_not_read, "KEPT"),
+        (left_by_setattr, "w2"),
+        (left_in_a_nested_list, "kept[0][0]"),
+    ],
+)
+@pytest.mark.parametrize("given", ["closed over", "an argument"])
+def test_a_number_that_is_left_behind_is_refused_with_its_place_and_line(f, place, given, backend):
+    model = Model()
+    w, layers, table, of_module = model.w, list(model.layers), dict(TABLE), W
+    fast = mg.compile(f if given == "an argument" else lambda x: f(model, x), backend=backend)
+    arguments = (model, 2.0) if given == "an argument" else (2.0,)
+    for _ in range(2):
+        with pytest.raises(TraceError, match="pass it in as an argument") as error:
+            fast(*arguments)
+        assert place in str(error.value)
+        if f is not left_by_setattr:
+            assert f"{__file__}:{f.__code__.co_firstlineno + 1 + ('global' in f.__name__)}" in str(error.value)
+        # and all is as it was before
+        assert (model.w, model.layers, TABLE, W, KEPT) == (w, layers, table, of_module, None)
+        assert not hasattr(model, "w2")
+        assert not hasattr(model, "kept")
+
+
+def test_what_a_refused_trace_left_behind_is_put_back():
+    model = Model()
+    w = model.w
+
+    def f(x):
+        model.w = x * 2
+        return float(x)
+
+    with pytest.raises(TraceError, match="freeze"):
+        mg.compile(f)(1.0)
+    assert model.w is w
+
+
+def test_a_recurrent_state_is_returned_and_passed_in(backend):
+    w = Value(0.5)
+    step = mg.compile(lambda h, x: mg.tanh(w * h + x), backend=backend)
+    h = hidden = Value(0.0)
+    for x in (1.0, -1.0, 0.5):
+        h, hidden = step(h, x), mg.tanh(w * hidden + x)
+    assert h.data == pytest.approx(hidden.data)
+
+
+def test_plain_numbers_that_the_function_changes_itself_are_read_each_time(backend):
+    model, seen = Model(), []
+
+    def f(x):
+        model.steps += 1
+        seen.append(model.steps)
+        return x * model.steps
+
+    fast = mg.compile(f, backend=backend)
+    assert [fast(2.0) for _ in range(4)] == [2.0, 4.0, 6.0, 8.0]
+    assert seen == [1, 2, 3, 4]
+
+
+def test_one_warning_says_what_is_replaced_before_each_call():
+    scale = [1.0]
+    fast = mg.compile(lambda x: x * scale[0])
+
+    def call(number):
+        scale[0] = number
+        return fast(2.0)
+
+    for number in range(10):
+        call(float(number))
+    with pytest.warns(RuntimeWarning, match=r"as scale\[0\] was replaced before each") as warnings:
+        assert [call(number + 0.5) for number in range(10)] == [2 * number + 1.0 for number in range(10)]
+    assert len(warnings) == 1
+    assert warnings[0].filename == __file__
+
+
+def test_caches_are_no_symbols_left_behind():
+    class Lazy:
+        @functools.cached_property
+        def table(self):
+            return [1.0, 2.0]
+
+        @functools.cache  # noqa: B019
+        def power(self, n):
+            return 2.0**n
+
+    lazy, traces = Lazy(), count()
+
+    def f(x):
+        next(traces)
+        return x * lazy.table[1] * lazy.power(3)
+
+    fast = mg.compile(f)
+    assert [fast(1.0) for _ in range(4)] == [16.0] * 4
+    assert next(traces) <= 2
+
+
+def test_a_function_that_closes_over_odd_objects_is_compiled():
+    class Odd:
+        def __eq__(self, other):
+            raise RuntimeError
+
+        __hash__ = None
+
+        def __getattr__(self, name):
+            raise KeyError(name)
+
+    cycle = []
+    cycle.append(cycle)
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    odd = [Odd(), cycle, deep, np.array([1.0, 2.0]), object(), range(3), Kind.A, sys, iter([1]), Odd, {}.keys(), gc]
+    undefined = Value(2.0)
+
+    def f(x):
+        return x * len(odd) if x is None else x * undefined  # noqa: F821  # it is deleted below
+
+    fast = mg.compile(f)
+    assert [fast(1.0).data, fast(1.0).data] == [2.0, 2.0]
+    odd[0] = Odd()
+    assert fast(1.0).data == 2.0
+    del undefined
+    with pytest.raises(NameError):
+        fast(1.0)
+
+
+def test_a_function_and_its_snapshot_are_freed():
+    class Watched(list):
+        pass
+
+    weights = Watched([Value(2.0)])
+    seen = weakref.ref(weights)
+
+    def make(weights):
+        return mg.compile(lambda x: weights[0] * x)
+
+    fast = make(weights)
+    fast(1.0)
+    del weights, fast
+    gc.collect()
+    assert seen() is None
+
+
+def test_what_a_callback_of_fit_replaces_is_read_again(backend):
+    def run(compiled):
+        w, scale, offset = Value(0.5), [1.0], {"b": Value(0.25)}
+
+        def callback(history):
+            scale[0] += 0.5
+            offset["b"] = Value(float(len(history.epochs)))
+
+        history = mg.fit(
+            lambda x, y: (w * x * scale[0] + offset["b"] - y) ** 2,
+            [(1.0, 2.0), (2.0, 3.0), (-1.0, 0.5)],
+            mg.optim.SGD([w], 0.01),
+            epochs=4,
+            callback=callback,
+            compile=compiled,
+            progress=False,
+            seed=0,
+        )
+        return w.data, history.epochs
+
+    eager, compiled = run(False), run(backend)
+    assert compiled[0] == pytest.approx(eager[0], rel=1e-12)
+    assert compiled[1] == pytest.approx(eager[1], rel=1e-12)
+
+
+def test_equal_operations_are_different_objects(backend):
+    w = Value(3.0)
+
+    def f(x):
+        products = [w * x, w * x, w**1, w**1, x + 0.5, x + 0.5, mg.dot([w, w], [x, x]), mg.dot([w, w], [x, x])]
+        kinds = {product: number for number, product in enumerate(products)}
+        again = [products[0], products[0]]
+        return len(set(map(id, products))) + sum(kinds.values()) + 0 * x, products, again
+
+    fast = mg.compile(f, backend=backend)
+    for argument in (Value(2.0), Value(4.0)):
+        (number, products, again), (expected, others, _) = fast(argument), f(argument)
+        assert number.data == expected.data == 36.0
+        assert [p.data for p in products] == [p.data for p in others]
+        assert len(set(products)) == 8
+        assert again[0] is again[1]
+
+
+def test_plain_numbers_are_floats_and_ints_to_isinstance(backend):
+    w, table = Value(3.0), [1.0, 2.0]
+
+    def f(x, n, v):
+        numbers = [x, x * 2, x + n, n * 2, n - 1, mg.exp(x), x**2, 1 / n, mg.dot([x, n], [1.0, x]), mg.take(table, n)]
+        with mg.no_grad():
+            numbers.append(x * 3)
+        kinds = [isinstance(number, float) + 2 * isinstance(number, int) for number in numbers]
+        values = [isinstance(number, (float, int)) for number in (v, w * x, v + n, mg.exp(v))]
+        return kinds, values, numbers, [x * v, w * n]
+
+    fast = mg.compile(f, backend=backend)
+    for arguments in ((0.5, 1, Value(2.0)), (1.5, 0 + 1, Value(4.0))):
+        with mg.no_grad():
+            numbers = fast(*arguments)[2]
+        expected = f(*arguments)
+        assert list(map(type, numbers)) == list(map(type, expected[2]))
+        kinds, values, numbers, products = fast(*arguments)
+        assert (kinds, values) == expected[:2]
+        assert numbers == pytest.approx(expected[2], rel=1e-14)
+        assert list(map(type, numbers)) == list(map(type, expected[2]))
+        assert [type(product) for product in products] == [Value, Value]
+        assert [p.data for p in products] == [p.data for p in expected[3]]
+        products[0].backward()
+
+
+def test_a_branch_on_whether_a_number_is_a_float(backend):
+    def f(x):
+        if isinstance(x, float):
+            return x * 10
+        if isinstance(x, int):
+            return x * 100
+        return x
+
+    fast = mg.compile(f, backend=backend)
+    assert [fast(2.0), fast(2), fast(Value(2.0)).data, fast(np.float64(3.0))] == [20.0, 200, 2.0, 30.0]
+    assert type(fast(2)) is int
+
+
+def test_a_loss_that_is_a_plain_number_is_refused_by_fit(backend):
+    for compiled in (False, backend):
+        with pytest.raises(TypeError, match="loss must return a Value, not float"):
+            mg.fit(lambda x: x * 2, [1.0], mg.optim.SGD([Value(1.0)], 0.1), compile=compiled, progress=False)
+
+
+def test_a_number_in_an_object_that_is_returned_is_refused(backend):
+    def f(x):
+        return Config(scale=x * 2)
+
+    with pytest.raises(TraceError, match=r"a number is in Config\.scale, in an object that .* returns"):
+        mg.compile(f, backend=backend)(1.0)
+    with pytest.raises(TraceError, match=r"in an object that the compiled function returns"):
+        mg.compile(lambda x: lambda: x, backend=backend)(1.0)
+    config = Config()
+    assert mg.compile(lambda x: (config, x * 2), backend=backend)(1.0) == (config, 2.0)
+
+
+def test_a_dataclass_is_told_apart_by_identity_and_what_is_in_it_is_watched(backend):
+    config, other = Config(), Config()
+    fast = mg.compile(lambda c, x: c.weights[0] * x * c.scale, backend=backend)
+    assert [fast(c, 2.0).data for c in (config, other)] == [12.0, 12.0]
+    config.scale, other.weights[0] = 5.0, Value(1.0)
+    assert [fast(c, 2.0).data for c in (config, other)] == [30.0, 4.0]
+
+
+def test_long_chains_of_objects_defaults_and_containers_of_collections(backend):
+    class Link:
+        def __init__(self, following):
+            self.following, self.v = following, Value(1.0)
+
+    chain = None
+    for _ in range(2000):
+        chain = Link(chain)
+
+    def with_default(x, scale=2.0):
+        return x * scale
+
+    table, row, maps = UserDict(a=Value(1.0)), UserList([Value(2.0)]), ChainMap({"a": 1.0}, {"b": 3.0})
+
+    def f(x):
+        link, total = chain, with_default(x) * table["a"] + row[0] * maps["b"]
+        while link is not None:
+            link, total = link.following, total + link.v
+        return total
+
+    check(
+        f,
+        lambda: setattr(chain.following.following, "v", Value(5.0)),
+        lambda: setattr(chain.following, "following", None),
+        lambda: setattr(with_default, "__defaults__", (7.0,)),
+        lambda: table.update(a=Value(6.0)),
+        lambda: row.__setitem__(0, Value(7.0)),
+        lambda: maps.maps[1].update(b=8.0),
+        backend=backend,
+    )
