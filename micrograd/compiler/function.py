@@ -199,12 +199,12 @@ class CompiledFunction:
     ) -> Floats:
         """The gradients of one of several outputs. If one is not finite, they are computed eagerly, which may raise."""
         with self._lock:
-            _, found = special.compiled(True, output).run(inputs)
-        if not np.isfinite(found).all():
+            outputs, found = special.compiled(True, output).run(inputs)
+        if not (np.isfinite(outputs).all() and np.isfinite(found).all()):
             positional, named = given.nested
             leaves = Structure(self.function(*positional, **named)).leaves
-            outputs = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
-            found = np.array(gradient(outputs[output], list(operands)), dtype=float)
+            results = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
+            found = np.array(gradient(results[output], list(operands)), dtype=float)
         return found
 
     def __reduce__(self) -> str:

@@ -4,8 +4,9 @@
 
 Examples of another structure (longer words, say) have a program of their own over the same parameters.
 A step copies the numbers of each example to where its program reads them, runs it, and adds its gradients
-up. Then the update computes the next parameters. They take the place of the old ones only if all of them
-are finite; otherwise the step is done eagerly instead, which raises the error that says what is wrong.
+up. Then the update computes the next parameters. They take the place of the old ones only if they, the loss
+and the gradients are finite; otherwise the step is done eagerly instead, which raises the error that says
+what is wrong.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class CompiledSteps:
         rate = optimizer.next_rate()
         losses = self._batches.run(batch)
         mean = math.fsum(losses) / len(batch)
-        if math.isfinite(mean):
+        if math.isfinite(mean) and np.isfinite(buffer[update.gradients]).all():
             buffer[update.rate] = rate
             self._step.run()
             if all(np.isfinite(buffer[result]).all() for result in update.results):

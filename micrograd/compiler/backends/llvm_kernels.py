@@ -10,8 +10,9 @@ whether its columns and terms lie side by side (step 1), stand still (step 0) or
 needs some thirty functions, and one of another size needs no other functions.
 
 Where columns lie side by side, several columns are computed at a time in a vector; else, where terms do,
-several terms. Sums may be taken in another order, and a product and a sum may be rounded once instead of
-twice. Nothing else is assumed of the numbers: they may be infinite or NaN.
+several terms. A chain is a sum of few terms, which are added in their order. Longer sums may be taken in another
+order, and a product and a sum in them may be rounded once instead of twice. Nothing else is assumed of the
+numbers: they may be infinite or NaN.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def code_of(kernel: Kernel) -> Code:
     shapes = _shapes(kernel, along)
     if isinstance(kernel, Reduction):
         parts = tuple((part.coefficient, 1 if part.second is None else 2) for part in kernel.segments)
-        return Code("maximum" if kernel.largest else "sum", along, width, shapes, parts)
+        kind = "maximum" if kernel.largest else "chain" if kernel.is_in_order else "sum"
+        return Code(kind, along, width, shapes, parts)
     if isinstance(kernel, Map):
         return Code("map", along, width, shapes, primitive=kernel.primitive)
     return Code("take", along, width, shapes)
@@ -108,7 +110,12 @@ def _vector(kernel: Kernel) -> tuple[str, int]:
         if columns >= 2 * WIDE and terms > 1:
             return "columns", 2 * WIDE
         return "columns", WIDE if columns >= WIDE else _NARROW
-    if terms >= _NARROW and all(access.table is None and access.term_step in (0, 1) for access in operands):
+    in_order = isinstance(kernel, Reduction) and kernel.is_in_order
+    if (
+        not in_order
+        and terms >= _NARROW
+        and all(access.table is None and access.term_step in (0, 1) for access in operands)
+    ):
         return "terms", WIDE if terms >= WIDE else _NARROW
     return "", 1
 
@@ -254,11 +261,19 @@ class _Writer(Loops):
         self.operands = [_Operand(self, number, shape) for number, shape in enumerate(code.shapes)]
         self.extra = 2 + PER_ACCESS * len(code.shapes)  # the arguments from here on are the kind's own
         self.row: Any = None
-        self.nothing = ir.Constant(DOUBLE, -math.inf if code.kind == "maximum" else 0.0)
+        nothing = {"maximum": -math.inf, "chain": -0.0}  # 0 + -0 would be 0
+        self.nothing = ir.Constant(DOUBLE, nothing.get(code.kind, 0.0))
+        self.flags = _FAST if code.kind == "sum" else ()
 
     def write(self) -> None:
         """The loops over rows and columns."""
-        elements = {"sum": self._reduction, "maximum": self._reduction, "map": self._map, "take": self._take}
+        elements = {
+            "sum": self._reduction,
+            "chain": self._reduction,
+            "maximum": self._reduction,
+            "map": self._map,
+            "take": self._take,
+        }
         compute = elements[self.code.kind]
         with self.loop(integer(0), self.rows, 1) as row:
             self.row = row
@@ -366,16 +381,18 @@ class _Writer(Loops):
     def _included(self, total: Any, factors: list[Any], coefficient: float) -> Any:
         term, *others = factors
         for factor in others:
-            term = self.builder.fmul(term, factor, flags=_FAST)
+            term = self.builder.fmul(term, factor, flags=self.flags)
         if coefficient == -1:
             term = self.builder.fneg(term)
         else:  # no code comes of a multiplication by 1
-            term = self.builder.fmul(term, constant(term.type, coefficient), flags=_FAST)
+            term = self.builder.fmul(term, constant(term.type, coefficient), flags=self.flags)
         return self._both(total, term)
 
     def _both(self, x: Any, y: Any) -> Any:
         """The sum of two, or the larger one; NaN where one is NaN."""
-        return self.builder.fadd(x, y, flags=_FAST) if self.code.kind == "sum" else larger(self.builder, x, y)
+        if self.code.kind == "maximum":
+            return larger(self.builder, x, y)
+        return self.builder.fadd(x, y, flags=self.flags)
 
     def _map(self, column: Any) -> None:
         values = [operand.load(column, integer(0), integer(1), self.code.width) for operand in self.operands[1:]]
