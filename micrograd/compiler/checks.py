@@ -15,9 +15,9 @@ import numpy as np
 
 from micrograd.compiler.graph import ONE, SUM
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.trace import TAKE
+from micrograd.compiler.trace import TAKE, is_of_library
 from micrograd.compiler.walks import Edges
-from micrograd.engine import composites, primitives
+from micrograd.engine import primitives
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,11 +44,7 @@ _PASSING = {
 
 def is_safe(primitive: Primitive) -> bool:
     """Whether a primitive raises for no numbers."""
-    if primitive in _SAFE:
-        return True
-    formula = primitive.composite
-    formula = getattr(formula, "func", formula)  # where it has settings
-    return formula is not None and formula.__module__ == composites.__name__ and primitive.name != "lower_power"
+    return primitive in _SAFE or (is_of_library(primitive) and primitive is not primitives.lower_power)
 
 
 def may_raise(graph: Graph, applications: Sequence[Applications] | None = None) -> Integers:

@@ -19,15 +19,15 @@ from __future__ import annotations
 import gc
 import math
 import operator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from micrograd._support.callers import calling_line
 from micrograd._support.checks import required_number
 from micrograd.compiler.structure import Structure
-from micrograd.engine import primitives
+from micrograd.engine import composites, primitives
 from micrograd.engine.node import Node
-from micrograd.engine.primitive import Primitive
+from micrograd.engine.primitive import Operations, Primitive
 from micrograd.engine.recorder import Recorder, using
 from micrograd.engine.value import Value
 
@@ -117,7 +117,16 @@ class Tape(Recorder):
             _refused("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")(None)
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
             return instead
-        return self._symbols[self._written(key)]
+        place = self._written(key)
+        if primitive.composite is not None and not is_of_library(primitive):
+            self._write_formula(primitive, operands)
+        return self._symbols[place]
+
+    def _write_formula(self, primitive: Primitive, operands: Sequence[Any]) -> None:
+        """Write a formula out, for the checks of what raises inside of it. What is computed has no other use."""
+        assert primitive.composite is not None
+        with suppress(TraceError):  # then it runs in Python, which says where it raises
+            primitive.composite(Operations(lambda operation: operation), *operands)
 
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
@@ -304,6 +313,12 @@ class Symbol(Value):
 
     def __repr__(self) -> str:
         return f"<symbol {self._place}>"
+
+
+def is_of_library(primitive: Primitive) -> bool:
+    """Whether a primitive is one of the library's formulas, which raise nothing inside."""
+    formula = getattr(primitive.composite, "func", primitive.composite)  # where it has settings
+    return getattr(formula, "__module__", None) == composites.__name__
 
 
 def _power(tape: Tape, x: Any, y: Any) -> Any:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine.primitive import composite
 from tests.campaigns.integers import disagreement, program_of
 
 
@@ -158,6 +159,24 @@ def test_what_eager_raises_on_the_way_is_raised(f, good, bad, backend):
         assert raised(fast, [argument(bad)]) == expected
         with mg.no_grad():
             assert raised(fast, [argument(bad)]) == expected
+
+
+def test_what_raises_inside_of_a_formula_is_raised(backend):
+    bounded = mg.primitive(
+        "bounded_compiled",
+        "b",
+        composite(lambda on, x: 1 / (1 + on.exp(x)) + on.where(x > 0, 0.0, 1 / (3 + x))),
+        lambda g, out, x: g * out,
+        replace=True,
+    )
+    fast = mg.compile(lambda x: mg.tanh(bounded(x)) * 2, backend=backend)
+    for number in (1.0, -2.0):
+        assert fast(number) == pytest.approx(2 * math.tanh(bounded(number)))
+        assert found(fast, [number]) == pytest.approx(found(fast.function, [number]))
+    for number in (1000.0, -3.0):
+        for argument in (number, Value(number)):
+            assert raised(fast, [argument]) == raised(fast.function, [argument])
+            assert raised(fast, [argument])[0] in (OverflowError, ZeroDivisionError)
 
 
 def test_an_index_out_of_range_is_noticed_wherever_it_is(backend):

@@ -67,7 +67,7 @@ class Code:
         along: along what the loop is vectorised: "columns", "terms" or "" for nothing.
         width: how many numbers are computed at a time.
         shapes: of the target and of the operands.
-        parts: the coefficient of each segment of a reduction, and how many factors it has.
+        parts: the coefficient of each segment of a reduction, how many factors it has and, in a chain, how many terms.
         primitive: of a map.
     """
 
@@ -75,14 +75,14 @@ class Code:
     along: str
     width: int
     shapes: tuple[Shape, ...]
-    parts: tuple[tuple[float, int], ...] = ()
+    parts: tuple[tuple[float, int, int | None], ...] = ()
     primitive: Primitive | None = None
 
     @property
     def name(self) -> str:
         """Unique for what the code is."""
         name = [self.kind, f"{self.along}{self.width}", "".join(map(str, self.shapes))]
-        name += [f"{coefficient:.17g}x{factors}" for coefficient, factors in self.parts]
+        name += [f"{coefficient:.17g}x{factors}x{terms or ''}" for coefficient, factors, terms in self.parts]
         if self.primitive is not None:
             name.append(native_name(self.primitive) or "call")
         return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
@@ -93,8 +93,11 @@ def code_of(kernel: Kernel) -> Code:
     along, width = _vector(kernel)
     shapes = _shapes(kernel, along)
     if isinstance(kernel, Reduction):
-        parts = tuple((part.coefficient, 1 if part.second is None else 2) for part in kernel.segments)
         kind = "maximum" if kernel.largest else "chain" if kernel.is_in_order else "sum"
+        parts = tuple(
+            (part.coefficient, 1 if part.second is None else 2, part.terms if kind == "chain" else None)
+            for part in kernel.segments
+        )
         return Code(kind, along, width, shapes, parts)
     if isinstance(kernel, Map):
         return Code("map", along, width, shapes, primitive=kernel.primitive)
@@ -310,18 +313,26 @@ class _Writer(Loops):
         columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(WIDE))]
         totals = [self.splat(self.nothing, width) for _ in columns]
         for coefficient, factors, terms in self._segments():
+            if isinstance(terms, int):  # so few that they need no loop
+                for term in range(terms):
+                    totals = self._next(totals, factors, columns, integer(term), integer(terms), width, coefficient)
+                continue
             with self.loop(integer(0), terms, 1, totals) as (term, sums):
-                shared = {f: f.load(column, term, terms, width) for f in factors if f.shape.step == 0}
-                totals = [
-                    self._included(
-                        total, [shared.get(f) or f.load(place, term, terms, width) for f in factors], coefficient
-                    )
-                    for place, total in zip(columns, sums, strict=True)
-                ]
-                self.carry(totals)
+                self.carry(self._next(sums, factors, columns, term, terms, width, coefficient))
             totals = self.carried
         for place, total in zip(columns, totals, strict=True):
             self._store(place, total)
+
+    def _next(
+        self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: float
+    ) -> list[Any]:
+        """The totals with one more term of each; what stands still is loaded once."""
+        column, *_ = columns
+        shared = {f: f.load(column, term, terms, width) for f in factors if f.shape.step == 0}
+        return [
+            self._included(total, [shared.get(f) or f.load(place, term, terms, width) for f in factors], coefficient)
+            for place, total in zip(columns, totals, strict=True)
+        ]
 
     def _vectors_of_terms(self, column: Any, count: int) -> None:
         """The sums, or maxima, of a few columns, over vectors of terms first and then over what is left."""
@@ -357,8 +368,9 @@ class _Writer(Loops):
     def _segments(self) -> Generator[tuple[float, list[_Operand], Any], None, None]:
         """The coefficient, the factors and the number of terms of each segment."""
         number = 1
-        for segment, (coefficient, factors) in enumerate(self.code.parts):
-            yield coefficient, self.operands[number : number + factors], self.argument(self.extra + segment)
+        for segment, (coefficient, factors, terms) in enumerate(self.code.parts):
+            count = self.argument(self.extra + segment) if terms is None else terms
+            yield coefficient, self.operands[number : number + factors], count
             number += factors
 
     def _folded(self, vectors: list[Any]) -> Any:
