@@ -1,8 +1,9 @@
 """Random programs on small integers: compiled and eager are equal bit for bit.
 
 ``python tests/campaigns/integers.py --count 50000 --seed 0 --minutes 8`` prints what disagrees. Every program follows
-from the seed and its number: ``--only 1234`` runs one again. On small integers float arithmetic is exact, so however a
-sum is taken, there is one right result; and ties, where a gradient jumps, are everywhere.
+from the seed and its number: ``--only 1234`` runs one again. Some are compiled together, as one program. On small
+integers float arithmetic is exact, so however a sum is taken, there is one right result; and ties, where a gradient
+jumps, are everywhere.
 """
 
 from __future__ import annotations
@@ -92,6 +93,11 @@ def eager(program: Program, function: Callable[..., Any]) -> list[float]:
     return [output.data, *(leaf.grad for leaf in leaves)]
 
 
+def is_exact(program: Program) -> bool:
+    """Whether all numbers are small."""
+    return max(map(abs, eager(program, program))) <= LARGEST
+
+
 def disagreement(program: Program, backend: str) -> str | None:
     """What eager and compiled do not agree on; None where nothing is left to ask, as numbers are no longer exact."""
     expected = eager(program, program)
@@ -101,6 +107,30 @@ def disagreement(program: Program, backend: str) -> str | None:
     return None if found == expected else f"{backend}: eager {expected}, compiled {found}"
 
 
+def disagreements(programs: dict[int, Program], backend: str) -> dict[int, str]:
+    """What eager and compiled do not agree on, of programs that are compiled together; by their numbers."""
+    exact = {number: program for number, program in programs.items() if is_exact(program)}
+
+    def total(inputs: list[list[Any]]) -> Any:
+        return sum(program(*numbers) for program, numbers in zip(exact.values(), inputs, strict=True))
+
+    leaves = [[Value(number) for number in program.inputs] for program in exact.values()]
+    found = []
+    for function in (total, mg.compile(total, backend=backend)):
+        for leaf in (all_leaves := [leaf for inputs in leaves for leaf in inputs]):
+            leaf.grad = 0.0
+        output = function(leaves)
+        if isinstance(output, Value) and output.requires_grad:
+            output.backward()
+        found.append([getattr(output, "data", output), *(leaf.grad for leaf in all_leaves)])
+    if found[0] == found[1]:
+        return {}
+    alone = {number: disagreement(program, backend) for number, program in exact.items()}
+    return {number: what for number, what in alone.items() if what} or {
+        number: f"{backend}: disagrees, but only together with {list(exact)}" for number in list(exact)[:1]
+    }
+
+
 def main(words: list[str] | None = None) -> int:
     """Run the campaign; 1 if anything disagrees."""
     parser = argparse.ArgumentParser(description="Random programs on small integers, compiled and eager.")
@@ -108,6 +138,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--start", type=int, default=0, help="the number of the first")
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other programs (default: 0)")
     parser.add_argument("--minutes", type=float, default=8.0, help="stop after so long (default: 8)")
+    parser.add_argument("--together", type=int, default=20, help="how many are compiled together (default: 20)")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="the program of that number alone")
     options = parser.parse_args(words)
     numbers = range(options.start, options.start + options.count)
@@ -115,16 +146,17 @@ def main(words: list[str] | None = None) -> int:
         numbers = range(options.only, options.only + 1)
     end = time.monotonic() + 60 * options.minutes
     count = failed = 0
-    for number in numbers:
+    for start in range(numbers.start, numbers.stop, options.together):
         if time.monotonic() > end:
             break
-        program = program_of(options.seed, number)
+        end_of_these = min(start + options.together, numbers.stop)
+        several = {number: program_of(options.seed, number) for number in range(start, end_of_these)}
         for backend in BACKENDS:
-            if what := disagreement(program, backend):
+            for number, what in disagreements(several, backend).items():
                 failed += 1
-                sys.stdout.write(f"program {number}, {what}\n    {program}\n")
+                sys.stdout.write(f"program {number}, {what}\n    {several[number]}\n")
                 sys.stdout.flush()
-        count += 1
+        count += len(several)
     sys.stdout.write(f"{count:,} programs with {len(BACKENDS)} backends: {failed:,} disagreements\n")
     return 1 if failed else 0
 
