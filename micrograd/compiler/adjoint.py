@@ -120,6 +120,7 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
         applications=(*graph.applications, *builder.applications),
         differentiable=np.zeros(builder.size, dtype=bool),  # a second adjoint is not taken
         unordered=np.isin(np.arange(builder.size), adjoints[through]),
+        from_zero=np.append(graph.from_zero, np.zeros(builder.size - size, dtype=bool)),
         seeds=seeds,
         gradients=copies,
     )

@@ -104,6 +104,7 @@ class Graph:
         differentiable: which nodes a gradient reaches from the outputs.
         checked: the nodes that must be finite, as eager might have raised where they are not; see checks.py.
         unordered: which nodes are sums whose terms come in no order, as those of the adjoint stage.
+        from_zero: which nodes are sums that 0 is one of the terms of, so that they are never -0.
         seeds: the gradients of the outputs, which are given too; none before the adjoint stage.
         gradients: the nodes of the gradients that the program returns; none before the adjoint stage.
     """
@@ -119,6 +120,7 @@ class Graph:
     differentiable: Booleans
     checked: Integers = field(default_factory=no_integers)
     unordered: Booleans = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    from_zero: Booleans = field(default_factory=lambda: np.zeros(0, dtype=bool))
     seeds: Integers = field(default_factory=no_integers)
     gradients: Integers = field(default_factory=no_integers)
 

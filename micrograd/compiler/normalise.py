@@ -27,7 +27,7 @@ from micrograd.compiler.walks import Edges
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
-    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
     from micrograd.compiler.trace import Trace
     from micrograd.engine.primitive import Primitive
 
@@ -58,7 +58,8 @@ def normalise(trace: Trace) -> Graph:
             continue
         if primitive is SUM_OF_PRODUCTS:
             kind[chosen] = SUM
-            parts += _sums_of_products([(place, *keys[place][1:]) for place in chosen])
+            zeros = np.array([key[0] is LITERAL and key[1:] == (0.0, 1.0) for key in keys])
+            parts += _sums_of_products([(place, *keys[place][1:]) for place in chosen], zeros)
             continue
         nodes = np.array(chosen)
         columns = [np.array(column) for column in list(zip(*[keys[place] for place in chosen], strict=True))[1:]]
@@ -85,6 +86,7 @@ def normalise(trace: Trace) -> Graph:
         outputs=np.array(trace.outputs, dtype=np.int64),
         differentiable=np.zeros(size, dtype=bool),
         unordered=np.zeros(size, dtype=bool),
+        from_zero=np.zeros(size, dtype=bool),
     )
     graph = replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
     graph = flatten(graph).without_the_unused()  # flat, it is not as deep, and quicker to walk through
@@ -92,7 +94,7 @@ def normalise(trace: Trace) -> Graph:
     return flatten(_with_maxima(replace(graph, differentiable=reached)))
 
 
-def _sums_of_products(rows: list[tuple[int, ...]]) -> list[Terms]:
+def _sums_of_products(rows: list[tuple[int, ...]], starts_from_zero: Booleans) -> list[Terms]:
     """The terms of sums of products; sums of one length are taken together."""
     by_length: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
     for row in rows:
@@ -102,7 +104,9 @@ def _sums_of_products(rows: list[tuple[int, ...]]) -> list[Terms]:
         table = np.array(alike)
         nodes, starts = table[:, 0], table[:, 1]
         first, second = table[:, 2 : 2 + length].ravel(), table[:, 2 + length :].ravel()
-        parts.append(Terms(nodes, np.ones(len(nodes)), starts, np.full(len(nodes), ONE)))
+        # A start of 0 is no term of its own: -0 is none, however it is added.
+        signs = np.where(starts_from_zero[starts], -1.0, 1.0)
+        parts.append(Terms(nodes, signs, starts, np.full(len(nodes), ONE)))
         parts.append(Terms(np.repeat(nodes, length), np.ones(len(first)), first, second))
     return parts
 
@@ -129,12 +133,15 @@ def flatten(graph: Graph) -> Graph:
 
 
 def _without_zeros(graph: Graph) -> Graph:
-    """Leave out terms of 0, such as the 0 that Python's sum() starts from."""
+    """Leave out terms of 0, such as the 0 that Python's sum() starts from; that the sum is not -0 is kept in mind."""
     terms = graph.terms
     zero = (graph.constants[terms.first] == 0) & (terms.second == ONE) & (graph.kind[terms.owner] == SUM)
     if zero.any():
-        others = np.bincount(terms.owner[~zero], minlength=graph.size)
-        return replace(graph, terms=terms[~(zero & (others[terms.owner] > 0))])
+        zero &= (np.bincount(terms.owner[~zero], minlength=graph.size) > 0)[terms.owner]
+        positive = zero & ~np.signbit(graph.constants[terms.first] * terms.coefficient)
+        from_zero = graph.from_zero.copy()
+        from_zero[terms.owner[positive]] = True
+        return replace(graph, terms=terms[~zero], from_zero=from_zero & ~graph.unordered)
     return graph
 
 
@@ -143,7 +150,7 @@ def _without_copies(graph: Graph) -> Graph:
     terms, size = graph.terms, graph.size
     counts = np.bincount(terms.owner, minlength=size)
     copies = (counts[terms.owner] == 1) & (terms.second == ONE)
-    copies &= ~np.isin(terms.owner, graph.results)
+    copies &= ~np.isin(terms.owner, graph.results) & ~graph.from_zero[terms.owner]
     if not copies.any():
         return graph
     original, factor = np.arange(size + 1), np.ones(size + 1)  # the last entry is that of ONE
@@ -198,15 +205,13 @@ def _merged(graph: Graph) -> Graph:
     ordered = ~graph.unordered[terms.owner] & ~graph.unordered[terms.first]
     once = (_uses(graph)[terms.first] == 1) & (terms.second == ONE)
     once &= graph.kind[terms.first] == graph.kind[terms.owner]
-    is_product = counts[terms.first] == 1
+    is_product = (counts[terms.first] == 1) & ~graph.from_zero[terms.first]
     adds_sums = np.zeros(size, dtype=bool)
     adds_sums[terms.owner[once & ~is_product & ~is_first]] = True
     begins = is_first & ordered & (adds_sums[terms.first] | ~adds_sums[terms.owner])
-    once &= np.where(
-        graph.kind[terms.owner] == SUM,
-        is_product | begins | (counts[terms.owner] == 1),
-        terms.coefficient == 1,  # negated, the largest is the smallest
-    )
+    # Negated, the largest is the smallest; and a sum that is 0 is -0, but the sum of its negated terms is not.
+    is_sum = graph.kind[terms.owner] == SUM
+    once &= (is_sum & is_product) | ((terms.coefficient == 1) & (begins | ~is_sum | (counts[terms.owner] == 1)))
     if not once.any():
         return graph
     owner, factor, place = np.arange(size), np.ones(size), np.arange(len(terms.owner))
@@ -221,11 +226,13 @@ def _merged(graph: Graph) -> Graph:
     order = np.lexsort((place, -depth[terms.owner[place]], end[terms.owner]))
     order = order[~once[order]]
     kept, old = terms[order], terms.owner[order]
-    unordered = graph.unordered.copy()
+    unordered, from_zero = graph.unordered.copy(), graph.from_zero.copy()
     np.logical_or.at(unordered, end, graph.unordered)
+    np.logical_or.at(from_zero, end, graph.from_zero)
     return replace(
         graph,
         terms=Terms(end[old], kept.coefficient * factor[old], kept.first, kept.second),
         checked=np.unique(end[graph.checked]),
         unordered=unordered,
+        from_zero=from_zero & ~unordered,
     )

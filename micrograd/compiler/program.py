@@ -85,6 +85,7 @@ class Reduction:
     target: Access
     segments: tuple[Segment, ...]
     largest: bool = False
+    from_zero: bool = False  # whether 0 is a term besides: then no sum of few terms is -0
 
     @property
     def kind(self) -> str:

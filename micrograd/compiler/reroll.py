@@ -166,16 +166,16 @@ class _Rolling:
         kinds = self.graph.kind[nodes]
         # Few terms stay in the order of the program. Of two, the order does not matter.
         in_order = (kinds != MAXIMUM) & ~self.graph.unordered[nodes] & (counts > 2) & (counts <= IN_ORDER)
-        keys = np.stack([kinds, self.is_reserved[nodes], counts, in_order], axis=1)
-        for (kind, is_reserved, terms, ordered), chosen in _alike(keys):
+        keys = np.stack([kinds, self.is_reserved[nodes], counts, in_order, self.graph.from_zero[nodes]], axis=1)
+        for (kind, is_reserved, terms, ordered, from_zero), chosen in _alike(keys):
             rows = starts[chosen][:, None] + np.arange(terms)
             for alike in self._alike_terms(nodes[chosen], rows, sort=not ordered):
                 groups = frozenset(map(tuple, alike.signature.tolist()))
-                together[kind, is_reserved, groups].append(alike)
-        for (kind, *_), parts in together.items():
+                together[kind, is_reserved, from_zero, groups].append(alike)
+        for (kind, _, from_zero, _), parts in together.items():
             self.place(np.sort(np.concatenate([part.nodes for part in parts])))
             for part in parts:
-                self._reduction(part, largest=bool(kind == MAXIMUM))
+                self._reduction(part, bool(kind == MAXIMUM), bool(from_zero))
 
     def _alike_terms(self, nodes: Integers, rows: Integers, sort: bool) -> Iterator[_Alike]:
         """Nodes with equally many terms, group by group, with the terms of all in one order, or each in its own."""
@@ -190,7 +190,7 @@ class _Rolling:
         for signature, alike in _alike(group[first], group[second], coefficient.view(np.int64)):
             yield _Alike(nodes[alike], first[alike], second[alike], np.stack(np.split(signature, 3), axis=1))
 
-    def _reduction(self, alike: _Alike, largest: bool) -> None:
+    def _reduction(self, alike: _Alike, largest: bool, from_zero: bool) -> None:
         parts: list[tuple[float, int, bool]] = []
         operands = []
         changes = np.flatnonzero((np.diff(alike.signature, axis=0) != 0).any(axis=1)) + 1
@@ -207,7 +207,7 @@ class _Rolling:
         segments = tuple(
             Segment(number, terms, next(given), next(given) if two else None) for number, terms, two in parts
         )
-        self.kernels.append(Reduction(rows, width, target, segments, largest))
+        self.kernels.append(Reduction(rows, width, target, segments, largest, from_zero))
 
     def map(self, application: Applications) -> None:
         """Roll nodes of one primitive."""

@@ -9,6 +9,7 @@ jumps, are everywhere.
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import sys
 import time
@@ -85,12 +86,13 @@ def program_of(seed: int, number: int, size: int = 14) -> Program:
 
 
 def eager(program: Program, function: Callable[..., Any]) -> list[float]:
-    """The value of a program and its gradients."""
+    """The value of a program and its gradients; then the signs of all these, as -0 is not 0."""
     leaves = [Value(number) for number in program.inputs]
     output = function(*leaves)
     if output.requires_grad:
         output.backward()
-    return [output.data, *(leaf.grad for leaf in leaves)]
+    numbers = [output.data, *(leaf.grad for leaf in leaves)]
+    return [*numbers, *(math.copysign(1.0, number) for number in numbers)]
 
 
 def is_exact(program: Program) -> bool:

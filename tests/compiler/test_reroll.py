@@ -134,12 +134,15 @@ def test_an_operand_without_a_derivative_has_no_adjoint_and_nothing_behind_it():
 @pytest.mark.parametrize(
     ("f", "expected"),
     [
-        (lambda x, y, z, v: mg.exp(x + 0.0), ["exp 1"]),
+        (lambda x, y, z, v: mg.exp(x - 0.0), ["exp 1"]),
+        (lambda x, y, z, v: mg.exp(x + 0.0), ["copy 1", "exp 1"]),
         (lambda x, y, z, v: mg.exp(sum([x, y, z])), ["sum 3", "exp 1"]),
         (lambda x, y, z, v: x + (y + (z + v)), ["sum 2", "sum 2", "sum 2"]),
         (lambda x, y, z, v: ((x + y) - z) + v, ["sum 4"]),
         (lambda x, y, z, v: -(x * y) + z, ["matrix-vector 2"]),
-        (lambda x, y, z, v: -(x + y) + z, ["sum 3"]),
+        (lambda x, y, z, v: -(x + y) + z, ["sum 2", "sum 2"]),
+        (lambda x, y, z, v: sum([x * y]) + z, ["matrix-vector 2"]),
+        (lambda x, y, z, v: z + sum([x * y]), ["product 1", "sum 2"]),
         (lambda x, y, z, v: x - (y - z * v), ["matrix-vector 2", "sum 2"]),
         (lambda x, y, z, v: (x + y) * z, ["sum 2", "product 1"]),
         (lambda x, y, z, v: mg.exp(x + y) + (x + y), ["sum 2", "exp 1", "sum 2"]),

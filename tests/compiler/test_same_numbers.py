@@ -242,6 +242,35 @@ def test_gradients_of_sums_that_cancel_are_zero(backend):
     assert_equal(f, 0.3, 0.7, backend=backend)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x + y,
+        lambda x, y: 0 + x,
+        lambda x, y: x + 0.0,
+        lambda x, y: x - 0.0,
+        lambda x, y: 0.0 - x,
+        lambda x, y: sum([x, y]),
+        lambda x, y: x + sum([y]),
+        lambda x, y: x + y * 1.0,
+        lambda x, y: x * y + sum([x * y]),
+        lambda x, y: mg.dot([x, y], [1.0, 2.0]),
+        lambda x, y: -(x + y),
+        lambda x, y: -(x - y) + x,
+        lambda x, y: x - (x - y),
+        lambda x, y: mg.relu(x) * y,
+        lambda x, y: mg.where(x < 0, x, -y),
+        lambda x, y: mg.maximum(x, y) + mg.minimum(x, y),
+    ],
+)
+def test_zeros_have_the_same_sign(f, backend):
+    fast = mg.compile(f, backend=backend)
+    for x in (0.0, -0.0):
+        for y in (0.0, -0.0):
+            assert repr(fast(x, y)) == repr(f(x, y))
+            assert str(found(fast, [x, y])) == str(found(f, [x, y]))
+
+
 def test_arrays_of_integers(backend):
     random = np.random.default_rng(0)
     w, x = (random.integers(-3, 4, (6, 12)).astype(float) for _ in range(2))

@@ -93,9 +93,10 @@ def code_of(kernel: Kernel) -> Code:
     along, width = _vector(kernel)
     shapes = _shapes(kernel, along)
     if isinstance(kernel, Reduction):
-        kind = "maximum" if kernel.largest else "chain" if kernel.is_in_order else "sum"
+        chain = "chain_from_zero" if kernel.from_zero else "chain"
+        kind = "maximum" if kernel.largest else chain if kernel.is_in_order else "sum"
         parts = tuple(
-            (part.coefficient, 1 if part.second is None else 2, part.terms if kind == "chain" else None)
+            (part.coefficient, 1 if part.second is None else 2, part.terms if kernel.is_in_order else None)
             for part in kernel.segments
         )
         return Code(kind, along, width, shapes, parts)
@@ -270,14 +271,7 @@ class _Writer(Loops):
 
     def write(self) -> None:
         """The loops over rows and columns."""
-        elements = {
-            "sum": self._reduction,
-            "chain": self._reduction,
-            "maximum": self._reduction,
-            "map": self._map,
-            "take": self._take,
-        }
-        compute = elements[self.code.kind]
+        compute = {"map": self._map, "take": self._take}.get(self.code.kind, self._reduction)
         with self.loop(integer(0), self.rows, 1) as row:
             self.row = row
             for operand in self.operands:

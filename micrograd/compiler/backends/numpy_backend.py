@@ -188,7 +188,7 @@ class NumpyExecutable(Executable):
         store = self._store(kernel.target, kernel.rows, kernel.columns)
 
         def step() -> None:
-            total: Any = None
+            total: Any = 0.0 if kernel.from_zero else None
             for coefficient, terms, views in parts:
                 products = views[0]() if len(views) == 1 else views[0]() * views[1]()
                 if coefficient != 1:
