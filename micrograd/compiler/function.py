@@ -165,7 +165,7 @@ class CompiledFunction:
         """The outputs; None if the function must run eagerly: a number is not finite, or a gradient has no program."""
         numbers = [value._data for value in special.values] + given.numbers()
         several = sum(special.computed) > 1
-        if special.only_eager and differentiable:
+        if not any(special.computed) or (special.only_eager and differentiable):
             return None
         try:
             run = special.compiled(differentiable and not several).run

@@ -145,6 +145,8 @@ def raised(f, arguments):
         (lambda x: mg.atan(mg.cosh(x)), 1.0, 1000.0),
         (lambda x: mg.where(x > 1, 0.0, mg.sin(x)), 1.0, math.inf),
         (lambda x: [mg.exp(x), x * 2][1], 1.0, 1000.0),
+        (lambda x: [mg.exp(x), x][1], 1.0, 1000.0),
+        (lambda x: [mg.exp(x), 2.0][1], 1.0, 1000.0),
         (lambda x: x * 0.0 + mg.detach(mg.where(x < 1e3, mg.exp(x), 1.0)), 1.0, 1000.0),
     ],
 )
