@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.backends.choice import backend_of
+from micrograd.compiler.backends.executable import new_buffer
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.update import Update, alike, update_of
@@ -78,7 +79,7 @@ class CompiledSteps:
         self._update: Update = update_of(optimizer, self._states())
         programs = self._programs(structures)
         end = max([self._update.program.size, *(program.size for program in programs)])
-        self._buffer: Floats = np.zeros(end)
+        self._buffer: Floats = new_buffer(end)
         self._step = executable(self._update.program, self._buffer)
         self._commit = executable(self._update.commit, self._buffer)
         runs = [executable(program, self._buffer) for program in programs]

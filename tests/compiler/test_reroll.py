@@ -8,6 +8,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.backends.executable import new_buffer
 from micrograd.compiler.program import Access, Map, Reduction, Segment
 
 
@@ -313,6 +314,9 @@ def test_groups_of_a_cache_line_and_more_begin_at_one_and_others_lie_side_by_sid
     assert starts(9, 8, 7) == [16, 32, 40]
     assert starts(7, 8, 9) == [9, 16, 24]
     assert starts(7, 7, 7) == [9, 16, 23]
+    for size in (1, 8, 1000):
+        buffer = new_buffer(size)
+        assert (buffer.shape, buffer.ctypes.data % 64, buffer.any()) == ((size,), 0, False)
 
 
 def test_sums_are_cut_into_few_long_runs_or_not_at_all():
