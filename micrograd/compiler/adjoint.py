@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.checks import may_raise
 from micrograd.compiler.graph import ONE, OTHER, SUM, Applications, Graph, Terms
 from micrograd.compiler.normalise import ARITHMETIC, flatten
 from micrograd.compiler.trace import EQUAL, INPUT, LITERAL, TAKE, Symbol, Tape, tracing
@@ -118,10 +119,13 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
         terms=Terms.joined([graph.terms, *builder.terms]).by_owner(),
         applications=(*graph.applications, *builder.applications),
         differentiable=np.zeros(builder.size, dtype=bool),  # a second adjoint is not taken
+        unordered=np.isin(np.arange(builder.size), adjoints[through]),
+        from_zero=np.append(graph.from_zero, np.zeros(builder.size - size, dtype=bool)),
         seeds=seeds,
         gradients=copies,
     )
-    return flatten(with_gradients)
+    checked = np.concatenate([graph.checked, may_raise(with_gradients, builder.applications)])
+    return flatten(replace(with_gradients, checked=checked))
 
 
 def _needed(graph: Graph, wanted: Integers) -> Booleans:

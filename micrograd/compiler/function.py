@@ -180,7 +180,7 @@ class CompiledFunction:
         """The outputs; None if the function must run eagerly: a number is not finite, or a gradient has no program."""
         numbers = [value._data for value in special.values] + given.numbers()
         several = sum(special.computed) > 1
-        if special.only_eager and differentiable:
+        if not any(special.computed) or (special.only_eager and differentiable):
             return None
         try:
             run = special.compiled(differentiable and not several).run
@@ -218,12 +218,12 @@ class CompiledFunction:
     ) -> Floats:
         """The gradients of one of several outputs. If one is not finite, they are computed eagerly, which may raise."""
         with self._lock:
-            _, found = special.compiled(True, output).run(inputs)
-        if not np.isfinite(found).all():
+            outputs, found = special.compiled(True, output).run(inputs)
+        if not (np.isfinite(outputs).all() and np.isfinite(found).all()):
             positional, named = given.nested
             leaves = Structure(self.function(*positional, **named)).leaves
-            outputs = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
-            found = np.array(gradient(outputs[output], list(operands)), dtype=float)
+            results = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
+            found = np.array(gradient(results[output], list(operands)), dtype=float)
         return found
 
     def __reduce__(self) -> str:

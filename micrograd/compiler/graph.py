@@ -102,6 +102,9 @@ class Graph:
         inputs: the nodes that are given at each run, group by group.
         outputs: the nodes whose numbers the program returns.
         differentiable: which nodes a gradient reaches from the outputs.
+        checked: the nodes that must be finite, as eager might have raised where they are not; see checks.py.
+        unordered: which nodes are sums whose terms come in no order, as those of the adjoint stage.
+        from_zero: which nodes are sums that 0 is one of the terms of, so that they are never -0.
         seeds: the gradients of the outputs, which are given too; none before the adjoint stage.
         gradients: the nodes of the gradients that the program returns; none before the adjoint stage.
     """
@@ -115,6 +118,9 @@ class Graph:
     inputs: tuple[Integers, ...]
     outputs: Integers
     differentiable: Booleans
+    checked: Integers = field(default_factory=no_integers)
+    unordered: Booleans = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    from_zero: Booleans = field(default_factory=lambda: np.zeros(0, dtype=bool))
     seeds: Integers = field(default_factory=no_integers)
     gradients: Integers = field(default_factory=no_integers)
 
@@ -131,13 +137,17 @@ class Graph:
     def of(self, output: int | None) -> Graph:
         """The graph of all outputs, or of one of them: without what others need alone."""
         outputs = self.outputs if output is None else self.outputs[output : output + 1]
-        graph = replace(self, outputs=outputs).without_the_unused()
+        graph = replace(self, outputs=outputs)
+        if output is not None:  # what others need was checked when all were computed
+            needed = Edges(graph.size, *graph.edges()).reached(outputs)
+            graph = replace(graph, checked=graph.checked[needed[graph.checked]])
+        graph = graph.without_the_unused()
         reached = Edges(graph.size, *graph.edges(differentiable=True)).reached(outputs)
         return replace(graph, differentiable=graph.differentiable & reached)
 
     def without_the_unused(self) -> Graph:
-        """The graph without the terms and applications that no result needs."""
-        needed = Edges(self.size, *self.edges()).reached(self.results)
+        """The graph without the terms and applications that neither a result nor a check needs."""
+        needed = Edges(self.size, *self.edges()).reached(np.concatenate([self.results, self.checked]))
         return replace(
             self,
             terms=self.terms[needed[self.terms.owner]],

@@ -6,9 +6,10 @@ and is one node:
 
     1 * b  +  1 * w0 * x0  +  -1 * w1 * x1
 
-That is a dot product with a bias, seen at a glance. A sum that is used once, by another sum, becomes part
-of it. A copy gives way to what it copies. What nothing needs is left out. Where no gradient flows, as in
-the largest of softmax's inputs, a maximum of maxima becomes one maximum in the same way.
+That is a dot product with a bias, seen at a glance. The terms stand in the order of the program: a chain of
++ and - from left to right becomes one sum, and what stands in parentheses on the right of an operator stays
+a node of its own, as it is rounded on its own. A copy gives way to what it copies. What nothing needs is left
+out. Where no gradient flows, as in the largest of softmax's inputs, a maximum of maxima becomes one maximum.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.checks import may_raise
 from micrograd.compiler.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
 from micrograd.compiler.trace import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.walks import Edges
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
-    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
     from micrograd.compiler.trace import Trace
     from micrograd.engine.primitive import Primitive
 
@@ -56,7 +58,8 @@ def normalise(trace: Trace) -> Graph:
             continue
         if primitive is SUM_OF_PRODUCTS:
             kind[chosen] = SUM
-            parts += _sums_of_products([(place, *keys[place][1:]) for place in chosen])
+            zeros = np.array([key[0] is LITERAL and key[1:] == (0.0, 1.0) for key in keys])
+            parts += _sums_of_products([(place, *keys[place][1:]) for place in chosen], zeros)
             continue
         nodes = np.array(chosen)
         columns = [np.array(column) for column in list(zip(*[keys[place] for place in chosen], strict=True))[1:]]
@@ -82,13 +85,16 @@ def normalise(trace: Trace) -> Graph:
         inputs=tuple(np.array(group, dtype=np.int64) for group in trace.inputs),
         outputs=np.array(trace.outputs, dtype=np.int64),
         differentiable=np.zeros(size, dtype=bool),
+        unordered=np.zeros(size, dtype=bool),
+        from_zero=np.zeros(size, dtype=bool),
     )
+    graph = replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
     graph = flatten(graph).without_the_unused()  # flat, it is not as deep, and quicker to walk through
     reached = Edges(size, *graph.edges(differentiable=True)).reached(graph.outputs)
     return flatten(_with_maxima(replace(graph, differentiable=reached)))
 
 
-def _sums_of_products(rows: list[tuple[int, ...]]) -> list[Terms]:
+def _sums_of_products(rows: list[tuple[int, ...]], starts_from_zero: Booleans) -> list[Terms]:
     """The terms of sums of products; sums of one length are taken together."""
     by_length: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
     for row in rows:
@@ -98,7 +104,9 @@ def _sums_of_products(rows: list[tuple[int, ...]]) -> list[Terms]:
         table = np.array(alike)
         nodes, starts = table[:, 0], table[:, 1]
         first, second = table[:, 2 : 2 + length].ravel(), table[:, 2 + length :].ravel()
-        parts.append(Terms(nodes, np.ones(len(nodes)), starts, np.full(len(nodes), ONE)))
+        # A start of 0 is no term of its own: -0 is none, however it is added.
+        signs = np.where(starts_from_zero[starts], -1.0, 1.0)
+        parts.append(Terms(nodes, signs, starts, np.full(len(nodes), ONE)))
         parts.append(Terms(np.repeat(nodes, length), np.ones(len(first)), first, second))
     return parts
 
@@ -120,17 +128,20 @@ def _with_maxima(graph: Graph) -> Graph:
 
 
 def flatten(graph: Graph) -> Graph:
-    """Leave out zeros, use what copies copy, and make sums that are used once part of the sums that use them."""
+    """Leave out zeros, use what copies copy, and make chains of sums that are used once one sum each."""
     return _merged(_without_copies(_without_zeros(graph)))
 
 
 def _without_zeros(graph: Graph) -> Graph:
-    """Leave out terms of 0, such as the 0 that Python's sum() starts from."""
+    """Leave out terms of 0, such as the 0 that Python's sum() starts from; that the sum is not -0 is kept in mind."""
     terms = graph.terms
     zero = (graph.constants[terms.first] == 0) & (terms.second == ONE) & (graph.kind[terms.owner] == SUM)
     if zero.any():
-        others = np.bincount(terms.owner[~zero], minlength=graph.size)
-        return replace(graph, terms=terms[~(zero & (others[terms.owner] > 0))])
+        zero &= (np.bincount(terms.owner[~zero], minlength=graph.size) > 0)[terms.owner]
+        positive = zero & ~np.signbit(graph.constants[terms.first] * terms.coefficient)
+        from_zero = graph.from_zero.copy()
+        from_zero[terms.owner[positive]] = True
+        return replace(graph, terms=terms[~zero], from_zero=from_zero & ~graph.unordered)
     return graph
 
 
@@ -139,14 +150,14 @@ def _without_copies(graph: Graph) -> Graph:
     terms, size = graph.terms, graph.size
     counts = np.bincount(terms.owner, minlength=size)
     copies = (counts[terms.owner] == 1) & (terms.second == ONE)
-    copies &= ~np.isin(terms.owner, graph.results)
+    copies &= ~np.isin(terms.owner, graph.results) & ~graph.from_zero[terms.owner]
     if not copies.any():
         return graph
     original, factor = np.arange(size + 1), np.ones(size + 1)  # the last entry is that of ONE
     original[-1] = ONE
     original[terms.owner[copies]] = terms.first[copies]
     factor[terms.owner[copies]] = terms.coefficient[copies]
-    original, factor = _followed(original, factor)
+    original, factor, _ = _followed(original, factor)
     coefficient = terms.coefficient * factor[terms.first] * factor[terms.second]
     same = factor[:-1] == 1
     alias = np.where(same, original[:-1], np.arange(size))
@@ -160,12 +171,14 @@ def _without_copies(graph: Graph) -> Graph:
     return replace(graph, terms=graph.terms[kept])
 
 
-def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats]:
-    """The end of each chain of targets, and the product of the factors along it."""
+def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats, Integers]:
+    """The end of each chain of targets, the product of the factors along it, and how long it is."""
+    length = (target != np.arange(len(target))).astype(np.int64)
     while not np.array_equal(target[target], target):
         factor = factor * factor[target]
+        length = length + length[target]
         target = target[target]
-    return target, factor
+    return target, factor, length
 
 
 def _uses(graph: Graph) -> Integers:
@@ -180,18 +193,46 @@ def _uses(graph: Graph) -> Integers:
 
 
 def _merged(graph: Graph) -> Graph:
-    """Make sums that are used once, by a sum, part of that sum; and maxima of maxima one maximum."""
-    terms = graph.terms
+    """Make products and the starts of chains that are used once part of the sums that use them.
+
+    The order of the terms stays that of the program. A product takes the place of the term that it was. A sum
+    of several terms must be the first term, ``(a + b) + c``: in any other place it is rounded on its own. And where
+    sums are added up, the first of them stays what the others are.
+    """
+    terms, size = graph.terms, graph.size
+    counts = np.bincount(terms.owner, minlength=size)
+    is_first = np.append(True, terms.owner[1:] != terms.owner[:-1])[: len(terms.owner)]
+    ordered = ~graph.unordered[terms.owner] & ~graph.unordered[terms.first]
     once = (_uses(graph)[terms.first] == 1) & (terms.second == ONE)
     once &= graph.kind[terms.first] == graph.kind[terms.owner]
-    once &= (graph.kind[terms.owner] == SUM) | (terms.coefficient == 1)  # negated, the largest is the smallest
+    is_product = (counts[terms.first] == 1) & ~graph.from_zero[terms.first]
+    adds_sums = np.zeros(size, dtype=bool)
+    adds_sums[terms.owner[once & ~is_product & ~is_first]] = True
+    begins = is_first & ordered & (adds_sums[terms.first] | ~adds_sums[terms.owner])
+    # Negated, the largest is the smallest; and a sum that is 0 is -0, but the sum of its negated terms is not.
+    is_sum = graph.kind[terms.owner] == SUM
+    once &= (is_sum & is_product) | ((terms.coefficient == 1) & (begins | ~is_sum | (counts[terms.owner] == 1)))
     if not once.any():
         return graph
-    size = graph.size
-    owner, factor = np.arange(size), np.ones(size)
+    owner, factor, place = np.arange(size), np.ones(size), np.arange(len(terms.owner))
     owner[terms.first[once]] = terms.owner[once]
     factor[terms.first[once]] = terms.coefficient[once]
-    owner, factor = _followed(owner, factor)
-    kept = terms[~once]
-    kept = Terms(owner[kept.owner], kept.coefficient * factor[kept.owner], kept.first, kept.second)
-    return replace(graph, terms=kept.by_owner())
+    end, factor, depth = _followed(owner, factor)
+    # A product comes where it was used. Of a chain, what is farther in comes first.
+    used_at = np.full(size, ONE)
+    used_at[terms.first[once & is_product]] = np.flatnonzero(once & is_product)
+    moved = used_at[terms.owner] != ONE
+    place[moved] = used_at[terms.owner[moved]]
+    order = np.lexsort((place, -depth[terms.owner[place]], end[terms.owner]))
+    order = order[~once[order]]
+    kept, old = terms[order], terms.owner[order]
+    unordered, from_zero = graph.unordered.copy(), graph.from_zero.copy()
+    np.logical_or.at(unordered, end, graph.unordered)
+    np.logical_or.at(from_zero, end, graph.from_zero)
+    return replace(
+        graph,
+        terms=Terms(end[old], kept.coefficient * factor[old], kept.first, kept.second),
+        checked=np.unique(end[graph.checked]),
+        unordered=unordered,
+        from_zero=from_zero & ~unordered,
+    )

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 
+IN_ORDER = 8  # sums of up to so many terms are computed in the order of their terms
+
+
 @dataclass(frozen=True)
 class Access:
     """Where the numbers of an operand, or of the result, are.
@@ -71,13 +74,18 @@ class Segment:
 
 @dataclass(frozen=True)
 class Reduction:
-    """A kernel whose results are each the sum, or the largest, of all terms of all segments."""
+    """A kernel whose results are each the sum, or the largest, of all terms of all segments.
+
+    A sum of few terms is computed in their order, each product and each sum rounded. A longer one may be taken in
+    another order, and a product and a sum rounded once instead of twice.
+    """
 
     rows: int
     columns: int
     target: Access
     segments: tuple[Segment, ...]
     largest: bool = False
+    from_zero: bool = False  # whether 0 is a term besides: then no sum of few terms is -0
 
     @property
     def kind(self) -> str:
@@ -96,6 +104,11 @@ class Reduction:
     def terms(self) -> int:
         """How many terms each result has."""
         return sum(segment.terms for segment in self.segments)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether its terms are added in their order."""
+        return self.terms <= IN_ORDER and not self.largest
 
     @property
     def flops(self) -> int:

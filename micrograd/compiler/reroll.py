@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from micrograd.compiler.checks import to_look_at
 from micrograd.compiler.graph import MAXIMUM
 from micrograd.compiler.layout import Layout
-from micrograd.compiler.program import Access, Kernel, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.program import IN_ORDER, Access, Kernel, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.walks import Edges
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 # The groups of what is in no group: of ONE, the factor that is none, and of constants. They come after all others.
 _NOTHING = sys.maxsize
 _CONSTANTS = _NOTHING - 1
+_FEW = 16  # up to so many runs of numbers are checked by a kernel each
 
 
 def reroll(graph: Graph, start: int) -> Program:
@@ -57,7 +59,7 @@ def reroll(graph: Graph, start: int) -> Program:
     gradients = rolling.reserve(graph.gradients)
     for roll in _rolls(graph, rolling):
         roll()
-    outputs = rolling.outputs(graph.outputs)
+    outputs = rolling.with_checks(rolling.outputs(graph.outputs), to_look_at(graph))
     return Program(
         size=rolling.layout.end,
         kernels=tuple(rolling.kernels),
@@ -133,6 +135,27 @@ class _Rolling:
         """Where nodes are, constants among them too."""
         return np.array([self._positions(node.reshape(1, 1)).item() for node in nodes], dtype=np.int64)
 
+    def with_checks(self, outputs: Integers, nodes: Integers) -> Integers:
+        """Where the outputs are that are NaN if one of these nodes is not finite."""
+        if not len(nodes) or not len(outputs):
+            return outputs
+        places = np.sort(self.position[nodes])
+        runs = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1)
+        if len(runs) > _FEW:
+            runs = [places]
+        start = self.layout.stretch(len(runs))
+        for number, run in enumerate(runs):
+            *_, accesses = _accesses(run[:1], [run[None, :]])
+            zeros = Segment(0.0, len(run), accesses[0], None)  # 0 times what is not finite is NaN
+            self.kernels.append(Reduction(1, 1, Access(start + number), (zeros,)))
+        made = self.layout.stretch(len(outputs))
+        apart = Access(int(outputs[0]), column_step=_step(outputs))
+        is_even = not np.diff(outputs, n=2).any()
+        found = Segment(1.0, 1, apart if is_even else Access(table=outputs[None, :, None]), None)
+        zeros = Segment(1.0, len(runs), Access(start, term_step=1), None)
+        self.kernels.append(Reduction(1, len(outputs), Access(made, column_step=1), (found, zeros)))
+        return np.arange(made, made + len(outputs))
+
     def reductions(self, nodes: Integers, starts: Integers, counts: Integers) -> None:
         """Roll the sums and maxima of a level, given where their terms start and how many they have.
 
@@ -140,34 +163,39 @@ class _Rolling:
         attention do. What uses them then finds them side by side.
         """
         together: defaultdict[tuple[Any, ...], list[_Alike]] = defaultdict(list)
-        keys = np.stack([self.graph.kind[nodes], self.is_reserved[nodes], counts], axis=1)
-        for (kind, is_reserved, terms), chosen in _alike(keys):
+        kinds = self.graph.kind[nodes]
+        # Few terms stay in the order of the program. Of two, the order does not matter.
+        in_order = (kinds != MAXIMUM) & ~self.graph.unordered[nodes] & (counts > 2) & (counts <= IN_ORDER)
+        keys = np.stack([kinds, self.is_reserved[nodes], counts, in_order, self.graph.from_zero[nodes]], axis=1)
+        for (kind, is_reserved, terms, ordered, from_zero), chosen in _alike(keys):
             rows = starts[chosen][:, None] + np.arange(terms)
-            for alike in self._sorted_terms(nodes[chosen], rows):
+            for alike in self._alike_terms(nodes[chosen], rows, sort=not ordered):
                 groups = frozenset(map(tuple, alike.signature.tolist()))
-                together[kind, is_reserved, groups].append(alike)
-        for (kind, *_), parts in together.items():
+                together[kind, is_reserved, from_zero, groups].append(alike)
+        for (kind, _, from_zero, _), parts in together.items():
             self.place(np.sort(np.concatenate([part.nodes for part in parts])))
             for part in parts:
-                self._reduction(part, largest=bool(kind == MAXIMUM))
+                self._reduction(part, bool(kind == MAXIMUM), bool(from_zero))
 
-    def _sorted_terms(self, nodes: Integers, rows: Integers) -> Iterator[_Alike]:
-        """Nodes with equally many terms, group by group, with the terms of all in the same order."""
+    def _alike_terms(self, nodes: Integers, rows: Integers, sort: bool) -> Iterator[_Alike]:
+        """Nodes with equally many terms, group by group, with the terms of all in one order, or each in its own."""
         terms, group, position = self.graph.terms, self.group, self.position
         first, second, coefficient = terms.first[rows], terms.second[rows], terms.coefficient[rows]
         swapped = group[first] > group[second]  # x * w is w * x
         first, second = np.where(swapped, second, first), np.where(swapped, first, second)
-        # The order of terms is free: the same for all nodes, and as their factors lie in the buffer.
-        order = np.lexsort((position[second], position[first], coefficient, group[second], group[first]))
-        first, second = np.take_along_axis(first, order, axis=1), np.take_along_axis(second, order, axis=1)
-        coefficient = np.take_along_axis(coefficient, order, axis=1)
+        if sort:  # the same order for all nodes, and as their factors lie in the buffer
+            order = np.lexsort((position[second], position[first], coefficient, group[second], group[first]))
+            first, second = np.take_along_axis(first, order, axis=1), np.take_along_axis(second, order, axis=1)
+            coefficient = np.take_along_axis(coefficient, order, axis=1)
         for signature, alike in _alike(group[first], group[second], coefficient.view(np.int64)):
             yield _Alike(nodes[alike], first[alike], second[alike], np.stack(np.split(signature, 3), axis=1))
 
-    def _reduction(self, alike: _Alike, largest: bool) -> None:
+    def _reduction(self, alike: _Alike, largest: bool, from_zero: bool) -> None:
         parts: list[tuple[float, int, bool]] = []
         operands = []
-        for (_, other, coefficient), columns in _alike(alike.signature):
+        changes = np.flatnonzero((np.diff(alike.signature, axis=0) != 0).any(axis=1)) + 1
+        for columns in np.split(np.arange(len(alike.signature)), changes):
+            _, other, coefficient = alike.signature[columns[0]]
             factors = [self._positions(alike.first[:, columns])]
             if other != _NOTHING:
                 factors.append(self._positions(alike.second[:, columns]))
@@ -179,7 +207,7 @@ class _Rolling:
         segments = tuple(
             Segment(number, terms, next(given), next(given) if two else None) for number, terms, two in parts
         )
-        self.kernels.append(Reduction(rows, width, target, segments, largest))
+        self.kernels.append(Reduction(rows, width, target, segments, largest, from_zero))
 
     def map(self, application: Applications) -> None:
         """Roll nodes of one primitive."""

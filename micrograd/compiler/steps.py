@@ -5,8 +5,8 @@
 Examples of another structure (longer words, say) have a program of their own over the same parameters.
 A step copies the numbers of each example to where its program reads them, runs it, and adds its gradients
 up. Then the update computes the next parameters. They take the place of the old ones in one assignment, which
-nothing can cut in two, and only if all of them are finite; otherwise the step is done eagerly instead, which raises
-the error that says what is wrong.
+nothing can cut in two, and only if they, the loss and the gradients are finite; otherwise the step is done
+eagerly instead, which raises the error that says what is wrong.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.backends.choice import backend_of
+from micrograd.compiler.backends.executable import new_buffer
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.trace import is_plain
@@ -79,7 +80,7 @@ class CompiledSteps:
         self._update: Update = update_of(optimizer, self._states())
         programs = self._programs(structures)
         end = max([self._update.program.size, *(program.size for program in programs)])
-        self._buffer: Floats = np.zeros(end)
+        self._buffer: Floats = new_buffer(end)
         self._step = executable(self._update.program, self._buffer)
         runs = [executable(program, self._buffer) for program in programs]
         self._other_values: list[tuple[Sequence[Value], Any]] = []
@@ -107,7 +108,7 @@ class CompiledSteps:
         rate = optimizer.next_rate(self._steps)
         losses = self._batches.run(batch)
         mean = math.fsum(losses) / len(batch)
-        if math.isfinite(mean):
+        if math.isfinite(mean) and np.isfinite(buffer[update.gradients]).all():
             buffer[update.rate] = rate
             self._step.run()
             following, steps = buffer[update.next], self._steps + 1

@@ -19,15 +19,15 @@ from __future__ import annotations
 import gc
 import math
 import operator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from micrograd._support.callers import calling_line
 from micrograd._support.checks import required_number
 from micrograd.compiler.structure import Structure
-from micrograd.engine import primitives
+from micrograd.engine import composites, primitives
 from micrograd.engine.node import Node
-from micrograd.engine.primitive import Primitive
+from micrograd.engine.primitive import Operations, Primitive
 from micrograd.engine.recorder import Recorder, using
 from micrograd.engine.value import Value
 
@@ -64,6 +64,7 @@ class Trace(NamedTuple):
         inputs: the places of the numbers that are given at each run, group by group.
         outputs: the places of the numbers that are wanted.
         values: the Values that the function read from outside; they are the first inputs.
+        checked: the places of what stands for an operation that raises where it is not finite.
         result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
     """
 
@@ -72,6 +73,7 @@ class Trace(NamedTuple):
     inputs: tuple[tuple[int, ...], ...]
     outputs: tuple[int, ...]
     values: tuple[Value, ...] = ()
+    checked: tuple[int, ...] = ()
     result: Any = None
 
 
@@ -83,6 +85,7 @@ class Tape(Recorder):
         values: the place of each Value that was read from outside.
         roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
         tables: the number of each table, by the places of its elements.
+        checked: the places of products that stand for powers, which raise where they overflow.
     """
 
     def __init__(self) -> None:
@@ -91,6 +94,7 @@ class Tape(Recorder):
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
         self.tables: dict[tuple[int, ...], int] = {}
         self._copies: set[int] = set()
+        self.checked: dict[int, None] = {}
 
     def input(self, name: object, kind: type = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value, a float or an int."""
@@ -116,7 +120,16 @@ class Tape(Recorder):
             _refused("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")(None)
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
             return self._symbol(self.place(instead, primitive), kind)
-        return self._symbol(self._written(key), kind)
+        place = self._written(key)
+        if primitive.composite is not None and not is_of_library(primitive):
+            self._write_formula(primitive, operands)
+        return self._symbol(place, kind)
+
+    def _write_formula(self, primitive: Primitive, operands: Sequence[Any]) -> None:
+        """Write a formula out, for the checks of what raises inside of it. What is computed has no other use."""
+        assert primitive.composite is not None
+        with suppress(TraceError):  # then it runs in Python, which says where it raises
+            primitive.composite(Operations(lambda operation: operation), *operands)
 
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
@@ -249,11 +262,12 @@ class Tape(Recorder):
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
-        return Trace(tuple(self.operations), tuple(self.tables), tuple(map(tuple, inputs)), tuple(outputs))
+        groups, checked = tuple(map(tuple, inputs)), tuple(self.checked)
+        return Trace(tuple(self.operations), tuple(self.tables), groups, tuple(outputs), checked=checked)
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        for written in (self.operations, self.values, self.roles, self.tables):
+        for written in (self.operations, self.values, self.roles, self.tables, self.checked):
             written.clear()
 
     def _written(self, key: tuple[Any, ...]) -> int:
@@ -436,30 +450,34 @@ def is_plain(number: object) -> bool:
     return type(number) is FloatSymbol or type(number) is IntSymbol
 
 
+def is_of_library(primitive: Primitive) -> bool:
+    """Whether a primitive is one of the library's formulas, which raise nothing inside."""
+    formula = getattr(primitive.composite, "func", primitive.composite)  # where it has settings
+    return getattr(formula, "__module__", None) == composites.__name__
+
+
 def _power(tape: Tape, x: Any, y: Any) -> Any:
-    """A power with a small constant exponent, without pow."""
+    """A power with a small constant exponent, without pow, where that gives the same for small integers."""
     if isinstance(y, Value) or not isinstance(x, Value):
         return None
-    if y == 2:
-        return x * x
-    if y == 3:
-        return x * x * x
     if y == 1:
         return x
     if y == -1:
         return 1.0 / x
     if y == 0.5:
         return tape.apply(primitives.sqrt, x)
-    if y == -0.5:
-        return 1.0 / tape.apply(primitives.sqrt, x)
-    return None
+    if y not in (2, 3):
+        return None
+    product: Any = x * x if y == 2 else x * x * x
+    tape.checked[product._place] = None  # it raises where it overflows
+    return product
 
 
 def _quotient(tape: Tape, x: Any, y: Any) -> Any:
-    """A quotient with a constant divisor, as a product."""
+    """A quotient with a power of two for its divisor, as a product, which is rounded alike."""
     if isinstance(y, Value) or not isinstance(x, Value):
         return None
-    return x * (1.0 / y) if 1e-300 < abs(y) < 1e300 else None
+    return x * (1.0 / y) if 1e-300 < abs(y) < 1e300 and abs(math.frexp(y)[0]) == 0.5 else None
 
 
 def _lower_power(tape: Tape, x: Any, y: Any, k: Any) -> Any:

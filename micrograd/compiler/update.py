@@ -157,7 +157,8 @@ class _Widened:
                 terms.coefficient.tolist(), terms.first.tolist(), terms.second.tolist(), strict=True
             )
         )
-        return Reduction(1, columns, target, segments, bool(self.graph.kind[node] == MAXIMUM))
+        largest, from_zero = bool(self.graph.kind[node] == MAXIMUM), bool(self.graph.from_zero[node])
+        return Reduction(1, columns, target, segments, largest, from_zero)
 
     def _copy(self, source: int, width: int) -> Kernel:
         """A kernel that copies a node's numbers to new places."""

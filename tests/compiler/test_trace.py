@@ -86,12 +86,12 @@ def test_what_the_result_does_not_need_vanishes():
     x = Value(2.0)
 
     def f():
-        mg.exp(x)  # not used
+        mg.tanh(x)  # not used
         return x * 3.0
 
     fast = mg.compile(f, backend="numpy")
     assert fast().data == 6.0
-    assert [kernel.kind for kernel in fast.program().program.kernels if kernel.kind == "exp"] == []
+    assert [kernel.kind for kernel in fast.program().program.kernels if kernel.kind == "tanh"] == []
 
 
 def test_sums_become_one_node_with_all_of_their_terms():

@@ -10,8 +10,9 @@ whether its columns and terms lie side by side (step 1), stand still (step 0) or
 needs some thirty functions, and one of another size needs no other functions.
 
 Where columns lie side by side, several columns are computed at a time in a vector; else, where terms do,
-several terms. Sums may be taken in another order, and a product and a sum may be rounded once instead of
-twice. Nothing else is assumed of the numbers: they may be infinite or NaN.
+several terms. A chain is a sum of few terms, which are added in their order. Longer sums may be taken in another
+order, and a product and a sum in them may be rounded once instead of twice. Nothing else is assumed of the
+numbers: they may be infinite or NaN.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Code:
         along: along what the loop is vectorised: "columns", "terms" or "" for nothing.
         width: how many numbers are computed at a time.
         shapes: of the target and of the operands.
-        parts: the coefficient of each segment of a reduction, and how many factors it has.
+        parts: the coefficient of each segment of a reduction, how many factors it has and, in a chain, how many terms.
         primitive: of a map.
     """
 
@@ -74,14 +75,14 @@ class Code:
     along: str
     width: int
     shapes: tuple[Shape, ...]
-    parts: tuple[tuple[float, int], ...] = ()
+    parts: tuple[tuple[float, int, int | None], ...] = ()
     primitive: Primitive | None = None
 
     @property
     def name(self) -> str:
         """Unique for what the code is."""
         name = [self.kind, f"{self.along}{self.width}", "".join(map(str, self.shapes))]
-        name += [f"{coefficient:.17g}x{factors}" for coefficient, factors in self.parts]
+        name += [f"{coefficient:.17g}x{factors}x{terms or ''}" for coefficient, factors, terms in self.parts]
         if self.primitive is not None:
             name.append(native_name(self.primitive) or "call")
         return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
@@ -92,8 +93,13 @@ def code_of(kernel: Kernel) -> Code:
     along, width = _vector(kernel)
     shapes = _shapes(kernel, along)
     if isinstance(kernel, Reduction):
-        parts = tuple((part.coefficient, 1 if part.second is None else 2) for part in kernel.segments)
-        return Code("maximum" if kernel.largest else "sum", along, width, shapes, parts)
+        chain = "chain_from_zero" if kernel.from_zero else "chain"
+        kind = "maximum" if kernel.largest else chain if kernel.is_in_order else "sum"
+        parts = tuple(
+            (part.coefficient, 1 if part.second is None else 2, part.terms if kernel.is_in_order else None)
+            for part in kernel.segments
+        )
+        return Code(kind, along, width, shapes, parts)
     if isinstance(kernel, Map):
         return Code("map", along, width, shapes, primitive=kernel.primitive)
     return Code("take", along, width, shapes)
@@ -108,7 +114,12 @@ def _vector(kernel: Kernel) -> tuple[str, int]:
         if columns >= 2 * WIDE and terms > 1:
             return "columns", 2 * WIDE
         return "columns", WIDE if columns >= WIDE else _NARROW
-    if terms >= _NARROW and all(access.table is None and access.term_step in (0, 1) for access in operands):
+    in_order = isinstance(kernel, Reduction) and kernel.is_in_order
+    if (
+        not in_order
+        and terms >= _NARROW
+        and all(access.table is None and access.term_step in (0, 1) for access in operands)
+    ):
         return "terms", WIDE if terms >= WIDE else _NARROW
     return "", 1
 
@@ -254,12 +265,13 @@ class _Writer(Loops):
         self.operands = [_Operand(self, number, shape) for number, shape in enumerate(code.shapes)]
         self.extra = 2 + PER_ACCESS * len(code.shapes)  # the arguments from here on are the kind's own
         self.row: Any = None
-        self.nothing = ir.Constant(DOUBLE, -math.inf if code.kind == "maximum" else 0.0)
+        nothing = {"maximum": -math.inf, "chain": -0.0}  # 0 + -0 would be 0
+        self.nothing = ir.Constant(DOUBLE, nothing.get(code.kind, 0.0))
+        self.flags = _FAST if code.kind == "sum" else ()
 
     def write(self) -> None:
         """The loops over rows and columns."""
-        elements = {"sum": self._reduction, "maximum": self._reduction, "map": self._map, "take": self._take}
-        compute = elements[self.code.kind]
+        compute = {"map": self._map, "take": self._take}.get(self.code.kind, self._reduction)
         with self.loop(integer(0), self.rows, 1) as row:
             self.row = row
             for operand in self.operands:
@@ -295,18 +307,26 @@ class _Writer(Loops):
         columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(WIDE))]
         totals = [self.splat(self.nothing, width) for _ in columns]
         for coefficient, factors, terms in self._segments():
+            if isinstance(terms, int):  # so few that they need no loop
+                for term in range(terms):
+                    totals = self._next(totals, factors, columns, integer(term), integer(terms), width, coefficient)
+                continue
             with self.loop(integer(0), terms, 1, totals) as (term, sums):
-                shared = {f: f.load(column, term, terms, width) for f in factors if f.shape.step == 0}
-                totals = [
-                    self._included(
-                        total, [shared.get(f) or f.load(place, term, terms, width) for f in factors], coefficient
-                    )
-                    for place, total in zip(columns, sums, strict=True)
-                ]
-                self.carry(totals)
+                self.carry(self._next(sums, factors, columns, term, terms, width, coefficient))
             totals = self.carried
         for place, total in zip(columns, totals, strict=True):
             self._store(place, total)
+
+    def _next(
+        self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: float
+    ) -> list[Any]:
+        """The totals with one more term of each; what stands still is loaded once."""
+        column, *_ = columns
+        shared = {f: f.load(column, term, terms, width) for f in factors if f.shape.step == 0}
+        return [
+            self._included(total, [shared.get(f) or f.load(place, term, terms, width) for f in factors], coefficient)
+            for place, total in zip(columns, totals, strict=True)
+        ]
 
     def _vectors_of_terms(self, column: Any, count: int) -> None:
         """The sums, or maxima, of a few columns, over vectors of terms first and then over what is left."""
@@ -342,8 +362,9 @@ class _Writer(Loops):
     def _segments(self) -> Generator[tuple[float, list[_Operand], Any], None, None]:
         """The coefficient, the factors and the number of terms of each segment."""
         number = 1
-        for segment, (coefficient, factors) in enumerate(self.code.parts):
-            yield coefficient, self.operands[number : number + factors], self.argument(self.extra + segment)
+        for segment, (coefficient, factors, terms) in enumerate(self.code.parts):
+            count = self.argument(self.extra + segment) if terms is None else terms
+            yield coefficient, self.operands[number : number + factors], count
             number += factors
 
     def _folded(self, vectors: list[Any]) -> Any:
@@ -366,16 +387,18 @@ class _Writer(Loops):
     def _included(self, total: Any, factors: list[Any], coefficient: float) -> Any:
         term, *others = factors
         for factor in others:
-            term = self.builder.fmul(term, factor, flags=_FAST)
+            term = self.builder.fmul(term, factor, flags=self.flags)
         if coefficient == -1:
             term = self.builder.fneg(term)
         else:  # no code comes of a multiplication by 1
-            term = self.builder.fmul(term, constant(term.type, coefficient), flags=_FAST)
+            term = self.builder.fmul(term, constant(term.type, coefficient), flags=self.flags)
         return self._both(total, term)
 
     def _both(self, x: Any, y: Any) -> Any:
         """The sum of two, or the larger one; NaN where one is NaN."""
-        return self.builder.fadd(x, y, flags=_FAST) if self.code.kind == "sum" else larger(self.builder, x, y)
+        if self.code.kind == "maximum":
+            return larger(self.builder, x, y)
+        return self.builder.fadd(x, y, flags=self.flags)
 
     def _map(self, column: Any) -> None:
         values = [operand.load(column, integer(0), integer(1), self.code.width) for operand in self.operands[1:]]

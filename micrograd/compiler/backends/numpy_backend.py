@@ -156,6 +156,8 @@ class NumpyExecutable(Executable):
         return store
 
     def _reduction(self, kernel: Reduction) -> Callable[[], object]:
+        if kernel.is_in_order:
+            return self._sum_in_order(kernel)
         parts = [
             self._largest(kernel, index) if kernel.largest else self._sum(kernel, index)
             for index in range(len(kernel.segments))
@@ -176,6 +178,26 @@ class NumpyExecutable(Executable):
         part = kernel.segments[index]
         view = self._view(part.first, kernel.rows, kernel.columns, part.terms)
         return lambda: (part.coefficient * view()).max(axis=2)
+
+    def _sum_in_order(self, kernel: Reduction) -> Callable[[], object]:
+        """The terms one after the other, for all results at a time."""
+        parts = []
+        for part in kernel.segments:
+            views = [self._view(f, kernel.rows, kernel.columns, part.terms) for f in (part.first, part.second) if f]
+            parts.append((part.coefficient, part.terms, views))
+        store = self._store(kernel.target, kernel.rows, kernel.columns)
+
+        def step() -> None:
+            total: Any = 0.0 if kernel.from_zero else None
+            for coefficient, terms, views in parts:
+                products = views[0]() if len(views) == 1 else views[0]() * views[1]()
+                if coefficient != 1:
+                    products = coefficient * products
+                for term in range(terms):
+                    total = products[..., term] if total is None else total + products[..., term]
+            store(total)
+
+        return step
 
     def _sum(self, kernel: Reduction, index: int) -> Callable[[], Floats]:
         part = kernel.segments[index]
