@@ -48,10 +48,10 @@ def test_a_chain_is_computed_from_left_to_right(backend):
     assert assert_equal(lambda a, b, c: sum([a, -b, c]), 1e16 + 2, 1e16, 0.123, backend=backend)[0] == 2.123
     eight = (1e16, 1.0, -1e16, 3.0, 1e16, 1.0, -1e16, 0.25)
     assert assert_equal(lambda *xs: sum(xs), *eight, backend=backend)[0] == 4.25
-    for count in range(2, 9):
-        assert_equal(lambda *xs: sum(xs), *eight[-count:], backend=backend)
-        assert_equal(lambda *xs: mg.dot(xs, xs[::-1]), *[1 / (3 + x) for x in range(count)], backend=backend)
-        assert_equal(lambda *xs: sum([1 / x for x in xs]) * 3.0, *[3.0 + x for x in range(count)], backend=backend)
+    for terms in range(2, 9):
+        assert_equal(lambda *xs: sum(xs), *eight[-terms:], backend=backend)
+        assert_equal(lambda *xs: mg.dot(xs, xs[::-1]), *[1 / (3 + x) for x in range(terms)], backend=backend)
+        assert_equal(lambda *xs: sum([1 / x for x in xs]) * 3.0, *[3.0 + x for x in range(terms)], backend=backend)
 
 
 def test_chains_side_by_side_are_computed_from_left_to_right(backend):
