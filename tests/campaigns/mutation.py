@@ -81,7 +81,7 @@ TESTS = {
                     "contexts/test_anomaly", "engine/test_copying", "engine/test_own_primitives", "test_wrong_calls",
                     "compiler/test_trace"],
     "engine.recorder": [*ENGINE, "contexts/test_no_grad", "contexts/test_blocks_that_overlap",
-                        "contexts/test_anomaly", "test_transforms",
+                        "engine/test_all_or_nothing", "contexts/test_anomaly", "test_transforms",
                         "compiler/test_trace"],
     "contexts.no_grad": ["contexts/test_no_grad", "contexts/test_blocks_that_overlap", *ENGINE,
                          "contexts/test_anomaly", "test_transforms",

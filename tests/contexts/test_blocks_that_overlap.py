@@ -85,3 +85,10 @@ def test_what_was_closed_elsewhere_is_passed_over_by_every_way_to_compute():
         return [value.requires_grad for value in everything]
 
     assert context.run(program) == [True] * 6
+
+
+def test_a_derivative_of_a_compiled_function_is_recorded_under_no_grad():
+    square = mg.compile(lambda x: x * x, backend="numpy")
+    with mg.no_grad():
+        assert mg.grad(square)(3.0) == 6.0
+        assert not square(Value(3.0)).requires_grad

@@ -3,8 +3,13 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
+
+from micrograd import Value
+from micrograd._support import locks
+from micrograd.engine import commit
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -136,3 +141,50 @@ print(os.waitpid(pid, 0)[1])
 def test_a_derivative_may_fork():
     run = subprocess.run([sys.executable, "-c", FROM_INSIDE], capture_output=True, text=True, timeout=300)
     assert run.stdout.strip() == "0", run.stdout + run.stderr
+
+
+# What a fork does in the child, done here: in another process neither mutants nor the coverage are seen
+
+
+def test_locks_that_other_threads_hold_are_open_in_a_child_and_ones_own_are_held():
+    lock, own, library = locks.new_lock(), locks.new_lock(), locks.new_lock_for_library()
+    held, over = threading.Event(), threading.Event()
+
+    def hold():
+        lock.acquire()
+        held.set()
+        over.wait()
+
+    threading.Thread(target=hold, daemon=True).start()
+    held.wait()
+    with own:
+        locks._before_fork()
+        assert library._is_owned()
+        locks._in_child()
+        assert not library._is_owned()
+        assert lock.acquire(blocking=False)
+        lock.release()
+        assert own._is_owned()
+    assert not own._is_owned()
+    over.set()
+    locks._before_fork()
+    locks._after_fork()
+    assert not library._is_owned()
+    locks._held_while_forking.remove(library)
+
+
+def test_the_walk_of_another_thread_is_undone_and_ones_own_goes_on():
+    x = Value(3.0)
+    x.grad = 5.0
+    walk = commit.walk
+    walk.undo = commit.keeping_gradients([x])
+    x.grad = 0.0
+    with commit.changing_gradients:
+        commit._undo_in_child()
+        assert (x.grad, walk.floor) == (0.0, 0)
+        assert walk.undo is not None
+    commit._undo_in_child()
+    assert (x.grad, walk.floor, walk.undo) == (5.0, commit.ABOVE, None)
+    commit._undo_in_child()
+    assert walk.floor == commit.ABOVE
+    walk.floor = 0
