@@ -46,5 +46,5 @@ def _in_child() -> None:
             lock._at_fork_reinit()
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # pragma: no branch  # Windows does not fork
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)

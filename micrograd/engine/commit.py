@@ -88,5 +88,5 @@ def _undo_in_child() -> None:
         walk.undo = None
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # pragma: no branch  # Windows does not fork
     os.register_at_fork(after_in_child=_undo_in_child)

@@ -302,9 +302,7 @@ def _sizes_of_terms(f: Function) -> Callable[..., list[float]]:
     def sizes(*point: float) -> list[float]:
         values = [Value(number) for number in point]
         output = f(*values)
-        if not isinstance(output, Value):
-            return [0.0] * len(point)
-        if not output.requires_grad:
+        if not isinstance(output, Value) or not output.requires_grad:
             return [0.0] * len(point)
 
         def sizes_of_shares(*node: Any) -> list[tuple[Any, float]]:
