@@ -1,9 +1,11 @@
 """A forked child goes on, whatever the threads of its parent were doing at that moment."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 
@@ -144,6 +146,49 @@ def test_a_derivative_may_fork():
 
 
 # What a fork does in the child, done here: in another process neither mutants nor the coverage are seen
+
+
+def in_child(check):
+    """The exit code of a child that checks something: 0 if it holds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of any fork beside threads
+        pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            signal.alarm(60)  # for a child that hangs
+            code = 0 if check() else 1
+        finally:
+            os._exit(code)
+    return os.waitpid(pid, 0)[1]
+
+
+def test_a_fork_opens_locks_and_undoes_walks():
+    x = Value(3.0)
+    x.grad = 5.0
+    inside, over = threading.Event(), threading.Event()
+
+    def derivative():
+        inside.set()
+        over.wait()
+
+    stop = Value(0.0, (x,), "stop")
+    stop._backward = derivative
+    y = (x * x) * 2.0 + stop
+    thread = threading.Thread(target=y.backward)
+    thread.start()
+    inside.wait()
+
+    def check():
+        before = x.grad
+        (x * x).backward()
+        return (before, x.grad) == (5.0, 11.0)
+
+    code = in_child(check)
+    over.set()
+    thread.join()
+    assert code == 0
+    assert x.grad == 5.0 + 12.0
 
 
 def test_locks_that_other_threads_hold_are_open_in_a_child_and_ones_own_are_held():

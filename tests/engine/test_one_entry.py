@@ -133,3 +133,16 @@ def test_a_page_without_the_formula_of_a_rule_computes_nothing():
     )
     data, _ = passes(branching(Value(1.0)))
     assert data["primitives"][0]["forward"] is None
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_a_formula_over_what_has_no_code_and_over_powers_of_numbers_is_computed_all_the_same(own_registry, backend):
+    mg.primitive("whole", "whole", lambda x: float(int(x)), None)
+    with_python = mg.primitive(
+        "with_python", "f", composite(lambda on, x: on.whole(x) + x), lambda g, out, x: g, domain=((0.0, 9.0),)
+    )
+    power = mg.primitive(
+        "power_of_two", "g", composite(lambda on, x: 2.0**x + x**2), lambda g, out, x: g * (out * math.log(2) + 2 * x)
+    )
+    for made, expected in ((with_python, 2.0 + 2.5), (power, 2.0**2.5 + 2.5**2)):
+        assert mg.compile(lambda x, f=made: f(x) * 1.0, backend=backend)(Value(2.5)).data == pytest.approx(expected)
