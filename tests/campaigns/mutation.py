@@ -88,7 +88,7 @@ TESTS = {
                          "compiler/test_trace"],
     "engine.backward": [*ENGINE, "contexts/test_no_grad", "engine/test_higher_order", "contexts/test_anomaly",
                         "engine/test_own_primitives", "test_transforms", "compiler/test_against_eager"],
-    "engine.higher_order": ["engine/test_higher_order", "test_transforms", "contexts/test_anomaly",
+    "engine.higher_order": [*ENGINE, "engine/test_higher_order", "test_transforms", "contexts/test_anomaly",
                             "engine/test_own_primitives", "engine/test_threads"],
     "engine.primitive": ["engine/test_own_primitives", "testing/test_check_primitive", "engine/test_primitives",
                          *ENGINE, "contexts/test_no_grad", "test_wrong_calls", "engine/test_copying"],
