@@ -2,6 +2,8 @@
 
 import asyncio
 import contextvars
+from fractions import Fraction
+from itertools import count
 
 import pytest
 
@@ -88,7 +90,24 @@ def test_what_was_closed_elsewhere_is_passed_over_by_every_way_to_compute():
 
 
 def test_a_derivative_of_a_compiled_function_is_recorded_under_no_grad():
-    square = mg.compile(lambda x: x * x, backend="numpy")
+    calls = count()
+
+    def f(x):
+        next(calls)
+        return x * x
+
+    square = mg.compile(f, backend="numpy")
     with mg.no_grad():
-        assert mg.grad(square)(3.0) == 6.0
-        assert not square(Value(3.0)).requires_grad
+        for _ in range(3):
+            assert mg.grad(square)(3.0) == 6.0
+            assert not square(Value(3.0)).requires_grad
+    assert next(calls) <= 2  # it was traced, and never run as it is
+
+
+def test_sums_of_products_are_constants_under_no_grad_whatever_they_are_made_of():
+    x = Value(2.0)
+    with mg.no_grad():
+        assert type(mg.dot([1.0, 2.0], [3.0, 4.0])) is float
+        assert mg.dot([x, 2.0], [3.0, 4]).data == 14.0
+        assert mg.dot([x, 2.0], [x, Fraction(1, 2)]).data == 5.0
+        assert not mg.dot([x, 2.0], [3.0, 4]).requires_grad
