@@ -13,6 +13,8 @@ from micrograd import Value
 from micrograd.engine.primitive import composite
 from tests.campaigns.integers import disagreement, program_of
 
+pytestmark = pytest.mark.slow
+
 
 def found(f, numbers):
     """The value of f and the gradients of its arguments."""

@@ -83,6 +83,7 @@ def test_those_that_are_made_of_others_and_those_that_backends_have_to_know():
         assert LIBRARY[name].composite is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [1, LANES])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @each_composite

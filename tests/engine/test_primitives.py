@@ -194,6 +194,7 @@ def test_forward_is_right_to_the_last_places(primitive, data):
         assert abs(output - true) <= allowed_error(primitive, inputs, true)
 
 
+@pytest.mark.slow
 @each_primitive
 @settings(max_examples=60)
 @given(data=st.data())
@@ -602,6 +603,7 @@ def values_alive() -> int:
     return sum(isinstance(thing, Value) for thing in gc.get_objects())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("compute", "like_float", "inputs", "words"),
     [

@@ -15,6 +15,8 @@ import pytest
 
 from micrograd.testing import GradientError, gradcheck, numerical_gradient
 
+pytestmark = pytest.mark.slow
+
 
 def half(x):
     """The nearest float of 16 bits, 11 of them digits."""

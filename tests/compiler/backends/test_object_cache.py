@@ -24,6 +24,8 @@ from micrograd import Value
 from micrograd.compiler.backends import llvm_backend, object_cache
 from micrograd.compiler.backends.object_cache import KEY, cached, is_object
 
+pytestmark = pytest.mark.slow
+
 posix = pytest.mark.skipif(os.name != "posix", reason="owners, permissions, links and pipes as POSIX has them")
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
 NOBODY = 65534
