@@ -441,7 +441,7 @@ def test_a_number_that_is_left_in_any_container_is_refused_and_taken_out(backend
     """A key, an element of a set, a deque or an array of objects, and a slot that was empty or not."""
     table, bag, queue, array, slotted = {"a": 1.0}, {Value(3.0)}, deque([W], 1), np.array([W, None]), Slotted()
     array[1] = [W]
-    del slotted.w
+    del slotted.w, slotted._Slotted__hidden
     kept = list(bag), list(queue), list(array)
 
     def as_key(x):
