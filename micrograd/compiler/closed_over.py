@@ -157,7 +157,8 @@ class ClosedOver:
             with suppress(Exception):  # what takes nothing back keeps its symbol, which is refused when it is used
                 container = watched.container
                 items: Any = container.ravel() if _is_array(container) else _items(container, watched.keys)
-                if any(_holds_symbol(item) for item in items):
+                keys = container if isinstance(container, dict) and watched.keys is None else ()
+                if any(map(_holds_symbol, chain(items, keys))):
                     _restore(watched)
                 for name in list(container) if watched.form == "." and isinstance(container, dict) else ():
                     if name not in watched.names and _holds_symbol(container[name]):  # a new attribute
@@ -448,17 +449,21 @@ def _restore(watched: _Watched) -> None:
     if type(container) is CellType:
         container.cell_contents = items[0]
     elif _is_array(container):
-        container.flat[:] = watched.names
+        for place, item in enumerate(watched.names):
+            container.flat[place] = item
     elif isinstance(container, dict):
         for key, item in zip(keys or watched.names, items, strict=True):
             container.pop(key, None)
-            if item is not _MISSING:
-                container[key] = item
-        for key in [key for key in container if keys is None and key not in watched.names]:
+            container[key] = item
+        old = set(map(id, watched.names))  # not compared: a new key may be a symbol, which refuses that
+        for key in [key for key in container if keys is None and id(key) not in old]:
             del container[key]
     elif keys is not None:
         for key, item in zip(keys, items, strict=True):
-            setattr(container, key, item)
+            if item is not _MISSING:
+                setattr(container, key, item)
+            elif hasattr(container, key):  # a slot that was empty
+                delattr(container, key)
     elif isinstance(container, list):
         container[:] = items
     else:

@@ -433,14 +433,9 @@ _OF_INTS = (primitives.add, primitives.sub, primitives.mul, primitives.neg, TAKE
 
 def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
     """What a result stands for: a Value, or a plain number if the operands are plain, some of them symbols."""
-    plain = False
     for operand in operands:
-        if isinstance(operand, Value):
-            if not is_plain(operand):
-                return Symbol
-            plain = True
-    if not plain:
-        return Symbol
+        if isinstance(operand, Value) and not is_plain(operand):
+            return Symbol
     of_ints = primitive in _OF_INTS and all(isinstance(operand, int) for operand in operands)
     return IntSymbol if of_ints else FloatSymbol
 

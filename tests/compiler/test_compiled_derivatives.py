@@ -1,5 +1,7 @@
 """Derivatives that are compiled, and derivatives of compiled functions."""
 
+import math
+
 import pytest
 
 import micrograd as mg
@@ -89,3 +91,49 @@ def test_a_gradient_under_no_grad_inside(backend):
 def test_an_argument_in_the_place_of_argnums_is_refused_at_once():
     with pytest.raises(TypeError, match=r"argnums of hessian must be an int, not 2\.0; it gives a function"):
         mg.hessian(cubic, 2.0)
+
+
+def test_gradients_inside_by_plain_numbers_and_of_what_is_no_symbol(backend):
+    w = Value(2.0)
+
+    def by_a_number(x):
+        return x * mg.grad(lambda y: y * y * x)(3.0)
+
+    def of_no_symbol(x):
+        return x + mg.grad(lambda y: w)(x)
+
+    for f, expected in ((by_a_number, 24.0), (of_no_symbol, 2.0)):
+        assert mg.compile(f, backend=backend)(Value(2.0)).data == f(Value(2.0)).data == expected
+    assert mg.compile(by_a_number, backend=backend)(2.0) == by_a_number(2.0) == 24.0
+
+
+def test_a_gradient_inside_of_what_has_no_derivative_is_refused(backend, own_registry):
+    steps = mg.primitive("steps_up", "s", math.ceil)
+
+    def f(x):
+        return mg.grad(lambda y: steps(y) * y)(x)
+
+    for function in (f, mg.compile(f, backend=backend)):
+        with pytest.raises(ValueError, match="has no derivative"):
+            function(Value(1.5))
+
+
+def test_an_index_that_is_a_value_is_refused_inside_too(backend):
+    w = Value(1.0)
+
+    def f(x):
+        return mg.take([x, 2.0], w)
+
+    for function in (f, mg.compile(f, backend=backend)):
+        with pytest.raises(TypeError, match="an index must be an int, not Value"):
+            function(Value(1.5))
+
+
+def test_a_number_that_is_read_under_detect_anomaly_is_refused_inside(backend):
+    def f(x):
+        with mg.detect_anomaly():
+            return mg.value_and_grad(lambda y: x)(3.0)[0]
+
+    assert f(Value(2.0)) == 2.0
+    with pytest.raises(mg.TraceError, match="would freeze a number"):
+        mg.compile(f, backend=backend)(Value(2.0))

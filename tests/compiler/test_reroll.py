@@ -344,3 +344,21 @@ def test_constants_that_repeat_are_in_the_buffer_once():
     assert constants(lambda m: [mg.dot(row, point) for row, point in zip(m, points, strict=True)], rows) == [
         [1.0, 2.0, 4.0, 3.0, 5.0, 7.0]
     ]
+
+
+def test_a_chain_of_operations_that_may_raise_raises_as_eager_does_and_costs_one_check():
+    """More hidden operations, apart from each other, than get a check each."""
+
+    def f(x, y):
+        for _ in range(30):
+            x = mg.tanh(mg.exp(x * y))
+        return x
+
+    fast = mg.compile(f, backend="numpy")
+    assert fast(Value(0.5), Value(1.0)).data == pytest.approx(f(0.5, 1.0), rel=1e-14)
+    with pytest.raises(OverflowError, match=r"exp\(1000"):
+        f(0.5, 2000.0)
+    with pytest.raises(OverflowError, match=r"exp\(1000"):
+        fast(Value(0.5), Value(2000.0))
+    program = fast._last.compiled(False).program
+    assert len([kernel for kernel in program.kernels if isinstance(kernel, Reduction) and kernel.terms == 30]) == 1

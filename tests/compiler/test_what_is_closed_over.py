@@ -3,6 +3,7 @@
 import functools
 import gc
 import math
+import re
 import sys
 import types
 import weakref
@@ -129,10 +130,11 @@ def test_variables_of_enclosing_functions(backend):
 def test_elements_of_lists_dicts_and_arrays(backend):
     w, table, nested = [Value(1.0), Value(2.0)], {"w": Value(3.0), "c": 2.0}, ([Value(1.0), 2.0], {"a": [Value(5.0)]})
     array, numbers, mixed = mg.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 2.0]), np.array([1.0, Value(2.0)])
-    queue, bag = deque([Value(2.0)]), {Value(3.0)}
+    queue, bag, lists = deque([Value(2.0)]), {Value(3.0)}, np.array([None, None])
+    lists[0] = [Value(2.0)]
 
     def f(x):
-        total = sum(w) * x + sum(table.values()) + nested[0][0] * nested[0][1] * nested[1]["a"][0]
+        total = lists[0][0] + sum(w) * x + sum(table.values()) + nested[0][0] * nested[0][1] * nested[1]["a"][0]
         total = total + (array @ numbers).sum() + mixed[0] * mixed[1]
         return total + queue[0] + sum(bag)
 
@@ -155,6 +157,8 @@ def test_elements_of_lists_dicts_and_arrays(backend):
         lambda: mixed.__setitem__(0, 8.0),
         lambda: queue.__setitem__(0, Value(6.0)),
         lambda: bag.add(Value(7.0)),
+        lambda: lists[0].__setitem__(0, Value(9.0)),
+        lambda: lists.__setitem__(0, [Value(10.0)]),
         backend=backend,
     )
 
@@ -332,11 +336,12 @@ def test_what_moves_from_one_list_to_another_is_noticed(backend):
 
 
 def test_long_lists_and_arrays_of_plain_numbers(backend):
-    numbers, array = [float(i) for i in range(1000)], np.arange(200_000.0)
+    numbers, array, very_long = [float(i) for i in range(1000)], np.arange(200_000.0), [0.5] * 200_000
     check(
-        lambda x: x * numbers[500] + len(numbers) + len(array),
+        lambda x: x * numbers[500] + len(numbers) + len(array) + len(very_long),
         lambda: numbers.__setitem__(500, 7.0),
         lambda: numbers.append(1.0),
+        lambda: very_long.append(1.0),
         backend=backend,
     )
 
@@ -432,6 +437,47 @@ def test_a_number_that_is_left_behind_is_refused_with_its_place_and_line(f, plac
         assert not hasattr(model, "kept")
 
 
+def test_a_number_that_is_left_in_any_container_is_refused_and_taken_out(backend):
+    """A key, an element of a set, a deque or an array of objects, and a slot that was empty or not."""
+    table, bag, queue, array, slotted = {"a": 1.0}, {Value(3.0)}, deque([W], 1), np.array([W, None]), Slotted()
+    array[1] = [W]
+    del slotted.w, slotted._Slotted__hidden
+    kept = list(bag), list(queue), list(array)
+
+    def as_key(x):
+        table[x * 2] = 1.0
+
+    def in_set(x):
+        bag.add(x * 2)
+
+    def in_deque(x):
+        queue.append(x * 2)
+
+    def in_array(x):
+        array[0] = array[0] * x
+
+    def in_slot(x):
+        slotted.w = x * 2
+
+    for f, place in (
+        (as_key, "table"),
+        (in_set, "bag"),
+        (in_deque, "queue[0]"),
+        (in_array, "array[0]"),
+        (in_slot, "w"),
+    ):
+        for number in (2.0, Value(2.0)):
+            with pytest.raises(TraceError, match=rf"left behind in [\w.]*{re.escape(place)}.*as an argument"):
+                mg.compile(lambda x, f=f: (f(x), x * 1.0)[1], backend=backend)(number)
+            assert (list(bag), list(queue), list(array)) == kept
+            assert list(table.items()) == [("a", 1.0)]
+            assert not hasattr(slotted, "w")
+    slotted.w = w = Value(1.0)
+    with pytest.raises(TraceError, match=r"left behind in slotted\.w"):
+        mg.compile(lambda x: (in_slot(x), slotted.w)[1], backend=backend)(2.0)
+    assert slotted.w is w
+
+
 def test_what_a_refused_trace_left_behind_is_put_back():
     model = Model()
     w = model.w
@@ -481,6 +527,30 @@ def test_one_warning_says_what_is_replaced_before_each_call():
         assert [call(number + 0.5) for number in range(10)] == [2 * number + 1.0 for number in range(10)]
     assert len(warnings) == 1
     assert warnings[0].filename == __file__
+
+
+def test_the_warning_names_whatever_is_replaced(monkeypatch):
+    number, items, array, model, table = 0.0, [], np.array([0.0]), types.SimpleNamespace(n=0.0), {"n": 0.0}
+
+    def next_number(n):
+        nonlocal number
+        number = n
+
+    for f, change, what in (
+        (lambda x: x * number, next_number, "number"),
+        (lambda x: x * len(items), items.append, "the length of items"),
+        (lambda x: x * array[0], lambda n: array.__setitem__(0, n), "array"),
+        (lambda x: x * model.n, lambda n: setattr(model, "n", n), "model.n"),
+        (lambda x: x * table["n"], lambda n: table.update(n=n), "table['n']"),
+        (lambda x: x * SCALE, lambda n: monkeypatch.setattr(sys.modules[__name__], "SCALE", n), "SCALE"),
+    ):
+        fast = mg.compile(f)
+        for n in range(10):
+            change(float(n))
+            assert fast(2.0) == f(2.0)
+        change(10.0)
+        with pytest.warns(RuntimeWarning, match=rf"as {re.escape(what)} was replaced before each"):
+            assert fast(2.0) == f(2.0)
 
 
 def test_caches_are_no_symbols_left_behind():
