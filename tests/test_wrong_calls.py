@@ -271,6 +271,8 @@ WRONG_CALLS = [
         "the output of a function to differentiate must hold numbers in lists, tuples, dicts or a",
     ),
     ("mg.jacobian(3)(1.0)", TypeError, "what is differentiated must be a function, not int: 3"),
+    ("mg.hessian(lambda x: x, True)", TypeError, "argnums of hessian must be an int, not True"),
+    ("mg.hessian(lambda x: x, 2.0)", TypeError, "argnums of hessian must be an int, not 2.0"),
     ("mg.hessian(lambda x: [x])(1.0)", TypeError, "a function to differentiate must return one number, not list"),
     (
         "mg.hvp(lambda p: p[0]*p[0])([1.0], [1.0, 2.0])",

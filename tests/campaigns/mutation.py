@@ -61,7 +61,8 @@ ENGINE = [
 ]
 # The tests of each module; those that reach a mutant's line are found by measuring.
 TESTS = {
-    "transforms": ["test_transforms", "engine/test_higher_order", "test_wrong_calls", "engine/test_threads"],
+    "transforms": ["test_transforms", "compiler/test_compiled_derivatives", "engine/test_higher_order",
+                   "test_wrong_calls", "engine/test_threads"],
     "functional": ["engine/test_primitives", "test_losses", "test_arrays", "test_nn", "test_wrong_calls",
                    "test_transforms", "compiler/test_trace", "compiler/test_against_eager"],
     "nn": ["test_nn", "training/test_fit", "support/test_saving", "test_wrong_calls",
