@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from micrograd._support.checks import is_array
 from micrograd._support.containers import base_of
 from micrograd.compiler.trace import Symbol
 from micrograd.engine.value import Value
@@ -156,7 +157,7 @@ class ClosedOver:
         for watched in self._watched:
             with suppress(Exception):  # what takes nothing back keeps its symbol, which is refused when it is used
                 container = watched.container
-                items: Any = container.ravel() if _is_array(container) else _items(container, watched.keys)
+                items: Any = container.ravel() if is_array(container) else _items(container, watched.keys)
                 keys = container if isinstance(container, dict) and watched.keys is None else ()
                 if any(map(_holds_symbol, chain(items, keys))):
                     _restore(watched)
@@ -223,7 +224,7 @@ class ClosedOver:
             self._visit_function(path, item)
         elif isinstance(item, (list, tuple, dict, set, frozenset, deque)):
             self._visit_container(path, item)
-        elif _is_array(item):
+        elif is_array(item):
             self._visit_array(path, item)
         elif kind is MethodType:
             self._queue += [("self" if path == "" else path, item.__self__), (path, item.__func__)]
@@ -389,10 +390,6 @@ def _of_attributes(operation: str) -> bool:
     return "ATTR" in operation or "METHOD" in operation
 
 
-def _is_array(item: Any) -> bool:
-    return isinstance(item, np.ndarray)
-
-
 def _holds_symbol(item: Any, depth: int = 10) -> bool:
     """Whether it is a symbol, or a container of some."""
     if isinstance(item, (list, tuple, dict, set, deque)) and depth:
@@ -415,8 +412,8 @@ def _items(container: Any, keys: tuple[Any, ...] | None) -> list[Any]:
     if type(container) is CellType:
         return [_contents(container)]
     if keys is _LENGTH:
-        return [container.shape if _is_array(container) else len(container)]
-    if _is_array(container):  # an array of objects has their addresses in its bytes
+        return [container.shape if is_array(container) else len(container)]
+    if is_array(container):  # an array of objects has their addresses in its bytes
         return [container.shape, container.dtype.str, container.tobytes()]
     if keys is None:
         return list(base_of(container).values(container) if isinstance(container, dict) else container)
@@ -448,7 +445,7 @@ def _restore(watched: _Watched) -> None:
     container, items, keys = watched.container, watched.items, watched.keys
     if type(container) is CellType:
         container.cell_contents = items[0]
-    elif _is_array(container):
+    elif is_array(container):
         for place, item in enumerate(watched.names):
             container.flat[place] = item
     elif isinstance(container, dict):
@@ -474,7 +471,7 @@ def _restore(watched: _Watched) -> None:
 def _written(watched: _Watched, number: int) -> str:
     """How a place in a container is written."""
     keys = watched.keys or watched.names
-    if _is_array(watched.container):
+    if is_array(watched.container):
         return watched.path
     if watched.form == "":
         return str(keys[number]) if keys else watched.path
