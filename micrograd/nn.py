@@ -9,9 +9,9 @@ attributes in the order in which they were assigned:
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
@@ -45,6 +45,9 @@ INITIAL_WEIGHTS: dict[str, Callable[[int, int], float] | None] = {
 }
 
 
+_call_numbers = itertools.count()
+
+
 class Module:
     """Something with parameters: subclass it, and assign Values and other Modules to attributes.
 
@@ -71,7 +74,7 @@ class Module:
 
     def zero_grad(self) -> None:
         """Set the gradient of every parameter to 0."""
-        commit(setting(self.parameters(), "_grad", repeat(0.0)))
+        commit(setting(self.parameters(), "_grad", itertools.repeat(0.0)))
 
     def state_dict(self) -> dict[str, float]:
         """The parameters' numbers by name."""
@@ -146,8 +149,6 @@ class Neuron(Module):
         TanhNeuron(3)
     """
 
-    _place = 0  # among the neurons of its layer
-
     def __init__(
         self,
         nin: int,
@@ -158,7 +159,7 @@ class Neuron(Module):
         self.w = _initial_weights(required_count(nin, "nin"), initial, 1)
         self.b = Value(0.0)
         self.nonlin = nonlin
-        self._kind, self._activation = _activation(activation)
+        self._activation = _activation(activation)
 
     def __call__(self, x: Sequence[Any]) -> Any:
         """The neuron's output for nin numbers or Values.
@@ -179,7 +180,8 @@ class Neuron(Module):
             raise self._explained(error, x) from None
         output = self._activation(total) if self.nonlin else total
         if type(output) is Value and not output.is_leaf:
-            output._call = self, x  # explore shows what lies between the inputs and the output as a group
+            # explore shows what lies between the inputs and the output as a group, in the order of the calls
+            output._call = self, x, next(_call_numbers)
         return output
 
     def _explained(self, error: TypeError, x: Any) -> TypeError:
@@ -194,7 +196,7 @@ class Neuron(Module):
         return error
 
     def __repr__(self) -> str:
-        return f"{self._kind if self.nonlin else 'Linear'}Neuron({len(self.w)})"
+        return f"{_name_of(self._activation) if self.nonlin else 'Linear'}Neuron({len(self.w)})"
 
 
 class Layer(Module):
@@ -214,8 +216,6 @@ class Layer(Module):
         if isinstance(initial := kwargs.get("initial"), str) and (spread := INITIAL_WEIGHTS.get(initial)):
             kwargs["initial"] = spread(required_count(nin, "nin"), required_count(nout, "nout"))
         self.neurons = [Neuron(nin, **kwargs) for _ in range(required_count(nout, "nout"))]
-        for place, neuron in enumerate(self.neurons):
-            neuron._place = place
 
     def outputs(self, x: Sequence[Any]) -> list[Any]:
         """The neurons' outputs: a list, also of a single one."""
@@ -293,13 +293,19 @@ def _named_values(path: str, value: Any, seen: dict[int, Any]) -> Iterator[tuple
             yield from _named_values(f"{path}.{name}" if path else name, item, seen)
 
 
-def _activation(activation: str | Callable[[Any], Any]) -> tuple[str, Callable[[Any], Any]]:
-    """How a neuron with this activation calls itself, and the function."""
+def _name_of(activation: Callable[[Any], Any]) -> str:
+    """How a neuron with this activation calls itself."""
+    name = getattr(activation, "__name__", type(activation).__name__)
+    return next((ours for ours, function in ACTIVATIONS.values() if function is activation), name.capitalize())
+
+
+def _activation(activation: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function of an activation that may be given by name."""
     if callable(activation):
-        return getattr(activation, "__name__", type(activation).__name__).capitalize(), activation
+        return activation
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise ValueError(f"no activation {activation!r}; choose from {', '.join(ACTIVATIONS)}, or give a function")
-    return ACTIVATIONS[activation]
+    return ACTIVATIONS[activation][1]
 
 
 def _initial_weights(nin: int, initial: str | float, nout: int) -> list[Value]:

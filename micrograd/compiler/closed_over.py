@@ -47,9 +47,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 _MISSING: Any = object()
+_by_identity: Any = object.__eq__
 _LENGTH: Any = ("length",)  # in the place of keys: look at the length only
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
 _ATOMS = (float, int, bool, str, bytes, complex, type(None))
+_PLAIN = frozenset(_ATOMS)
 _OPAQUE = (BuiltinFunctionType, CodeType, Enum, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis))
 _LOOKED_AT_ONE_BY_ONE = 256  # plain numbers in a list; in a longer one, 0.0 and -0.0 are alike, and 1 and True
 _LOOKED_AT = 100_000  # plain numbers in a list or an array; of a longer one, the length
@@ -126,11 +128,13 @@ class ClosedOver:
     def is_current(self) -> bool:
         """Whether all of it is still there."""
         try:
-            if self._alike != self._alike_before or list(chain.from_iterable(self._keyed)) != self._keys:
+            if self._alike != self._alike_before:
+                return False
+            if self._keyed and list(chain.from_iterable(self._keyed)) != self._keys:
                 return False
             parts = [get() for get in self._getters]
             now = list(chain(chain.from_iterable(self._views), map(_cell_contents, self._cells), *parts))
-            if len(now) != len(self._before) or list(map(len, self._views)) != self._lengths:
+            if len(now) != len(self._before) or (self._views and list(map(len, self._views)) != self._lengths):
                 return False
         except Exception:  # an object that cannot be compared, a variable that was deleted, a dict that grows
             return False
@@ -342,8 +346,10 @@ class ClosedOver:
         self._views: list[Any] = []
         self._keyed: list[Any] = []
         self._cells: list[Any] = []
-        self._getters: list[Callable[[], list[Any]]] = []
+        self._getters: list[Callable[[], Iterable[Any]]] = []
         before: list[list[Any]] = [[], [], []]
+        of_objects: dict[tuple[str, ...], list[_Watched]] = {}
+        in_order = not self._names.isdisjoint(_READS_ALL)  # or the order of attributes makes no difference
         for watched in self._watched:
             container, items = watched.container, watched.items
             if type(container) is CellType:
@@ -354,14 +360,24 @@ class ClosedOver:
             elif watched.keys is not None or not isinstance(container, (list, dict)):
                 self._getters.append(_getter(container, watched.keys))
                 before[2] += items
-            elif type(container) is list and _is_told_apart_by_equality(items):
+            elif type(container) is list and _is_compared_by_equality(items):
                 self._alike.append(container)
                 self._alike_before.append(items)
+            elif watched.form == "." and not in_order and all(type(i) in _PLAIN or _is_told_apart(i) for i in items):
+                self._alike.append(container)
+                self._alike_before.append(dict(zip(watched.names, items, strict=True)))
+                plain = tuple(n for n, item in zip(watched.names, items, strict=True) if type(item) in _PLAIN)
+                of_objects.setdefault(plain, []).append(watched)
             else:
                 self._views.append(base_of(container).values(container) if isinstance(container, dict) else container)
                 before[0] += items
                 if isinstance(container, dict):
                     self._keyed.append(base_of(container).keys(container))
+        for names, alike in of_objects.items():
+            if names:
+                containers = [watched.container for watched in alike]
+                self._getters.append(_getter_of_all(containers, names))
+                before[2] += _getter_of_all(containers, names)()
         for _, form, _, content, taken in self._open.values():
             if form in (".", "*") and len(taken) < len(content):  # a new attribute may come before that of a class
                 self._keyed.append(content.keys())
@@ -433,11 +449,17 @@ def _attributes(item: Any) -> Any:
         return None
 
 
-def _getter(container: Any, keys: tuple[Any, ...] | None) -> Callable[[], list[Any]]:
+def _getter(container: Any, keys: tuple[Any, ...] | None) -> Callable[[], Iterable[Any]]:
     """What gives the items again."""
-    if type(container) is dict and keys and len(keys) > 1 and all(key in container for key in keys):
-        return partial(itemgetter(*keys), container)
+    if type(container) is dict and keys and all(key in container for key in keys):
+        return _getter_of_all([container], keys)
     return partial(_items, container, keys)
+
+
+def _getter_of_all(containers: list[dict[str, Any]], keys: tuple[Any, ...]) -> Callable[[], Iterable[Any]]:
+    """What gives the items of dicts under the same keys again."""
+    get = partial(map, itemgetter(*keys), containers)
+    return get if len(keys) == 1 else lambda: chain.from_iterable(get())
 
 
 def _restore(watched: _Watched) -> None:
@@ -500,10 +522,17 @@ def _equal(item: Any, before: Any) -> bool:
     return bool(item == before)
 
 
-def _is_told_apart_by_equality(items: list[Any]) -> bool:
-    """Whether two lists are equal only if they hold the same: those of Values, and long ones of plain numbers."""
-    kinds = set(map(type, items))
-    return kinds <= {Value} or (len(items) > _LOOKED_AT_ONE_BY_ONE and kinds <= set(_ATOMS))
+def _is_compared_by_equality(items: list[Any]) -> bool:
+    """Whether two lists are equal only if they hold the same; and long lists of plain numbers, to be quick."""
+    return all(map(_is_told_apart, items)) or (len(items) > _LOOKED_AT_ONE_BY_ONE and set(map(type, items)) <= _PLAIN)
+
+
+def _is_told_apart(item: Any, depth: int = 3) -> bool:
+    """Whether it is equal to nothing but itself; so are two lists or tuples that hold the same such things."""
+    kind = type(item)
+    if kind is list or kind is tuple:
+        return depth > 0 and all(_is_told_apart(part, depth - 1) for part in item)
+    return kind is Value or kind.__eq__ is _by_identity
 
 
 def _is_special(name: str) -> bool:

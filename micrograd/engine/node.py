@@ -62,10 +62,11 @@ class Node(Operand):
     # NUMBER stands for a plain number, and for no operand. A wide primitive (of more operands, or hand-written)
     # has all of them in _x and their numbers in _y. There is no tuple and no closure, because the garbage
     # collector's time grows with the objects that it tracks: a node is one of them. _uses is 0 unless backward()
-    # is running. _call is set only in what a Neuron returns, to the Neuron and its inputs: pages find groups by it.
+    # is running. _call is set only in what a Neuron returns, to the Neuron, its inputs and the number of the call:
+    # pages find groups by it.
     __slots__ = ("_call", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
 
-    _call: tuple[Any, Any]
+    _call: tuple[Any, Any, int]
     _first: Any
     _second: Any
 

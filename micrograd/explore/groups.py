@@ -15,7 +15,6 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from micrograd.nn import Neuron
 
 PART = 150  # Values without a group are put into parts of this size, where there are more than LARGEST of them
 LARGEST = 600  # items side by side: Graphviz lays these out in a second or two
@@ -33,7 +32,7 @@ class Group:
 class _Call:
     """One call of a neuron: the nodes between its inputs and its output."""
 
-    neuron: Neuron
+    number: int
     inputs: Sequence[object]
     output: Value
     members: list[Value]
@@ -75,10 +74,10 @@ class Grouping:
         for output in self.nodes:
             if (call := getattr(output, "_call", None)) is None:
                 continue
-            neuron, inputs = call
+            neuron, inputs, number = call
             members = [node for node in self._between(output, inputs, position) if node not in taken]
             taken.update(members)
-            calls.append(_Call(neuron, inputs, output, members))
+            calls.append(_Call(number, inputs, output, members))
             self.hints |= {weight: f"w{index}" for index, weight in enumerate(neuron.w, 1)} | {neuron.b: "b"}
         return calls
 
@@ -139,7 +138,7 @@ def _layers(calls: list[_Call]) -> list[list[_Call]]:
     layers: dict[int, list[_Call]] = {}
     for call in calls:
         layers.setdefault(id(call.inputs), []).append(call)
-    return [sorted(layer, key=lambda call: call.neuron._place) for layer in layers.values()]
+    return [sorted(layer, key=lambda call: call.number) for layer in layers.values()]
 
 
 def _networks(layers: list[list[_Call]]) -> list[list[list[_Call]]]:

@@ -330,6 +330,42 @@ def test_a_list_that_was_replaced_by_an_equal_one_is_watched(backend):
     )
 
 
+def test_an_attribute_that_was_replaced_by_an_equal_list_is_watched(backend):
+    model = Model()
+    check(
+        model,
+        lambda: setattr(model, "layers", list(model.layers)),
+        lambda: model.layers.__setitem__(0, Value(7.0)),
+        lambda: setattr(model, "layers", tuple(model.layers)),
+        backend=backend,
+    )
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_an_attribute_that_was_replaced_by_a_list_of_other_zeros_is_noticed(kind, backend):
+    model = types.SimpleNamespace(zeros=kind([0.0]), w=Value(1.0))
+    check(
+        lambda x: model.w * x + math.copysign(1.0, model.zeros[0]),
+        lambda: setattr(model, "zeros", kind([-0.0])),
+        backend=backend,
+    )
+
+
+def test_the_order_of_attributes_counts_where_code_goes_through_them(backend):
+    model = types.SimpleNamespace(first=Value(2.0), second=Value(3.0))
+
+    def move_first_behind():
+        first = model.first
+        del model.first
+        model.first = first
+
+    check(
+        lambda x: sum(place * x * value for place, value in enumerate(vars(model).values())),
+        move_first_behind,
+        backend=backend,
+    )
+
+
 def test_what_moves_from_one_list_to_another_is_noticed(backend):
     first, second = [[Value(1.0)], 2.0], [3.0]
     check(lambda x: x * len(first) + second[0], lambda: second.insert(0, first.pop()), backend=backend)

@@ -1,0 +1,86 @@
+"""What it costs to look at what is closed over: ``python tests/benchmarks/closed_over.py``, about a minute.
+
+A compiled function compares at each call what it closes over with what was there. Calls with that look and
+without it take turns, the garbage collector on, in processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+from statistics import median
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+from run import table
+
+import micrograd as mg
+from micrograd import nn
+from micrograd.compiler.closed_over import ClosedOver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BACKENDS = ("llvm", "numpy")
+
+
+def programs() -> dict[str, tuple[Callable[[Any], Any], list[float]]]:
+    """Functions that close over a few Values, and over networks; each with what it is called with."""
+    w, b, v = mg.Value(0.5), mg.Value(0.25), mg.Value(2.0)
+    found: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
+        "three Values": (lambda x: mg.tanh(w * x[0] + b) * v, [0.3])
+    }
+    for sizes in ((3, [4, 4, 1]), (2, [16, 16, 1]), (16, [64, 64, 1])):
+        found[f"MLP{sizes}"] = nn.MLP(*sizes, activation="tanh"), [0.1] * sizes[0]
+    return found
+
+
+def timed(call: Callable[[], object], calls: int) -> float:
+    """How many seconds a call takes."""
+    begin = process_time()
+    for _ in range(calls):
+        call()
+    return (process_time() - begin) / calls
+
+
+def price(call: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """The median time of a call that does not look, in seconds; and how many times as long one that does takes."""
+    look = ClosedOver.is_current
+    call()
+    calls = max(1, int(0.01 / timed(call, 10)))
+    pairs = []
+    try:
+        for _ in range(rounds):
+            with_look = timed(call, calls)
+            ClosedOver.is_current = lambda self: True  # type: ignore[method-assign]  # put back at once
+            without = timed(call, calls)
+            ClosedOver.is_current = look  # type: ignore[method-assign]  # as it was
+            pairs.append((without, with_look / without))
+    finally:
+        ClosedOver.is_current = look  # type: ignore[method-assign]  # whatever happens
+    return median(without for without, _ in pairs), median(ratio for _, ratio in pairs)
+
+
+def row(name: str, backend: str, program: Callable[[Any], Any], inputs: list[float], rounds: int) -> list[str]:
+    """A line of the table."""
+    fast = mg.compile(program, backend=backend)
+    alone, ratio = price(lambda: fast(inputs), rounds)
+    _, with_backward = price(lambda: fast(inputs).backward(), rounds)
+    return [name, backend, f"{alone * 1e6:.0f} us", f"{ratio:.2f}", f"{with_backward:.2f}"]
+
+
+def main(words: list[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=51, help="pairs for each figure")
+    rounds = parser.parse_args(words).rounds
+    rows = [
+        row(name, backend, program, inputs, rounds)
+        for name, (program, inputs) in programs().items()
+        for backend in BACKENDS
+    ]
+    heading = ["closes over", "backend", "a call without the look", "with it, times", "with backward(), times"]
+    table("the price of looking at what is closed over", [heading, *rows])
+
+
+if __name__ == "__main__":
+    main()
