@@ -25,7 +25,7 @@ import numpy as np
 from micrograd._support.callers import calling_line
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.call import Call
+from micrograd.compiler.call import Call, CallOfSeveral, OneOfSeveral
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.executable import Executable
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.program import Program
+    from micrograd.engine.primitive import Primitive
 
 
 _TOO_OFTEN = 10  # traces in a row
@@ -70,6 +71,7 @@ class CompiledFunction:
         self._specialised: dict[Any, Specialised] = {}
         self._last: Specialised | None = None
         self._lock = new_lock()
+        self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         self._retraced = 0  # how many calls in a row found that something was replaced
         update_wrapper(self, function, updated=())
 
@@ -142,7 +144,7 @@ class CompiledFunction:
         with self._lock:
             special, given = self._asked_for(arguments, named)
             executable: Any = special.compiled(len(special.wanted) > 0).run
-            numbers = [value._data for value in special.values] + given.numbers()
+            numbers = special.numbers(given)
             executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
         return executable
 
@@ -178,7 +180,7 @@ class CompiledFunction:
 
     def _run(self, special: Specialised, given: Structure, differentiable: bool) -> list[Any] | None:
         """The outputs; None if the function must run eagerly: a number is not finite, or a gradient has no program."""
-        numbers = [value._data for value in special.values] + given.numbers()
+        numbers = special.numbers(given)
         several = sum(special.computed) > 1
         if not any(special.computed) or (special.only_eager and differentiable):
             return None
@@ -202,29 +204,34 @@ class CompiledFunction:
             operands = (*operands, *values)
             leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        nodes: list[Any] = []
-        for number, output in enumerate(outputs):
-            if (kind := special.plain[number]) is not None:
-                nodes.append(kind(output))
-                continue
-            found: Any = partial(self._gradients, special, given, inputs, operands, number) if several else gradients
-            call = Call(name, found, leaves_only)
-            nodes.append(node := Value(output))
-            node._primitive, node._x, node._y = call, operands, inputs[special.wanted]
-        return nodes
+        if not several:
+            made = [_node(outputs[0], Call(name, gradients, leaves_only), operands, inputs[special.wanted])]
+        else:
+            of_seeds = partial(self._gradients, special, given, inputs, operands)
+            call = _node(0.0, CallOfSeveral(name, len(outputs), of_seeds), operands, inputs[special.wanted])
+            while len(self._parts) < len(outputs):
+                self._parts.append(OneOfSeveral(name, len(self._parts)))
+            made = [_result(output, part, call) for output, part in zip(outputs, self._parts, strict=False)]
+        return [kind(node._data) if kind else node for node, kind in zip(made, special.plain, strict=True)]
 
     def _gradients(
-        self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], output: int
+        self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], seeds: Floats
     ) -> Floats:
-        """The gradients of one of several outputs. If one is not finite, they are computed eagerly, which may raise."""
-        with self._lock:
-            outputs, found = special.compiled(True, output).run(inputs)
-        if not (np.isfinite(outputs).all() and np.isfinite(found).all()):
-            positional, named = given.nested
-            leaves = Structure(self.function(*positional, **named)).leaves
-            results = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
-            found = np.array(gradient(results[output], list(operands)), dtype=float)
-        return found
+        """The gradients for those of several outputs. If one is not finite, or there is no program, eager ones."""
+        try:
+            with self._lock:
+                outputs, found = special.compiled(True).run(np.append(inputs, seeds))
+            if np.isfinite(outputs).all() and np.isfinite(found).all():
+                return found
+        except (ValueError, ArithmeticError):  # the rule of a primitive raises
+            special.only_eager = True
+        if not np.array_equal(special.numbers(given), inputs):
+            raise ValueError(f"numbers that {self} read have changed since the call; call it again")
+        positional, named = given.nested
+        leaves = Structure(self.function(*positional, **named)).leaves
+        results = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
+        used = [(result, seed) for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
+        return np.array(gradient(sum(result * seed for result, seed in used), list(operands)), dtype=float)
 
     def __reduce__(self) -> str:
         """As functions do: a copy is the same one, and pickle writes its name."""
@@ -234,6 +241,20 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
+
+
+def _node(data: float, primitive: Primitive, operands: tuple[Value, ...], numbers: Floats) -> Value:
+    """A node that a program made of what it read."""
+    node: Any = Value(data)
+    node._primitive, node._x, node._y = primitive, operands, numbers
+    return node
+
+
+def _result(data: float, primitive: Primitive, call: Value) -> Value:
+    """One of several results of a call."""
+    node: Any = Value(data)
+    node._primitive, node._first, node._x = primitive, call, 0.0
+    return node
 
 
 def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:

@@ -134,15 +134,10 @@ class Graph:
         """The nodes that the program returns, outputs and gradients. They are never merged into others."""
         return np.concatenate([self.outputs, self.gradients])
 
-    def of(self, output: int | None) -> Graph:
-        """The graph of all outputs, or of one of them: without what others need alone."""
-        outputs = self.outputs if output is None else self.outputs[output : output + 1]
-        graph = replace(self, outputs=outputs)
-        if output is not None:  # what others need was checked when all were computed
-            needed = Edges(graph.size, *graph.edges()).reached(outputs)
-            graph = replace(graph, checked=graph.checked[needed[graph.checked]])
-        graph = graph.without_the_unused()
-        reached = Edges(graph.size, *graph.edges(differentiable=True)).reached(outputs)
+    def differentiated(self) -> Graph:
+        """The graph without the unused, in which gradients flow only through what leads to an output."""
+        graph = self.without_the_unused()
+        reached = Edges(graph.size, *graph.edges(differentiable=True)).reached(graph.outputs)
         return replace(graph, differentiable=graph.differentiable & reached)
 
     def without_the_unused(self) -> Graph:

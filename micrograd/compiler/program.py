@@ -187,9 +187,10 @@ class Program:
     Attributes:
         size: how many numbers the buffer has.
         kernels: each reads what inputs, constants and kernels before it have written.
-        inputs: where the inputs are: the Values that were read, and then the leaves of the arguments.
+        inputs: where the inputs are: the Values that were read, and then the leaves of the arguments; and where
+            there are gradients of several outputs, the seeds.
         outputs: where the outputs are.
-        seeds: where the gradient of the output with respect to itself is, which is 1.
+        seeds: where the gradients of the outputs themselves are: each is 1 before it is set.
         gradients: where the gradients of the inputs that were asked for are, side by side.
         constants: where runs of constants begin, and what they are.
         nodes: how many scalar operations were traced.

@@ -59,11 +59,12 @@ def reroll(graph: Graph, start: int) -> Program:
     gradients = rolling.reserve(graph.gradients)
     for roll in _rolls(graph, rolling):
         roll()
+    given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
     outputs = rolling.with_checks(rolling.outputs(graph.outputs), to_look_at(graph))
     return Program(
         size=rolling.layout.end,
         kernels=tuple(rolling.kernels),
-        inputs=rolling.position[np.concatenate(graph.inputs)],
+        inputs=rolling.position[np.concatenate(given)],
         outputs=outputs,
         seeds=rolling.position[graph.seeds],
         gradients=gradients,

@@ -95,7 +95,7 @@ class Specialised:
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
         self._nodes = len(trace.operations) - sum(map(len, trace.inputs))
-        self._compiled: dict[tuple[bool, int | None], Compiled] = {}
+        self._compiled: dict[bool, Compiled] = {}
         self.only_eager = False
 
     def is_outdated(self) -> bool:
@@ -123,36 +123,38 @@ class Specialised:
             f"argument at the next call"
         )
 
+    def numbers(self, arguments: Structure) -> list[float]:
+        """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""
+        return [value._data for value in self.values] + arguments.numbers()
+
     def want(self, inputs: Iterable[int]) -> None:
         """Ask for the gradients of these inputs only."""
         self.wanted = np.array(list(inputs), dtype=np.int64)
 
-    def program(self, gradients: bool, start: int = 0, output: int | None = None) -> Program:
+    def program(self, gradients: bool, start: int = 0) -> Program:
         """A program.
 
         Args:
             gradients: whether it computes the gradients, too.
             start: where in the buffer it begins; see reroll.
-            output: the number of the only output that it computes, if not all.
         """
-        made = self._rerolled(gradients, start, output)
+        made = self._rerolled(gradients, start)
         return self._described(made.thing, made)
 
-    def compiled(self, gradients: bool, output: int | None = None) -> Compiled:
+    def compiled(self, gradients: bool) -> Compiled:
         """A program that can be run; it is made once."""
-        key = gradients, output
-        if key not in self._compiled:
-            rerolled = self._rerolled(gradients, 0, output)
+        if gradients not in self._compiled:
+            rerolled = self._rerolled(gradients, 0)
             made = run_stages(rerolled, "compile", self._request)
             compiled = Compiled(self._described(rerolled.thing, made), made.thing)
             if isinstance(compiled.run, Executable):
                 compiled.run.program = compiled.program
-            self._compiled[key] = compiled
-        return self._compiled[key]
+            self._compiled[gradients] = compiled
+        return self._compiled[gradients]
 
-    def _rerolled(self, gradients: bool, start: int, output: int | None) -> Made:
+    def _rerolled(self, gradients: bool, start: int) -> Made:
         wanted = self.wanted if gradients else self.wanted[:0]
-        return run_stages(self._graph, "reroll", replace(self._request, output=output, wanted=wanted, start=start))
+        return run_stages(self._graph, "reroll", replace(self._request, wanted=wanted, start=start))
 
     def _described(self, program: Program, made: Made) -> Program:
         """The program, with what is known of how it was made."""

@@ -52,13 +52,11 @@ class Request:
 
     Attributes:
         backend: what the program is compiled for.
-        output: the number of the only output that the program returns, if not all.
         wanted: the numbers of the inputs whose gradients it returns too.
         start: where in the buffer all but the first inputs begin; see reroll.
     """
 
     backend: Backend
-    output: int | None = None
     wanted: Integers = field(default_factory=no_integers)
     start: int = 0
 
@@ -78,7 +76,7 @@ class Stage(NamedTuple):
 STAGES = (
     Stage("trace", lambda source, request: trace(*source)),
     Stage("normalise", lambda trace, request: normalise(trace)),
-    Stage("adjoint", lambda graph, request: adjoint(graph.of(request.output), request.wanted)),
+    Stage("adjoint", lambda graph, request: adjoint(graph.differentiated(), request.wanted)),
     Stage("reroll", lambda graph, request: reroll(graph, request.start)),
     Stage("compile", lambda program, request: request.backend.run_of(program)),
 )

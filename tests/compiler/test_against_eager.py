@@ -165,16 +165,6 @@ def test_take_gathers_and_its_gradient_scatters(backend):
         fast([0, 1, -5])
 
 
-def test_several_outputs(backend):
-    x, y = Value(2.0), Value(3.0)
-    fast = mg.compile(lambda s: {"sum": x + y * s, "parts": [x * y, mg.exp(y), 7.0]}, backend=backend)
-    result = fast(2.0)
-    assert result["parts"][2] == 7.0
-    assert [result["sum"].data, result["parts"][0].data] == [8.0, 6.0]
-    (result["sum"] * 10 + result["parts"][0] + result["parts"][1]).backward()
-    assert [x.grad, y.grad] == pytest.approx([13.0, 22.0 + math.exp(3.0)])
-
-
 def test_a_result_is_an_operand_like_any_other(backend):
     w = Value(3.0)
     fast = mg.compile(lambda x: w * x, backend=backend)
@@ -262,16 +252,6 @@ def test_gradients_add_up_also_to_those_that_are_graphs(backend):
     fast().backward(2.0)
     assert float(x.grad) == 27.0 + 12.0
     assert mg.gradient(x.grad, x) == pytest.approx(18.0)  # of the part that is a graph
-
-
-def test_a_singular_output_does_not_spoil_the_gradients_of_others(backend):
-    x = Value(0.0)
-    root, triple = mg.compile(lambda: (mg.sqrt(x), x * 3), backend=backend)()
-    triple.backward()
-    assert x.grad == 3.0
-    with pytest.raises(ZeroDivisionError):
-        root.backward()
-    assert x.grad == 3.0
 
 
 def test_comparisons_of_values_from_outside_are_made_at_each_call(backend):
@@ -370,24 +350,6 @@ def test_what_a_table_holds_is_computed_where_it_is_used_besides(backend):
     for index in range(4):
         expected = gradients(lambda: f(index), leaves)  # noqa: B023  # called at once
         assert gradients(lambda: fast(index), leaves) == pytest.approx(expected)  # noqa: B023
-
-
-def test_what_has_no_derivative_spoils_no_output_that_lets_no_gradient_through_it(backend):
-    flat = mg.primitive("flat3_compiled", "flat", lambda x, y: x * y, replace=True)
-    x = Value(3.0)
-    first, second = mg.compile(lambda: (mg.detach(flat(x, x)) + x, flat(x, x) * 2.0), backend=backend)()
-    assert (first.data, second.data) == (12.0, 18.0)
-    first.backward()
-    assert x.grad == 1.0
-    with pytest.raises(ValueError, match="no derivative"):
-        second.backward()
-
-
-def test_each_of_two_outputs_has_its_own_gradient(backend):
-    x, y = leaves = [Value(2.0), Value(3.0)]
-    fast = mg.compile(lambda: (x * y, x + 5 * y), backend=backend)
-    assert gradients(lambda: fast()[0], leaves) == [6.0, 3.0, 2.0]
-    assert gradients(lambda: fast()[1], leaves) == [17.0, 1.0, 5.0]
 
 
 def test_gradients_that_are_asked_for_beside_others_that_are_alike(backend):

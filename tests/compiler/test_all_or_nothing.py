@@ -10,6 +10,7 @@ from tests import faults
 from tests.engine.test_all_or_nothing import KINDS, grads
 
 COMPILED = mg.compile(lambda ws, x: sum(w * x for w in ws) ** 2, backend="numpy")
+SEVERAL = mg.compile(lambda ws, x: (sum(w * x for w in ws) ** 2, ws[0] * ws[1]), backend="numpy")
 
 
 def compiled_backward():
@@ -23,6 +24,15 @@ def compiled_backward():
 def compiled_call():
     ws = [Value(1.0), Value(2.0), Value(3.0)]
     return lambda: COMPILED(ws, 2.0).backward(), grads(*ws)
+
+
+def backward_of_several():
+    ws = [Value(1.0), Value(2.0), Value(3.0)]
+    for place, w in enumerate(ws):
+        w.grad = float(place)
+    first, second = SEVERAL(ws, 2.0)
+    loss = first * second + first
+    return loss.backward, grads(*ws)
 
 
 def check():
@@ -39,7 +49,7 @@ def page():
     return lambda: _gradients(y, [x, w, y]), grads(x, w, y)
 
 
-CASES = {case.__name__: case for case in (compiled_backward, compiled_call, check, page)}
+CASES = {case.__name__: case for case in (compiled_backward, compiled_call, backward_of_several, check, page)}
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
