@@ -137,7 +137,8 @@ class OneOfSeveral(_Numeric):
     __slots__ = ()
 
     def __init__(self, name: str, result: int) -> None:
-        super().__init__(name, f"output {result + 1} of {name}", float, lambda gradient, out, call: Seeds(gradient, result))
+        symbol = f"output {result + 1} of {name}"
+        super().__init__(name, symbol, float, lambda gradient, out, call: Seeds(gradient, result))
 
 
 class Seeds(float):

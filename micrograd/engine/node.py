@@ -10,6 +10,7 @@ x.data is set afterwards. The operators that make nodes, and backward(), are Val
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,9 @@ class Node(Operand):
     # is running. _call is set only in what a Neuron returns, to the Neuron, its inputs and the number of the call:
     # pages find groups by it.
     __slots__ = ("_call", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
+
+    # Numbers of SymPy would make a float of a Value, and lose its gradient; they leave to it what has a priority.
+    _op_priority = math.inf
 
     _call: tuple[Any, Any, int]
     _first: Any
