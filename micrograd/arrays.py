@@ -68,7 +68,7 @@ def array(
             name = f"{label}[{', '.join(map(str, index))}]" if label else ""
             element = Value(element, label=name, requires_grad=requires_grad)
         result[index] = element
-    return result
+    return Value._array(result)
 
 
 def numbers(values: Any) -> ndarray[Any, Any]:

@@ -24,6 +24,11 @@ class Operand:
         """Apply a primitive to operands, one of which is of this class, and record it."""
         raise NotImplementedError
 
+    @staticmethod
+    def _array(array: Any) -> Any:
+        """What stands for an array that has operands of this class in it."""
+        return array
+
 
 def real_number(value: object) -> float | None:
     """The float that a real number stands for; None for what is not one (a string, an array, a Value).

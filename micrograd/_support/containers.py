@@ -137,7 +137,9 @@ def _stacked(items: list[Any], shape: tuple[int, ...]) -> Any:
     if isinstance(first, (list, tuple)):
         return remade(first, [_stacked(list(column), shape) for column in zip(*items, strict=True)])
     recorded = any(isinstance(item, Operand) or getattr(item, "dtype", None) == "O" for item in items)
-    return np.array(items, dtype=object if recorded else float).reshape(shape + np.shape(first))
+    array = np.array(items, dtype=object if recorded else float).reshape(shape + np.shape(first))
+    operand = next((item for item in array.flat if isinstance(item, Operand)), None) if recorded else None
+    return array if operand is None else operand._array(array)
 
 
 def matching(nested: Any, model: Any, what: str) -> list[Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import is_array, real_number
+from micrograd._support.checks import is_array, is_unknown, real_number
 from micrograd._support.containers import base_of, own_attributes, remade
 from micrograd.engine.value import Value
 
@@ -137,12 +137,16 @@ def _rebuilt(item: Any, leaves: Iterator[Any]) -> Any:
     if _is_array_of_numbers(item):
         import numpy as np
 
-        result = np.empty_like(item, dtype=object)
+        from micrograd.compiler.symbol_arrays import SymbolArray, arranged
+
+        result = np.empty_like(item, dtype=object, subok=type(item) is not SymbolArray)
         flat = np.empty(item.size, dtype=object)
         for place, part in enumerate(_elements(item)):
             flat[place] = _rebuilt(part, leaves)
         result[...] = flat.reshape(item.shape)
-        return result
+        if type(item) is SymbolArray:  # a result: comparisons give bools
+            return result.astype(bool) if item.size and all(type(part) is bool for part in flat) else result
+        return arranged(result) if any(map(is_unknown, flat)) else result
     return next(leaves) if isinstance(item, Value) or _is_number(item) else item
 
 

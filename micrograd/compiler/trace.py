@@ -22,17 +22,19 @@ import operator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from micrograd._support.callers import calling_line
-from micrograd._support.checks import required_number
+from micrograd._support.checks import real_number, required_number
+from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
+from micrograd.compiler.refusals import refuse, running_line
 from micrograd.compiler.structure import Structure
 from micrograd.engine import composites, primitives
 from micrograd.engine.node import Node
 from micrograd.engine.primitive import Operations, Primitive
-from micrograd.engine.recorder import Recorder, using
+from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_on_top, using
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence
+    from types import ModuleType
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
 INPUT = Primitive("input", "", float)
@@ -48,11 +50,8 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
     operator.gt: (LESS, True),
     operator.le: (LESS_EQUAL, False),
     operator.ge: (LESS_EQUAL, True),
+    operator.eq: (EQUAL, False),  # of plain numbers; Values are equal to themselves only
 }
-
-
-class TraceError(TypeError):
-    """What a compiled function may not do with a number that it is given, and what to write instead."""
 
 
 class Trace(NamedTuple):
@@ -117,7 +116,7 @@ class Tape(Recorder):
         if (place := self.operations.get(key)) is not None:
             return self._symbol(place, kind)  # equal operations are one operation, and give different objects
         if type(primitive) is not Primitive:
-            _refused("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")(None)
+            refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
             return self._symbol(self.place(instead, primitive), kind)
         place = self._written(key)
@@ -151,7 +150,7 @@ class Tape(Recorder):
             return place
         if isinstance(operand, Symbol):
             if operand._tape is not self:
-                raise TraceError(f"a number of another trace is used here{_where()}: return it, or give it in")
+                raise TraceError(f"a number of another trace is used here ({running_line()}): return it, or give it in")
             return operand._place
         number = required_number(operand, "an operand")
         return self._written((LITERAL, number, math.copysign(1.0, number)))
@@ -173,15 +172,19 @@ class Tape(Recorder):
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down. Those of Values and of symbols call this while the tape records."""
         primitive, swapped = _COMPARISONS[compare]
-        return self.apply(primitive, *((y, x) if swapped else (x, y)))
+        return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._place, BoolSymbol)
+
+    def array(self, array: Any) -> Any:
+        """The array as one whose comparisons are written down."""
+        return _symbol_arrays().arranged(array)
 
     def number_read(self) -> NoReturn:
         """Say that the number of a Value would be frozen."""
-        _refused("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")(None)
+        refuse("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
 
     def closure_given(self) -> NoReturn:
         """Say that a closure works on numbers, which are not known yet."""
-        _refused("a derivative that is a closure", "Make it a primitive: see mg.primitive.")(None)
+        refuse("a derivative that is a closure", "Make it a primitive: see mg.primitive.")
 
     def take(self, elements: Sequence[Any], index: Any) -> Any:
         """The element at a place that is not known yet."""
@@ -212,7 +215,7 @@ class Tape(Recorder):
         places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
         sources = {place for place in places.values() if place is not None}
         if not all(place in self._copies or keys[place][0] is INPUT for place in sources):
-            _refused("a gradient by a result", "Differentiate a function of it: see mg.grad.")(None)
+            refuse("a gradient by a result", "Differentiate a function of it: see mg.grad.")
         depends = [False] * (last + 1)
         for place, (primitive, *operands) in enumerate(keys[: last + 1]):
             if primitive is TAKE:
@@ -296,6 +299,10 @@ class _QuietTape(Recorder):
         """Write a comparison down, as the tape does."""
         return self._tape.compared(compare, x, y)
 
+    def array(self, array: Any) -> Any:
+        """The array that the tape gives."""
+        return self._tape.array(array)
+
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
         self._tape.number_read()
@@ -340,23 +347,18 @@ class _LoudTape(_QuietTape):
         """It is the one."""
 
 
+def _symbol_arrays() -> ModuleType:
+    """What NumPy does with symbols; NumPy is not imported before it is needed."""
+    from micrograd.compiler import symbol_arrays
+
+    return symbol_arrays
+
+
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
 
 
-def _where() -> str:
-    """The file and the line of the user's own code that is running."""
-    code, line = calling_line()
-    return f" ({code.co_filename}:{line})"
-
-
 def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
-    def refuse(self: Symbol | None, *_: Any) -> NoReturn:
-        raise TraceError(
-            f"{what} would freeze a number into the compiled program{_where()}: the function runs once, on "
-            f"symbols, and its numbers come later. {instead}"
-        )
-
-    return refuse
+    return lambda *_: refuse(what, instead)
 
 
 class _Unknown:
@@ -366,6 +368,7 @@ class _Unknown:
         "a symbol, used after its trace has ended,", "Return what is needed from the function."
     )
     __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __float__
+    __bool__ = __float__
 
 
 _UNKNOWN: Any = _Unknown()
@@ -383,12 +386,24 @@ class Symbol(Value):
 
     __hash__ = object.__hash__
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> Any:
+        """Whether this is the same Value; of plain numbers, whether they are equal."""
+        if isinstance(other, _Picked) and self is not other:
+            return other == self
         if not isinstance(other, Value):
-            _refused("==", "Compare with < and <=, or choose with mg.where and mg.take.")(self)
+            refuse("==", "Compare with < and <=, or choose with mg.where and mg.take.")
         return self is other
 
-    __bool__ = _refused("the truth of a number", "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum.")
+    def __ne__(self, other: object) -> Any:
+        """Whether == does not hold."""
+        equal = self == other
+        return equal.negated() if isinstance(equal, Symbol) else not equal
+
+    __bool__ = _refused(
+        "the truth of a number",
+        "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or that "
+        "the function closes over, write mg.array(x), which can be compared.",
+    )
     __float__ = _refused("the float of a number", "Write mg.exp for math.exp, and no float().")
     __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(
         "the int of a number, or its use as an index,", "Write mg.take(sequence, index)."
@@ -410,22 +425,100 @@ class Symbol(Value):
     )
     _operands = _backward = _refused("a gradient inside a compiled function", "Compile the function itself.")
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        """What a function of NumPy that works element by element makes of symbols."""
+        return _symbol_arrays().computed(ufunc, method, inputs, settings)
+
+    def __array_function__(self, function: Any, _: Any, arguments: Any, settings: Any) -> Any:
+        """What another function of NumPy makes of symbols."""
+        return _symbol_arrays().called(function, arguments, settings)
+
+    def picks(self, x: Any, y: Any) -> Any:
+        """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
+        kind = _kind_of(primitives.where, (x, y))
+        if kind is Symbol:
+            kind = _Picked
+        elif isinstance(x, int) and isinstance(y, int):
+            kind = BoolSymbol if isinstance(x, bool) and isinstance(y, bool) else IntSymbol
+        return self._tape._symbol(self._tape.apply(primitives.where, self, x, y)._place, kind)
+
+    def negated(self) -> Any:
+        """Whether this is 0."""
+        return self._tape._symbol(self._tape.apply(primitives.is_zero, self)._place, BoolSymbol)
+
+    def as_plain(self, kind: type) -> Any:
+        """The same number, as a plain float, int or bool."""
+        of_kind = FloatSymbol if kind is float else IntSymbol if kind is int else BoolSymbol
+        return self._tape._symbol(self._place, of_kind)
+
+    def only_finite(self) -> Any:
+        """This symbol; where it is not finite, the function is to run eagerly."""
+        self._tape.checked[self._place] = None
+        return self
+
     def __repr__(self) -> str:
         return f"<symbol {self._place}>"
 
 
-class FloatSymbol(Symbol):
+class _Picked(Symbol):
+    """A symbol in the place of one of two Values, as NumPy's maximum picks them: it is not known which."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        """Whether it is that Value depends on numbers, unless it is this one."""
+        if self is not other:
+            refuse("== of a Value that was picked from others", "Write x >= x.max() for where x is largest.")
+        return True
+
+
+class _Plain(Symbol):
+    """A symbol in the place of a plain number: these are equal if their numbers are."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        """Whether two plain numbers are equal."""
+        if not is_plain(other) and real_number(other) is None:
+            return super().__eq__(other)
+        recorder = recorder_on_top() or NO_RECORDER
+        recorded = recorder.compared(operator.eq, self, other)
+        return refuse("==", "Compare with < and <=.") if recorded is None else recorded
+
+
+class FloatSymbol(_Plain):
     """A symbol in the place of a plain float, or of what is computed from those only: isinstance says so."""
 
     __slots__ = ()
     __class__ = property(lambda self: float)  # isinstance asks for it
 
 
-class IntSymbol(Symbol):
+class IntSymbol(_Plain):
     """A symbol in the place of a plain int."""
 
     __slots__ = ()
     __class__ = property(lambda self: int)
+
+
+def _of_bools(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def operator(self: BoolSymbol, other: object) -> Any:
+        return combine(self, other) if isinstance(other, bool) else NotImplemented
+
+    return operator
+
+
+class BoolSymbol(_Plain):
+    """A symbol in the place of a bool, as comparisons give them: 1 or 0."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: bool)
+
+    __and__ = __rand__ = _of_bools(lambda x, y: x.picks(y, False))
+    __or__ = __ror__ = _of_bools(lambda x, y: x.picks(True, y))
+    __xor__ = __rxor__ = _of_bools(lambda x, y: x.picks(y.negated() if isinstance(y, Symbol) else not y, y))
+    __invert__ = _refused("~ of a comparison", "Write x <= 0 for not x > 0, or np.logical_not(x > 0).")
 
 
 _OF_INTS = (primitives.add, primitives.sub, primitives.mul, primitives.neg, TAKE, SUM_OF_PRODUCTS)
@@ -442,7 +535,7 @@ def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
 
 def is_plain(number: object) -> bool:
     """Whether a symbol stands for a plain number."""
-    return type(number) is FloatSymbol or type(number) is IntSymbol
+    return issubclass(type(number), _Plain)
 
 
 def is_of_library(primitive: Primitive) -> bool:

@@ -117,6 +117,10 @@ class Recorder(Layer):
         """What comparing a Value with something gives; None for what comparing their numbers gives."""
         return None
 
+    def array(self, array: Any) -> Any:
+        """What stands for an array that has Values in it."""
+        return array
+
     def number_read(self) -> None:
         """Someone reads the number of a Value: raise where it is not known yet."""
 
