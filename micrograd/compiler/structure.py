@@ -139,12 +139,13 @@ def _rebuilt(item: Any, leaves: Iterator[Any]) -> Any:
 
         from micrograd.compiler.symbol_arrays import SymbolArray, arranged
 
-        result = np.empty_like(item, dtype=object, subok=type(item) is not SymbolArray)
+        is_result = type(item) is SymbolArray
+        result = np.empty_like(np.asarray(item) if is_result else item, dtype=object)
         flat = np.empty(item.size, dtype=object)
         for place, part in enumerate(_elements(item)):
             flat[place] = _rebuilt(part, leaves)
         result[...] = flat.reshape(item.shape)
-        if type(item) is SymbolArray:  # a result: comparisons give bools
+        if is_result:  # comparisons give bools
             return result.astype(bool) if item.size and all(type(part) is bool for part in flat) else result
         return arranged(result) if any(map(is_unknown, flat)) else result
     return next(leaves) if isinstance(item, Value) or _is_number(item) else item

@@ -56,6 +56,8 @@ class SymbolArray(np.ndarray[Any, Any]):
 
     def __setitem__(self, index: Any, item: Any) -> None:
         """Put something at an index, which must be known."""
+        if _is_of_bools(self) and not _is_of_bools(item):
+            item = _each(_truth, np.array(_plain(item), dtype=object))
         try:
             super().__setitem__(index, item)
         except IndexError:
@@ -90,30 +92,34 @@ def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: di
         inputs: arrays, symbols, numbers.
         settings: the named arguments; ``out`` is a tuple.
     """
-    name, operands, out = ufunc.__name__, [_plain(operand) for operand in inputs], settings.get("out", ())
-    if _has_symbols(settings.get("where")):
-        refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
-    if any(array is not None and array.dtype != object for array in out):
-        refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
+    if (plain := _OPERATORS.get(ufunc)) is not None and not settings and not any(map(_is_array, inputs)):
+        return plain(*[x.item() if isinstance(x, np.generic) else x for x in inputs])  # np.float64(2.0) * symbol
+    name, operands = ufunc.__name__, [_plain(operand) for operand in inputs]
     if method in ("reduce", "accumulate", "reduceat"):
         operands[0] = _before_reducing(name, operands[0], settings)
     elif name in _OF_BOOLS and all(map(_is_of_bools, operands)):
         if (of_bools := _OF_BOOLS[name]) is None:
             return ufunc(*[np.True_] * len(operands))  # NumPy says what is wrong
         name = of_bools
-    function = _FUNCTIONS.get(name)
-    as_objects = function is not None and settings.get("dtype") is object
-    if function is not None and settings.get("dtype") is bool:
-        del settings["dtype"]
-    result = getattr(function or ufunc, method)(
-        *operands, **settings | {"out": tuple(map(_plain, out))} if out else settings
-    )
+    function: Any = _FUNCTIONS.get(name)
+    if not settings and function is None:
+        return arranged(getattr(ufunc, method)(*operands))
+    if _has_symbols(settings.get("where")):
+        refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
+    if out := settings.get("out", ()):
+        if any(array is not None and array.dtype != object for array in out):
+            refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
+        settings["out"] = tuple(map(_plain, out))
+    as_objects = False
+    if function is not None and settings.get("dtype") in (bool, object):
+        as_objects = settings.pop("dtype") is object
+    result = getattr(function or ufunc, method)(*operands, **settings)
     if len(out) == 1:
         return out[0]
-    if function is not None and isinstance(result, np.ndarray):
-        if not as_objects and all(type(element) is bool for element in result.flat):
-            return result.astype(bool)
-        return _each(_number, result) if as_objects else arranged(result)
+    if as_objects:
+        return _each(_number, result)
+    if function is not None and isinstance(result, np.ndarray) and all(type(x) is bool for x in result.flat):
+        return result.astype(bool)
     return arranged(result)
 
 
@@ -153,7 +159,7 @@ def _not(x: Any) -> Any:
 def _number(x: Any) -> Any:
     """A bool as an int."""
     if is_unknown(x):
-        return x.as_plain(int) if isinstance(x, bool) else x
+        return x.as_plain(int) if isinstance(x, bool) else x  # type: ignore[attr-defined]  # it is a BoolSymbol
     return int(x) if isinstance(x, bool) else x
 
 
@@ -248,6 +254,15 @@ _FUNCTIONS: dict[str, Any] = {
     "logical_not": _function(_not, 1),
 }
 
+# What Python has for numbers
+_OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.power: operator.pow,
+}
+
 # What NumPy does with arrays of bools in the place of arithmetic; None where it refuses
 _OF_BOOLS = {
     "add": "logical_or",
@@ -313,7 +328,7 @@ _EXACT = (np.dtype(float), np.dtype(int))  # others would round
 
 def _each(function: Callable[[Any], Any], array: Array) -> Array:
     """The array of what a function gives for each element."""
-    result = np.empty_like(array, dtype=object, subok=False)
+    result = np.empty(array.shape, dtype=object)
     result[...] = np.frompyfunc(function, 1, 1)(array.view(np.ndarray))
     return result.view(SymbolArray)
 
@@ -355,12 +370,12 @@ def _is_of_bools(x: Any) -> bool:
         return isinstance(x, (bool, np.bool_))
     if x.dtype != object:
         return x.dtype == bool
-    return x.size > 0 and isinstance(x.flat[0], bool) and all(isinstance(element, bool) for element in x.flat)
+    return x.size > 0 and isinstance(x.item(0), bool) and all(isinstance(element, bool) for element in x.flat)
 
 
 def _plain(x: Any) -> Any:
     """A SymbolArray, and a symbol, as an ordinary array of objects."""
-    if isinstance(x, SymbolArray):
+    if type(x) is SymbolArray:
         return x.view(np.ndarray)
     return _box(x) if is_unknown(x) else x
 
