@@ -29,6 +29,7 @@ from micrograd.engine import primitives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import NoReturn
 
     Array = np.ndarray[Any, Any]
 
@@ -69,6 +70,10 @@ class SymbolArray(np.ndarray[Any, Any]):
         converted = _as_type(self, np.dtype(dtype))
         return super().astype(dtype, *arguments, **settings) if converted is None else converted
 
+    argmax = argmin = argsort = argpartition = sort = partition = searchsorted = nonzero = compress = choose = (
+        lambda self, *_, **__: _refuse_order()
+    )
+
     def dot(self, other: Any, out: Any = None) -> Any:
         """The product of two matrices; see np.dot."""
         return np.dot(self, other, out)
@@ -101,6 +106,8 @@ def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: di
         if (of_bools := _OF_BOOLS[name]) is None:
             return ufunc(*[np.True_] * len(operands))  # NumPy says what is wrong
         name = of_bools
+    elif ufunc.signature is not None:
+        _check_product(name, operands)
     function: Any = _FUNCTIONS.get(name)
     if not settings and function is None:
         return arranged(getattr(ufunc, method)(*operands))
@@ -129,8 +136,8 @@ def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) 
     instead = _INSTEAD.get(function)
     if instead is not None and (result := instead(*arguments, **settings)) is not None:
         return result
-    if function in _PRODUCTS and all(map(_is_of_bools, filter(_is_array, arguments))):
-        refuse(f"np.{function.__name__} of comparisons", "Write mask.astype(int), or np.any and np.all.")
+    if function in _PRODUCTS:
+        _check_product(function.__name__, arguments)
     return arranged(np.ndarray.__array_function__(np.empty(0), function, (np.ndarray,), arguments, settings))
 
 
@@ -219,13 +226,13 @@ def _or(x: Any, y: Any) -> Any:
 
 
 def _xor(x: Any, y: Any) -> Any:
-    _check_logical("xor", x, y)
-    return _truth(x) ^ _truth(y)
+    _check_logical("xor", x, y, values=False)  # of which NumPy refuses it
+    return x ^ y
 
 
-def _check_logical(name: str, x: Any, y: Any) -> None:
+def _check_logical(name: str, x: Any, y: Any, values: bool = True) -> None:
     """Refuse plain numbers: in an array of objects the result is one of the two, in an array of floats a bool."""
-    if not all(isinstance(operand, bool) or _is_value(operand) for operand in (x, y)):
+    if not all(isinstance(operand, bool) or (values and _is_value(operand)) for operand in (x, y)):
         refuse(f"np.logical_{name} of numbers", f"Write np.logical_{name}(x != 0, y != 0).")
 
 
@@ -283,7 +290,7 @@ def _where(condition: Any, *branches: Any) -> Any:
     if not _has_symbols(condition):
         return None
     if not branches:
-        refuse("np.where of one argument", "How much it finds depends on numbers: write np.where(condition, a, b).")
+        _refuse_order()
     return _picked_from(condition, *branches)
 
 
@@ -311,13 +318,40 @@ def _count_nonzero(array: Any, axis: Any = None, *, keepdims: bool = False) -> A
     return holds.sum(axis=axis, keepdims=keepdims)
 
 
+def _copyto(to: Any, array: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """np.copyto goes the ordinary way, if it is known where to."""
+    if _has_symbols(where):
+        refuse("where= of np.copyto", "Write np.where(condition, a, b).")
+
+
+def _find(*arguments: Any, **settings: Any) -> None:
+    """What finds or sorts goes the ordinary way, where the numbers are known."""
+    if _has_symbols([*arguments, *settings.values()]):
+        _refuse_order()
+
+
+def _refuse_order() -> NoReturn:
+    refuse(
+        "an order or a number of elements that depends on numbers",
+        "Write np.where(x > 0, a, b), np.maximum, x.max() or mg.take(sequence, index).",
+    )
+
+
+_FINDING = (
+    *(np.argmax, np.argmin, np.argpartition, np.argsort, np.argwhere, np.choose, np.compress, np.digitize, np.extract),
+    *(np.flatnonzero, np.lexsort, np.median, np.nonzero, np.partition, np.percentile, np.piecewise, np.place),
+    *(np.putmask, np.quantile, np.searchsorted, np.sort, np.unique),
+)
+
 _INSTEAD: dict[Any, Callable[..., Any]] = {
+    **dict.fromkeys(_FINDING, _find),
+    np.copyto: _copyto,
     np.where: _where,
     np.select: _select,
     np.count_nonzero: _count_nonzero,
 }
 
-# Of two arrays of bools these give bools, which are no sums of products.
+# Of two arrays of bools these give bools, which are no sums of products
 _PRODUCTS = {np.dot, np.vdot, np.inner, np.tensordot, np.einsum, np.convolve, np.correlate, np.kron}
 
 
@@ -358,6 +392,12 @@ def _before_reducing(name: str, operand: Any, settings: dict[str, Any]) -> Any:
         return operand
     settings.pop("dtype", None)
     return _plain(converted)
+
+
+def _check_product(name: str, operands: Iterable[Any]) -> None:
+    """Refuse a product of arrays of bools, which NumPy makes of "and" and "or"."""
+    if all(map(_is_of_bools, filter(_is_array, operands))):
+        refuse(f"np.{name} of comparisons", "Write mask.astype(int), or np.any and np.all.")
 
 
 def _is_array(x: object) -> bool:

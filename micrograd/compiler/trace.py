@@ -368,7 +368,8 @@ class _Unknown:
         "a symbol, used after its trace has ended,", "Return what is needed from the function."
     )
     __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __float__
-    __bool__ = __float__
+    __bool__ = __eq__ = __float__
+    __hash__ = None  # type: ignore[assignment]  # as of all classes with an equality of their own
 
 
 _UNKNOWN: Any = _Unknown()
@@ -408,6 +409,7 @@ class Symbol(Value):
     __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(
         "the int of a number, or its use as an index,", "Write mg.take(sequence, index)."
     )
+    __deepcopy__ = __reduce_ex__ = _refused("a deep copy or a pickle of a number", "Use it as it is, or return it.")
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
     __format__ = _refused("the text of a number", "Print the result of the function instead.")
     data = property(
@@ -455,6 +457,9 @@ class Symbol(Value):
         """This symbol; where it is not finite, the function is to run eagerly."""
         self._tape.checked[self._place] = None
         return self
+
+    def __copy__(self) -> Symbol:
+        return self._tape._symbol(self._place, type(self))
 
     def __repr__(self) -> str:
         return f"<symbol {self._place}>"
@@ -612,9 +617,12 @@ def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Va
 
 @contextmanager
 def tracing(tape: Tape) -> Generator[None, None, None]:
-    """Let every operation be written on the tape."""
-    with using(tape), without_collecting():
-        yield
+    """Let every operation be written on the tape, and none any more at the end."""
+    try:
+        with using(tape), without_collecting():
+            yield
+    finally:
+        tape.is_open = False
 
 
 @contextmanager
