@@ -70,13 +70,24 @@ class SymbolArray(np.ndarray[Any, Any]):
         converted = _as_type(self, np.dtype(dtype))
         return super().astype(dtype, *arguments, **settings) if converted is None else converted
 
-    argmax = argmin = argsort = argpartition = sort = partition = searchsorted = nonzero = compress = choose = (
-        lambda self, *_, **__: _refuse_order()
-    )
-
     def dot(self, other: Any, out: Any = None) -> Any:
         """The product of two matrices; see np.dot."""
         return np.dot(self, other, out)
+
+
+def _finding(name: str) -> Any:
+    """A method of arrays that finds or sorts, which is refused where the numbers are not known."""
+
+    def method(self: Array, *arguments: Any, **settings: Any) -> Any:
+        _find(self, *arguments, **settings)
+        return getattr(np.ndarray, name)(self, *arguments, **settings)
+
+    return method
+
+
+for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress", "nonzero", "partition",
+              "searchsorted", "sort"):  # fmt: skip
+    setattr(SymbolArray, _name, _finding(_name))
 
 
 def arranged(result: Any) -> Any:
@@ -202,7 +213,19 @@ def _clipped(x: Any, low: Any, high: Any) -> Any:
 
 
 def _equal(x: Any, y: Any) -> Any:
+    _check_not_nan(x, y)
     return x == y
+
+
+def _unequal(x: Any, y: Any) -> Any:
+    _check_not_nan(x, y)
+    return x != y
+
+
+def _check_not_nan(x: Any, y: Any) -> None:
+    """Run eagerly where the two are one NaN: in an array of objects that is equal to itself, in one of floats not."""
+    if x is y and isinstance(x, Operand) and not _is_value(x):
+        x.only_finite()  # type: ignore[attr-defined]  # it is a plain symbol
 
 
 def _sign(x: Any) -> Any:
@@ -247,8 +270,8 @@ _FUNCTIONS: dict[str, Any] = {
     "greater_equal": _function(operator.ge, 2),
     "less": _function(operator.lt, 2),
     "less_equal": _function(operator.le, 2),
-    "equal": _function(operator.eq, 2),
-    "not_equal": _function(operator.ne, 2),
+    "equal": _function(_equal, 2),
+    "not_equal": _function(_unequal, 2),
     "maximum": _function(_larger_of, 2),
     "fmax": _function(_larger_of, 2),
     "minimum": _function(_smaller_of, 2),

@@ -22,7 +22,7 @@ import operator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from micrograd._support.checks import real_number, required_number
+from micrograd._support.checks import is_array, real_number, required_number
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.refusals import refuse, running_line
 from micrograd.compiler.structure import Structure
@@ -171,6 +171,8 @@ class Tape(Recorder):
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down. Those of Values and of symbols call this while the tape records."""
+        if not all(isinstance(operand, Value) or real_number(operand) is not None for operand in (x, y)):
+            return NotImplemented  # Python then asks the other operand, which may be an array
         primitive, swapped = _COMPARISONS[compare]
         return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._place, BoolSymbol)
 
@@ -389,6 +391,8 @@ class Symbol(Value):
 
     def __eq__(self, other: object) -> Any:
         """Whether this is the same Value; of plain numbers, whether they are equal."""
+        if is_array(other):
+            return NotImplemented
         if isinstance(other, _Picked) and self is not other:
             return other == self
         if not isinstance(other, Value):
@@ -397,6 +401,8 @@ class Symbol(Value):
 
     def __ne__(self, other: object) -> Any:
         """Whether == does not hold."""
+        if is_array(other):
+            return NotImplemented
         equal = self == other
         return equal.negated() if isinstance(equal, Symbol) else not equal
 
@@ -473,6 +479,8 @@ class _Picked(Symbol):
 
     def __eq__(self, other: object) -> Any:
         """Whether it is that Value depends on numbers, unless it is this one."""
+        if is_array(other):
+            return NotImplemented
         if self is not other:
             refuse("== of a Value that was picked from others", "Write x >= x.max() for where x is largest.")
         return True

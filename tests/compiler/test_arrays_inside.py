@@ -180,7 +180,12 @@ OF_BOTH = {
     "a mask with an element put in": lambda x, y: [m := x > 0, operator.setitem(m, 0, 2), m + (y > 9)][2],
     "np.select": lambda x, y: np.select([x > 1, x < 0], [x, y], 7.0) * x,
     "np.select of elements": lambda x, y: np.select([x[0, 0] > 1, x[0, 1] < 0], [x[0], y[0]]),
-    "identity of Values": lambda x, y: [x == y, x == x, x != y, x[0] == x[:1]],
+    "identity of Values": lambda x, y: [x == y, x == x, x != y, x[0] == x[:1], x[0, 0] == x, x != x[0, 0]],
+    "identity of what was picked": lambda x, y: [
+        (z := np.maximum(x, y)) == z,
+        z[0, 0] == z[:1, :1],
+        z[0, 0] != z[0, 0],
+    ],
     "identity as an index": lambda x, y: x[x == x],
     "np.where of a known mask": lambda x, y: np.where(np.array([True, False, True]), x, y),
     "the largest": lambda x, y: np.where(x >= x.max(axis=1, keepdims=True), x, 0) * y,
@@ -205,6 +210,12 @@ OF_BOTH = {
     "no gradient": lambda x, y: np.where(x > 0, 1, 2),
     "rows": lambda x, y: [row.max() for row in np.maximum(x, y)],
     "matrix products": lambda x, y: np.maximum(x @ y.T, 0) @ np.where(x > 0, x, y),
+    "an element and an array": lambda x, y: [x[0, 0] > y, y[0] <= x[0, 0], x[0, 0] >= X, X < y[0, 0], x[0] > [0, 1, 2]],
+    "mixed with numbers": lambda x, y: np.sign(np.stack([x + 0.5, np.ones((2, 3))])),
+    "a mask with known parts": lambda x, y: np.stack([x > 0, X > 0]).sum(axis=0) + np.stack([y > 0, X > 0]).sum(),
+    "what is known": lambda x, y: [np.zeros_like(x).argmax(), np.sort(np.ones_like(x)), np.sign(np.zeros_like(x))],
+    "copied": lambda x, y: [z := np.zeros_like(x), np.copyto(z, np.maximum(x, y)), z.max()][2],
+    "element by element": lambda x, y: [element > 0 for element in x.flat],
     "einsum": lambda x, y: np.clip(np.einsum("ij,kj->ik", x, y), -1, 8),
 }
 
@@ -230,7 +241,7 @@ def test_small_integers_and_ties_everywhere(name, x, y):
 # What NumPy refuses, or does in another way, where the arrays are of objects
 _OF_OBJECTS = ("logical functions of Values", "logical reduce of Values", "astype of objects", "dtype=object",
                "identity of Values", "identity as an index", "~ of Values", "a mask and Values",
-               "select of Values")  # fmt: skip
+               "select of Values", "identity of what was picked", "what is known")  # fmt: skip
 _RAISING = ("differences of masks", "minus a mask", "plus a mask", "the sign of a mask", "max of nothing",
             "shapes that do not fit", "where of shapes that do not fit", "select of different lengths",
             "an index that is too large")  # fmt: skip
@@ -460,6 +471,9 @@ REFUSED = {
     "xor of Values": (lambda x, y: np.logical_xor(x, y), "np.logical_xor"),
     "~ of one comparison": (lambda x, y: ~(x[0, 0] > 0), "np.logical_not"),
     "not": (lambda x, y: not x[0, 0] > 0, "the truth"),
+    "an element that was picked": (lambda x, y: x.max() == x[0, 0], "x >= x.max()"),
+    "an element and what was picked": (lambda x, y: x[0, 0] == x.max(), "x >= x.max()"),
+    "sum as floats": (lambda x, y: x.sum(dtype=float), "the float"),
     "astype(float) of Values": (lambda x, y: x.astype(float), "the float"),
     "astype(int) of Values": (lambda x, y: x.astype(int), "the int"),
     "a float in an array of numbers": (lambda x, y: operator.setitem(np.zeros(3), 0, x[0, 0]), "the float"),
@@ -488,6 +502,18 @@ def test_numbers_whose_kind_of_array_is_not_known():
         mg.compile(lambda x: x.astype(int))(X)
     with pytest.raises(TraceError, match="the float of a number"):
         mg.compile(lambda x: x.astype(np.float32))(X)
+
+
+def test_a_nan_that_is_compared_with_itself(backend):
+    numbers = np.array([NAN, 1.0])
+    for array in (numbers, np.array([NAN, Value(1.0)])):
+        for function in (lambda x: x == x, lambda x: x != x):
+            assert mg.compile(function, backend=backend)(array).tolist() == function(array).tolist()
+
+
+def test_comparing_with_a_text():
+    with pytest.raises(TypeError, match="not supported between"):
+        mg.compile(lambda x: x[0, 0] > "a")(X)
 
 
 def test_a_mask_that_is_left_behind():
@@ -551,7 +577,9 @@ def test_under_fit(backend):
     for compiled in (False, True):
         for value, number in zip(w, (0.5, -0.25, 1.0), strict=True):
             value.data = number
-        history = mg.fit(loss, examples, mg.optim.SGD(list(w), 0.01), epochs=3, compile=compiled, progress=False)
+        history = mg.fit(
+            loss, examples, mg.optim.SGD(list(w), 0.01), epochs=3, seed=0, compile=compiled, progress=False
+        )
         losses.append((history.steps, mg.numbers(w).tolist()))
     assert losses[0][0] == pytest.approx(losses[1][0])
     assert losses[0][1] == pytest.approx(losses[1][1])
