@@ -393,8 +393,6 @@ class Symbol(Value):
         """Whether this is the same Value; of plain numbers, whether they are equal."""
         if is_array(other):
             return NotImplemented
-        if isinstance(other, _Picked) and self is not other:
-            return other == self
         if not isinstance(other, Value):
             refuse("==", "Compare with < and <=, or choose with mg.where and mg.take.")
         return self is other

@@ -180,11 +180,12 @@ OF_BOTH = {
     "a mask with an element put in": lambda x, y: [m := x > 0, operator.setitem(m, 0, 2), m + (y > 9)][2],
     "np.select": lambda x, y: np.select([x > 1, x < 0], [x, y], 7.0) * x,
     "np.select of elements": lambda x, y: np.select([x[0, 0] > 1, x[0, 1] < 0], [x[0], y[0]]),
-    "identity of Values": lambda x, y: [x == y, x == x, x != y, x[0] == x[:1], x[0, 0] == x, x != x[0, 0]],
+    "identity of Values": lambda x, y: [x == y, x == x, x != y, x[0] == x[:1], x[0, 0] == x, x[0, 0] != x],
     "identity of what was picked": lambda x, y: [
         (z := np.maximum(x, y)) == z,
         z[0, 0] == z[:1, :1],
         z[0, 0] != z[0, 0],
+        z[0, 0] == z[:1, :1],
     ],
     "identity as an index": lambda x, y: x[x == x],
     "np.where of a known mask": lambda x, y: np.where(np.array([True, False, True]), x, y),
@@ -204,16 +205,22 @@ OF_BOTH = {
     "select of different lengths": lambda x, y: np.select([x > 0], [x, y]),
     "select of Values": lambda x, y: np.select([x, y], [x, y]),
     "an index that is too large": lambda x, y: x[0, [5]],
+    "an index to put at that is too large": lambda x, y: operator.setitem(x, (0, 5), y[0, 0]),
     "sign at zero": lambda x, y: np.sign(x) * y,
     "sign": lambda x, y: np.sign(x + 0.5) * y,
     "views": lambda x, y: np.maximum(x[::-1, ::2], y[:, 1:]).ravel(),
     "no gradient": lambda x, y: np.where(x > 0, 1, 2),
     "rows": lambda x, y: [row.max() for row in np.maximum(x, y)],
     "matrix products": lambda x, y: np.maximum(x @ y.T, 0) @ np.where(x > 0, x, y),
-    "an element and an array": lambda x, y: [x[0, 0] > y, y[0] <= x[0, 0], x[0, 0] >= X, X < y[0, 0], x[0] > [0, 1, 2]],
+    "an element and an array": lambda x, y: [x[0, 0] > y, y[0] <= x[0, 0], x[0, 0] >= X, y[0, 0] > X, x[0] > [0, 1, 2]],
     "mixed with numbers": lambda x, y: np.sign(np.stack([x + 0.5, np.ones((2, 3))])),
     "a mask with known parts": lambda x, y: np.stack([x > 0, X > 0]).sum(axis=0) + np.stack([y > 0, X > 0]).sum(),
-    "what is known": lambda x, y: [np.zeros_like(x).argmax(), np.sort(np.ones_like(x)), np.sign(np.zeros_like(x))],
+    "what is known": lambda x, y: [
+        np.zeros_like(x).argmax(),
+        np.sort(np.ones_like(x)),
+        np.sign(np.zeros_like(x)),
+        np.count_nonzero(np.ones_like(x)),
+    ],
     "copied": lambda x, y: [z := np.zeros_like(x), np.copyto(z, np.maximum(x, y)), z.max()][2],
     "element by element": lambda x, y: [element > 0 for element in x.flat],
     "einsum": lambda x, y: np.clip(np.einsum("ij,kj->ik", x, y), -1, 8),
@@ -244,7 +251,7 @@ _OF_OBJECTS = ("logical functions of Values", "logical reduce of Values", "astyp
                "select of Values", "identity of what was picked", "what is known")  # fmt: skip
 _RAISING = ("differences of masks", "minus a mask", "plus a mask", "the sign of a mask", "max of nothing",
             "shapes that do not fit", "where of shapes that do not fit", "select of different lengths",
-            "an index that is too large")  # fmt: skip
+            "an index that is too large", "an index to put at that is too large")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted({*OF_BOTH} - {*_OF_OBJECTS, *_RAISING}))
@@ -261,6 +268,7 @@ def test_arrays_of_numbers_with_each_backend(backend, name):
 OF_NUMBERS = {
     "sign of numbers": lambda x, y: np.sign(x) * y,
     "equal numbers": lambda x, y: [x == y, x != y, x == 2, x != 2, np.where(x == 0, 1.0, x), x[0, 0] == y[0, 0]],
+    "an element and numbers": lambda x, y: [x[0, 0] == y, y[0, 0] != x, x[0, 0] == X],
     "an equal number of them": lambda x, y: (x == y).sum() / x.size,
     "logical functions of numbers": lambda x, y: np.logical_and(x != 0, y != 0),
     "in order": lambda x, y: np.where((x >= y).all(), x, y),
