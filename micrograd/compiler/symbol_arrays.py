@@ -119,6 +119,8 @@ def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: di
         name = of_bools
     elif ufunc.signature is not None:
         _check_product(name, operands)
+    elif ufunc.nin == 1 and name not in _FUNCTIONS and hasattr(np, name) and _is_of_bools(operands[0]):
+        refuse(f"np.{name} of a comparison, a float of 16 bits,", "Write mask.astype(float).")
     function: Any = _FUNCTIONS.get(name)
     if not settings and function is None:
         return arranged(getattr(ufunc, method)(*operands))
@@ -127,6 +129,8 @@ def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: di
     if out := settings.get("out", ()):
         if any(array is not None and array.dtype != object for array in out):
             refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
+        if function is None and any(map(_is_of_bools, out)):
+            refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
         settings["out"] = tuple(map(_plain, out))
     as_objects = False
     if function is not None and settings.get("dtype") in (bool, object):
@@ -278,10 +282,14 @@ _FUNCTIONS: dict[str, Any] = {
     "fmin": _function(_smaller_of, 2),
     "clip": _function(_clipped, 3),
     "sign": _function(_sign, 1),
+    "bitwise_and": _function(operator.and_, 2),
+    "bitwise_or": _function(operator.or_, 2),
+    "bitwise_xor": _function(operator.xor, 2),
     "logical_and": _function(_and, 2, True),
     "logical_or": _function(_or, 2, False),
     "logical_xor": _function(_xor, 2, False),
     "logical_not": _function(_not, 1),
+    "itself": _function(lambda x: x, 1),
 }
 
 # What Python has for numbers
@@ -295,6 +303,7 @@ _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
 
 # What NumPy does with arrays of bools in the place of arithmetic; None where it refuses
 _OF_BOOLS = {
+    "absolute": "itself",
     "add": "logical_or",
     "multiply": "logical_and",
     "invert": "logical_not",

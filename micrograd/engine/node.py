@@ -174,6 +174,10 @@ class Node(Operand):
         if not recorder.keeps(self) or not primitive.receivers(self):
             forget(self)
 
+    @staticmethod
+    def _array(array: Any) -> Any:
+        return (recorder_on_top() or NO_RECORDER).array(array)
+
     def _operands(self) -> tuple[Any, ...]:
         """The operands in order. A plain number among them becomes a constant Value, and stays one."""
         if self.is_leaf:

@@ -20,7 +20,7 @@ from micrograd.engine.higher_order import set_adjoints
 from micrograd.engine.methods import Methods, method, named
 from micrograd.engine.node import NUMBER, Node, evaluated, forget
 from micrograd.engine.primitive import CONSTANT, Primitive
-from micrograd.engine.recorder import recorder_in_use, recorder_on_top
+from micrograd.engine.recorder import recorder_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,12 +122,6 @@ class Value(Methods, Node):
         return _node(primitive, data, self, NUMBER, self._data, 0.0)
 
     _apply = staticmethod(apply)  # a primitive that is called with a Value calls this
-
-    @staticmethod
-    def _array(array: Any) -> Any:
-        recorder = recorder_on_top()
-        return array if recorder is None else recorder.array(array)
-
     _repr_svg_: ClassVar[Callable[[Any], str | None]]  # the picture that a notebook shows: draw hands it over
 
     def backward(self, gradient: Any = 1.0, create_graph: bool = False) -> None:
