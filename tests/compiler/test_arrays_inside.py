@@ -244,6 +244,43 @@ def test_small_integers_and_ties_everywhere(name, x, y):
     agrees("numpy", OF_BOTH[name], (x, y))
 
 
+STEPS = [
+    *(operator.add, operator.sub, operator.mul, np.maximum, np.minimum, np.fmax, mg.maximum),
+    lambda a, b: np.where(a > b, a, 2 * b),
+    lambda a, b: np.where((a >= b) & (b <= 1), b, 1),
+    lambda a, b: np.where(~(a < b) | (a > 1), a * b, b),
+    lambda a, b: mg.where((a > 0) ^ (b > 0), a, b),
+    lambda a, b: np.clip(a, -1, b),
+    lambda a, b: np.clip(a, b, None),
+    lambda a, b: a - b.max(axis=1, keepdims=True),
+    lambda a, b: np.maximum(a, b.min(axis=0)),
+    lambda a, b: a * (b >= b.max()),
+    lambda a, b: a + (a > b).sum(axis=1, keepdims=True),
+    lambda a, b: np.where((a > b).any(axis=0), a, b),
+    lambda a, b: np.where(np.logical_not(a <= b), b[::-1], a[:, ::-1]),
+    lambda a, b: np.maximum.accumulate(a, axis=1) * abs(b),
+    lambda a, b: np.where(a > 0, 1, 0) - mg.relu(b),
+    lambda a, b: np.select([a > 1, b > 0], [a, b], 3),
+]
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=6),
+    st.sampled_from(["numpy", "llvm"]),
+    st.lists(arrays_of.arrays(float, (2, 3), elements=_INTEGERS), min_size=4, max_size=4),
+)
+def test_one_step_after_the_other(steps, backend, numbers):
+    def function(x, y):
+        found = [x, y]
+        for step, first, second in steps:
+            found.append(step(found[first % len(found)], found[second % len(found)]))
+        return found[-1] * x + found[-2]
+
+    agrees(backend, function, numbers[:2], numbers[2:])
+    agrees_of_numbers(backend, function, *numbers[:2])
+
+
 # What NumPy refuses, or does in another way, where the arrays are of objects
 _OF_OBJECTS = ("logical functions of Values", "logical reduce of Values", "astype of objects", "dtype=object",
                "identity of Values", "identity as an index", "~ of Values", "a mask and Values",
