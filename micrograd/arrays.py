@@ -36,7 +36,8 @@ def array(
         requires_grad: False for constants.
 
     Returns:
-        An object array. A Value among the elements stays that Value; a number becomes a fresh leaf.
+        An object array. A Value among the elements stays that Value; a number becomes a fresh leaf. Inside a
+        compiled function the array is one whose comparisons can be compiled.
 
     Raises:
         TypeError: if an element is neither a number nor a Value, or a function is given without a shape.

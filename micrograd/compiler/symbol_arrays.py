@@ -41,7 +41,7 @@ class SymbolArray(np.ndarray[Any, Any]):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function that works element by element gives."""
-        return computed(ufunc, method, inputs, settings)
+        return _computed(ufunc, method, inputs, settings)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, settings: Any) -> Any:
         """What another function of NumPy gives."""
@@ -110,6 +110,10 @@ def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: di
     """
     if (plain := _OPERATORS.get(ufunc)) is not None and not settings and not any(map(_is_array, inputs)):
         return plain(*[x.item() if isinstance(x, np.generic) else x for x in inputs])  # np.float64(2.0) * symbol
+    return _computed(ufunc, method, inputs, settings)
+
+
+def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     name, operands = ufunc.__name__, [_plain(operand) for operand in inputs]
     if method in ("reduce", "accumulate", "reduceat"):
         operands[0] = _before_reducing(name, operands[0], settings)

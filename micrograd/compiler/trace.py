@@ -20,6 +20,7 @@ import gc
 import math
 import operator
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from micrograd._support.checks import is_array, real_number, required_number
@@ -349,6 +350,7 @@ class _LoudTape(_QuietTape):
         """It is the one."""
 
 
+@cache
 def _symbol_arrays() -> ModuleType:
     """What NumPy does with symbols; NumPy is not imported before it is needed."""
     from micrograd.compiler import symbol_arrays
