@@ -12,7 +12,7 @@ eagerly instead, which raises the error that says what is wrong.
 from __future__ import annotations
 
 import math
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +76,7 @@ class CompiledSteps:
         if not self._trained:
             raise ValueError("no parameter requires a gradient: there is nothing to train")
         self._parameters = [optimizer.parameters[index] for index in self._trained]
+        self._frozen = [parameter for parameter in optimizer.parameters if not parameter.requires_grad]
         self._built_for = self._settings()
         self._update: Update = update_of(optimizer, self._states())
         programs = self._programs(structures)
@@ -137,6 +138,7 @@ class CompiledSteps:
             chain(
                 setting(parameters, "_data", numbers),
                 setting(parameters, "_grad", gradients),
+                setting(self._frozen, "_grad", repeat(0.0)),  # as zero_grad does before each step
                 setting([self._optimizer], "_state", [of_all]),
                 setting([self._optimizer], "steps", [self._steps]),
                 setting([self._optimizer], "rate", [self._rate]),

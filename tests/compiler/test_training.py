@@ -119,6 +119,15 @@ def test_frozen_parameters_stay(backend):
     assert model.layers[0].neurons[0].w[1].data != 0
 
 
+def test_frozen_parameters_lose_the_gradients_of_before_as_eagerly(backend):
+    for compiled in (False, backend):
+        w, u, apart = Value(0.5), Value(2.0), Value(1.0)
+        w.grad, u.grad, apart.grad = 3.0, 4.0, 5.0
+        u.requires_grad = False
+        mg.fit(lambda x, w=w, u=u: (w * x - u) ** 2, [1.0], mg.optim.SGD([w, u], 0.25), compile=compiled)
+        assert [w.grad, u.grad, apart.grad] == [-3.0, 0.0, 5.0]
+
+
 def test_values_are_up_to_date_in_callbacks_and_when_it_ends(backend):
     model, data, optimizer = network()
     seen = []
