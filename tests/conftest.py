@@ -25,6 +25,14 @@ def _ctrl_c_interrupts():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory):
+    """Compiled functions are kept in a folder of the module's own: its first test compiles, the others find."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MICROGRAD_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def own_registry():
     """Primitives that a test registers are gone after it, and their names are free again."""

@@ -4,15 +4,13 @@ The reference is the same function without the compiler, on a twin of everything
 to the other, and numbers and gradients must stay equal.
 """
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import micrograd as mg
 from micrograd import Value
+from tests.machines import machine_settings
 
 NUMBERS = st.sampled_from([-1.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, 1, 2, True])
 PLACES = st.integers(0, 3)
@@ -231,12 +229,7 @@ class OnLlvm(Changes):
     backend = "llvm"
 
 
-_SETTINGS = settings(
-    max_examples=int(os.environ.get("MICROGRAD_EXAMPLES", "15")),
-    stateful_step_count=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+_SETTINGS = machine_settings(examples=15, steps=20)
 
 
 @pytest.mark.slow

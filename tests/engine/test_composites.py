@@ -24,6 +24,8 @@ from micrograd.explore.formulas import LIBRARY, forward_formula
 from tests.engine.test_primitives import LARGEST, TRUTHS, allowed_error, mp
 from tests.strategies import EXTREMES, TABLE
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 COMPOSITES = [primitive for primitive in TABLE if primitive.composite]
 NUMBERS = st.floats() | st.floats(-50, 50) | st.floats(-800, 800) | st.sampled_from([*EXTREMES, math.nan])
 TAILS = [-1e308, -1e155, -1e3, -746.0, -745.1, -709.0, -600.0, -40.0, -38.5, -37.62, -27.3, -26.6, -1.0, -0.0]
@@ -65,13 +67,6 @@ def steps_apart(x, y):
     if x == y or (math.isnan(x) and math.isnan(y)):
         return 0
     return abs(x - y) / math.ulp(max(abs(x), abs(y)))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _cache_folder(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MICROGRAD_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def test_those_that_are_made_of_others_and_those_that_backends_have_to_know():
