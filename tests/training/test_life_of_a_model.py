@@ -11,6 +11,7 @@ import math
 import pickle
 import random
 from cmath import tanh
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -219,6 +220,16 @@ class Life:
         """Whether the loss has a gradient."""
         return any(leaf.free for leaf in self.reference.leaves)
 
+    @contextmanager
+    def frozen(self, places):
+        """Some parameters are frozen inside."""
+        meanwhile = [pair for pair in map(self.place, places) if pair[0].free]
+        for leaf, value in meanwhile:
+            leaf.free = value.requires_grad = False
+        yield
+        for leaf, value in meanwhile:
+            leaf.free = value.requires_grad = True
+
     def zero_grad(self):
         self.model.zero_grad()
         self.optimizer.zero_grad()
@@ -288,8 +299,10 @@ class Lives(RuleBasedStateMachine):
         points=POINTS,
         gradient=NUMBERS,
         later=st.booleans(),
+        frozen=st.sets(PLACES, max_size=1),
     )
-    def backward(self, which, name, backend, points, gradient, later):
+    def backward(self, which, name, backend, points, gradient, later, frozen):
+        """The gradient belongs to the numbers of the forward pass, and goes to what is not frozen by now."""
         life = self.life(which)
         if name == "penalised" and not life.is_free():
             return
@@ -304,17 +317,19 @@ class Lives(RuleBasedStateMachine):
             life.waiting.append(loss)
             life.reference.waiting.append(slopes)
         else:
-            loss.backward(gradient)
-            life.reference.backward(slopes, gradient)
+            with life.frozen(frozen):
+                loss.backward(gradient)
+                life.reference.backward(slopes, gradient)
 
-    @rule(which=LIVES, factor=NUMBERS)
-    def backward_from_what_waits(self, which, factor):
-        """The gradient belongs to the numbers of the forward pass, and goes to what is not frozen by now."""
+    @rule(which=LIVES, factor=NUMBERS, summed=st.booleans())
+    def backward_from_what_waits(self, which, factor, summed):
         life = self.life(which)
-        if life.waiting:
-            total = sum((loss * factor for loss in life.waiting), 0.0)
-            slopes = [pair for slopes in life.reference.waiting for pair in slopes]
-            total.backward()
+        if summed and life.waiting:
+            sum(loss * factor for loss in life.waiting).backward()
+        else:
+            for loss in life.waiting:
+                loss.backward(factor)
+        for slopes in life.reference.waiting:
             life.reference.backward(slopes, factor)
 
     @rule(which=LIVES, backend=BACKENDS, points=POINTS)
@@ -363,24 +378,32 @@ class Lives(RuleBasedStateMachine):
         life.optimizer.learning_rate = mg.optim.constant(rate)
         life.reference.learning_rate = lambda step: rate
 
-    @rule(which=LIVES, backend=BACKENDS, points=POINTS, steps=st.integers(1, 3), fresh=st.booleans())
-    def train(self, which, backend, points, steps, fresh):
-        """Steps by hand, from gradients that are set to 0 before each, or add up."""
+    @rule(
+        which=LIVES,
+        backend=BACKENDS,
+        points=POINTS,
+        steps=st.integers(1, 3),
+        fresh=st.booleans(),
+        frozen=st.sets(PLACES, max_size=3),
+    )
+    def train(self, which, backend, points, steps, fresh, frozen):
+        """Steps by hand, with some parameters frozen meanwhile; gradients are set to 0 before each, or add up."""
         life = self.life(which)
-        for _ in range(steps):
-            if fresh:
-                life.zero_grad()
-            if life.is_free():
-                life.function("mean_loss", backend)(points).backward()
-                life.reference.backward(life.reference.loss(points)[1])
-            after = deepcopy(life.reference)
-            after.step()
-            if not after.is_tame():
-                life.zero_grad()
-                return
-            life.optimizer.step()
-            life.reference.step()
-            life.check()
+        with life.frozen(frozen):
+            for _ in range(steps):
+                if fresh:
+                    life.zero_grad()
+                if life.is_free():
+                    life.function("mean_loss", backend)(points).backward()
+                    life.reference.backward(life.reference.loss(points)[1])
+                after = deepcopy(life.reference)
+                after.step()
+                if not after.is_tame():
+                    life.zero_grad()
+                    return
+                life.optimizer.step()
+                life.reference.step()
+                life.check()
 
     @rule(
         which=LIVES,
