@@ -30,7 +30,8 @@ pytestmark = [
 ]
 
 NUMBERS = st.sampled_from([-1.5, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 2.0])
-POINTS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=3)
+POINT = st.tuples(NUMBERS, NUMBERS)
+POINTS = st.lists(POINT, min_size=1, max_size=3)
 TOO_FAR = (1.0, 1e200)  # a point whose loss overflows
 BACKENDS = st.sampled_from([None, "numpy", "llvm"])
 LIVES = PLACES = st.integers(0, 7)
@@ -42,11 +43,11 @@ SGD = [
     (mg.optim.SGD, {"momentum": 0.5, "nesterov": True, "weight_decay": 0.125}),
 ]
 # An epsilon far above the rounding of gradients, which would else be scaled up to whole steps
-_ADAM = {"betas": (0.5, 0.75), "epsilon": 0.0625}
+USUAL = {"betas": (0.5, 0.75), "epsilon": 0.0625}
 ADAM = [
-    (mg.optim.Adam, _ADAM),
-    (mg.optim.Adam, {**_ADAM, "weight_decay": 0.125}),
-    (mg.optim.AdamW, {**_ADAM, "weight_decay": 0.125}),
+    (mg.optim.Adam, USUAL),
+    (mg.optim.Adam, {**USUAL, "weight_decay": 0.125}),
+    (mg.optim.AdamW, {**USUAL, "weight_decay": 0.125}),
 ]
 OPTIMIZERS = st.sampled_from(SGD + ADAM)
 
@@ -213,8 +214,7 @@ class Life:
 
     def place(self, number):
         """A place among the parameters: the leaf of the reference, and the Value."""
-        number %= len(self.reference.leaves)
-        return self.reference.leaves[number], self.model.parameters()[number]
+        return self.reference.leaves[number % 8], self.model.parameters()[number % 8]
 
     def is_free(self):
         """Whether the loss has a gradient."""
@@ -414,7 +414,7 @@ class Lives(RuleBasedStateMachine):
         batch_size=st.integers(1, 3),
         seed=st.integers(0, 9),
         place=PLACES,
-        then=st.sampled_from(["go on", "freeze", "set", "raise", "interrupt"]),
+        then=st.sampled_from(["go on", "freeze", "set", "replace", "raise", "interrupt"]),
     )
     def fit(self, which, compiled, data, bad, epochs, batch_size, seed, place, then):
         life = self.life(which)
@@ -426,9 +426,12 @@ class Lives(RuleBasedStateMachine):
         after = deepcopy(life.reference)
 
         def change(reference):
-            leaf = reference.leaves[place % 8]
-            leaf.free = leaf.free and then != "freeze"
-            leaf.number = 0.75 if then == "set" else leaf.number
+            if then == "replace":
+                reference.leaves[place] = Leaf(0.75)
+            elif then == "set":
+                reference.leaves[place].number = 0.75
+            elif then == "freeze":
+                reference.leaves[place].free = False
 
         losses, seen = after.fit(data, 1 if ends else epochs, batch_size, seed, bool(compiled), change)
         if not after.is_tame():
@@ -437,11 +440,13 @@ class Lives(RuleBasedStateMachine):
         def callback(history):
             epoch = len(history.epochs)
             agree([value.data for value in life.model.parameters()], seen[epoch - 1])
-            value = life.place(place)[1]
+            name, value = list(life.model.named_parameters())[place]
             if epoch == 1:
                 if ends:
                     raise RuntimeError("enough") if then == "raise" else KeyboardInterrupt
-                if then == "set":
+                if then == "replace":
+                    replace(life.model, name, Value(0.75))
+                elif then == "set":
                     value.data = 0.75
                 elif then == "freeze":
                     value.requires_grad = False
@@ -486,17 +491,25 @@ class Lives(RuleBasedStateMachine):
                 life.waiting, life.reference.waiting = [], []
             leaf.free = value.requires_grad = free
 
-    @rule(which=LIVES, place=PLACES, number=NUMBERS, how=st.sampled_from(["set", "replace", "replace frozen"]))
-    def change_a_parameter(self, which, place, number, how):
-        """One that is replaced is still the optimiser's."""
+    @rule(
+        which=LIVES,
+        place=PLACES,
+        number=NUMBERS,
+        how=st.sampled_from(["set", "replace", "replace frozen"]),
+        point=POINT,
+    )
+    def change_a_parameter(self, which, place, number, how, point):
+        """One that is replaced is still the optimiser's. What is compiled already notices either."""
         life = self.life(which)
+        name, value = list(life.model.named_parameters())[place]
         if how == "set":
-            leaf, value = life.place(place)
-            leaf.number = value.data = number
+            life.reference.leaves[place].number = value.data = number
         else:
-            names = [name for name, _ in life.model.named_parameters()]
-            replace(life.model, names[place], Value(number, requires_grad=how == "replace"))
             life.reference.leaves[place] = Leaf(number, free=how == "replace")
+            replace(life.model, name, Value(number, requires_grad=how == "replace"))
+        for compiled, backend in life.compiled:
+            if compiled == "mean_loss":
+                agree(life.function(compiled, backend)([point]).data, life.reference.loss([point])[0])
 
     @rule(which=LIVES, save=st.booleans())
     def save_or_load(self, which, save):
