@@ -418,8 +418,10 @@ class Lives(RuleBasedStateMachine):
     )
     def fit(self, which, compiled, data, bad, epochs, batch_size, seed, place, then):
         life = self.life(which)
-        trained = [leaf for leaf in life.reference.trained if leaf.free and leaf in life.reference.leaves]
-        if len(trained) < 2 and (trained or compiled is None):  # with one, it may be frozen in between
+        frozen = life.reference.leaves[place] if then == "freeze" else None  # after the first epoch
+        read = any(leaf.free and leaf is not frozen for leaf in life.reference.leaves)
+        trained = any(leaf.free and leaf is not frozen for leaf in life.reference.trained)
+        if not read or (frozen and not trained):
             return
         ends = then in ("raise", "interrupt")
         data = [*data, TOO_FAR] if bad else data
@@ -464,7 +466,7 @@ class Lives(RuleBasedStateMachine):
                 progress=False,
             )
 
-        if not trained:
+        if compiled and not trained:
             with pytest.raises(ValueError, match="nothing to train"):
                 run()
             return
