@@ -36,6 +36,8 @@ IN_A_ROW = 40  # after so many failed allocations that changed nothing, an actio
 
 # What leaves a lock, and what carries a plan out: both were entered, or rehearsed, from the same place before.
 _SAFE = ("__exit__", "extend")
+# Loops that may be long begin with these: each jump back goes to one, and to another line.
+_HEADS = {dis.opmap["FOR_ITER"]}
 # After these instructions Python looks for signals: calls, the jumps back of loops, and the start of a function.
 _LOOKS = {code for name, code in dis.opmap.items() if name.startswith(("CALL", "JUMP_BACKWARD", "RESUME"))}
 
@@ -101,7 +103,9 @@ class _Count:
                 self.one()
             if frame.f_code.co_code[frame.f_lasti] in _LOOKS:
                 self.after_a_look.add(frame)
-        else:  # it returns, or a call in it has raised: then Python does not look
+        elif event != "line" or frame.f_code.co_code[frame.f_lasti] not in _HEADS:
+            # It returns, or a call in it has raised: then Python does not look. On a new line, what it has looked at
+            # stands in another block, maybe; but a loop has jumped back to its head.
             self.after_a_look.discard(frame)
         return self.at_instruction
 

@@ -4,6 +4,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler import compiled_steps
 from micrograd.explore.passes import _gradients
 from micrograd.testing.gradcheck import _backpropagated
 from tests import faults
@@ -35,6 +36,24 @@ def backward_of_several():
     return loss.backward, grads(*ws)
 
 
+def write_back():
+    """What fit does after its last step, before a callback, and when it is interrupted."""
+    ws = [Value(1.0), Value(2.0), Value(3.0)]
+    optimizer = mg.optim.Adam(ws, 0.1)
+
+    def loss(x):
+        return sum(w * w * x for w in ws)
+
+    steps = compiled_steps(loss, [1.0, 2.0], optimizer, None, "numpy")
+    steps.step([0, 1], 0)
+    return steps.update_values, lambda: (
+        [(w.data, w.grad) for w in ws],
+        list(optimizer._state),
+        optimizer.steps,
+        optimizer.rate,
+    )
+
+
 def check():
     w = Value(2.0)
     w.grad = 5.0
@@ -45,11 +64,14 @@ def check():
 def page():
     x, w = Value(2.0), Value(3.0)
     y = x * w
-    y.backward()
+    x.grad, w.grad, y.grad = 7.0, 8.0, 9.0
     return lambda: _gradients(y, [x, w, y]), grads(x, w, y)
 
 
-CASES = {case.__name__: case for case in (compiled_backward, compiled_call, backward_of_several, check, page)}
+CASES = {
+    case.__name__: case
+    for case in (compiled_backward, compiled_call, backward_of_several, write_back, check, page)
+}
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -1,5 +1,7 @@
 """What changes several numbers changes all of them or none, whatever fails, at whatever place."""
 
+from contextlib import suppress
+
 import pytest
 
 import micrograd as mg
@@ -56,6 +58,34 @@ def backward_inside_of_another():
     out._backward = derivative
     y = out * x
     return y.backward, grads(x, w)
+
+
+def backward_that_fails():
+    """It is undone, and so is it where something else fails while it is undone."""
+    leaves = [Value(0.0), Value(2.0), Value(3.0)]
+    for place, leaf in enumerate(leaves):
+        leaf.grad = float(place + 1)
+    y = leaves[0].sqrt() * leaves[1] + leaves[2]
+
+    def action():
+        with suppress(ZeroDivisionError):
+            y.backward()
+
+    return action, grads(*leaves)
+
+
+def gradient_by_hand():
+    """The closure works on the gradients themselves, which get back what they had."""
+    x, w = Value(0.5), Value(2.0)
+    x.grad, w.grad = 7.0, 8.0
+    out = Value(x.data * w.data, (x, w), "by hand")
+
+    def derivative():
+        x.grad += w.data * out.grad
+        w.grad += x.data * out.grad
+
+    out._backward = derivative
+    return lambda: mg.gradient(out * 2.0, [x, w]), grads(x, w, out)
 
 
 def backward_watched():
@@ -128,6 +158,8 @@ CASES = {
         backward_again,
         backward_by_hand,
         backward_inside_of_another,
+        backward_that_fails,
+        gradient_by_hand,
         backward_watched,
         graphs,
         zero_grad,
