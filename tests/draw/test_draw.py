@@ -21,6 +21,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.draw import graph as draw
 from micrograd.draw.text import readable
+from tests.locks import is_held
 
 SVG = "{http://www.w3.org/2000/svg}"
 TITLE = "{http://www.w3.org/1999/xlink}title"
@@ -509,6 +510,22 @@ class TestDigraph:
         for options in ({"format": "nope"}, {"engine": "nope"}):
             with pytest.raises(ValueError, match="'nope'"):
                 draw.draw_dot(small()).pipe(**options)
+
+    def test_one_thread_at_a_time_has_graphviz_lay_out(self, monkeypatch):
+        import pygraphviz
+
+        from micrograd.draw import layout
+
+        picture, answers, laid_out = draw.draw_dot(small()), [], pygraphviz.AGraph.draw
+
+        def asking(*given, **options):
+            answers.append(is_held(layout._lock))
+            return laid_out(*given, **options)
+
+        monkeypatch.setattr(pygraphviz.AGraph, "draw", asking)
+        assert picture.pipe().startswith(XML)
+        assert answers == [True]
+        assert not is_held(layout._lock)
 
     def test_other_layouts_work(self):
         assert draw.draw_dot(small()).pipe(engine="neato").startswith(XML)

@@ -11,6 +11,8 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine.commit import changing_gradients
+from tests.locks import is_held
 
 PATIENCE = 600  # seconds, after which a thread is taken to hang
 
@@ -160,6 +162,47 @@ class TestSharedLeaves:
 
         together(*[work] * workers)
         assert (a.grad, b.grad) == (workers * rounds * (2 + 3 + 3 + 1), workers * rounds * (2 + 2))
+
+
+class TestLocks:
+    """Each lock is held where it must be. The tests above need luck to notice that one is missing."""
+
+    @pytest.fixture
+    def asked(self, own_registry):
+        """A primitive whose rule asks whether the lock of the gradients is held, and the answers."""
+        answers = []
+
+        def rule(g, out, x):
+            answers.append(is_held(changing_gradients))
+            return g * 1.0
+
+        return mg.primitive("asked", "asked", lambda x: x, rule), answers
+
+    @pytest.mark.parametrize("create_graph", [False, True])
+    def test_a_backpropagation_holds_the_one_of_the_gradients_to_its_end(self, asked, create_graph):
+        primitive, answers = asked
+        (primitive(Value(2.0)) * 3).backward(create_graph=create_graph)
+        assert answers == [True]
+        assert not is_held(changing_gradients)
+
+    def test_a_gradient_that_is_returned_needs_none(self, asked):
+        primitive, answers = asked
+        x = Value(2.0)
+        assert mg.gradient(primitive(x) * 3, x) == 3.0
+        assert answers == [False]
+
+    def test_a_hand_written_derivative_holds_it_while_it_works_on_the_gradients(self):
+        x, answers = Value(3.0), []
+        out = Value(9.0, (x,), "square")
+
+        def backward():
+            answers.append(is_held(changing_gradients))
+            x.grad += 6.0 * out.grad
+
+        out._backward = backward
+        assert mg.gradient(out * 2, x) == 12.0
+        assert answers == [True]
+        assert not is_held(changing_gradients)
 
 
 class TestNoGrad:

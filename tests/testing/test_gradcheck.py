@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 from hypothesis import example, given
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine.commit import changing_gradients, keeping_gradients
 from micrograd.engine.primitive import Primitive
 from micrograd.testing import GradientError, gradcheck, numerical_gradient
+from tests.locks import is_held
 
 SCALES = [1e8, -1e8, 12345678.9, 1e4, 3.0, 1.0, 0.7, 1e-4, 1e-8, -1e-8, 1e-12, 0.0]
 
@@ -209,6 +212,19 @@ def test_the_tolerance_is_relative():
     with pytest.raises(GradientError):
         gradcheck(off, [20.0])
     assert gradcheck(off, [20.0], tolerance=1e-3)
+
+
+def test_other_threads_wait_until_gradients_are_put_back(monkeypatch):
+    answers = []
+
+    def asking(nodes):
+        answers.append(is_held(changing_gradients))
+        return keeping_gradients(nodes)
+
+    monkeypatch.setattr(sys.modules[gradcheck.__module__], "keeping_gradients", asking)
+    assert gradcheck(lambda x: x * x, [3.0])
+    assert answers == [True]
+    assert not is_held(changing_gradients)
 
 
 def test_values_that_f_uses_besides_keep_their_gradient():

@@ -16,6 +16,7 @@ from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.choice import BACKENDS, Entry, _warn_without_llvmlite, backend_of
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
+from tests.locks import is_held
 
 RUN = """
 import micrograd as mg
@@ -129,6 +130,33 @@ def test_a_processor_whose_features_are_not_known_is_compiled_for(monkeypatch, n
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", unknown)
     new_machine()
     gradient_of_several_kernels()
+
+
+class TestLockOfLlvm:
+    def test_it_is_held_while_a_kernel_is_looked_up_and_compiled(self, new_machine):
+        from micrograd.compiler.backends import llvm_backend
+
+        new_machine()
+        machine, answers = llvm_backend.machine(), []
+
+        def make():
+            answers.append(is_held(llvm_backend._lock))
+            raise KeyError("no such kernel")
+
+        with pytest.raises(KeyError, match="no such kernel"):
+            machine.address("nothing", make)
+        assert answers == [True]
+        assert not is_held(llvm_backend._lock)
+
+    def test_it_is_held_while_the_machine_is_made(self, new_machine, monkeypatch):
+        from micrograd.compiler.backends import llvm_backend
+
+        new_machine()
+        answers = []
+        monkeypatch.setattr(llvm_backend, "Machine", lambda: answers.append(is_held(llvm_backend._lock)) or "machine")
+        assert llvm_backend.machine() == "machine" == llvm_backend.machine()
+        assert answers == [True]
+        assert not is_held(llvm_backend._lock)
 
 
 def test_an_entry_is_made_once(tmp_path, monkeypatch):
