@@ -326,6 +326,7 @@ def test_take_gives_elements_and_rows_and_says_what_is_wrong():
     assert mg.take([5.0], 0) == 5.0
     assert mg.take(table, 1) == [3.0, 4.0]
     assert mg.take(table, 0)[0] is table[0][0]
+    assert mg.take(table, 0) is not table[0]  # the row is a list of the caller's own
     for sequence, index, error, message in (
         ([1.0], 1, IndexError, "out of range"),
         ([], 0, IndexError, "empty"),

@@ -715,7 +715,7 @@ class TestFiles:
     def test_a_name_that_stands_twice_is_refused(self, saved):
         model, path, content = saved
         path.write_bytes(content.replace(b'"layers.0.neurons.0.b"', b'"layers.0.neurons.0.w.0"'))
-        refused(model, path, message="twice")
+        refused(model, path, message="it has a name twice")
 
     def test_a_file_whose_names_changed_places_is_refused(self, saved):
         model, path, content = saved

@@ -295,6 +295,16 @@ class TestParameters:
         optimizer.step()
         assert late.data == pytest.approx(trained(make, 1.0, [2.0])[0], rel=1e-9)
 
+    @pytest.mark.parametrize("make", [lambda leaves: SGD(leaves, momentum=0.9), Adam, AdamW])
+    def test_a_parameter_that_is_frozen_for_a_while_goes_on_with_the_state_that_it_had(self, make):
+        resting = Value(1.0)
+        optimizer = make([resting, Value(0.0)])
+        for gradient, frozen in [(1.0, False), (5.0, True), (5.0, True), (2.0, False), (-3.0, False)]:
+            resting.requires_grad = not frozen
+            resting.grad = gradient
+            optimizer.step()
+        assert resting.data == trained(make, 1.0, [1.0, 2.0, -3.0])[-1]
+
     def test_zero_grad_sets_every_gradient_to_zero(self):
         leaves = [Value(1.0), Value(2.0)]
         optimizer = SGD(leaves)

@@ -98,6 +98,7 @@ def test_draw_writes_the_picture(capsys, tmp_path):
         (["x.data", "x=1"], "cannot stand in an expression"),
         (["__import__('os')"], "cannot stand in an expression"),
         (["foo(x)", "x=1"], "'foo' is no function here"),
+        (["detach(x)", "x=1"], "'detach' is no function here"),
         (["sin(x, x)", "x=1"], "sin takes 1 operand"),
         (["sin(x=1)"], "sin takes 1 operand"),
         (["maximum(*x)", "x=1"], "cannot stand"),

@@ -262,6 +262,21 @@ def test_comparisons_of_values_from_outside_are_made_at_each_call(backend):
         assert fast().data == expected
 
 
+def test_ctrl_c_in_a_primitive_of_ones_own_comes_through_though_it_comes_once(backend, own_registry):
+    coming = [KeyboardInterrupt]
+
+    def forward(x):
+        if coming:
+            raise coming.pop()
+        return x * 2
+
+    p = mg.primitive("interrupted_once", "p", forward, lambda g, out, x: g * 2)
+    fast = mg.compile(lambda x: p(x) + 1, backend=backend)
+    with pytest.raises(KeyboardInterrupt):
+        fast(Value(3.0))
+    assert fast(Value(3.0)).data == 7.0
+
+
 def test_errors_in_a_primitive_of_ones_own_come_through(backend):
     def positive(x):
         if x == 0:

@@ -56,6 +56,14 @@ def test_a_chain_is_computed_from_left_to_right(backend):
         assert_equal(lambda *xs: sum([1 / x for x in xs]) * 3.0, *[3.0 + x for x in range(terms)], backend=backend)
 
 
+def test_a_product_that_was_computed_before_stands_where_it_is_used(backend):
+    def f(a, b, c, d, e):
+        product = d * e
+        return a + b + c + product
+
+    assert assert_equal(f, 1.0, 1e16, -1e16, 0.5, 0.5, backend=backend)[0] == 0.25
+
+
 def test_chains_side_by_side_are_computed_from_left_to_right(backend):
     def f(*xs):
         rows = [xs[index : index + 6] for index in range(len(xs) - 5)]
@@ -207,6 +215,16 @@ def test_what_eager_raises_on_the_way_back_is_raised(backend):
     several = mg.compile(lambda: (mg.where(x > 0, mg.sqrt(x), 1.0), x * 2), backend=backend)()
     with pytest.raises(ZeroDivisionError):
         several[0].backward()
+
+
+def test_what_a_rule_raises_and_would_get_lost_in_it_is_raised(backend, own_registry):
+    lost = mg.primitive("lost", "lost", lambda x: x, lambda g, out, x: g * mg.tanh(1 / x))
+    fast = mg.compile(lambda x: lost(x) * 2, backend=backend)
+    x = Value(0.5)
+    fast(x).backward()
+    assert x.grad == pytest.approx(2 * math.tanh(2.0))
+    with pytest.raises(ZeroDivisionError):
+        fast(Value(0.0)).backward()
 
 
 def test_masks_of_infinity_are_computed_without_the_eager_function(backend):

@@ -248,6 +248,21 @@ def test_static_arguments_of_one_equality_are_told_apart(backend):
     assert [fast(1.0, triple), fast(1.0, double)] == [3.0, 5.0]
 
 
+def test_an_argument_that_requires_no_gradient_has_a_program_of_its_own(backend):
+    fast = mg.compile(lambda x, y: x * x * y, backend=backend)
+    fast(Value(2.0), Value(3.0)).backward()
+    x, y = Value(2.0, requires_grad=False), Value(3.0)
+    fast(x, y).backward()
+    assert (x.grad, y.grad) == (0.0, 4.0)
+
+
+def test_static_arrays_of_the_same_bytes_and_another_type_are_told_apart():
+    fast = mg.compile(lambda x, array: x * (2.0 if array.dtype.kind == "S" else 3.0))
+    texts = np.array(["a"])
+    assert fast(1.0, texts.view("S4")) == 2.0
+    assert fast(1.0, texts) == 3.0
+
+
 @pytest.mark.parametrize("dtype", ["datetime64[D]", "U1", "complex128", "bool"])
 def test_arrays_of_what_is_no_number_are_static_by_what_is_in_them(dtype):
     traces = count()

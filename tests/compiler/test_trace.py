@@ -12,7 +12,8 @@ import pytest
 import micrograd as mg
 from micrograd import TraceError, Value
 from micrograd.compiler.normalise import normalise
-from micrograd.compiler.trace import Tape, tracing
+from micrograd.compiler.structure import Structure
+from micrograd.compiler.trace import Tape, trace, tracing
 
 FREEZING = {
     ".data": (lambda x: x.data * 2, "mg.detach"),
@@ -448,3 +449,15 @@ def test_the_garbage_collector_rests_while_a_function_is_traced(enabled):
 def test_the_program_of_a_function_whose_arguments_are_not_known():
     with pytest.raises(TypeError, match="max expected"):
         mg.compile(max).program()  # max does not say what it takes, and so it is called
+
+
+def test_a_number_that_is_kept_somewhere_keeps_no_tape():
+    kept = []
+
+    def f(x):
+        kept.append(x)
+        return x * 2 + 1
+
+    made = trace(f, Structure(((Value(3.0),), {})))
+    assert [operation[0].name for operation in made.operations].count("mul") == 1
+    assert not kept[0]._tape.operations

@@ -127,6 +127,16 @@ def test_variables_of_enclosing_functions(backend):
     check(f, replace_w, replace_scale, replace_mode, clear_flag, backend=backend)
 
 
+def test_numbers_that_are_equal_and_yet_others(backend):
+    sign, flag = 0.0, 1
+    fast = mg.compile(lambda x: x * math.copysign(1.0, sign) * (2.0 if flag is True else 3.0), backend=backend)
+    assert fast(1.0) == 3.0
+    sign = -0.0
+    assert fast(1.0) == -3.0
+    flag = True
+    assert fast(1.0) == -2.0
+
+
 def test_elements_of_lists_dicts_and_arrays(backend):
     w, table, nested = [Value(1.0), Value(2.0)], {"w": Value(3.0), "c": 2.0}, ([Value(1.0), 2.0], {"a": [Value(5.0)]})
     array, numbers, mixed = mg.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 2.0]), np.array([1.0, Value(2.0)])

@@ -7,6 +7,7 @@ import inspect
 import math
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -359,6 +360,15 @@ class TestWhatItLeavesBehind:
                 assert sum(isinstance(thing, Value) for thing in gc.get_objects()) == before
         finally:
             gc.enable()
+
+    def test_the_line_of_a_node_goes_with_it(self):
+        x = Value(2.0)
+        with mg.detect_anomaly():
+            y = x * x
+            own = weakref.ref(y._primitive)
+            assert own() is not None
+            del y
+            assert own() is None
 
     def test_nodes_can_be_copied_and_pickled(self):
         x = Value(2.0)

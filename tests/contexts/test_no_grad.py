@@ -11,6 +11,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine.recorder import recorder_on_top
 from tests.interrupts import interrupted_and_recording
 
 
@@ -58,6 +59,32 @@ class TestNoGrad:
                 assert not (a * 2).requires_grad
             assert not (a * 2).requires_grad
         assert (a * 2).requires_grad
+
+    @pytest.mark.parametrize("context", [mg.no_grad, mg.detect_anomaly])
+    def test_one_may_be_entered_again_while_it_holds(self, context):
+        one, before = context(), recorder_on_top()
+        with one:
+            first = recorder_on_top()
+            with one:
+                assert recorder_on_top() not in (first, before)
+            assert recorder_on_top() is first
+        assert recorder_on_top() is before
+        with one:
+            assert recorder_on_top() is not before
+        assert recorder_on_top() is before
+
+    def test_numbers_on_the_left_stay_there(self):
+        a = Value(4.0)
+        with mg.no_grad():
+            found = [(7 - a).data, (2 / a).data, (3**a).data]
+        assert found == [3.0, 0.5, 81.0]
+
+    def test_a_neuron_has_its_bias(self):
+        neuron = mg.nn.Neuron(2)
+        neuron.b.data = 7.0
+        outside = neuron([1.0, Value(2.0)])
+        with mg.no_grad():
+            assert neuron([1.0, Value(2.0)]).data == pytest.approx(outside.data, rel=1e-15)
 
     def test_an_interrupt_anywhere_does_not_leave_it_on(self):
         def silent():

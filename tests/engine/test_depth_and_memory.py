@@ -8,9 +8,19 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine.commit import commit
 from micrograd.nn import MLP
 from micrograd.optim import SGD
 from tests.engine.common import live_values
+
+
+def test_what_sets_gradients_keeps_nothing_of_it():
+    x = Value(1.0)
+    (x * x).backward()
+    before = sys.getsizeof(commit.__self__)  # what plans are drawn through
+    for _ in range(1000):
+        (x * x).backward()
+    assert sys.getsizeof(commit.__self__) == before
 
 
 class TestDepthAndMemory:

@@ -120,6 +120,10 @@ class TestNumbersIn:
         assert Value(1.0) < 10**400
         assert Value(1.0) > -(10**400)
 
+    def test_comparing_with_an_int_between_two_floats_is_exact_as_for_floats(self):
+        assert Value(2.0**53) < 2**53 + 1
+        assert not Value(2.0**53) >= 2**53 + 1
+
     def test_the_message_about_bad_data_stays_short(self):
         with pytest.raises(TypeError) as caught:
             Value("x" * 10_000)

@@ -5,6 +5,7 @@ import functools
 import math
 import pickle
 import threading
+import weakref
 
 import mpmath
 import numpy as np
@@ -430,6 +431,24 @@ class TestWithoutADerivative:
         assert mg.grad(lgamma)(2.5) == pytest.approx(special.digamma(2.5), rel=1e-15)
         with pytest.raises(ValueError, match=r"digamma\(2\.5\): this primitive has no derivative"):
             mg.grad(mg.grad(lgamma))(2.5)
+
+    def test_a_rule_that_leaves_the_graph_is_refused_where_it_is_differentiated_again(self):
+        growth = mg.primitive("growth", "growth", math.exp, lambda g, out, x: g * math.exp(x))
+        x = Value(1.0)
+        growth(x).backward()
+        assert x.grad == math.e
+        with pytest.raises(TypeError, match=r"a rule must be written with operators and mg\.exp, not math\.exp"):
+            growth(x).backward(create_graph=True)
+
+
+def test_a_primitive_with_settings_goes_with_what_used_it(own_registry):
+    scaled = mg.primitive("scaled", "scaled", lambda x, factor: x * factor, lambda g, out, x, factor: g * factor)
+    x = Value(2.0)
+    y = scaled(x, factor=3.0)
+    fixed = weakref.ref(y._primitive)
+    assert fixed() is scaled.with_settings(factor=3.0)
+    del y
+    assert fixed() is None
 
 
 class TestRegistering:

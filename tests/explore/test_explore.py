@@ -18,11 +18,13 @@ from hypothesis import given, settings
 import micrograd as mg
 from micrograd import Value
 from micrograd.engine.backward import backpropagate
+from micrograd.engine.commit import changing_gradients
 from micrograd.explore.arrangement import arrange
 from micrograd.explore.formulas import LIBRARY, formulas
 from micrograd.explore.groups import Grouping
 from micrograd.explore.passes import passes
 from tests.folders import ROOT
+from tests.locks import is_held
 from tests.strategies import programs
 
 
@@ -144,6 +146,18 @@ class TestTape:
         passes(root)
         assert x.grad is grad
 
+    def test_other_threads_wait_while_the_gradients_are_those_of_the_page(self, monkeypatch):
+        answers = []
+
+        def asking(root, gradient):
+            answers.append(is_held(changing_gradients))
+            return backpropagate(root, gradient)
+
+        monkeypatch.setattr(sys.modules[passes.__module__], "backpropagate", asking)
+        passes(Value(2.0) * 3.0)
+        assert answers == [True]
+        assert not is_held(changing_gradients)
+
     def test_a_derivative_that_does_not_exist_is_told_and_changes_nothing(self):
         x = Value(0.0)
         x.grad = 7.0
@@ -237,6 +251,11 @@ class TestGroups:
         (shape,) = arrange(data)["shapes"]
         assert len(shape["places"]) == len(data["nodes"]) > 250
         assert all(0 <= x <= shape["width"] and 0 <= y <= shape["height"] for x, y, _, _ in shape["places"])
+
+    def test_a_square_has_two_arrows(self):
+        x = Value(3.0)
+        (shape,) = arrange(passes(x * x)[0])["shapes"]
+        assert [route[:2] for route in shape["routes"]] == [[0, 1], [0, 1]]
 
     def test_neurons_alike_share_one_layout(self):
         data, _ = passes(mg.nn.MLP(2, [16, 16, 1])([1.0, 2.0]))
@@ -332,6 +351,7 @@ class TestRecording:
         data = explored(recording, tmp_path)
         assert [(parameter.data, parameter.grad) for parameter in model.parameters()] == before
         assert len(data["film"]["frames"]) == len(recording.frames())
+        assert data["film"]["losses"] == [[step, loss] for step, loss in enumerate(recording.losses, 1)]
         numbers = data["film"]["frames"][-1]["numbers"]
         assert numbers == [data["nodes"][node]["data"] for node in data["film"]["parameters"]]
 
@@ -412,6 +432,12 @@ class TestNotebooks:
         assert "0 epochs" in history._repr_html_()
         history.steps = [2.0, 2.0, 2.0]
         assert ElementTree.fromstring(history._repr_html_()).tag == "svg"
+
+    def test_a_loss_that_gets_to_0_has_no_logarithmic_scale(self):
+        history = mg.training.History()
+        history.steps = [100.0, 1.0, 0.0]
+        assert "loss" in history._repr_html_()
+        assert "logarithmic" not in history._repr_html_()
 
     def test_the_tutorial_runs_and_shows_what_it_says(self, tmp_path, monkeypatch):
         """Each cell runs in turn; what its last line gives is shown, in the kind of output the file has."""

@@ -1,6 +1,7 @@
 """Containers of the user's own classes, and of Python's, whose numbers are replaced by others."""
 
 import time
+from collections import defaultdict
 
 import pytest
 
@@ -32,6 +33,12 @@ def test_a_list_that_is_not_made_without_arguments_keeps_its_class_and_attribute
         assert gradient is not weights
     assert mg.grad(lambda w: w[0] * w[1])(weights) == [3.0, 2.0]
     assert weights == [2.0, 3.0]
+
+
+def test_a_gradient_by_a_defaultdict_has_its_default():
+    gradient = mg.grad(lambda counts: counts["a"] * 2.0)(defaultdict(float, a=1.0))
+    assert gradient == {"a": 2.0}
+    assert gradient["missing"] == 0.0
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])

@@ -111,6 +111,20 @@ def test_data_is_on_disk_before_it_takes_the_name(tmp_path, monkeypatch):
     assert order == ["sync", "rename", *(["sync"] if os.name == "posix" else [])]
 
 
+def test_one_that_is_written_while_it_is_written_is_whole(tmp_path, monkeypatch):
+    others = [b"second"]
+
+    def meanwhile(descriptor):
+        if others:
+            write_atomically(tmp_path / "file", others.pop())
+
+    monkeypatch.setattr(files.os, "fsync", meanwhile)
+    write_atomically(tmp_path / "file", b"first")
+    assert not others
+    assert (tmp_path / "file").read_bytes() == b"first"
+    assert names(tmp_path) == ["file"]
+
+
 def test_what_can_be_made_anew_need_not_wait_for_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(files.os, "fsync", lambda descriptor: pytest.fail("it waits"))
     write_atomically(tmp_path / "file", b"new", durable=False)

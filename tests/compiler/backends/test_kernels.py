@@ -516,3 +516,13 @@ def test_a_backend_must_run():
     for kind, given in ((Idle, [program]), (Started, []), (Stopped, [np.zeros(1), [], [], NOTHING, slice(0, 0)])):
         with pytest.raises(TypeError, match="abstract"):
             kind(*given)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_kernels_whose_coefficients_are_close_have_code_of_their_own(backend):
+    coefficients = [1 / 3, 0.333333, 0.33333333333]
+    kernels = [
+        Reduction(1, 1, Access(place), (Segment(coefficient, 1, Access(0), None),))
+        for place, coefficient in enumerate(coefficients, 1)
+    ]
+    assert run(kernels, [1.0], 4, backend).tolist() == [1.0, *coefficients]
