@@ -19,21 +19,14 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import difflib
 import hashlib
-import importlib
-import importlib.abc
-import importlib.util
 import json
-import os
 import pickle
 import random
-import resource
 import signal
 import sys
 import time
-import traceback
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -44,12 +37,11 @@ from cosmic_ray.plugins import get_operator
 from tqdm import tqdm
 
 from tests.campaigns.page import report
+from tests.campaigns.planting import ROOT, Loader, Noticing, forked, load_libraries, path_of, run_pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from importlib.machinery import ModuleSpec
+    from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
 RESULTS = ROOT / ".mutation.json"
 HEADING = "## Mutation testing"
@@ -169,9 +161,6 @@ OPERATORS = [f"{kind}_{pair}" for kind, pairs in PAIRS.items() for pair in pairs
 
 SLOWEST = 5.0  # seconds; a test that takes more takes no part
 PATIENCE = (5.0, 20.0)  # seconds and times its usual duration, after which a test is taken to hang
-MEMORY = 8 << 30  # bytes, for a mutant that collects without end
-LOADED = ["pytest", "_pytest.doctest", "hypothesis", "hypothesis.strategies", "hypothesis.extra.numpy", "coverage",
-          "numpy", "scipy.optimize", "scipy.special", "mpmath", "llvmlite.binding", "llvmlite.ir"]  # fmt: skip
 
 
 class Mutant(NamedTuple):
@@ -197,14 +186,6 @@ class Measured(NamedTuple):
 
     reached: dict[int, list[str]]
     seconds: dict[str, float]
-
-
-def path_of(module: str) -> Path:
-    return ROOT / "micrograd" / (module.replace(".", "/") + ".py")
-
-
-def name_of(module: str) -> str:
-    return f"micrograd.{module}".removesuffix(".__init__")
 
 
 def words_of(module: str) -> list[str]:
@@ -358,60 +339,6 @@ def meaning_of(source: str) -> str:
 # Running the tests
 
 
-def forked(work: Callable[[Any], None]) -> tuple[Any, int]:
-    """What work in a fork has sent last, and the signal that ended it, or 0."""
-    reader, writer = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setpgid(0, 0)
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
-            os.close(reader)
-            quiet = os.open(os.devnull, os.O_RDWR)
-            for stream in (0, 1, 2):
-                os.dup2(quiet, stream)
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            with open(writer, "w", encoding="utf-8") as pipe:
-                work(pipe)
-        except BaseException:  # nothing may get out of the fork and go on as if it were the parent
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(writer)
-    sent = ""
-    try:
-        with open(reader, encoding="utf-8") as pipe:
-            for line in pipe:
-                sent = line
-        _, status = os.waitpid(child, 0)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # and the processes that a test has started
-    return json.loads(sent) if sent else None, os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-
-
-def run_pytest(files: list[str], plugin: object) -> int:
-    """Run the tests of files, or of parts of them, as everywhere, but with a Hypothesis that repeats itself."""
-    import pytest
-    from hypothesis import HealthCheck, Phase, settings
-
-    settings.register_profile(
-        "mutation",
-        max_examples=30,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    settings.load_profile("mutation")
-    os.chdir(ROOT)
-    words = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    return int(pytest.main([*words, *files], plugins=[plugin]))
-
-
 class Measuring:
     """The plugin of the first run: which lines does each test reach, and how long does it take?"""
 
@@ -464,32 +391,14 @@ def chosen_tests(mutant: Mutant, known: Measured) -> list[str]:
     return ordered
 
 
-class Loader(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
-    """Hands out a module with other source than its file has."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        super().__init__(name_of(mutant.module), str(path_of(mutant.module)))
-        self.source = mutant.source
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
-
-    def get_code(self, name: str) -> Any:
-        return compile(self.source, self.path, "exec", dont_inherit=True)
-
-
-class Judging:
+class Judging(Noticing):
     """The plugin of a mutant's run: runs the tests chosen, in their order, and names the one that fails."""
 
     def __init__(self, loader: Loader, tests: list[str], seconds: dict[str, float], pipe: Any) -> None:
-        self.loader = loader
+        super().__init__(loader)
         self.places = {test: place for place, test in enumerate(tests)}
         self.seconds = seconds
         self.pipe = pipe
-        self.failed = ""
-
-    def pytest_sessionstart(self) -> None:
-        sys.meta_path.insert(0, self.loader)  # once more, before pytest's own, which loads what has examples to test
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         items[:] = sorted((i for i in items if i.nodeid in self.places), key=lambda item: self.places[item.nodeid])
@@ -498,10 +407,6 @@ class Judging:
         print(json.dumps(nodeid), file=self.pipe, flush=True)  # who hangs is the last to have said something
         least, times = PATIENCE
         signal.setitimer(signal.ITIMER_REAL, least + times * self.seconds[nodeid])
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed:
-            self.failed = self.failed or report.nodeid
 
 
 def outcome(mutant: Mutant, known: Measured) -> dict[str, str]:
@@ -518,9 +423,7 @@ def outcome(mutant: Mutant, known: Measured) -> dict[str, str]:
 
     def work(pipe: Any) -> None:
         signal.setitimer(signal.ITIMER_REAL, 60)  # for loading
-        loader = Loader(mutant)
-        sys.meta_path.insert(0, loader)
-        judging = Judging(loader, tests, known.seconds, pipe)
+        judging = Judging(Loader(mutant.module, mutant.source), tests, known.seconds, pipe)
         status = run_pytest(files, judging)
         by = judging.failed or ("" if status == 0 else "loading")
         print(json.dumps({"outcome": "killed" if status else "survived", "by": by}), file=pipe)
@@ -700,10 +603,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file that outcomes are kept in")
     parser.add_argument("--write", type=Path, help="the Markdown page to put the table into")
     arguments = parser.parse_args(words)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for name in LOADED:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+    load_libraries()
     if arguments.only:
         module, _, number = arguments.only.rpartition(":")
         mutant = mutants_of(*modules_named([module]))[int(number)]
