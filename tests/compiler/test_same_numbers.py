@@ -83,6 +83,8 @@ def test_parentheses_on_the_right_are_rounded_on_their_own(backend):
     assert assert_equal(lambda x, y, z: y + (x - z), 7.0, 1e-17, 7.0, backend=backend)[0] == 1e-17
     assert assert_equal(lambda x, y, z: y + -(x - z), 7.0, 1e-17, 7.0, backend=backend)[0] == 1e-17
     assert assert_equal(lambda x, y, z: y * 2 + sum([x, -z]), 7.0, 1e-17, 7.0, backend=backend)[0] == 2e-17
+    two = [1.0, 0.75, 0.5, 1e16 + 2, 1e16]
+    assert assert_equal(lambda a, b, c, d, e: a + (b - c) + (d - e), *two, backend=backend)[0] == 3.25
 
 
 def test_at_ties_no_product_is_rounded_with_the_sum(backend):

@@ -590,6 +590,19 @@ class TestSave:
             draw.save(chain(3000), tmp_path / "a.svg")
         assert (tmp_path / "a.svg").read_text() == "old"
 
+    def test_leaves_the_old_picture_where_laying_out_fails(self, tmp_path, monkeypatch):
+        from micrograd.draw import layout
+
+        def fails(*_):
+            raise MemoryError
+
+        path = tmp_path / "picture.svg"
+        path.write_text("old")
+        monkeypatch.setattr(layout, "_laid_out", fails)
+        with pytest.raises(MemoryError):
+            draw.save(small(), path)
+        assert path.read_text() == "old"
+
     def test_odd_labels_are_saved_in_every_format(self, tmp_path):
         value = Value(2.0, label="{<😀>}\\\ud800\x00 שלום")
         for suffix in draw.SUFFIXES:
