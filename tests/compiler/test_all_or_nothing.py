@@ -69,8 +69,7 @@ def page():
 
 
 CASES = {
-    case.__name__: case
-    for case in (compiled_backward, compiled_call, backward_of_several, write_back, check, page)
+    case.__name__: case for case in (compiled_backward, compiled_call, backward_of_several, write_back, check, page)
 }
 
 
