@@ -459,8 +459,13 @@ def keys_of(mutants: list[Mutant]) -> list[str]:
     return keys
 
 
+def without_spaces(line: str) -> str:
+    """A line as it is compared with others: versions of Cosmic Ray differ in the spaces that they leave."""
+    return "".join(line.split())
+
+
 def explanations(text: str) -> dict[tuple[str, str, str, str], str]:
-    """The reasons why mutants are equivalent, by module, scope, original and mutated line."""
+    """The reasons why mutants are equivalent, by module, scope, original and mutated line, both without spaces."""
     found = {}
     for block in text.split("\n\n"):
         lines = [line for line in block.strip().splitlines() if not line.startswith("#")]
@@ -471,9 +476,9 @@ def explanations(text: str) -> dict[tuple[str, str, str, str], str]:
         original = ""
         for line in lines[1:]:
             if line.startswith("-"):
-                original = line[1:].strip()
+                original = without_spaces(line[1:])
             elif line.startswith("+"):
-                found[module, scope, original, line[1:].strip()] = reason
+                found[module, scope, original, without_spaces(line[1:])] = reason
     return found
 
 
@@ -529,7 +534,9 @@ def run(module: str, sample: int | None, seed: int, results: Results) -> Row:
     if sample is not None and sample < len(mutants):
         numbers = sorted(random.Random(f"{seed} {module}").sample(numbers, sample))  # type: ignore[assignment]
     reasons = explanations(EQUIVALENT.read_text("utf-8")) if EQUIVALENT.exists() else {}
-    all_texts = [(module, mutant.scope, mutant.original, mutant.mutated) for mutant in mutants]
+    all_texts = [
+        (module, mutant.scope, without_spaces(mutant.original), without_spaces(mutant.mutated)) for mutant in mutants
+    ]
 
     def found_before(number: int) -> dict[str, str] | None:
         return results.known(keys[number], mutants[number], all_texts[number] in reasons)
