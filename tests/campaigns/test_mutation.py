@@ -51,8 +51,8 @@ def test_reasons_why_mutants_are_equivalent_are_read_by_their_lines():
     mutation = pytest.importorskip("tests.campaigns.mutation", exc_type=ImportError)
     text = "# a comment\n\noptim SGD.update\n- a = 1\n+ a = 2\n+ a = 0\n- @cache\n+\nit is never\nread\n"
     assert mutation.explanations(text) == {
-        ("optim", "SGD.update", "a = 1", "a = 2"): "it is never read",
-        ("optim", "SGD.update", "a = 1", "a = 0"): "it is never read",
+        ("optim", "SGD.update", "a=1", "a=2"): "it is never read",
+        ("optim", "SGD.update", "a=1", "a=0"): "it is never read",
         ("optim", "SGD.update", "@cache", ""): "it is never read",
     }
     mutation.explanations(mutation.EQUIVALENT.read_text("utf-8"))

@@ -314,9 +314,16 @@ def test_groups_of_a_cache_line_and_more_begin_at_one_and_others_lie_side_by_sid
     assert starts(9, 8, 7) == [16, 32, 40]
     assert starts(7, 8, 9) == [9, 16, 24]
     assert starts(7, 7, 7) == [9, 16, 23]
-    for size in (1, 8, 1000):
-        buffer = new_buffer(size)
-        assert (buffer.shape, buffer.ctypes.data % 64, buffer.any()) == ((size,), 0, False)
+    buffers = [new_buffer(size) for size in range(1, 1000, 7)]
+    assert [buffer.shape for buffer in buffers] == [(size,) for size in range(1, 1000, 7)]
+    assert not any(buffer.ctypes.data % 64 or buffer.any() for buffer in buffers)
+
+
+def test_constants_of_a_primitive_become_numbers_of_one_kernel_where_there_are_many():
+    """A few have derivatives of their own, with the constant in them; of many these would be a kernel each."""
+    x = [Value(0.1 * place) for place in range(40)]
+    fast = mg.compile(lambda: sum(mg.maximum(value, 0.09 * place) for place, value in enumerate(x)), backend="numpy")
+    assert len(fast.program().program.kernels) < 10
 
 
 def test_sums_are_cut_into_few_long_runs_or_not_at_all():

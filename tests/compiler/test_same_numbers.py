@@ -156,6 +156,7 @@ def raised(f, arguments):
         (lambda x: mg.atan(x**-1), 1.0, 0.0),
         (lambda x: mg.atan(x**2.5), 1.0, -2.0),
         (lambda x: mg.atan(mg.cosh(x)), 1.0, 1000.0),
+        (lambda x: mg.atan(mg.grad(lambda a: a**0.25)(x)), 1.0, 0.0),
         (lambda x: mg.where(x > 1, 0.0, mg.sin(x)), 1.0, math.inf),
         (lambda x: [mg.exp(x), x * 2][1], 1.0, 1000.0),
         (lambda x: [mg.exp(x), x][1], 1.0, 1000.0),

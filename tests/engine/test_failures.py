@@ -153,6 +153,7 @@ class TestFailingBackward:
             (Value(0.0).sqrt() + frozen).backward()
         assert frozen.grad == 5.0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "create_graph",
         [

@@ -49,6 +49,7 @@ def test_the_measures_of_classes_are_scikit_learns(pairs):
         assert [entry[name] or 0 for entry in ours["classes"]] == pytest.approx(scores.tolist())
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.floats(-100, 100), st.floats(-100, 100)), min_size=2))
 def test_the_measures_of_quantities_are_scikit_learns(pairs):

@@ -535,6 +535,7 @@ class TestSteps:
             with pytest.raises(GradientError):
                 gradcheck(math.floor, [x], gradient=lambda x, slope=slope: slope)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("x", [1e-12, -1e-12, -1e-300, 1e-9, 1e-6, 1e-3, 0.3, 5.0, -7.0])
     def test_away_from_a_jump(self, x):
         def f(x):
@@ -545,6 +546,7 @@ class TestSteps:
         with pytest.raises(GradientError):
             gradcheck(f, [x], gradient=lambda x: 0.5)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("x", [0.0, 1e-300, 1e-17])
     def test_at_a_jump(self, x):
         for slope in (0.0, 0.5, 1e6):
@@ -621,6 +623,7 @@ class TestReport:
         (row,) = gradcheck(lambda x: 1.7e308 * math.cos(x), [x], gradient=lambda x: -1.7e308 * math.sin(x)).rows
         assert row.verdict == "right"
 
+    @pytest.mark.slow
     def test_what_is_too_small_for_a_float_is_not_accused(self):
         assert gradcheck(lambda x: x * x, [1e-200])
         assert gradcheck(lambda x: x * x * 1e-300, [1e-20])

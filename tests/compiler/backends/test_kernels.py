@@ -315,6 +315,12 @@ def test_an_access_says_where_elements_are():
     assert GATHER.positions(2, 3, 4).tolist() == GATHER.table.tolist()
 
 
+def test_a_program_has_no_results_but_those_it_says(backend):
+    program = Program(2, (), inputs=np.array([0, 1]), outputs=np.array([1]))
+    outputs, gradients = backend_of(backend).run_of(program)(np.array([3.0, 4.0]))
+    assert (outputs.tolist(), gradients.tolist()) == ([4.0], [])
+
+
 def test_kernels_are_plain_data_that_cannot_change():
     segment = Segment(1.0, 1, ROW, None)
     for part in (ROW, segment, Reduction(1, 1, ROW, (segment,)), Map(mg.engine.primitives.sin, 1, 1, ROW, (ROW,))):
