@@ -157,6 +157,7 @@ def raised(f, arguments):
         (lambda x: mg.atan(x**2.5), 1.0, -2.0),
         (lambda x: mg.atan(mg.cosh(x)), 1.0, 1000.0),
         (lambda x: mg.atan(mg.grad(lambda a: a**0.25)(x)), 1.0, 0.0),
+        (lambda x: x + mg.detach(mg.maximum(-(1 / x), 1.0)), 1.0, 0.0),
         (lambda x: mg.where(x > 1, 0.0, mg.sin(x)), 1.0, math.inf),
         (lambda x: [mg.exp(x), x * 2][1], 1.0, 1000.0),
         (lambda x: [mg.exp(x), x][1], 1.0, 1000.0),
@@ -175,6 +176,18 @@ def test_what_eager_raises_on_the_way_is_raised(f, good, bad, backend):
         assert raised(fast, [argument(bad)]) == expected
         with mg.no_grad():
             assert raised(fast, [argument(bad)]) == expected
+
+
+def test_a_quotient_by_a_constant_of_zero_is_refused(backend):
+    with pytest.raises(ZeroDivisionError):
+        mg.compile(lambda x: mg.atan(x / 0.0), backend=backend)(Value(1.0))
+
+
+def test_what_a_result_shows_gets_no_check():
+    program = mg.compile(lambda x: mg.sqrt(mg.exp(x) / 3.0), backend="numpy").program(Value(1.0)).program
+    forward = [kernel.kind for kernel in program.kernels][:3]
+    assert forward == ["exp", "div", "sqrt"]
+    assert not any(part.coefficient == 0 for kernel in program.kernels for part in getattr(kernel, "segments", ()))
 
 
 def test_what_raises_inside_of_a_formula_is_raised(backend):

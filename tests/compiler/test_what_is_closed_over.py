@@ -524,6 +524,80 @@ def test_a_number_that_is_left_in_any_container_is_refused_and_taken_out(backend
     assert slotted.w is w
 
 
+def test_what_holds_no_number_of_a_refused_trace_stays():
+    model = Model()
+    names = list(vars(model))
+
+    def f(x):
+        model.seen, model.h = "yes", model.w * x
+        return model.h
+
+    with pytest.raises(TraceError, match=r"left behind in model\.h"):
+        mg.compile(f)(1.0)
+    assert list(vars(model)) == [*names, "seen"]
+
+
+def test_attributes_whose_names_are_made_up_are_looked_at(backend):
+    class Numbered:
+        def __init__(self):
+            self.w0, self.w1 = Value(2.0), Value(3.0)
+
+        def __call__(self, x):
+            return sum(getattr(self, f"w{number}") * x for number in range(2))
+
+    model = Numbered()
+    check(model, lambda: setattr(model, "w1", Value(7.0)), backend=backend)
+
+
+def test_a_global_that_is_deleted_is_missed_as_eagerly(monkeypatch, backend):
+    monkeypatch.setattr(sys.modules[__name__], "SCALE", 3.0)
+    fast = mg.compile(scaled, backend=backend)
+    assert fast(2.0) == 6.0
+    monkeypatch.delattr(sys.modules[__name__], "SCALE")
+    with pytest.raises(NameError, match="SCALE"):
+        fast(2.0)
+
+
+def test_what_no_code_names_may_change_without_a_trace():
+    traces = count()
+
+    class Labelled:
+        title = "before"
+
+        def __init__(self):
+            self.w = Value(2.0)
+
+        def __call__(self, x):
+            next(traces)
+            return self.w * x
+
+    model = Labelled()
+    fast = mg.compile(model, backend="numpy")
+    fast(1.0)
+    Labelled.title = "after"
+    fast(1.0)
+    assert next(traces) == 1
+
+
+@pytest.mark.parametrize(("length", "traces"), [(256, 2), (257, 1)])
+def test_the_sign_of_zero_in_a_list_of_plain_numbers(length, traces):
+    numbers, traced = [0.0] * length, count()
+    fast = mg.compile(lambda x: (next(traced), x + math.copysign(1.0, numbers[0]))[1], backend="numpy")
+    fast(1.0)
+    numbers[0] = -0.0
+    fast(1.0)
+    assert next(traced) == traces
+
+
+@pytest.mark.parametrize(("length", "result"), [(100_000, 6.0), (100_001, 1.0)])
+def test_numbers_in_very_long_lists_and_arrays(length, result):
+    for numbers in ([0.0] * length, np.zeros(length)):
+        fast = mg.compile(lambda x, numbers=numbers: x + numbers[5], backend="numpy")
+        fast(1.0)
+        numbers[5] = 5.0
+        assert fast(1.0) == result
+
+
 def test_what_a_refused_trace_left_behind_is_put_back():
     model = Model()
     w = model.w
