@@ -524,6 +524,42 @@ def test_a_number_that_is_left_in_any_container_is_refused_and_taken_out(backend
     assert slotted.w is w
 
 
+def test_places_are_written_as_the_function_has_them():
+    class Recurrent:
+        def __init__(self):
+            self.w, self.h = Value(2.0), 0.0
+
+        def step(self, x):
+            self.h = self.w * x
+            return self.h
+
+    with pytest.raises(TraceError, match=r"left behind in self\.h \("):
+        mg.compile(Recurrent().step)(1.0)
+
+    nest = {}
+    for _ in range(50):
+        nest = {"inside": nest}
+
+    def deep(x):
+        place = nest
+        while "inside" in place:
+            place = place["inside"]
+        place["last"] = x
+        return x
+
+    with pytest.raises(TraceError, match=r"left behind in \.\.\.(\w*'?\]?)(\['inside'\]){5,20}\['last'\]") as error:
+        mg.compile(deep)(1.0)
+    assert len(str(error.value)) < 600
+
+
+def test_attributes_of_functions(backend):
+    def f(x):
+        return x * f.scale
+
+    f.scale = 2.0
+    check(f, lambda: setattr(f, "scale", 5.0), backend=backend)
+
+
 def test_what_holds_no_number_of_a_refused_trace_stays():
     model = Model()
     names = list(vars(model))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.numbers import Floats, Integers
-    from micrograd.compiler.program import Access, Kernel, Program
+    from micrograd.compiler.program import Access, Kernel, Program, Segment
     from micrograd.engine.primitive import Primitive
+
+# Up to so many results have their terms added at once. Of more, adding arrays one by one is quicker.
+_FEW = 64
 
 
 def _power(x: Floats, y: Floats) -> Floats:
@@ -130,14 +134,26 @@ class NumpyExecutable(Executable):
             return self._map(kernel)
         return self._take(kernel)
 
-    def _view(self, access: Access, rows: int, columns: int, terms: int | None = None) -> Callable[[], Floats]:
-        """A function that gives the operand as an array: a view that is made once, or a copy through a table."""
+    def _view(
+        self, access: Access, rows: int, columns: int, terms: int | None = None, first: bool = False
+    ) -> Callable[[], Floats]:
+        """A function that gives the operand as an array: a view that is made once, or a copy through a table.
+
+        Args:
+            access: where its numbers are.
+            rows: how many there are.
+            columns: how many there are.
+            terms: how many there are; None for an array of rows and columns.
+            first: whether terms are the first axis, and not the last.
+        """
         shape = (rows, columns) if terms is None else (rows, columns, terms)
         if access.table is None and access.row_table is None:
             steps = (access.row_step, access.column_step, access.term_step)[: len(shape)]
             view = as_strided(self.buffer[access.base :], shape, [8 * step for step in steps])
+            view = np.moveaxis(view, -1, 0) if first else view
             return lambda: view
         positions = access.positions(rows, columns, terms or 1).reshape(shape)
+        positions = np.ascontiguousarray(np.moveaxis(positions, -1, 0)) if first else positions
         return lambda: self.buffer[positions]
 
     def _store(self, access: Access, rows: int, columns: int) -> Callable[[Floats], None]:
@@ -181,23 +197,30 @@ class NumpyExecutable(Executable):
 
     def _sum_in_order(self, kernel: Reduction) -> Callable[[], object]:
         """The terms one after the other, for all results at a time."""
-        parts = []
-        for part in kernel.segments:
-            views = [self._view(f, kernel.rows, kernel.columns, part.terms) for f in (part.first, part.second) if f]
-            parts.append((part.coefficient, part.terms, views))
-        store = self._store(kernel.target, kernel.rows, kernel.columns)
+        rows, columns = kernel.rows, kernel.columns
+        parts = [self._products(part, rows, columns) for part in kernel.segments]
+        if kernel.from_zero:
+            zeros = np.zeros((1, rows, columns))
+            parts.insert(0, lambda: zeros)
+        store = self._store(kernel.target, rows, columns)
+        first, *others = parts
+        if kernel.terms == 1 and not others:
+            return lambda: store(first()[0])
+        if rows * columns > _FEW or kernel.terms == len(kernel.segments):
+            return lambda: store(_added_one_by_one([part() for part in parts]))
+        if not others:
+            return lambda: store(_added_at_once(first()))
+        return lambda: store(_added_at_once(np.concatenate([part() for part in parts])))
 
-        def step() -> None:
-            total: Any = 0.0 if kernel.from_zero else None
-            for coefficient, terms, views in parts:
-                products = views[0]() if len(views) == 1 else views[0]() * views[1]()
-                if coefficient != 1:
-                    products = coefficient * products
-                for term in range(terms):
-                    total = products[..., term] if total is None else total + products[..., term]
-            store(total)
-
-        return step
+    def _products(self, part: Segment, rows: int, columns: int) -> Callable[[], Floats]:
+        """A function that gives a segment's terms: the first axis is that of the terms."""
+        accesses = [access for access in (part.first, part.second) if access is not None]
+        x, *others = [self._view(access, rows, columns, part.terms, first=True) for access in accesses]
+        coefficient = part.coefficient
+        if not others:
+            return x if coefficient == 1 else lambda: coefficient * x()
+        (y,) = others
+        return (lambda: x() * y()) if coefficient == 1 else lambda: coefficient * (x() * y())
 
     def _sum(self, kernel: Reduction, index: int) -> Callable[[], Floats]:
         part = kernel.segments[index]
@@ -239,6 +262,19 @@ class NumpyExecutable(Executable):
             store(np.where(valid, found, np.nan))
 
         return step
+
+
+def _added_at_once(terms: Floats) -> Floats:
+    """The sum over the first axis, in order: the last of all partial sums. It goes through the results one by one."""
+    return np.add.accumulate(terms, axis=0)[-1]
+
+
+def _added_one_by_one(parts: list[Floats]) -> Floats:
+    """The sum over the first axes of arrays, in order."""
+    total, *others = chain.from_iterable(parts)
+    for term in others:
+        total = total + term
+    return total
 
 
 def on_arrays(primitive: Primitive) -> Callable[..., Floats]:
