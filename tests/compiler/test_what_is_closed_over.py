@@ -565,6 +565,78 @@ def test_attributes_of_functions(backend):
     check(f, lambda: setattr(f, "scale", 5.0), backend=backend)
 
 
+def test_attributes_of_lists_of_a_class_of_ones_own(backend):
+    class Rows(list):
+        scale = None
+
+    rows = Rows([Value(2.0)])
+    rows.scale = 3.0
+    check(lambda x: rows[0] * rows.scale * x, lambda: setattr(rows, "scale", 5.0), backend=backend)
+
+
+class Bare:
+    def __init__(self):
+        self.unused = 1.0
+
+
+class Used:
+    def __init__(self):
+        self.w, self.unused = Value(2.0), 1.0
+
+
+def test_an_object_of_which_nothing_is_read_hides_no_other(backend):
+    bare, used = Bare(), Used()
+    check(lambda x: x * used.w if bare else x, lambda: setattr(used, "w", Value(5.0)), backend=backend)
+
+
+def test_what_no_code_of_a_module_names_may_change_without_a_trace():
+    traces = count()
+
+    class Line(mg.nn.Module):
+        def __init__(self):
+            self.w, self.note = Value(2.0), "before"
+
+        def __call__(self, x):
+            next(traces)
+            return self.w * x
+
+    model = Line()
+    fast = mg.compile(model, backend="numpy")
+    fast(1.0)
+    model.note = "after"
+    fast(1.0)
+    assert next(traces) == 1
+
+
+def test_a_variable_that_is_not_assigned_yet(backend):
+    fast = mg.compile(lambda x, use: x * later if use else x, backend=backend)
+    assert fast(3.0, False) == 3.0
+    with pytest.raises(NameError, match="later"):
+        fast(3.0, True)
+    later = 2.0
+    assert fast(3.0, True) == 6.0
+
+
+def test_variables_new_attributes_and_rings_are_put_back_after_a_refused_trace():
+    bare, ring, kept = Bare(), [1.0], "before"
+    ring.append(ring)
+
+    def keep(x):
+        nonlocal kept
+        kept = x
+
+    def set_attribute(x):
+        bare.new = x
+
+    def append(x):
+        ring.append(x)
+
+    for change in (keep, set_attribute, append):
+        with pytest.raises(TraceError, match="left behind"):
+            mg.compile(lambda x, change=change: (change(x), x)[1])(1.0)
+    assert (kept, list(vars(bare)), ring[0], len(ring)) == ("before", ["unused"], 1.0, 2)
+
+
 def test_what_holds_no_number_of_a_refused_trace_stays():
     model = Model()
     names = list(vars(model))
