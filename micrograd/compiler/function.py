@@ -143,7 +143,7 @@ class CompiledFunction:
         self._backend.executable("program()")
         with self._lock:
             special, given = self._asked_for(arguments, named)
-            executable: Any = special.compiled(len(special.wanted) > 0).run
+            executable: Any = special.compiled(True).run
             numbers = special.numbers(given)
             executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
         return executable
@@ -152,7 +152,7 @@ class CompiledFunction:
         """The program for these arguments; without any, that of the last call."""
         with self._lock:
             special, _ = self._asked_for(arguments, named)
-            return special.compiled(len(special.wanted) > 0).program
+            return special.compiled(True).program
 
     def _asked_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Specialised, Structure]:
         """The programs for these arguments, and their structure; without any, the programs of the last call."""

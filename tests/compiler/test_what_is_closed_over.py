@@ -6,6 +6,7 @@ import math
 import re
 import sys
 import types
+import warnings
 import weakref
 from collections import ChainMap, UserDict, UserList, deque
 from dataclasses import dataclass, field
@@ -563,6 +564,41 @@ def test_attributes_of_functions(backend):
 
     f.scale = 2.0
     check(f, lambda: setattr(f, "scale", 5.0), backend=backend)
+
+
+def test_ten_traces_in_a_row_are_warned_of_once():
+    model = types.SimpleNamespace(scale=0.0)
+    fast = mg.compile(lambda x: x * model.scale, backend="numpy")
+
+    def warnings_of(changes):
+        fast(2.0)  # nothing has changed: a row of traces ends here
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(changes):
+                model.scale += 1.0
+                assert fast(2.0) == 2.0 * model.scale
+        return [str(warning.message) for warning in caught]
+
+    fast(2.0)
+    assert [len(warnings_of(changes)) for changes in (9, 9, 10, 12, 9)] == [0, 0, 1, 1, 0]
+    (message,) = warnings_of(10)
+    assert "as model.scale was replaced before each" in message
+
+
+def test_attributes_that_comprehensions_and_patterns_name(backend):
+    items, model = [Used(), Used()], Model()
+
+    def f(x):
+        match model:
+            case Model(scale=scale):
+                return sum(item.w * x for item in items) * scale
+
+    check(
+        f,
+        lambda: setattr(items[1], "w", Value(5.0)),
+        lambda: setattr(model, "scale", 7.0),
+        backend=backend,
+    )
 
 
 def test_attributes_of_lists_of_a_class_of_ones_own(backend):
