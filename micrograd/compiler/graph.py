@@ -118,9 +118,9 @@ class Graph:
     inputs: tuple[Integers, ...]
     outputs: Integers
     differentiable: Booleans
+    unordered: Booleans
+    from_zero: Booleans
     checked: Integers = field(default_factory=no_integers)
-    unordered: Booleans = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    from_zero: Booleans = field(default_factory=lambda: np.zeros(0, dtype=bool))
     seeds: Integers = field(default_factory=no_integers)
     gradients: Integers = field(default_factory=no_integers)
 
@@ -133,12 +133,6 @@ class Graph:
     def results(self) -> Integers:
         """The nodes that the program returns, outputs and gradients. They are never merged into others."""
         return np.concatenate([self.outputs, self.gradients])
-
-    def differentiated(self) -> Graph:
-        """The graph without the unused, in which gradients flow only through what leads to an output."""
-        graph = self.without_the_unused()
-        reached = Edges(graph.size, *graph.edges(differentiable=True)).reached(graph.outputs)
-        return replace(graph, differentiable=graph.differentiable & reached)
 
     def without_the_unused(self) -> Graph:
         """The graph without the terms and applications that neither a result nor a check needs."""

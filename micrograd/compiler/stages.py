@@ -76,7 +76,7 @@ class Stage(NamedTuple):
 STAGES = (
     Stage("trace", lambda source, request: trace(*source)),
     Stage("normalise", lambda trace, request: normalise(trace)),
-    Stage("adjoint", lambda graph, request: adjoint(graph.differentiated(), request.wanted)),
+    Stage("adjoint", lambda graph, request: adjoint(graph.without_the_unused(), request.wanted)),
     Stage("reroll", lambda graph, request: reroll(graph, request.start)),
     Stage("compile", lambda program, request: request.backend.run_of(program)),
 )

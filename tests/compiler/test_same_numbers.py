@@ -190,6 +190,14 @@ def test_what_a_result_shows_gets_no_check():
     assert not any(part.coefficient == 0 for kernel in program.kernels for part in getattr(kernel, "segments", ()))
 
 
+@pytest.mark.parametrize("bias", [1.5, -0.0, 0.0, 7])
+def test_a_neuron_with_a_plain_number_for_its_bias(bias, backend):
+    neuron = mg.nn.Neuron(2, nonlin=False)
+    neuron.b = bias
+    x, y = Value(0.5), Value(0.25)
+    assert mg.compile(lambda: neuron([x, y]), backend=backend)().data == neuron([x, y]).data
+
+
 def test_what_raises_inside_of_a_formula_is_raised(backend):
     bounded = mg.primitive(
         "bounded_compiled",
