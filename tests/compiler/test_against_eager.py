@@ -270,7 +270,7 @@ def test_ctrl_c_in_a_primitive_of_ones_own_comes_through_though_it_comes_once(ba
             raise coming.pop()
         return x * 2
 
-    p = mg.primitive("interrupted_once", "p", forward, lambda g, out, x: g * 2)
+    p = mg.primitive("interrupted_once_compiled", "p", forward, lambda g, out, x: g * 2)
     fast = mg.compile(lambda x: p(x) + 1, backend=backend)
     with pytest.raises(KeyboardInterrupt):
         fast(Value(3.0))
