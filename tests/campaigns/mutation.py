@@ -131,7 +131,7 @@ TESTS = {
                            "compiler/test_same_numbers"],
     "compiler.backends.numpy_backend": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
                                         "compiler/test_training", "compiler/test_against_eager",
-                                        "engine/test_composites"],
+                                        "engine/test_composites", "compiler/test_same_numbers"],
     "compiler.backends.object_cache": ["compiler/backends/test_object_cache", "compiler/backends/test_backends"],
     "compiler.picture": ["compiler/backends/test_kernels", "compiler/test_trace"],
     "compiler.program": ["compiler/backends/test_kernels", "compiler/test_reroll"],
