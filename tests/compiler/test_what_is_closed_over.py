@@ -530,6 +530,19 @@ def test_a_number_that_is_left_in_any_container_is_refused_and_taken_out(backend
     assert slotted.w is w
 
 
+def test_an_object_without_methods_that_is_returned_with_a_number_in_it_is_refused():
+    class Box:
+        pass
+
+    def f(x):
+        box = Box()
+        vars(box)["".join(["n", "umber"])] = x
+        return box
+
+    with pytest.raises(TraceError, match=r"a number is in Box\.number, in an object that .* returns"):
+        mg.compile(f)(1.0)
+
+
 def test_places_are_written_as_the_function_has_them():
     class Recurrent:
         def __init__(self):
