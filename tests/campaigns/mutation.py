@@ -146,7 +146,7 @@ TESTS = {
                             "compiler/test_what_is_closed_over"],
     "compiler.stages": ["compiler/test_stages", "compiler/test_reroll"],
     "compiler.steps": ["compiler/test_training"],
-    "compiler.structure": ["compiler/test_structure", "compiler/test_trace"],
+    "compiler.structure": ["compiler/test_structure", "compiler/test_trace", "compiler/test_arrays_inside"],
     "compiler.update": ["compiler/test_training"],
     "compiler.walks": ["compiler/test_walks", "compiler/test_reroll"],
 }  # fmt: skip

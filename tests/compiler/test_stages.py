@@ -86,7 +86,7 @@ def test_a_graph_says_what_is_an_output_and_what_is_a_gradient_and_cannot_change
     assert (len(plain.outputs), len(plain.seeds), len(plain.gradients)) == (2, 0, 0)
     assert (len(with_gradients.outputs), len(with_gradients.seeds), len(with_gradients.gradients)) == (2, 2, 3)
     assert with_gradients.outputs.tolist() == plain.outputs.tolist()
-    parts = [(with_gradients, "outputs"), (with_gradients, "terms"), (plain.terms, "first")]
+    parts = [(with_gradients, "outputs"), (with_gradients, "terms"), (plain.terms, "first"), (REQUEST, "start")]
     for part, name in [*parts, *((application, "nodes") for application in plain.applications)]:
         with pytest.raises(FrozenInstanceError):
             setattr(part, name, None)
