@@ -1,6 +1,8 @@
 """What in the arguments is fixed in a program, and what may change from call to call."""
 
 import gc
+import inspect
+import sys
 import weakref
 from collections import Counter, OrderedDict, defaultdict, namedtuple
 from itertools import count
@@ -217,8 +219,8 @@ def test_a_generator_that_is_refused_is_not_used_up():
     assert sum(numbers) == 3.0
 
 
-def _deep(levels):
-    nested = []
+def _deep(levels, *innermost):
+    nested = list(innermost)
     for _ in range(levels):
         nested = [nested]
     return nested
@@ -272,3 +274,19 @@ def test_arrays_of_what_is_no_number_are_static_by_what_is_in_them(dtype):
     assert next(traces) == 1
     fast(2.0, array[::-1])
     assert next(traces) == 3
+
+
+def test_what_is_too_deep_for_the_rest_of_the_stack_cannot_be_rebuilt():
+    structure = Structure(_deep(100, 1.0))
+
+    def rebuilt_at(frames):
+        return rebuilt_at(frames - 1) if frames else structure.rebuilt([2.0])
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 400)
+    try:
+        assert rebuilt_at(5) == _deep(100, 2.0)
+        with pytest.raises(ValueError, match="must not be nested this deep"):
+            rebuilt_at(250)
+    finally:
+        sys.setrecursionlimit(limit)
