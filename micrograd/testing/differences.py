@@ -183,7 +183,7 @@ def _stairs(
     steps = list(_steps(x, 2.0))
     places = [(step, x + side * step) for step in reversed(steps) for side in (1, -1)]
     moved = [(step, at, f(at)) for step, at in places if f(at) not in flat]
-    moved = [(step, at, value) for step, at, value in moved if _ALIKE * abs(value) < abs(value - middle) < math.inf]
+    moved = [(step, at, value) for step, at, value in moved if _ALIKE * abs(value) < abs(value - middle)]
     nearest = [(at, value, min(step, abs(at) or step) * _SLIGHT) for step, at, value in moved[:_RUN]]
     if not moved or any(value not in (f(at - away), f(at + away)) for at, value, away in nearest):
         return None  # f is constant, or moves as soon as it leaves the flat, as relu does

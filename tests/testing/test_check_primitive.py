@@ -230,6 +230,7 @@ def test_points_spread_over_the_ordinary_part_of_the_domain(low, high, least, mo
     assert min(points) < least + 0.3 * (most - least)
     assert max(points) > most - 0.3 * (most - least)
     assert len(set(points)) == 10
+    assert all(least < x < most for pair in tried((low, high), (low, high))[:20] for x in pair)
 
 
 @pytest.mark.parametrize(

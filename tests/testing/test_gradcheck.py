@@ -590,6 +590,22 @@ class TestReport:
         (row,) = gradcheck(lambda x: 1e20 + x, [1.0]).rows
         assert row.verdict == "unclear"
 
+    def test_two_digits_of_the_differences_are_too_few_to_say_right_of_what_is_not_theirs(self):
+        (row,) = gradcheck(lambda x: 1e14 + x * x, [3.0], gradient=lambda x: 6.006).rows
+        assert (row.numeric, row.verdict) == (6.0, "unclear")
+        assert 0.01 < row.allowed / 6 < 0.1
+
+    def test_nor_do_they_say_it_of_their_own_slope_where_it_is_less_than_their_error(self):
+        def f(x):
+            return (1 / x + 4.8e7) - 4.8e7
+
+        (slope,) = numerical_gradient(f, [941.0])
+        (row,) = gradcheck(f, [941.0], gradient=lambda x: slope).rows
+        assert (row.error, row.verdict) == (0.0, "unclear")
+
+    def test_for_an_input_without_influence_nothing_is_allowed(self):
+        assert gradcheck(lambda x, y: y, [1.0, 0.0]).rows[0].allowed == 0.0
+
     def test_what_is_left_where_all_terms_cancel_is_unclear(self):
         (row,) = gradcheck(lambda x: mg.sin(mg.asin(x)) + mg.abs(x), [-0.601]).rows
         assert (row.verdict, row.numeric) == ("unclear", 0.0)

@@ -8,6 +8,7 @@ only operations here that every machine rounds in the same way.
 from __future__ import annotations
 
 import math
+import random
 import struct
 
 import pytest
@@ -18,6 +19,23 @@ from micrograd.testing import GradientError, gradcheck
 def single(x):
     """The nearest number of 32 bits."""
     return struct.unpack("f", struct.pack("f", x))[0]
+
+
+def half(x):
+    """The nearest float of 16 bits, 11 of them digits."""
+    return struct.unpack("e", struct.pack("e", x))[0]
+
+
+def brain(x):
+    """The nearest bfloat16, whose digits are 8 bits: the upper half of a float of 32, the tie to the even one."""
+    (bits,) = struct.unpack("I", struct.pack("f", x))
+    return struct.unpack("f", struct.pack("I", (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000))[0]
+
+
+def cut(x):
+    """A bfloat16 as machines make it that cut a float of 32 bits in half."""
+    (bits,) = struct.unpack("I", struct.pack("f", x))
+    return struct.unpack("f", struct.pack("I", bits & 0xFFFF0000))[0]
 
 
 # A function, a point, its slope there or those of its two sides, the verdict, and how far off at most the differences
@@ -65,6 +83,28 @@ POINTS = [
     ),
     (lambda x: x * x * abs(x) + (0.00108 if x >= 4.629999991666 else 0.0), 4.63, (64.3107,), "right", 0.000181),
     (lambda x: x * math.sqrt(x) - 0.103 * abs(x - 7.740000015480001), 7.74, (4.276128322973067,), "kink", 0.111),
+    # In coarse steps
+    (lambda x: half(1 / x), 1.51, (-0.4385772553835358,), "unclear", 0.00447),
+    (lambda x: half(x), 0.4765625, (1.0,), "unclear", 0.00175),
+    (lambda x: half(x), -2.82, (1.0,), "unclear", 0.00439),
+    (lambda x: half(x), 0.0366, (1.0,), "unclear", 0.0016),
+    (lambda x: half(x * x * x), 0.03515625, (0.0037078857421875,), "unclear", 1.05e-05),
+    (lambda x: half(x * x * x), 11.7, (410.67,), "unclear", 1.03),
+    (lambda x: half(1 / half(1 + half(1 / half(x * x)))), 0.125, (0.24236686390532544,), "unclear", 0.000859),
+    (lambda x: half(half(x) - x * x * x / 6), 0.615, (0.8108875,), "unclear", 0.0027),
+    (lambda x: 1e6 * half(x * x), -0.013671875, (-27343.75,), "unclear", 27400.0),
+    (lambda x: brain(brain(x) - x * x * x / 6), 1.5703125, (-0.232940673828125,), "unclear", 0.138),
+    (lambda x: brain(1 / brain(1 + brain(1 / brain(x * x)))), 14.8, (0.00061134791938971,), "unclear", 0.0061),
+    (lambda x: brain(x), 96908.2578125, (1.0,), "unclear", 0.0314),
+    (lambda x: single(x), 267 + 2.0**-16, (1.0,), "unclear", 1.01),
+    (lambda x: round(10 * x) / 10, 0.163, (1.0,), "unclear", 1.42),
+    (lambda x: half(half(x) - x * x * x / 6), -2.25, (-1.53125,), "unclear", 1.01),
+    (lambda x: brain(x), 1.57, (1.0,), "unclear", 0.0314),
+    (lambda x: cut(x), 0.0988, (1.0,), "unclear", 0.00749),
+    (lambda x: cut(1 / (1 + 9 * cut(x) * cut(x))), 0.001953125, (-0.0351538361361975,), "unclear", 0.1),
+    (lambda x: cut(1 / (1 + 9 * cut(x) * cut(x))), -0.001953125, (0.0351538361361975,), "unclear", 0.1),
+    (lambda x: round(4 * x * x) / 4, 0.663, (1.326,), "unclear", 2.71),
+    (lambda x: 100 + round(1000 / x) / 1000, 80.7, (-0.00015355109950264796,), "unclear", 0.000315),
 ]
 
 
@@ -82,3 +122,44 @@ def test_a_derivative_farther_off_than_that_is_caught(f, x, slopes, verdict, lim
     for wrong in (max(slopes) + 2.1 * limit, min(slopes) - 2.1 * limit):
         with pytest.raises(GradientError):
             gradcheck(f, [x], gradient=lambda x, wrong=wrong: wrong, tolerance=0)
+
+
+def test_a_slope_of_0_is_not_accused_where_f_may_really_be_flat():
+    for steps in (64, 1000):
+        for slope in (0.0, steps):
+            (row,) = gradcheck(lambda x, steps=steps: math.floor(steps * x), [0.7], gradient=lambda x, s=slope: s).rows
+            assert row.verdict == "unclear"
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda x: 100 + math.floor(x), 0.328125),
+        (lambda x: 0.7 * x / x, 2.9),  # whose last digit is another one in places
+        (lambda x: 1.0 if x < 2 else math.inf, 1.3),
+    ],
+)
+def test_a_function_that_is_flat_has_a_slope_of_0(f, x):
+    (row,) = gradcheck(f, [x], gradient=lambda x: 0.0).rows
+    assert (row.numeric, row.verdict) == (0.0, "right")
+    with pytest.raises(GradientError):
+        gradcheck(f, [x], gradient=lambda x: 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("f", "slope", "size", "x", "height"),
+    [
+        (lambda x: x * x * x, lambda x: 3 * x * x, 1e-6, 1.05, 6.3e-5),
+        (lambda x: x * x * x, lambda x: 3 * x * x, 1e-3, 0.847, 0.029),
+        (lambda x: 1 / x, lambda x: -1 / x**2, 1e-5, 3.1, 0.00021),
+    ],
+)
+def test_a_jump_a_few_dozen_times_as_high_as_noise_is_seen(f, slope, size, x, height):
+    """The noise looks random and is the same whenever x is."""
+
+    def jumping(at):
+        noise = random.Random(repr(at)).uniform(-1, 1)
+        return f(at) * (1 + size * noise) + height * (at >= x)
+
+    (row,) = gradcheck(jumping, [x], gradient=slope).rows
+    assert row.verdict == "jump"

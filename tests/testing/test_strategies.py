@@ -196,12 +196,15 @@ def test_the_random_generator_alone_gives_numbers_of_three_decimals_between_minu
         ("maximum", [1.0, 1.02], False),
         ("minimum", [1.0, -1.0], True),
         ("minimum", [1.0, 1.02], False),
+        *[(name, [1.0, -1.0], True) for name in ("equal", "less", "less_equal")],
+        *[(name, [1.0, 1.02], False) for name in ("equal", "less", "less_equal")],
         ("where", [1.0, 0.0, 0.0], True),
         ("where", [0.0, 1.0, 2.0], False),
         ("identity", [29.5], True),
         ("identity", [30.0], False),  # too large
         ("identity", [-30.5], False),
         ("log", [0.02], False),  # too steep
+        ("log", [0.04], True),
         ("div", [1.0, 0.0], False),
     ],
 )
