@@ -86,6 +86,7 @@ POINTS = [
     # In coarse steps
     (lambda x: half(1 / x), 1.51, (-0.4385772553835358,), "unclear", 0.00447),
     (lambda x: half(x), 0.4765625, (1.0,), "unclear", 0.00175),
+    (lambda x: half(x) - 1, 2.22, (1.0,), "unclear", 0.00391),
     (lambda x: half(x), -2.82, (1.0,), "unclear", 0.00439),
     (lambda x: half(x), 0.0366, (1.0,), "unclear", 0.0016),
     (lambda x: half(x * x * x), 0.03515625, (0.0037078857421875,), "unclear", 1.05e-05),
