@@ -157,6 +157,7 @@ def raised(f, arguments):
         (lambda x: mg.atan(x**2.5), 1.0, -2.0),
         (lambda x: mg.atan(mg.cosh(x)), 1.0, 1000.0),
         (lambda x: mg.atan(mg.grad(lambda a: a**0.25)(x)), 1.0, 0.0),
+        (lambda x: mg.atan(mg.grad(lambda a: a ** (x + 0.3))(x)), 1.0, 0.0),
         (lambda x: x + mg.detach(mg.maximum(-(1 / x), 1.0)), 1.0, 0.0),
         (lambda x: mg.where(x > 1, 0.0, mg.sin(x)), 1.0, math.inf),
         (lambda x: [mg.exp(x), x * 2][1], 1.0, 1000.0),
