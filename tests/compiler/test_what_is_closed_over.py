@@ -599,17 +599,17 @@ def test_ten_traces_in_a_row_are_warned_of_once():
 
 
 def test_attributes_that_comprehensions_and_patterns_name(backend):
-    items, model = [Used(), Used()], Model()
+    items, bare = [Used(), Used()], Bare()
 
     def f(x):
-        match model:
-            case Model(scale=scale):
-                return sum(item.w * x for item in items) * scale
+        match bare:
+            case Bare(unused=number):
+                return sum(item.w * x for item in items) * number
 
     check(
         f,
         lambda: setattr(items[1], "w", Value(5.0)),
-        lambda: setattr(model, "scale", 7.0),
+        lambda: setattr(bare, "unused", 7.0),
         backend=backend,
     )
 
