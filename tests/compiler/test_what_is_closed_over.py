@@ -599,17 +599,18 @@ def test_ten_traces_in_a_row_are_warned_of_once():
 
 
 def test_attributes_that_comprehensions_and_patterns_name(backend):
-    items, bare = [Used(), Used()], Bare()
+    items, tagged = [Used(), Used()], Tagged()
+    tagged.tag = 3.0
 
     def f(x):
-        match bare:
-            case Bare(unused=number):
+        match tagged:
+            case Tagged(tag=number):
                 return sum(item.w * x for item in items) * number
 
     check(
         f,
         lambda: setattr(items[1], "w", Value(5.0)),
-        lambda: setattr(bare, "unused", 7.0),
+        lambda: setattr(tagged, "tag", 7.0),
         backend=backend,
     )
 
@@ -626,6 +627,10 @@ def test_attributes_of_lists_of_a_class_of_ones_own(backend):
 class Bare:
     def __init__(self):
         self.unused = 1.0
+
+
+class Tagged:
+    tag: float
 
 
 class Used:
