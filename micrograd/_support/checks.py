@@ -27,7 +27,7 @@ class Operand:
     @staticmethod
     def _array(array: Any) -> Any:
         """What stands for an array that has operands of this class in it."""
-        return array
+        raise NotImplementedError
 
 
 def real_number(value: object) -> float | None:

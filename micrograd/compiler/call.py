@@ -155,9 +155,9 @@ class Seeds(float):
 
     _number: float
     _result: int | None
-    _before: float | None
+    _before: Seeds | None
 
-    def __new__(cls, number: float, result: int | None, before: float | None = None) -> Seeds:
+    def __new__(cls, number: float, result: int | None, before: Seeds | None = None) -> Seeds:
         """A gradient of one result, or of each where the result is None; and the sum that it is added to."""
         made = super().__new__(cls, number if before is None else float.__add__(before, number))
         made._number, made._result, made._before = number, result, before
@@ -165,19 +165,17 @@ class Seeds(float):
 
     def parts(self) -> Iterator[tuple[float, int | None]]:
         """The gradients that were added up, each with the number of its result."""
-        part: float | None = self
-        while isinstance(part, Seeds):
+        part: Seeds | None = self
+        while part is not None:
             yield part._number, part._result
             part = part._before
-        if part is not None:
-            yield part, None
 
-    def __add__(self, other: float) -> float:
+    def __add__(self, other: float) -> Seeds:
         """A sum that keeps its parts."""
         for number, result in other.parts() if isinstance(other, Seeds) else [(other, None)]:
             self = Seeds(number, result, self)  # a sum grows part by part
         return self
 
-    def __radd__(self, other: float) -> float:
+    def __radd__(self, other: float) -> Seeds:
         """A sum that keeps its parts."""
         return Seeds(other, None) + self

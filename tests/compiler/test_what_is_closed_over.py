@@ -598,6 +598,19 @@ def test_ten_traces_in_a_row_are_warned_of_once():
     assert "as model.scale was replaced before each" in message
 
 
+def test_new_attributes_have_no_place_to_be_named_by():
+    used = Used()
+    fast = mg.compile(lambda x: used.w * x, backend="numpy")
+
+    def call_with_new_attributes():
+        for number in range(11):
+            setattr(used, f"new{number}", 0.0)
+            assert fast(1.0).data == 2.0
+
+    with pytest.warns(RuntimeWarning, match="as something was replaced before each"):
+        call_with_new_attributes()
+
+
 def test_attributes_that_comprehensions_and_patterns_name(backend):
     items, tagged = [Used(), Used()], Tagged()
     tagged.tag = 3.0
