@@ -7,30 +7,15 @@ from __future__ import annotations
 
 import math
 import random
-import struct
 from collections import Counter
 from functools import cache
 
 import pytest
 
 from micrograd.testing import GradientError, gradcheck, numerical_gradient
+from tests.rounding import brain, half, single
 
 pytestmark = pytest.mark.slow
-
-
-def half(x):
-    """The nearest float of 16 bits, 11 of them digits."""
-    return struct.unpack("e", struct.pack("e", x))[0]
-
-
-def brain(x):
-    """The nearest bfloat16, whose digits are 8 bits: the upper half of a float of 32, the tie to the even one."""
-    (bits,) = struct.unpack("I", struct.pack("f", x))
-    return struct.unpack("f", struct.pack("I", (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000))[0]
-
-
-def single(x):
-    return struct.unpack("f", struct.pack("f", x))[0]
 
 
 def rounded(rounding):

@@ -14,22 +14,7 @@ import struct
 import pytest
 
 from micrograd.testing import GradientError, gradcheck
-
-
-def single(x):
-    """The nearest number of 32 bits."""
-    return struct.unpack("f", struct.pack("f", x))[0]
-
-
-def half(x):
-    """The nearest float of 16 bits, 11 of them digits."""
-    return struct.unpack("e", struct.pack("e", x))[0]
-
-
-def brain(x):
-    """The nearest bfloat16, whose digits are 8 bits: the upper half of a float of 32, the tie to the even one."""
-    (bits,) = struct.unpack("I", struct.pack("f", x))
-    return struct.unpack("f", struct.pack("I", (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000))[0]
+from tests.rounding import brain, half, single
 
 
 def cut(x):
