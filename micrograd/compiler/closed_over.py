@@ -50,8 +50,7 @@ _MISSING: Any = object()
 _by_identity: Any = object.__eq__
 _LENGTH: Any = ("length",)  # in the place of keys: look at the length only
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
-_ATOMS = (float, int, bool, str, bytes, complex, type(None))
-_PLAIN = frozenset(_ATOMS)
+_ATOMS = frozenset((float, int, bool, str, bytes, complex, type(None)))
 _OPAQUE = (BuiltinFunctionType, CodeType, Enum, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis))
 _LOOKED_AT_ONE_BY_ONE = 256  # plain numbers in a list; in a longer one, 0.0 and -0.0 are alike, and 1 and True
 _LOOKED_AT = 100_000  # plain numbers in a list or an array; of a longer one, the length
@@ -276,13 +275,13 @@ class ClosedOver:
         items = _items(container, None)
         kinds = set(map(type, items))
         names = tuple(base_of(container).keys(container)) if isinstance(container, dict) else ()
-        if kinds <= set(_ATOMS) and len(items) > _LOOKED_AT:
+        if kinds <= _ATOMS and len(items) > _LOOKED_AT:
             self._watched.append(_Watched(path, "[", container, _LENGTH, [len(items)]))
         elif not isinstance(container, (tuple, frozenset)):
             self._watched.append(_Watched(path, "[", container, None, items, names))
         if any(isinstance(name, Symbol) for name in names):
             self.symbols.append(path)
-        if kinds <= {Value, *_ATOMS}:
+        if kinds <= _ATOMS | {Value}:
             pass
         elif isinstance(container, dict):
             self._queue += [(f"{path}[{key!r:.40}]", item) for key, item in zip(names, items, strict=True)]
@@ -295,7 +294,7 @@ class ClosedOver:
         if array.dtype == object:
             elements = np.asarray(array).ravel().tolist()
             self._watched.append(_Watched(path, "[", array, None, _items(array, None), tuple(elements)))
-            if not set(map(type, elements)) <= {Value, *_ATOMS}:
+            if not set(map(type, elements)) <= _ATOMS | {Value}:
                 self._queue += [(f"{path}[{number}]", element) for number, element in enumerate(elements)]
         else:
             keys = None if array.size <= _LOOKED_AT else _LENGTH
@@ -363,10 +362,10 @@ class ClosedOver:
             elif type(container) is list and _is_compared_by_equality(items):
                 self._alike.append(container)
                 self._alike_before.append(items)
-            elif watched.form == "." and not in_order and all(type(i) in _PLAIN or _is_told_apart(i) for i in items):
+            elif watched.form == "." and not in_order and all(type(i) in _ATOMS or _is_told_apart(i) for i in items):
                 self._alike.append(container)
                 self._alike_before.append(dict(zip(watched.names, items, strict=True)))
-                plain = tuple(n for n, item in zip(watched.names, items, strict=True) if type(item) in _PLAIN)
+                plain = tuple(n for n, item in zip(watched.names, items, strict=True) if type(item) in _ATOMS)
                 of_objects.setdefault(plain, []).append(watched)
             else:
                 self._views.append(base_of(container).values(container) if isinstance(container, dict) else container)
@@ -524,7 +523,7 @@ def _equal(item: Any, before: Any) -> bool:
 
 def _is_compared_by_equality(items: list[Any]) -> bool:
     """Whether two lists are equal only if they hold the same; and long lists of plain numbers, to be quick."""
-    return all(map(_is_told_apart, items)) or (len(items) > _LOOKED_AT_ONE_BY_ONE and set(map(type, items)) <= _PLAIN)
+    return all(map(_is_told_apart, items)) or (len(items) > _LOOKED_AT_ONE_BY_ONE and set(map(type, items)) <= _ATOMS)
 
 
 def _is_told_apart(item: Any, depth: int = 3) -> bool:
