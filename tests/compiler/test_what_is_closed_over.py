@@ -656,6 +656,15 @@ def test_an_object_of_which_nothing_is_read_hides_no_other(backend):
     check(lambda x: x * used.w if bare else x, lambda: setattr(used, "w", Value(5.0)), backend=backend)
 
 
+def _traces_after(model, change, traces):
+    """How often a model that counts its runs is traced, where something changes between two calls."""
+    fast = mg.compile(model, backend="numpy")
+    fast(1.0)
+    change()
+    fast(1.0)
+    return next(traces)
+
+
 def test_what_no_code_of_a_module_names_may_change_without_a_trace():
     traces = count()
 
@@ -668,11 +677,7 @@ def test_what_no_code_of_a_module_names_may_change_without_a_trace():
             return self.w * x
 
     model = Line()
-    fast = mg.compile(model, backend="numpy")
-    fast(1.0)
-    model.note = "after"
-    fast(1.0)
-    assert next(traces) == 1
+    assert _traces_after(model, lambda: setattr(model, "note", "after"), traces) == 1
 
 
 def test_a_variable_that_is_not_assigned_yet(backend):
@@ -752,11 +757,7 @@ def test_what_no_code_names_may_change_without_a_trace():
             return self.w * x
 
     model = Labelled()
-    fast = mg.compile(model, backend="numpy")
-    fast(1.0)
-    Labelled.title = "after"
-    fast(1.0)
-    assert next(traces) == 1
+    assert _traces_after(model, lambda: setattr(Labelled, "title", "after"), traces) == 1
 
 
 @pytest.mark.parametrize(("length", "traces"), [(256, 2), (257, 1)])
