@@ -149,6 +149,8 @@ class Neuron(Module):
         TanhNeuron(3)
     """
 
+    nonlin = True  # for most neurons from here: a compiled network looks at each attribute of theirs at each call
+
     def __init__(
         self,
         nin: int,
@@ -158,7 +160,8 @@ class Neuron(Module):
     ) -> None:
         self.w = _initial_weights(required_count(nin, "nin"), initial, 1)
         self.b = Value(0.0)
-        self.nonlin = nonlin
+        if not nonlin:
+            self.nonlin = False
         self._activation = _activation(activation)
 
     def __call__(self, x: Sequence[Any]) -> Any:

@@ -20,7 +20,8 @@ from collections import ChainMap, UserDict, UserList, deque
 from contextlib import suppress
 from enum import Enum
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, repeat
+from marshal import dumps
 from operator import attrgetter, is_, itemgetter
 from struct import pack
 from types import (
@@ -50,10 +51,13 @@ _MISSING: Any = object()
 _by_identity: Any = object.__eq__
 _LENGTH: Any = ("length",)  # in the place of keys: look at the length only
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
-_ATOMS = frozenset((float, int, bool, str, bytes, complex, type(None)))
+_NUMBERS = frozenset((float, int, bool, complex, type(None)))
+_TEXTS = frozenset((str, bytes))
+_ATOMS = _NUMBERS | _TEXTS
 _OPAQUE = (BuiltinFunctionType, CodeType, Enum, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis))
-_LOOKED_AT_ONE_BY_ONE = 256  # plain numbers in a list; in a longer one, 0.0 and -0.0 are alike, and 1 and True
+_LOOKED_AT_ONE_BY_ONE = 256  # texts in a list; in a longer one, equal texts of other types are alike
 _LOOKED_AT = 100_000  # plain numbers in a list or an array; of a longer one, the length
+_MARSHAL = 2  # the version of marshal's format: this one writes each number with its type, and to the bit
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _LONGEST = 200  # characters of how a place is written
 _OF_COLLECTIONS = (ChainMap, UserDict, UserList)
@@ -66,6 +70,7 @@ _READS_ALL = frozenset(
     ]
 )
 _MAKE = frozenset(("__init__", "__new__", "__post_init__", "__repr__", "__str__"))  # run for no instance that is there
+_READ_BY_NAME_ONLY = ("__annotations__", "__dict__", "__doc__", "__module__", "__qualname__", "__weakref__")
 _SET = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
 _ADD = frozenset(("add", "append", "appendleft", "extend", "insert", "setdefault", "update"))
 
@@ -129,20 +134,29 @@ class ClosedOver:
         try:
             if self._alike != self._alike_before:
                 return False
+            if self._numbers and self._numbers_now() != self._numbers_before:
+                return False
             if self._keyed and list(chain.from_iterable(self._keyed)) != self._keys:
                 return False
-            parts = [get() for get in self._getters]
-            now = list(chain(chain.from_iterable(self._views), map(_cell_contents, self._cells), *parts))
-            if len(now) != len(self._before) or (self._views and list(map(len, self._views)) != self._lengths):
+            if self._sized and list(map(len, self._sized)) != self._lengths:
                 return False
+            if self._made and [get() for get in self._made] != self._made_before:
+                return False
+            if all(map(is_, self._now(), self._before)):
+                return True
+            now = list(self._now())
         except Exception:  # an object that cannot be compared, a variable that was deleted, a dict that grows
             return False
-        if all(map(is_, now, self._before)):
-            return True
         if not all(map(_same, now, self._before)):
             return False
         self._before = now  # equal numbers: the next look is quick again
         return True
+
+    def _numbers_now(self) -> bytes:
+        return dumps([list(get()) for get in self._numbers], _MARSHAL)
+
+    def _now(self) -> Iterable[Any]:
+        return chain.from_iterable([get() for get in self._getters])
 
     def change(self) -> str:
         """How the first place is written where there is something else now."""
@@ -342,46 +356,64 @@ class ClosedOver:
                 self._watch(path, content, taken, ".")
         self._alike: list[Any] = []
         self._alike_before: list[Any] = []
-        self._views: list[Any] = []
+        self._sized: list[Any] = []
         self._keyed: list[Any] = []
-        self._cells: list[Any] = []
+        cells: list[Any] = []
+        views: list[Any] = []
+        self._numbers: list[Callable[[], Iterable[Any]]] = []
+        self._made: list[Callable[[], list[Any]]] = []  # what is made anew each time, lengths and bytes
         self._getters: list[Callable[[], Iterable[Any]]] = []
-        before: list[list[Any]] = [[], [], []]
-        of_objects: dict[tuple[str, ...], list[_Watched]] = {}
+        of_numbers: dict[tuple[str, ...], list[Any]] = {}  # dicts that have plain numbers under these names
+        named: dict[tuple[Any, tuple[str, ...]], list[Any]] = {}  # containers that have items of these names
         in_order = not self._names.isdisjoint(_READS_ALL)  # or the order of attributes makes no difference
         for watched in self._watched:
             container, items = watched.container, watched.items
-            if type(container) is CellType:
-                self._cells.append(container)
-                before[1] += items
-            elif watched.keys == ():
-                continue
-            elif watched.keys is not None or not isinstance(container, (list, dict)):
-                self._getters.append(_getter(container, watched.keys))
-                before[2] += items
+            if type(container) is CellType and items[0] is not _MISSING:
+                cells.append(container)
+            elif watched.keys is not None and watched.keys is not _LENGTH:
+                get = itemgetter if isinstance(container, _MAPPINGS) else attrgetter
+                missing = tuple(k for k, item in zip(watched.keys, items, strict=True) if item is _MISSING)
+                if present := tuple(key for key in watched.keys if key not in missing):
+                    named.setdefault((get, present), []).append(container)
+                if missing:
+                    self._getters.append(partial(_items, container, missing))
+            elif watched.keys is not None or is_array(container):
+                self._made.append(partial(_items, container, watched.keys))
+            elif not isinstance(container, (list, dict)):
+                self._getters.append(partial(_items, container, None))
+                if type(container) is not CellType:
+                    self._sized.append(container)
             elif type(container) is list and _is_compared_by_equality(items):
                 self._alike.append(container)
                 self._alike_before.append(items)
+            elif type(container) is list and set(map(type, items)) <= _NUMBERS:
+                self._numbers.append(partial(iter, container))
             elif watched.form == "." and not in_order and all(type(i) in _ATOMS or _is_told_apart(i) for i in items):
                 self._alike.append(container)
                 self._alike_before.append(dict(zip(watched.names, items, strict=True)))
-                plain = tuple(n for n, item in zip(watched.names, items, strict=True) if type(item) in _ATOMS)
-                of_objects.setdefault(plain, []).append(watched)
+                pairs = list(zip(watched.names, items, strict=True))
+                if names := tuple(name for name, item in pairs if type(item) in _NUMBERS):
+                    of_numbers.setdefault(names, []).append(container)
+                if names := tuple(name for name, item in pairs if type(item) in _TEXTS):
+                    named.setdefault((itemgetter, names), []).append(container)
             else:
-                self._views.append(base_of(container).values(container) if isinstance(container, dict) else container)
-                before[0] += items
+                views.append(base_of(container).values(container) if isinstance(container, dict) else container)
                 if isinstance(container, dict):
                     self._keyed.append(base_of(container).keys(container))
-        for names, alike in of_objects.items():
-            if names:
-                containers = [watched.container for watched in alike]
-                self._getters.append(_getter_of_all(containers, names))
-                before[2] += _getter_of_all(containers, names)()
+        self._numbers += [_getter(itemgetter, *found) for found in of_numbers.items()]
+        self._getters += [_getter(get, names, containers) for (get, names), containers in named.items()]
         for _, form, _, content, taken in self._open.values():
             if form in (".", "*") and len(taken) < len(content):  # a new attribute may come before that of a class
                 self._keyed.append(content.keys())
-        self._before = [item for part in before for item in part]
-        self._lengths = list(map(len, self._views))
+        self._sized += views
+        if cells:
+            self._getters.append(partial(map, _cell_contents, cells))
+        if views:
+            self._getters.append(partial(chain.from_iterable, views))
+        self._made_before = [get() for get in self._made]
+        self._before = list(self._now())
+        self._numbers_before = self._numbers_now()
+        self._lengths = list(map(len, self._sized))
         self._keys = list(chain.from_iterable(self._keyed))
 
     def _watch(self, path: str, content: Mapping[str, Any], names: dict[str, None], form: str) -> None:
@@ -432,13 +464,12 @@ def _items(container: Any, keys: tuple[Any, ...] | None) -> list[Any]:
         return [container.shape, container.dtype.str, container.tobytes()]
     if keys is None:
         return list(base_of(container).values(container) if isinstance(container, dict) else container)
-    if isinstance(container, (dict, _MAPPING_PROXY)):
-        get: Any = container.get
-        return [get(key, _MISSING) for key in keys]
+    if isinstance(container, _MAPPINGS):
+        return list(map(container.get, keys, repeat(_MISSING)))
     return [getattr(container, key, _MISSING) for key in keys]
 
 
-_MAPPING_PROXY = type(vars(object))
+_MAPPINGS: Any = (dict, type(vars(object)))
 
 
 def _attributes(item: Any) -> Any:
@@ -448,17 +479,10 @@ def _attributes(item: Any) -> Any:
         return None
 
 
-def _getter(container: Any, keys: tuple[Any, ...] | None) -> Callable[[], Iterable[Any]]:
-    """What gives the items again."""
-    if type(container) is dict and keys and all(key in container for key in keys):
-        return _getter_of_all([container], keys)
-    return partial(_items, container, keys)
-
-
-def _getter_of_all(containers: list[dict[str, Any]], keys: tuple[Any, ...]) -> Callable[[], Iterable[Any]]:
-    """What gives the items of dicts under the same keys again."""
-    get = partial(map, itemgetter(*keys), containers)
-    return get if len(keys) == 1 else lambda: chain.from_iterable(get())
+def _getter(get: Any, names: tuple[str, ...], containers: list[Any]) -> Callable[[], Iterable[Any]]:
+    """What gives the items of these names of each container again."""
+    get_all = partial(map, get(*names), containers)
+    return get_all if len(names) == 1 else lambda: chain.from_iterable(get_all())
 
 
 def _restore(watched: _Watched) -> None:
@@ -522,8 +546,8 @@ def _equal(item: Any, before: Any) -> bool:
 
 
 def _is_compared_by_equality(items: list[Any]) -> bool:
-    """Whether two lists are equal only if they hold the same; and long lists of plain numbers, to be quick."""
-    return all(map(_is_told_apart, items)) or (len(items) > _LOOKED_AT_ONE_BY_ONE and set(map(type, items)) <= _ATOMS)
+    """Whether two lists are equal only if they hold the same; and long lists of texts, to be quick."""
+    return all(map(_is_told_apart, items)) or (len(items) > _LOOKED_AT_ONE_BY_ONE and set(map(type, items)) <= _TEXTS)
 
 
 def _is_told_apart(item: Any, depth: int = 3) -> bool:
@@ -535,7 +559,7 @@ def _is_told_apart(item: Any, depth: int = 3) -> bool:
 
 
 def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__") and name not in ("__dict__", "__weakref__", "__doc__")
+    return name.startswith("__") and name.endswith("__") and name not in _READ_BY_NAME_ONLY
 
 
 def _slots(kind: type) -> list[str]:

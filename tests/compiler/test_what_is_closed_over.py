@@ -760,14 +760,75 @@ def test_what_no_code_names_may_change_without_a_trace():
     assert _traces_after(model, lambda: setattr(Labelled, "title", "after"), traces) == 1
 
 
+@pytest.mark.parametrize("length", [1, 257, 100_000])
+@pytest.mark.parametrize("change", [-0.0, 0, False, None, np.float64(0.0), 5e-324, Value(0.0)])
+def test_equal_numbers_in_lists_of_any_length_are_told_apart(length, change):
+    numbers = [0.0] * length
+    fast = mg.compile(lambda x: x + _told_by_text(numbers[-1]), backend="numpy")
+    assert fast(1.0) == 1.0 + _told_by_text(0.0)
+    numbers[-1] = change
+    assert fast(1.0) == 1.0 + _told_by_text(change)
+
+
+def test_a_list_of_numbers_that_comes_to_hold_itself_is_noticed():
+    numbers = [1.0, 2.0]
+    fast = mg.compile(lambda x: x * len(numbers), backend="numpy")
+    assert fast(1.0) == 2.0
+    numbers.append(numbers)
+    assert fast(1.0) == 3.0
+
+
 @pytest.mark.parametrize(("length", "traces"), [(256, 2), (257, 1)])
-def test_the_sign_of_zero_in_a_list_of_plain_numbers(length, traces):
-    numbers, traced = [0.0] * length, count()
-    fast = mg.compile(lambda x: (next(traced), x + math.copysign(1.0, numbers[0]))[1], backend="numpy")
+def test_equal_texts_of_other_types_in_a_list(length, traces):
+    texts, traced = ["a"] * length, count()
+    fast = mg.compile(lambda x: (next(traced), x * len(texts[0]))[1], backend="numpy")
     fast(1.0)
-    numbers[0] = -0.0
+    texts[0] = np.str_("a")
     fast(1.0)
     assert next(traced) == traces
+
+
+def test_a_variable_that_has_no_value_yet(backend):
+    traces = count()
+
+    def f(x):
+        next(traces)
+        return x * later if early is None else x + early
+
+    early = 1.0
+    fast = mg.compile(f, backend=backend)
+    assert [fast(2.0), fast(3.0)] == [3.0, 4.0]
+    assert next(traces) == 1
+    later, early = 5.0, None
+    assert fast(2.0) == 10.0
+
+
+def test_slots_that_are_set_and_that_are_empty(backend):
+    class Pair:
+        __slots__ = ("first", "second")
+
+    pairs = [Pair(), Pair()]
+    pairs[0].first, pairs[1].first = 2.0, Value(3.0)
+    check(
+        lambda x: sum(pair.first * x + getattr(pair, "second", 0.0) for pair in pairs),
+        lambda: setattr(pairs[0], "first", 5.0),
+        lambda: setattr(pairs[1], "second", 7.0),
+        lambda: setattr(pairs[1], "second", 8.0),
+        lambda: delattr(pairs[1], "second"),
+        backend=backend,
+    )
+
+
+def test_sets_and_queues_that_grow_and_shrink(backend):
+    members, queue = {1.0}, deque([2.0])
+    check(
+        lambda x: x * len(members) + sum(queue),
+        lambda: members.add(2.0),
+        lambda: queue.append(3.0),
+        lambda: queue.popleft(),
+        lambda: members.clear(),
+        backend=backend,
+    )
 
 
 @pytest.mark.parametrize(("length", "result"), [(100_000, 6.0), (100_001, 1.0)])
