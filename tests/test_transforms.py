@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import approx_fprime, minimize
 
 import micrograd as mg
 from micrograd import Value
@@ -531,6 +530,13 @@ def rosenbrock(p):
     return sum(100 * (p[i + 1] - p[i] ** 2) ** 2 + (1 - p[i]) ** 2 for i in range(len(p) - 1))
 
 
+def minimize(*arguments, **named):
+    from scipy import optimize
+
+    return optimize.minimize(*arguments, **named)
+
+
+@pytest.mark.slow  # loading SciPy takes half a second
 class TestSciPy:
     def test_rosenbrock_in_10_dimensions(self):
         found = minimize(mg.value_and_grad(rosenbrock), np.full(10, -1.2), jac=True)
@@ -570,6 +576,8 @@ class TestSciPy:
     @given(programs())
     @settings(max_examples=15)
     def test_gradients_are_those_of_its_differences(self, program):
+        from scipy.optimize import approx_fprime
+
         def f(p):
             return program(*p)
 

@@ -374,6 +374,7 @@ ARRAY_PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 class TestArrays:
     @pytest.mark.parametrize(("program", "arrays"), [(f, a) for f, *a in ARRAY_PROGRAMS.values()], ids=ARRAY_PROGRAMS)
     def test_numbers_are_those_of_numpy_and_gradients_those_of_differences(self, program, arrays):

@@ -226,6 +226,7 @@ OF_BOTH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_BOTH)
 def test_arrays_of_values(backend, name):
     agrees(backend, OF_BOTH[name], (X, Y), (Y, X))
@@ -355,6 +356,7 @@ def test_a_mask_of_minus_infinity(backend):
     agrees(backend, attention, (X, Y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["np.where", "np.maximum", "x.max", "np.clip", "the largest", "matrix products"])
 def test_derivatives_inside_and_outside(backend, name):
     def loss(x):

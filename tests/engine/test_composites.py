@@ -105,6 +105,7 @@ def test_in_the_tails_and_at_what_is_no_number(primitive, backend):
             assert math.copysign(1, result) == math.copysign(1, expected) or math.isnan(expected), inputs
 
 
+@pytest.mark.slow
 @each_composite
 @settings(max_examples=80)
 @given(data=st.data())

@@ -251,6 +251,7 @@ class TestOperands:
                 way("own", *SCALED)(Value(1.0), thing)
 
 
+@pytest.mark.slow
 @each_way
 @given(programs(), st.randoms(use_true_random=False))
 @settings(max_examples=40)

@@ -177,6 +177,7 @@ def test_every_primitive_has_a_truth_with_a_derivative_for_each_of_its_rules():
         assert len(primitive.domain) == len(flows)
 
 
+@pytest.mark.slow
 @each_primitive
 @settings(max_examples=60)
 @given(data=st.data())
@@ -548,6 +549,7 @@ def test_where_the_base_has_no_logarithm_the_power_rule_says_what_a_power_says(b
             mg.grad(mg.grad(f))(1e-200)
 
 
+@pytest.mark.slow
 @each_primitive
 @settings(max_examples=20)
 @given(data=st.data())

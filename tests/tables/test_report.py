@@ -13,6 +13,8 @@ from micrograd.tables.predictor import load, split
 from micrograd.tables.table import read_table
 from tests.tables.common import QUICK, run, small_file, written
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_report_has_its_files(small_report):
     names = {"report.html", "metrics.json", "model.json", "loss.svg", "confusion.svg", "neuron.svg"}

@@ -207,6 +207,7 @@ def tried(*domain):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("low", "high", "least", "most"),
     [

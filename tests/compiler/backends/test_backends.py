@@ -250,6 +250,7 @@ def forward(primitive, inputs):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda p: p.name)
 def test_each_primitive_at_special_numbers(primitive, backend):
     """Widths of 1 and of a vector; NaN where the primitive raises."""
