@@ -770,6 +770,24 @@ def test_equal_numbers_in_lists_of_any_length_are_told_apart(length, change):
     assert fast(1.0) == 1.0 + _told_by_text(change)
 
 
+def test_the_sign_of_what_is_no_number_counts():
+    numbers = [math.nan]
+    fast = mg.compile(lambda x: x * math.copysign(1.0, numbers[0]), backend="numpy")
+    assert fast(2.0) == 2.0
+    numbers[0] = -math.nan
+    assert fast(2.0) == -2.0
+
+
+def test_equal_numbers_in_lists_may_be_the_same_object_or_not():
+    one, traces = float("2.5"), count()
+    numbers = [one, one]
+    fast = mg.compile(lambda x: (next(traces), x * numbers[0] * numbers[1])[1], backend="numpy")
+    assert fast(2.0) == 12.5
+    numbers[:] = [float("2.5"), float("2.5")]
+    assert fast(2.0) == 12.5
+    assert next(traces) == 1
+
+
 def test_a_list_of_numbers_that_comes_to_hold_itself_is_noticed():
     numbers = [1.0, 2.0]
     fast = mg.compile(lambda x: x * len(numbers), backend="numpy")

@@ -23,6 +23,12 @@ def cut(x):
     return struct.unpack("f", struct.pack("I", bits & 0xFFFF0000))[0]
 
 
+def far(x, centre):
+    """A float of 32 bits, whose point is rounded to 32 bits before."""
+    apart = single(x) - centre
+    return single(apart / (1 + apart * apart))
+
+
 # A function, a point, its slope there or those of its two sides, the verdict, and how far off at most the differences
 # may be taken to be.
 POINTS = [
@@ -51,6 +57,14 @@ POINTS = [
         (93.7999084222785, 93.80009642227851),
         "kink",
         9.87e-05,
+    ),
+    (lambda x: far(x, -81.0), -81.1236, (0.9553142558970387,), "right", 0.000555),
+    (
+        lambda x: x / (1 + x * x) + 0.0449 * abs(x - 0.0312),
+        0.0312,
+        (0.9521844114783163, 1.0419844114783163),
+        "kink",
+        0.0459,
     ),
     (lambda x: x * x + 0.000305 * abs(x - 7.2), 7.2, (14.399695, 14.400305000000001), "kink", 0.000392),
     (lambda x: 660.0 * x - 5.55e-05 * abs(x + 430.00473), -430.0, (659.9999445,), "kink", 5.94e-05),
