@@ -146,8 +146,8 @@ class _Rolling:
             runs = [places]
         start = self.layout.stretch(len(runs))
         for number, run in enumerate(runs):
-            *_, accesses = _accesses(run[:1], [run[None, :]])
-            zeros = Segment(0.0, len(run), accesses[0], None)  # 0 times what is not finite is NaN
+            *_, (access,) = _accesses(run[:1], [run[None, :]])
+            zeros = Segment(0.0, len(run), access, None)  # 0 times what is not finite is NaN
             self.kernels.append(Reduction(1, 1, Access(start + number), (zeros,)))
         made = self.layout.stretch(len(outputs))
         apart = Access(int(outputs[0]), column_step=_step(outputs))

@@ -353,6 +353,30 @@ def test_constants_that_repeat_are_in_the_buffer_once():
     ]
 
 
+def checks(f, *arguments):
+    """The kernels that look whether numbers are finite, and the one that hands on what they found."""
+    fast = mg.compile(f, backend="numpy")
+    with mg.no_grad():
+        fast(*arguments)
+    found = [kernel for kernel in fast._last.compiled(False).program.kernels if isinstance(kernel, Reduction)]
+    looking = [kernel for kernel in found if any(segment.coefficient == 0 for segment in kernel.segments)]
+    return [(kernel.rows, kernel.columns, kernel.terms) for kernel in [*looking, found[-1]]]
+
+
+def test_what_may_raise_side_by_side_is_checked_at_once():
+    assert checks(lambda xs: [mg.tanh(mg.exp(x)) for x in xs], [1.0] * 10) == [(1, 1, 10), (1, 10, 2)]
+
+
+@pytest.mark.parametrize(("length", "found"), [(1, [(1, 1, 1)]), (16, [(1, 1, 1)] * 16), (17, [(1, 1, 17)])])
+def test_what_may_raise_apart_is_checked_one_by_one_up_to_sixteen(length, found):
+    def f(x, y):
+        for _ in range(length):
+            x = mg.tanh(mg.exp(x * y))
+        return x
+
+    assert checks(f, 0.5, 1.0) == [*found, (1, 1, 1 + len(found))]
+
+
 def test_a_chain_of_operations_that_may_raise_raises_as_eager_does_and_costs_one_check():
     """More hidden operations, apart from each other, than get a check each."""
 

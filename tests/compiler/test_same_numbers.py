@@ -52,6 +52,7 @@ def test_a_chain_is_computed_from_left_to_right(backend):
     assert assert_equal(lambda *xs: sum(xs), *eight, backend=backend)[0] == 4.25
     for terms in range(2, 9):
         assert_equal(lambda *xs: sum(xs), *eight[-terms:], backend=backend)
+        assert_equal(lambda *xs: sum(xs[::-1]), *eight[-terms:], backend=backend)
         assert_equal(lambda *xs: mg.dot(xs, xs[::-1]), *[1 / (3 + x) for x in range(terms)], backend=backend)
         assert_equal(lambda *xs: sum([1 / x for x in xs]) * 3.0, *[3.0 + x for x in range(terms)], backend=backend)
 
@@ -177,6 +178,26 @@ def test_what_eager_raises_on_the_way_is_raised(f, good, bad, backend):
         assert raised(fast, [argument(bad)]) == expected
         with mg.no_grad():
             assert raised(fast, [argument(bad)]) == expected
+
+
+@pytest.mark.parametrize("count", [3, 16, 17])
+def test_each_of_many_operations_that_may_raise_raises(count, backend):
+    """Each is noticed by itself, and what is right stays as it is, in results that lie side by side or apart."""
+
+    def f(factors):
+        x = factors[0]
+        for factor in factors:
+            x = mg.tanh(mg.exp(x * factor))
+        return [x, x * 2, factors[0] * 3, x + 1]
+
+    for pick in (lambda xs: xs[:1], lambda xs: xs[:3], lambda xs: xs, lambda xs: [xs[1], xs[3], xs[1]]):
+        fast = mg.compile(lambda factors, pick=pick: pick(f(factors)), backend=backend)
+        assert fast([1.0] * count) == fast.function([1.0] * count)
+        for place in range(count):
+            factors = [1.0] * count
+            factors[place] = 5000.0
+            assert raised(fast, [factors]) == raised(fast.function, [factors])
+            assert raised(fast, [factors])[0] is OverflowError
 
 
 def test_a_quotient_by_a_constant_of_zero_is_refused(backend):
