@@ -190,7 +190,13 @@ def test_each_of_many_operations_that_may_raise_raises(count, backend):
             x = mg.tanh(mg.exp(x * factor))
         return [x, x * 2, factors[0] * 3, x + 1]
 
-    for pick in (lambda xs: xs[:1], lambda xs: xs[:3], lambda xs: xs, lambda xs: [xs[1], xs[3], xs[1]]):
+    for pick in (
+        lambda xs: xs[:1],
+        lambda xs: xs[:2],
+        lambda xs: xs[:3],
+        lambda xs: xs,
+        lambda xs: [xs[1], xs[3], xs[1]],
+    ):
         fast = mg.compile(lambda factors, pick=pick: pick(f(factors)), backend=backend)
         assert fast([1.0] * count) == fast.function([1.0] * count)
         for place in range(count):
