@@ -1,6 +1,7 @@
 """Derivatives that are compiled, and derivatives of compiled functions."""
 
 import math
+from itertools import count
 
 import pytest
 
@@ -70,9 +71,11 @@ def test_a_gradient_through_an_index(backend):
         row = mg.grad(lambda row: mg.take(row, index) ** 2 * x)(w)
         return row[0] + 2 * row[1] + 3 * row[2]
 
-    fast = mg.compile(f, backend=backend)
+    runs = count()
+    fast = mg.compile(lambda x, index: (next(runs), f(x, index))[1], backend=backend)
     for index in (0, 1, 2, -1, -3):
         assert fast(Value(0.5), index).data == pytest.approx(f(Value(0.5), index).data)
+    assert next(runs) == 1
 
 
 def test_a_gradient_under_no_grad_inside(backend):
@@ -105,6 +108,48 @@ def test_gradients_inside_by_plain_numbers_and_of_what_is_no_symbol(backend):
     for f, expected in ((by_a_number, 24.0), (of_no_symbol, 2.0)):
         assert mg.compile(f, backend=backend)(Value(2.0)).data == f(Value(2.0)).data == expected
     assert mg.compile(by_a_number, backend=backend)(2.0) == by_a_number(2.0) == 24.0
+
+
+def test_gradients_inside_by_what_is_read_from_outside(backend):
+    """Where the Value is the first number of the program, and where it is the start of a sum of products."""
+    w, neuron = Value(0.5), mg.nn.Neuron(2, activation="tanh")
+    outside = w * w
+
+    def of_a_neuron():
+        found = mg.gradient(neuron([w, 2.0]), [*neuron.parameters(), w])
+        return [found[0] * 1.0, found[1] * 2.0, found[2] * 3.0, found[3] * 4.0]
+
+    for f in (
+        lambda: [mg.gradient(mg.sin(w), [w])[0] * 1.0],
+        of_a_neuron,
+        lambda: [mg.gradient(outside, [w])[0] * neuron.b],
+        lambda: [mg.gradient(w, [w])[0] * neuron.b],
+    ):
+        found = [getattr(number, "data", number) for number in mg.compile(f, backend=backend)()]
+        assert found == pytest.approx([getattr(number, "data", number) for number in f()])
+
+
+def test_a_gradient_inside_by_a_copy_is_no_gradient_by_the_products_that_are_equal_to_it(backend):
+    def f(x, y):
+        product = y * 1.0
+        by_y = mg.grad(lambda a, b: a * b * product, argnums=1)(x, y)
+        by_x = mg.grad(lambda a, b: a * b * product * x, argnums=0)(x, y)
+        return by_x + 10 * by_y
+
+    fast = mg.compile(f, backend=backend)
+    for numbers in ((2.0, 3.0), (Value(2.0), Value(3.0))):
+        assert float(getattr(fast(*numbers), "data", fast(*numbers))) == 2.0 * 9.0 + 10 * 6.0
+        assert float(getattr(f(*numbers), "data", f(*numbers))) == 2.0 * 9.0 + 10 * 6.0
+
+
+def test_a_factor_without_a_derivative_is_no_obstacle_to_the_gradient_by_another(backend, own_registry):
+    steps = mg.primitive("steps_beside", "s", math.ceil)
+
+    def f(x, y):
+        return mg.grad(lambda a: a * a * steps(y))(x)
+
+    for function in (f, mg.compile(f, backend=backend)):
+        assert function(Value(1.5), Value(2.5)).data == 9.0
 
 
 def test_a_gradient_inside_of_what_has_no_derivative_is_refused(backend, own_registry):

@@ -191,6 +191,23 @@ def test_a_compiled_function_inside_another_is_inlined():
     assert w.grad == 6.0
 
 
+def test_values_are_equal_to_themselves_only(backend):
+    def f(x, y):
+        picked = np.maximum(x, y)
+        different = [x != y, x != x, y != x]
+        return x * sum(2.0**place for place, is_so in enumerate(different) if is_so) + (10.0 if picked == picked else 0)
+
+    for numbers in ((2.0, 3.0), (3.0, 3.0)):
+        x, y = map(Value, numbers)
+        assert mg.compile(f, backend=backend)(x, y).data == f(x, y).data == x.data * 5.0 + 10.0
+
+
+def test_the_larger_one_of_an_int_and_a_float_may_be_either(backend):
+    fast = mg.compile(lambda n, x: [np.maximum(n, x), np.minimum(x, n)], backend=backend)
+    for n, x in ((2, 2.5), (3, 2.5), (-1, 0.5)):
+        assert fast(n, x) == [max(n, x), min(n, x)]
+
+
 def test_arrays_of_values_and_numbers():
     w = mg.array([[1.0, 2.0], [3.0, 4.0]])
     fast = mg.compile(lambda m, x: np.tanh(m @ x).sum())
