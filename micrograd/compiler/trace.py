@@ -229,9 +229,8 @@ class Tape(Recorder):
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
         for place in range(last, -1, -1):
             if place in found and depends[place] and keys[place][0] is not INPUT:
-                for operand, share in self._shares(place, keys, tables, found[place]):
-                    if depends[operand]:
-                        found[operand] = found[operand] + share if operand in found else share
+                for operand, share in self._shares(place, keys, tables, found[place], depends):
+                    found[operand] = found[operand] + share if operand in found else share
         made = {value: found[place] for value, place in places.items() if place in found}
         if not create_graph:
             made = {
@@ -239,8 +238,10 @@ class Tape(Recorder):
             }
         return made
 
-    def _shares(self, place: int, keys: list[Any], tables: list[Any], gradient: Any) -> list[tuple[int, Any]]:
-        """What the operation at a place gives to its operands."""
+    def _shares(
+        self, place: int, keys: list[Any], tables: list[Any], gradient: Any, wanted: list[bool]
+    ) -> list[tuple[int, Any]]:
+        """What the operation at a place gives to its operands, as far as it is wanted."""
         primitive, *operands = keys[place]
         if primitive is TAKE:
             index = self._symbol(operands[0], Symbol)
@@ -251,19 +252,20 @@ class Tape(Recorder):
                     gradient * (self.apply(EQUAL, index, float(n)) + self.apply(EQUAL, index, float(n - len(table)))),
                 )
                 for n, element in enumerate(table)
+                if wanted[element]
             ]
         numbers = [keys[p][1] if keys[p][0] is LITERAL else self._symbol(p, Symbol) for p in operands]
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
             factors = [1.0, *numbers[half:], *numbers[1:half]]
-            return [(p, gradient * factor) for p, factor in zip(operands, factors, strict=True)]
+            return [(p, gradient * factor) for p, factor in zip(operands, factors, strict=True) if wanted[p]]
         if not primitive.derivatives:
             raise ValueError(f"{primitive.name} has no derivative")
         output = self._symbol(place, Symbol)
         return [
             (p, rule(gradient, output, *numbers))
             for p, rule in zip(operands, primitive.derivatives, strict=True)
-            if rule is not None
+            if rule is not None and wanted[p]
         ]
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:

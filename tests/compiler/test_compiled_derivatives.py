@@ -78,6 +78,19 @@ def test_a_gradient_through_an_index(backend):
     assert next(runs) == 1
 
 
+def test_derivatives_of_powers_inside_are_products_and_exist_at_0(backend):
+    fast = mg.compile(mg.grad(lambda x: x**4), backend=backend)
+    assert [fast(1.5), fast(-1.5)] == [4 * 1.5**3, -4 * 1.5**3]
+    kinds = [kernel.kind for kernel in fast._last.compiled(False).program.kernels]
+    assert "lower_power" not in kinds
+    assert "log" not in kinds  # no derivative by the exponent, which is a plain number
+
+    runs = count()
+    fast = mg.compile(lambda x: (next(runs), mg.grad(lambda a: a**0 + a**4 + 3.0 * a)(x))[1], backend=backend)
+    assert [fast(0.0), fast(2.0), fast(-2.0)] == [3.0, 35.0, -29.0]
+    assert next(runs) == 1
+
+
 def test_a_gradient_under_no_grad_inside(backend):
     w = Value(0.75)
 

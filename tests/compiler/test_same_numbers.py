@@ -118,6 +118,12 @@ def test_quotients_by_constants_are_quotients(divisor, backend):
         assert_equal(lambda x: x / divisor, float(number), backend=backend)
 
 
+def test_quotients_of_numbers_below_the_normal_floats(backend):
+    for divisor in (2.0**-1060, 2.0**-1000, 2.0**1000):
+        for number in (2.0**-1070, 3.0 * 2.0**-1040, 1.5):
+            assert_equal(lambda x, divisor=divisor: mg.minimum(x / divisor, 1e300), number, backend=backend)
+
+
 @pytest.mark.parametrize("exponent", [-1, 0.5, 1, 2, 3])
 def test_powers_of_small_integers_are_the_same(exponent, backend):
     for number in range(1, 50):

@@ -191,6 +191,13 @@ def test_a_compiled_function_inside_another_is_inlined():
     assert w.grad == 6.0
 
 
+def test_values_that_shall_be_the_first_inputs_are_so_whether_they_are_read_or_not():
+    read, other, unread = Value(1.0), Value(2.0), Value(3.0)
+    found = trace(lambda x: other * x + read, Structure(((4.0,), {})), first=[unread, read])
+    assert found.values == (unread, read, other)
+    assert list(map(len, found.inputs)) == [2, 1, 1]
+
+
 def test_values_are_equal_to_themselves_only(backend):
     def f(x, y):
         picked = np.maximum(x, y)
