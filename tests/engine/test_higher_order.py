@@ -629,3 +629,22 @@ class TestDepth:
         slope = mg.gradient(root * root, x, create_graph=True)
         assert slope.data == 2 * 4096.0**2 * 1.5
         assert mg.gradient(slope, x) == 2 * 4096.0**2
+
+
+class TestPowersAtZero:
+    @pytest.mark.parametrize(("exponent", "order"), [(0.5, 1), (1.5, 2), (2.5, 3)])
+    def test_a_derivative_that_is_infinite_is_refused(self, exponent, order):
+        x = Value(0.0)
+        derivative = x**exponent
+        for _ in range(order - 1):
+            (derivative,) = mg.gradient(derivative, [x], create_graph=True)
+            assert derivative.data == 0.0
+        with pytest.raises(ZeroDivisionError, match="negative power"):
+            mg.gradient(derivative, [x], create_graph=True)
+
+    @pytest.mark.parametrize("exponent", [1.5, 2.0, 2.5])
+    def test_the_slope_changes_with_the_exponent_by_nothing(self, exponent):
+        """It is log(x) * exponent * x ** (exponent - 1), and a bit more of x ** (exponent - 1); all go to 0."""
+        x, y = Value(0.0), Value(exponent)
+        (slope,) = mg.gradient(x**y, [x], create_graph=True)
+        assert mg.gradient(slope, [y]) == [0.0]
