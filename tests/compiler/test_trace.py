@@ -213,6 +213,8 @@ def test_the_larger_one_of_an_int_and_a_float_may_be_either(backend):
     fast = mg.compile(lambda n, x: [np.maximum(n, x), np.minimum(x, n)], backend=backend)
     for n, x in ((2, 2.5), (3, 2.5), (-1, 0.5)):
         assert fast(n, x) == [max(n, x), min(n, x)]
+    fast = mg.compile(lambda n, x: np.where(x > 2, n, x), backend=backend)
+    assert [fast(7, 2.5), fast(7, 1.5)] == [7, 1.5]
 
 
 def test_arrays_of_values_and_numbers():
