@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd._support.checks import check_numbers, required_sequence
+from micrograd.engine import further_primitives as further
 from micrograd.engine import primitives
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from micrograd.engine.value import Value
@@ -49,6 +51,19 @@ def expm1(x: Scalar) -> Scalar:
     return primitives.expm1(x)
 
 
+def exp2(x: Scalar) -> Scalar:
+    """2 to the power of x.
+
+    Raises:
+        OverflowError: for x of 1024 and above, where no float is large enough.
+
+    Example:
+        >>> exp2(3.0)
+        8.0
+    """
+    return further.exp2(x)
+
+
 def log(x: Scalar) -> Scalar:
     """The natural logarithm of x.
 
@@ -73,6 +88,42 @@ def log1p(x: Scalar) -> Scalar:
         9.999999999995e-13
     """
     return primitives.log1p(x)
+
+
+def log2(x: Scalar) -> Scalar:
+    """The logarithm of x to base 2, exact for powers of 2.
+
+    Raises:
+        ValueError: for x of 0 or below.
+
+    Example:
+        >>> log2(8.0)
+        3.0
+    """
+    return further.log2(x)
+
+
+def log10(x: Scalar) -> Scalar:
+    """The logarithm of x to base 10.
+
+    Raises:
+        ValueError: for x of 0 or below.
+
+    Example:
+        >>> log10(1000.0)
+        3.0
+    """
+    return further.log10(x)
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)), for large numbers too; of any sequence, see logsumexp.
+
+    Example:
+        >>> logaddexp(1000.0, -1000.0)
+        1000.0
+    """
+    return further.logaddexp(x, y)
 
 
 def sqrt(x: Scalar) -> Scalar:
@@ -199,6 +250,82 @@ def tanh(x: Scalar) -> Scalar:
     return primitives.tanh(x)
 
 
+def asinh(x: Scalar) -> Scalar:
+    """The number whose hyperbolic sine is x.
+
+    Example:
+        >>> asinh(0.0)
+        0.0
+    """
+    return further.asinh(x)
+
+
+def acosh(x: Scalar) -> Scalar:
+    """The number of 0 and above whose hyperbolic cosine is x. At 1 its derivative is infinite, and raises.
+
+    Raises:
+        ValueError: for x below 1.
+
+    Example:
+        >>> acosh(1.0)
+        0.0
+    """
+    return further.acosh(x)
+
+
+def atanh(x: Scalar) -> Scalar:
+    """The number whose hyperbolic tangent is x.
+
+    Raises:
+        ValueError: for x outside of (-1, 1).
+
+    Example:
+        >>> atanh(0.0)
+        0.0
+    """
+    return further.atanh(x)
+
+
+def atan2(y: Any, x: Any) -> Any:
+    """The angle of the point (x, y) in radians, in [-pi, pi]. At (0, 0) it has no derivative: ZeroDivisionError.
+
+    Example:
+        >>> atan2(1.0, 0.0)
+        1.5707963267948966
+    """
+    return further.atan2(y, x)
+
+
+def hypot(x: Any, y: Any) -> Any:
+    """The length of the vector (x, y). At (0, 0) it has no derivative: ZeroDivisionError in backward.
+
+    Example:
+        >>> hypot(3.0, 4.0)
+        5.0
+    """
+    return further.hypot(x, y)
+
+
+def degrees(x: Scalar) -> Scalar:
+    """An angle in radians as one in degrees.
+
+    Example:
+        >>> degrees(3.141592653589793)
+        180.0
+    """
+    return x * (180 / math.pi)
+
+
+def radians(x: Scalar) -> Scalar:
+    """An angle in degrees as one in radians.
+
+    Example:
+        >>> radians(180.0)
+        3.141592653589793
+    """
+    return x * (math.pi / 180)
+
+
 def sigmoid(x: Scalar) -> Scalar:
     """The logistic function 1 / (1 + exp(-x)); it neither overflows nor loses digits for any x.
 
@@ -259,6 +386,16 @@ def erf(x: Scalar) -> Scalar:
     return primitives.erf(x)
 
 
+def erfc(x: Scalar) -> Scalar:
+    """1 - erf(x), with all its digits where erf(x) is nearly 1.
+
+    Example:
+        >>> erfc(10.0)
+        2.088487583762545e-45
+    """
+    return primitives.erfc(x)
+
+
 def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
     """X where it is positive, elsewhere slope * x. The derivative at 0 is the slope.
 
@@ -291,24 +428,40 @@ def abs(x: Scalar) -> Scalar:
     return primitives.abs(x)
 
 
-def maximum(x: Any, y: Any) -> Any:
-    """The larger of two. Of equal operands, the first gets the gradient. NaN wins over numbers.
+def maximum(x: Any, *others: Any) -> Any:
+    """The largest of its arguments. Of equal ones, the first gets the gradient. NaN wins over numbers.
 
     Example:
-        >>> maximum(2.0, 3.0)
-        3.0
+        >>> maximum(2.0, 3.0), maximum(1.0, 5.0, 3.0)
+        (3.0, 5.0)
     """
-    return primitives.maximum(x, y)
+    return reduce(primitives.maximum, _two_or_more("maximum", x, others))
 
 
-def minimum(x: Any, y: Any) -> Any:
-    """The smaller of two. Of equal operands, the first gets the gradient. NaN wins over numbers.
+def minimum(x: Any, *others: Any) -> Any:
+    """The smallest of its arguments. Of equal ones, the first gets the gradient. NaN wins over numbers.
 
     Example:
-        >>> minimum(2.0, 3.0)
-        2.0
+        >>> minimum(2.0, 3.0), minimum(4.0, 1.0, 3.0)
+        (2.0, 1.0)
     """
-    return primitives.minimum(x, y)
+    return reduce(primitives.minimum, _two_or_more("minimum", x, others))
+
+
+def _two_or_more(name: str, x: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not others:
+        raise TypeError(f"{name} takes two numbers or more: write {name}(*numbers), not {name}({x!r:.80})")
+    return x, *others
+
+
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """X, or the limit that it is beyond; no gradient flows to x there.
+
+    Example:
+        >>> clip(7.0, 0.0, 1.0)
+        1.0
+    """
+    return minimum(maximum(x, low), high)
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:

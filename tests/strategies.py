@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from micrograd.engine import primitives
-from micrograd.engine.primitive import Primitive
+from micrograd.engine import further_primitives
 from micrograd.testing import strategies
 from micrograd.testing.programs import HELPERS, KINKS
 from micrograd.testing.strategies import EXTREMES, Program, operands
@@ -31,7 +30,7 @@ __all__ = [
 ]
 
 # Every primitive of the library that tests draw from
-TABLE = [made for made in vars(primitives).values() if isinstance(made, Primitive) and made not in HELPERS]
+TABLE = [made for made in further_primitives.TABLE.values() if made not in HELPERS]
 
 
 def programs(smooth: bool = True) -> st.SearchStrategy[Program]:

@@ -21,7 +21,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd import functional
-from micrograd.engine import primitives
+from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.primitive import PRIMITIVES
 from micrograd.engine.value import Value
 
@@ -53,7 +53,7 @@ def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
     found: dict[str, tuple[int, Callable[..., Any]]] = {}
     for name, primitive in PRIMITIVES.items():
         public = getattr(functional, name, None)
-        function = public if getattr(primitives, name, None) is primitive else primitive
+        function = public if TABLE.get(name) is primitive else primitive
         count = len(primitive.derivatives) - len(getattr(function, "__defaults__", None) or ())
         if function and any(primitive.derivatives) and count in (1, 2):
             found[name] = count, function

@@ -17,7 +17,7 @@ from micrograd.compiler.graph import ONE, SUM
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.trace import TAKE, is_of_library
 from micrograd.compiler.walks import Edges
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ _SAFE = {
     *(primitives.identity, primitives.detach, primitives.is_zero, primitives.equal, primitives.less),
     *(primitives.less_equal, primitives.where, primitives.neg, primitives.add, primitives.sub, primitives.mul),
     *(primitives.relu, primitives.abs, primitives.maximum, primitives.minimum, primitives.atan, primitives.tanh),
-    *(primitives.erf, primitives.erfc),
+    *(primitives.erf, primitives.erfc, further_primitives.asinh, further_primitives.atan2, further_primitives.hypot),
 }
 
 # Primitives that give nothing finite where their first operand is not finite.

@@ -27,7 +27,7 @@ from micrograd._support.checks import is_array, real_number, required_number
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.refusals import refuse, running_line
 from micrograd.compiler.structure import Structure
-from micrograd.engine import composites, primitives
+from micrograd.engine import composites, further_primitives, primitives
 from micrograd.engine.node import Node
 from micrograd.engine.primitive import Operations, Primitive
 from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_on_top, using
@@ -536,7 +536,10 @@ class BoolSymbol(_Plain):
     __invert__ = _refused("~ of a comparison", "Write x <= 0 for not x > 0, or np.logical_not(x > 0).")
 
 
-_OF_INTS = (primitives.add, primitives.sub, primitives.mul, primitives.neg, TAKE, SUM_OF_PRODUCTS)
+_OF_INTS = (
+    *(primitives.add, primitives.sub, primitives.mul, primitives.neg, TAKE, SUM_OF_PRODUCTS),
+    *(further_primitives.floor_divide, further_primitives.remainder),
+)
 
 
 def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:

@@ -11,6 +11,7 @@ What these stand on:
 primitive.py     what a primitive is, and the registry of them
 node.py          a Value as a float, and micrograd's own names
 methods.py       the functions as methods of a Value
+further_primitives.py   the rest of the table
 floats.py        forward functions that Python's math lacks
 composites.py    forward functions that are formulas over other primitives
 closures.py      operations whose derivative is a closure

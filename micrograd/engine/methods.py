@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
+from micrograd._support.checks import Operand, real_number
+from micrograd.engine import further_primitives as further
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
@@ -27,6 +30,19 @@ def method(primitive: Primitive) -> Any:
     return named(lambda self: self._applied(primitive), primitive)
 
 
+def operators(primitive: Primitive) -> tuple[Any, Any]:
+    """An operator that few programs need, and its reflection."""
+
+    def operator(self: Any, other: Any) -> Any:
+        known = isinstance(other, Operand) or real_number(other) is not None
+        return primitive(self, other) if known else NotImplemented
+
+    def reflected(self: Any, other: Any) -> Any:
+        return NotImplemented if real_number(other) is None else primitive(other, self)
+
+    return named(operator, primitive), named(reflected, primitive)
+
+
 class Methods:
     """The methods that Value inherits from here. Value defines _applied, which they all call."""
 
@@ -38,8 +54,12 @@ class Methods:
     expm1: Method = method(primitives.expm1)
     log: Method = method(primitives.log)
     log1p: Method = method(primitives.log1p)
+    exp2: Method = method(further.exp2)
+    log2: Method = method(further.log2)
+    log10: Method = method(further.log10)
     sqrt: Method = method(primitives.sqrt)
     erf: Method = method(primitives.erf)
+    erfc: Method = method(primitives.erfc)
     sin: Method = method(primitives.sin)
     cos: Method = method(primitives.cos)
     tan: Method = method(primitives.tan)
@@ -50,6 +70,10 @@ class Methods:
     sinh: Method = method(primitives.sinh)
     cosh: Method = method(primitives.cosh)
     tanh: Method = method(primitives.tanh)
+    asinh: Method = method(further.asinh)
+    acosh: Method = method(further.acosh)
+    atanh: Method = method(further.atanh)
+    arcsinh, arccosh, arctanh = asinh, acosh, atanh
     abs: Method = method(primitives.abs)
     sigmoid: Method = method(primitives.sigmoid)
     softplus: Method = method(primitives.softplus)
@@ -64,6 +88,44 @@ class Methods:
     def minimum(self, other: Any) -> Any:
         """See micrograd.minimum."""
         return primitives.minimum(self, other)
+
+    def clip(self, low: Any, high: Any) -> Any:
+        """See micrograd.clip."""
+        return primitives.minimum(primitives.maximum(self, low), high)
+
+    def logaddexp(self, other: Any) -> Any:
+        """See micrograd.logaddexp."""
+        return further.logaddexp(self, other)
+
+    def atan2(self, other: Any) -> Any:
+        """See micrograd.atan2."""
+        return further.atan2(self, other)
+
+    arctan2 = atan2
+
+    def hypot(self, other: Any) -> Any:
+        """See micrograd.hypot."""
+        return further.hypot(self, other)
+
+    def degrees(self) -> Any:
+        """See micrograd.degrees."""
+        return primitives.mul(self, 180 / math.pi)
+
+    def radians(self) -> Any:
+        """See micrograd.radians."""
+        return primitives.mul(self, math.pi / 180)
+
+    rad2deg, deg2rad = degrees, radians
+
+    __mod__, __rmod__ = operators(further.remainder)
+    __floordiv__, __rfloordiv__ = operators(further.floor_divide)
+
+    def __divmod__(self, other: Any) -> Any:
+        whole = self // other
+        return NotImplemented if whole is NotImplemented else (whole, self % other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def leaky_relu(self, slope: Any = 0.01) -> Any:
         """See micrograd.leaky_relu."""

@@ -213,6 +213,14 @@ class Node(Operand):
     def __bool__(self) -> bool:
         return self.data != 0
 
+    def __int__(self) -> int:
+        return int(float(self))
+
+    __trunc__ = __int__
+
+    def __round__(self, digits: Any = None) -> Any:
+        return round(float(self), digits)
+
     def __repr__(self) -> str:
         label = f", label={self.label!r}" if self.label else ""
         grad = self._grad.data if isinstance(self._grad, Node) else self._grad

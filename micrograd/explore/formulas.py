@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from micrograd._support.checks import Operand
 from micrograd.engine import primitives
+from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.primitive import Operations, Primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Formula: TypeAlias = "str | float | list[Any]"
-
-LIBRARY = {name: made for name, made in vars(primitives).items() if isinstance(made, Primitive)}
 
 
 class Quantity(Operand):
@@ -100,7 +99,7 @@ def in_library(primitive: Primitive) -> bool:
         >>> in_library(primitives.exp), in_library(Primitive("exp", "exp", lambda x: 0.0))
         (True, False)
     """
-    return LIBRARY.get(primitive.name) is primitive
+    return TABLE.get(primitive.name) is primitive
 
 
 def formulas(primitive: Primitive) -> list[Formula | None]:
@@ -127,7 +126,7 @@ def forward_formula(primitive: Primitive) -> Formula | None:
 
 def composites() -> dict[str, Formula | None]:
     """The forward functions of the library that are formulas over others."""
-    return {name: forward_formula(made) for name, made in LIBRARY.items() if made.composite}
+    return {name: forward_formula(made) for name, made in TABLE.items() if made.composite}
 
 
 def _written(function: Callable[..., Any] | None, *operands: Any) -> Formula | None:

@@ -79,6 +79,12 @@ function erf(x) {
   return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
 }
 
+/** What is left of x, with the sign of the divisor, as in Python. */
+function remainder(x, y) {
+  const left = x % y;
+  return left !== 0 && left < 0 !== y < 0 ? left + y : left;
+}
+
 const FORWARD = {
   identity: (x) => x, detach: (x) => x, is_zero: (x) => Number(x === 0),
   equal: (x, y) => Number(x === y), less: (x, y) => Number(x < y), less_equal: (x, y) => Number(x <= y),
@@ -87,7 +93,9 @@ const FORWARD = {
   pow: (x, y) => (x === 1 ? 1 : x ** y),
   exp: Math.exp, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, sqrt: Math.sqrt,
   sin: Math.sin, cos: Math.cos, tan: Math.tan, asin: Math.asin, acos: Math.acos, atan: Math.atan,
-  sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh,
+  sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh, asinh: Math.asinh, acosh: Math.acosh, atanh: Math.atanh,
+  exp2: (x) => 2 ** x, log2: Math.log2, log10: Math.log10, atan2: Math.atan2, hypot: Math.hypot,
+  remainder, floor_divide: (x, y) => Math.round((x - remainder(x, y)) / y),
   relu: (x) => (x <= 0 ? 0 : x), erf, erfc, abs: Math.abs, maximum: Math.max, minimum: Math.min,
 };
 const COMPARE = {

@@ -38,9 +38,13 @@ KINKS: dict[str, Callable[..., float]] = {  # what is 0 at the kink
     "equal": lambda x, y: x - y,
     "less": lambda x, y: x - y,
     "less_equal": lambda x, y: x - y,
+    "atan2": lambda y, x: y if x <= 0 else x,
+    "hypot": lambda x, y: abs(x) + abs(y),
+    "floor_divide": lambda x, y: min(x % y, y - x % y, key=abs),
+    "remainder": lambda x, y: min(x % y, y - x % y, key=abs),
 }
 HELPERS = (primitives.lower_power,)  # they are for rules, and exist for some operands only: no part of a program
-_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "remainder": "%", "floor_divide": "//"}
 _SIGNS = {"neg": "-", "identity": "+"}
 _LONGEST = 200  # characters of a part that gets no name of its own
 

@@ -67,6 +67,8 @@ TESTS = {
                           "engine/test_higher_order"],
     "engine.primitives": ["engine/test_composites", "engine/test_primitives", "campaigns/test_accuracy",
                           "engine/test_higher_order", "explore/test_explore::TestFormulas"],
+    "engine.further_primitives": ["engine/test_float_operations", "engine/test_primitives", "campaigns/test_accuracy",
+                                  "engine/test_higher_order", "explore/test_explore::TestFormulas"],
     "engine.value": [*ENGINE, "contexts/test_no_grad", "contexts/test_anomaly", "test_arrays",
                      "engine/test_own_primitives", "test_wrong_calls", "engine/test_higher_order",
                      "engine/test_primitives", "compiler/test_trace"],

@@ -19,12 +19,19 @@ from micrograd import Value
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.program import Access, Map, Program
 from micrograd.engine import primitives
+from micrograd.engine.further_primitives import TABLE as LIBRARY
 from micrograd.engine.primitive import FLOATS, Operations, composite
-from micrograd.explore.formulas import LIBRARY, forward_formula
+from micrograd.explore.formulas import forward_formula
 from tests.engine.test_primitives import LARGEST, TRUTHS, allowed_error, mp
 from tests.strategies import EXTREMES, TABLE
 
 pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@pytest.mark.parametrize(("x", "expected"), [(1e152, 1e-304), (-3e153, 1e-306 / 9), (1e160, 1e-320), (1e200, 0.0)])
+def test_a_lorentzian_far_out(x, expected):
+    assert primitives.lorentzian(x) == pytest.approx(expected, rel=1e-15, abs=1e-323)
+
 
 COMPOSITES = [primitive for primitive in TABLE if primitive.composite]
 NUMBERS = st.floats() | st.floats(-50, 50) | st.floats(-800, 800) | st.sampled_from([*EXTREMES, math.nan])

@@ -20,7 +20,7 @@ from micrograd import Value
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients
 from micrograd.explore.arrangement import arrange
-from micrograd.explore.formulas import LIBRARY, formulas
+from micrograd.explore.formulas import TABLE, formulas
 from micrograd.explore.groups import Grouping
 from micrograd.explore.passes import passes
 from tests.folders import ROOT
@@ -50,14 +50,14 @@ def computed(formula, g, out, inputs):
         return computed(operands[1 if computed(operands[0], g, out, inputs) else 2], g, out, inputs)
     numbers = [computed(operand, g, out, inputs) for operand in operands]
     compare = {"<": float.__lt__, "<=": float.__le__, ">": float.__gt__, ">=": float.__ge__}
-    return float(compare[name](*numbers)) if name in compare else LIBRARY[name].forward(*numbers)
+    return float(compare[name](*numbers)) if name in compare else TABLE[name].forward(*numbers)
 
 
 class TestFormulas:
-    @pytest.mark.parametrize("name", LIBRARY)
+    @pytest.mark.parametrize("name", TABLE)
     def test_say_what_the_rules_compute(self, name):
         generator = random.Random(name)
-        primitive = LIBRARY[name]
+        primitive = TABLE[name]
         for _ in range(20):
             inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
             out, g = primitive.forward(*inputs), generator.uniform(-2, 2)

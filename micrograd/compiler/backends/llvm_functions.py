@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from llvmlite import ir
 
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import PRIMITIVES, Operations
 
 if TYPE_CHECKING:
@@ -258,8 +258,33 @@ def _relu(x: Number) -> Number:
     return _where(x <= 0.0, x.code.number(0.0), x)
 
 
+def _whole_divisor(x: Number, y: Number) -> tuple[Number, Number]:
+    """The remainder with the sign of the divisor, and what it leaves of x over y, as Python computes them."""
+    left = _library("fmod", x, y)
+    builder = x.code.builder
+    other_sign = Condition(x.code, builder.xor((left < 0.0).truth, (y < 0.0).truth))
+    moved = Condition(x.code, builder.and_(other_sign.truth, builder.not_((left == 0.0).truth)))
+    quotient = (x - left) / y
+    return _where(moved, left + y, left), _where(moved, quotient - 1.0, quotient)
+
+
+def _remainder(x: Number, y: Number) -> Number:
+    left, _ = _whole_divisor(x, y)
+    zero = _where(y < 0.0, x.code.number(-0.0), x.code.number(0.0))
+    return _where(left == 0.0, zero, left)
+
+
+def _floor_divide(x: Number, y: Number) -> Number:
+    _, quotient = _whole_divisor(x, y)
+    whole = _intrinsic("floor", quotient)
+    whole = _where(quotient - whole > 0.5, whole + 1.0, whole)
+    return _where(quotient == 0.0, (x / y) * 0.0, whole)
+
+
 # Functions of the C library that have the name of their primitive.
-_OF_THE_LIBRARY = "expm1 log log1p sin cos tan asin acos atan sinh cosh tanh erf erfc"
+_OF_THE_LIBRARY = (
+    "expm1 exp2 log log1p log2 log10 sin cos tan asin acos atan atan2 hypot sinh cosh tanh asinh acosh atanh erf erfc"
+)
 
 # The base operations as code. What is made of them follows, and any other primitive is called back in Python.
 FUNCTIONS: dict[Any, Callable[..., Number]] = {
@@ -278,6 +303,8 @@ FUNCTIONS: dict[Any, Callable[..., Number]] = {
     primitives.pow: _power,
     primitives.exp: _exp,
     primitives.relu: _relu,
+    further_primitives.floor_divide: _floor_divide,
+    further_primitives.remainder: _remainder,
     primitives.sqrt: partial(_intrinsic, "sqrt"),
     primitives.abs: partial(_intrinsic, "fabs"),
     primitives.maximum: _maximum,

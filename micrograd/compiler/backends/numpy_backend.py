@@ -21,6 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.program import Map, Reduction, Take
+from micrograd.engine import further_primitives as further
 from micrograd.engine import primitives
 from micrograd.engine.primitive import Operations
 
@@ -77,6 +78,16 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     primitives.sinh: np.sinh,
     primitives.cosh: np.cosh,
     primitives.tanh: np.tanh,
+    further.exp2: np.exp2,
+    further.log2: np.log2,
+    further.log10: np.log10,
+    further.asinh: np.arcsinh,
+    further.acosh: np.arccosh,
+    further.atanh: np.arctanh,
+    further.atan2: np.arctan2,
+    further.hypot: np.hypot,
+    further.floor_divide: np.floor_divide,
+    further.remainder: np.remainder,
     primitives.relu: lambda x: np.where(x <= 0, 0.0, x),
     primitives.abs: np.fabs,
     primitives.maximum: _maximum,

@@ -11,7 +11,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.engine.primitive import composite
-from micrograd.explore.formulas import LIBRARY
+from micrograd.explore.formulas import TABLE
 
 pytestmark = pytest.mark.slow
 
@@ -365,10 +365,10 @@ class TestEditing:
 
     def test_every_primitive_computes_as_the_engine_does(self, show):
         random.seed(1)
-        differentiable = {name: primitive for name, primitive in LIBRARY.items() if any(primitive.derivatives)}
+        differentiable = {name: primitive for name, primitive in TABLE.items() if any(primitive.derivatives)}
         rounds = [{name: inside(primitive) for name, primitive in differentiable.items()} for _ in range(8)]
         leaves = {name: [Value(x, label=f"{name}-{i}") for i, x in enumerate(xs)] for name, xs in rounds[0].items()}
-        results = {name: LIBRARY[name](*operands) for name, operands in leaves.items()}
+        results = {name: TABLE[name](*operands) for name, operands in leaves.items()}
         page = show(sum(results.values()))
         for inputs in rounds:
             ours = page.evaluate(
@@ -390,7 +390,7 @@ class TestEditing:
             )
             for name, xs in inputs.items():
                 operands = [Value(x) for x in xs]
-                result = LIBRARY[name](*operands)
+                result = TABLE[name](*operands)
                 if result.requires_grad:
                     result.backward()
                 theirs = [result.data, *(operand.grad for operand in operands)]

@@ -1,0 +1,49 @@
+"""The rest of the table: functions that fewer programs need, each made as those of primitives.py are."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from micrograd.engine import composites
+from micrograd.engine.primitive import PRIMITIVES, REAL_LINE, Primitive, define
+from micrograd.engine.primitives import POSITIVE, UNIT, _one_less_square, equal, sigmoid, sqrt, where
+
+_LOG_2, _LOG_10 = math.log(2.0), math.log(10.0)
+_ABOVE_1 = ((1.0, math.inf),)
+
+
+def _part(x: Any, y: Any, z: Any) -> Any:
+    """X over y**2 + z**2, which itself may be too large or too small for a float."""
+    size = hypot(y, z)
+    return x / size / size
+
+
+def _difference(x: Any, y: Any) -> Any:
+    """X - y, and 0 of two infinities."""
+    difference = x - y
+    return where(equal(difference, difference), difference, 0.0)
+
+
+# fmt: off
+# Exponentials and logarithms
+exp2 = define("exp2", lambda x: 2.0**x, lambda g, out, x: g * _LOG_2 * out, domain=((-math.inf, 1024.0),))
+log2 = define("log2", math.log2, lambda g, out, x: g / _LOG_2 / x, domain=POSITIVE)
+log10 = define("log10", math.log10, lambda g, out, x: g / _LOG_10 / x, domain=POSITIVE)
+logaddexp = define("logaddexp", composites.logaddexp, lambda g, out, x, y: g * sigmoid(_difference(x, y)),
+    lambda g, out, x, y: g * sigmoid(_difference(y, x)))
+# Areas, angles and lengths
+asinh = define("asinh", math.asinh, lambda g, out, x: g / hypot(1.0, x))
+acosh = define("acosh", math.acosh, lambda g, out, x: g / (sqrt(x - 1) * sqrt(x + 1)), domain=_ABOVE_1)
+atanh = define("atanh", math.atanh, lambda g, out, x: g / _one_less_square(x), domain=UNIT)
+atan2 = define("atan2", math.atan2, lambda g, out, y, x: g * _part(x, x, y), lambda g, out, y, x: -g * _part(y, x, y))
+hypot: Primitive = define("hypot", math.hypot, lambda g, out, x, y: g * (x / out), lambda g, out, x, y: g * (y / out))
+# Division with a remainder, which has the sign of the divisor
+floor_divide = define("floor_divide", operator.floordiv, None, None, symbol="//", domain=(REAL_LINE, *POSITIVE))
+remainder = define("remainder", operator.mod, lambda g, out, x, y: g, lambda g, out, x, y: -g * floor_divide(x, y),
+    symbol="%", domain=(REAL_LINE, *POSITIVE))
+# fmt: on
+
+# Every primitive of the library that takes operands, by its name; others may register more
+TABLE = {name: made for name, made in PRIMITIVES.items() if made.derivatives}

@@ -1,0 +1,136 @@
+"""What floats have beside arithmetic: remainders, rounding, and NumPy's functions by its names for them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+
+numbers = st.floats(-1e6, 1e6)
+
+
+class TestRemainders:
+    @given(numbers, numbers)
+    def test_they_are_those_of_floats(self, x, y):
+        assume(y != 0)
+        for a, b in ((Value(x), Value(y)), (Value(x), y), (x, Value(y))):
+            assert [(a % b).data, (a // b).data] == [x % y, x // y]
+            assert [part.data for part in divmod(a, b)] == list(divmod(x, y))
+
+    def test_the_slopes_are_one_and_minus_the_whole_part(self):
+        x, y = Value(7.5), Value(2.0)
+        (x % y).backward()
+        assert (x.grad, y.grad) == (1.0, -3.0)
+        assert not (x // y).requires_grad
+        assert mg.testing.gradcheck(lambda x, y: x % y + (x // y) * x, [-7.3, 2.2])
+
+    def test_nothing_is_divided_by_zero(self):
+        for divide in (lambda x: x % 0, lambda x: x // 0.0, lambda x: divmod(x, 0), lambda x: 1 % (x - x)):
+            with pytest.raises(ZeroDivisionError):
+                divide(Value(1.0))
+
+    @pytest.mark.parametrize("other", ["2", None, 1j, [2.0]])
+    def test_what_is_no_number_is_refused(self, other):
+        for divide in (lambda x: x % other, lambda x: x // other, lambda x: divmod(x, other)):
+            with pytest.raises(TypeError, match="unsupported operand"):
+                divide(Value(1.0))
+        for divide in (lambda x: None % x, lambda x: None // x, lambda x: divmod(None, x)):
+            with pytest.raises(TypeError, match="unsupported operand"):
+                divide(Value(1.0))
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+    def test_compiled_ones_are_those_of_floats(self, backend):
+        fast = mg.compile(lambda x, y: [x % y, x // y], backend=backend)
+        few = [0.5, 1.0, 2.0, 3.0, 7.5, 1e17, 5e-324, 0.1]
+        for x in [0.0, -0.0, *few, *(-number for number in few)]:
+            for y in [*few, *(-number for number in few)]:
+                expected = [x % y, x // y]
+                found = fast(x, y)
+                assert list(map(repr, found)) == list(map(repr, expected)), (x, y)
+        with pytest.raises(ZeroDivisionError):
+            fast(1.0, 0.0)
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+    def test_of_ints_they_are_ints_when_compiled_too(self, backend):
+        fast = mg.compile(lambda n, x: [n % 3, n // 3, x % 3], backend=backend)
+        assert [(number, type(number)) for number in fast(7, 7.0)] == [(1, int), (2, int), (1.0, float)]
+
+
+class TestRounding:
+    def test_to_ints_and_to_digits(self):
+        x = Value(-7.65)
+        assert [int(x), round(x), math.trunc(x), math.floor(x), math.ceil(x)] == [-7, -8, -7, -8, -7]
+        assert all(type(number) is int for number in (int(x), round(x), math.trunc(x)))
+        assert (round(x, 1), type(round(x, 1))) == (round(-7.65, 1), float)
+
+    def test_what_is_no_int_raises_as_for_floats(self):
+        with pytest.raises(OverflowError):
+            int(Value(math.inf))
+        with pytest.raises(ValueError, match="NaN"):
+            round(Value(math.nan))
+
+    def test_they_are_refused_where_they_would_freeze_a_number(self):
+        for freeze in (int, round, math.trunc, math.floor):
+            with pytest.raises(mg.TraceError):
+                mg.compile(lambda x, freeze=freeze: x * freeze(x))(Value(1.5))
+            with pytest.raises(TypeError, match="no gradient"):
+                mg.grad(lambda x, freeze=freeze: x * freeze(x))(1.5)
+
+
+class TestNumPy:
+    @pytest.mark.parametrize(
+        ("name", "arguments"),
+        [
+            *((name, (1.5,)) for name in ("log2", "log10", "exp2", "arcsinh", "arccosh", "degrees", "rad2deg")),
+            *((name, (0.5,)) for name in ("arctanh", "radians", "deg2rad")),
+            *((name, (1.5, -2.0)) for name in ("hypot", "arctan2", "mod", "remainder", "floor_divide")),
+            ("clip", (1.5, 0.0, 1.0)),
+            ("clip", (0.5, 0.0, 1.0)),
+        ],
+    )
+    def test_its_functions_work_on_arrays_of_values(self, name, arguments):
+        function, (first, *others) = getattr(np, name), arguments
+        (found,) = function(mg.array([first]), *others)
+        assert float(getattr(found, "data", found)) == pytest.approx(function(first, *others), rel=1e-15)
+
+
+class TestManyOperands:
+    def test_the_largest_and_the_smallest_of_many(self):
+        values = [Value(3.0), Value(7.0), Value(7.0), Value(-1.0)]
+        (mg.maximum(*values) + 2 * mg.minimum(*values)).backward()
+        assert [value.grad for value in values] == [0.0, 1.0, 0.0, 2.0]
+
+    @pytest.mark.parametrize("function", [mg.maximum, mg.minimum])
+    def test_one_sequence_is_refused_with_what_to_write(self, function):
+        with pytest.raises(TypeError, match=rf"{function.__name__}\(\*numbers\)"):
+            function([1.0, 2.0])
+
+    def test_a_clipped_number_gets_no_gradient_beyond_the_limits(self):
+        for number, expected in ((-1.0, (0.0, 0.0)), (0.25, (0.25, 1.0)), (3.0, (1.0, 0.0))):
+            for clip in (mg.clip, Value.clip):
+                x = Value(number)
+                result = clip(x, 0.0, 1.0)
+                result.backward()
+                assert (result.data, x.grad) == expected
+
+    def test_angles(self):
+        x = Value(math.pi)
+        mg.degrees(x).backward()
+        assert (mg.degrees(x).data, mg.radians(Value(180.0)).data, x.grad) == (180.0, math.pi, 180 / math.pi)
+
+    @pytest.mark.parametrize("infinity", [math.inf, -math.inf])
+    def test_the_logarithm_of_two_infinite_numbers(self, infinity):
+        x, y = Value(infinity), Value(infinity)
+        result = mg.logaddexp(x, y)
+        result.backward()
+        assert (result.data, x.grad, y.grad) == (infinity, 0.5, 0.5)
+
+    @pytest.mark.parametrize("f", [mg.hypot, mg.atan2])
+    def test_at_the_origin_there_is_no_slope(self, f):
+        assert f(Value(0.0), Value(0.0)).data == 0.0
+        with pytest.raises(ZeroDivisionError):
+            f(Value(0.0), Value(0.0)).backward()
