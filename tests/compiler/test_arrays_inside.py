@@ -3,6 +3,7 @@
 import copy
 import operator
 import pickle
+from itertools import count
 
 import numpy as np
 import pytest
@@ -130,6 +131,8 @@ OF_BOTH = {
     "maximum.reduceat": lambda x, y: np.maximum.reduceat(x[0], [0, 2]),
     "maximum.reduce": lambda x, y: np.maximum.reduce(x),
     "maximum.at": lambda x, y: [z := x.copy(), np.maximum.at(z, ([0, 0], [1, 1]), y[0, 2])][0],
+    "np.maximum of numbers among Values": lambda x, y: np.maximum(np.stack([x, X]), 1.0),
+    "np.fmax and np.fmin, compared": lambda x, y: [np.fmax(x, 0.5) > 0, np.fmin(-0.5, y) < 0],
     "np.clip": lambda x, y: np.clip(x, 0, 2),
     "np.clip, ends": lambda x, y: np.clip(x, y, 2),
     "np.clip, ends crossed": lambda x, y: np.clip(x, 2, 1) * y,
@@ -137,6 +140,8 @@ OF_BOTH = {
     "x.clip": lambda x, y: x.clip(0, 2) * y.clip(max=1),
     "clip of an element": lambda x, y: np.clip(x[0, 0], 0, 1) * y[0, 0],
     "out=": lambda x, y: np.maximum(x, y, out=x.copy()),
+    "out= is returned": lambda x, y: [z := x.copy(), np.maximum(x, y, out=z) is z, np.add(x, y, out=z) is z],
+    "out= of elements": lambda x, y: [z := x[0].copy(), np.add(x[0, 1], y[0, 2], out=z), z * 2],
     "+=": lambda x, y: operator.iadd(x.copy(), np.maximum(x, y)),
     "abs": lambda x, y: np.abs(x) + abs(y),
     "and": lambda x, y: np.where((x > 0) & (y < 3), x, y),
@@ -173,12 +178,16 @@ OF_BOTH = {
     "astype of masks": lambda x, y: [(x > 0).astype(float).sum(), (x > 0).astype(int) + 1, (x > 0).astype(bool)],
     "astype of objects": lambda x, y: [(x > 0).astype(object) + (y > 0).astype(object), x.astype(object) * y],
     "dtype=": lambda x, y: [(x > 0).sum(dtype=float), (x > 0).mean(dtype=float), np.greater(x, y, dtype=bool)],
-    "dtype=object": lambda x, y: np.where(np.greater(x, y, dtype=object) + np.less(x, y, dtype=object) > 1, x, y),
+    "dtype=object": lambda x, y: np.where(
+        np.greater_equal(x, y, dtype=object) + np.less_equal(x, y, dtype=object) > 1, x, 2 * y
+    ),
+    "masks and known arrays": lambda x, y: [(x > 0) + (X > 0), (x > 0) * (X > 0), (x > 0) + X, (x > 0) * X],
     "a mask times a vector": lambda x, y: (x > 0) @ y[0],
     "masks rearranged": lambda x, y: np.where(np.concatenate([x > 0, y > 0])[1:3].T.reshape(2, 3), x, y),
     "elements of a mask": lambda x, y: mg.where((x > 0)[0, 0] & (y > 0)[0, 0], x[0, 0], y[0, 0]),
     "a mask with an element put in": lambda x, y: [m := x > 0, operator.setitem(m, 0, 2), m + (y > 9)][2],
     "np.select": lambda x, y: np.select([x > 1, x < 0], [x, y], 7.0) * x,
+    "np.select of nothing else": lambda x, y: np.select([x > 2, x < 0], [x, y]) + y,
     "np.select of elements": lambda x, y: np.select([x[0, 0] > 1, x[0, 1] < 0], [x[0], y[0]]),
     "identity of Values": lambda x, y: [x == y, x == x, x != y, x[0] == x[:1], x[0, 0] == x, x[0, 0] != x],
     "identity of what was picked": lambda x, y: [
@@ -198,6 +207,11 @@ OF_BOTH = {
         (x[:0] > 0).any(),
         x[:0].max(axis=1),
     ],
+    "empty arithmetic": lambda x, y: [x[:0] + y[:0], -x[:0], x[:0].sum(), abs(y[:0]), x.sum()],
+    "logical functions of nothing": lambda x, y: [
+        *(np.logical_and.reduce(x[:0]) * y, np.logical_or.reduce(x[:0]) * y, np.logical_xor.reduce(x[:0]) * y),
+        *(x[:0].all() * y, x[:0].any(axis=0) * y),
+    ],
     "np.where, empty": lambda x, y: np.where(x[:0] > 0, x[:0], y[:0]),
     "max of nothing": lambda x, y: x[:0].max(),
     "shapes that do not fit": lambda x, y: np.maximum(x, y.T),
@@ -211,10 +225,13 @@ OF_BOTH = {
     "views": lambda x, y: np.maximum(x[::-1, ::2], y[:, 1:]).ravel(),
     "no gradient": lambda x, y: np.where(x > 0, 1, 2),
     "rows": lambda x, y: [row.max() for row in np.maximum(x, y)],
+    "dot of a known array": lambda x, y: X.T.dot(y) > 1,
     "matrix products": lambda x, y: np.maximum(x @ y.T, 0) @ np.where(x > 0, x, y),
     "an element and an array": lambda x, y: [x[0, 0] > y, y[0] <= x[0, 0], x[0, 0] >= X, y[0, 0] > X, x[0] > [0, 1, 2]],
     "mixed with numbers": lambda x, y: np.sign(np.stack([x + 0.5, np.ones((2, 3))])),
     "a mask with known parts": lambda x, y: np.stack([x > 0, X > 0]).sum(axis=0) + np.stack([y > 0, X > 0]).sum(),
+    "not of a mask with known parts": lambda x, y: np.logical_not(np.stack([x > 0, X > 0])),
+    "a mask with known parts as ints": lambda x, y: np.stack([x > 0, X > 0]).astype(int),
     "in place": lambda x, y: [m := x > 0, operator.ior(m, y > 0), m + (y > 2), abs(m), operator.iadd(m, x < 0)],
     "what is known": lambda x, y: [
         *(np.zeros_like(x).argmax(), np.sort(np.ones_like(x)), np.sign(np.zeros_like(x))),
@@ -222,6 +239,10 @@ OF_BOTH = {
     ],
     "copied": lambda x, y: [z := np.zeros_like(x), np.copyto(z, np.maximum(x, y)), z.max()][2],
     "element by element": lambda x, y: [element > 0 for element in x.flat],
+    "elements put in": lambda x, y: [
+        *(z := x.copy(), operator.setitem(z, 0, y[1]), operator.setitem(z, (1, 1), 7.0), z * y),
+    ][3],
+    "at known places": lambda x, y: [z := x.copy(), np.square.at(z, np.array([True, False])), z * y][2],
     "einsum": lambda x, y: np.clip(np.einsum("ij,kj->ik", x, y), -1, 8),
 }
 
@@ -339,7 +360,8 @@ NOT_FINITE = np.array([[NAN, 1.0, -INF], [2.0, INF, NAN]])
 
 @pytest.mark.parametrize("name", ["np.maximum", "np.minimum", "np.fmax and np.fmin", "x.max", "x.max, axis", "np.clip",
                                   "np.where", "greater or equal", "any and all", "any and all of Values",
-                                  "np.maximum with a number", "np.maximum of a number"])  # fmt: skip
+                                  "np.fmax and np.fmin, compared", "np.maximum with a number",
+                                  "np.maximum of a number"])  # fmt: skip
 def test_what_is_not_finite(backend, name):
     agrees(backend, OF_BOTH[name], (NOT_FINITE, Y), (Y, NOT_FINITE))
     fast = mg.compile(OF_BOTH[name], backend=backend)
@@ -347,6 +369,40 @@ def test_what_is_not_finite(backend, name):
         for numbers in ((NOT_FINITE, Y), (Y, NOT_FINITE)):
             expected, found = parts_of(OF_BOTH[name](*numbers)), parts_of(fast(*numbers))
             assert list(map(float_of, found)) == list(map(float_of, expected))
+
+
+@pytest.mark.parametrize("number", [3.0, 0.25, 0.0, -0.0, -0.25, -3.0, 3, 0, -3, NAN])
+def test_the_sign_of_one_number(backend, number):
+    numbers = np.array([number])
+    agrees(backend, np.sign, (numbers,))
+    signs = mg.compile(lambda x: [np.sign(x), np.sign(x) == 1, np.sign(x) + 0.5], backend=backend)
+    with np.errstate(invalid="ignore"):
+        assert list(map(float_of, parts_of(signs(numbers)))) == list(map(float_of, parts_of(signs.function(numbers))))
+
+
+def test_signs_of_what_is_known():
+    known = np.array([3.0, 0.25, -0.25, -3.0])
+    agrees("numpy", lambda x: np.sign(np.concatenate([x, known])), (np.array([2.0, -0.5]),))
+    agrees_of_numbers("numpy", lambda x: np.sign(np.concatenate([x, known, [0.0]])), np.array([2.0, 0.0, -0.5]))
+
+
+def test_the_signs_of_small_numbers_and_of_zero_are_computed():
+    runs = count()
+    signs = mg.compile(lambda x: (next(runs), np.sign(x))[1])
+    for numbers in ([1.0, -2.0], [0.0, -0.0], [0.5, -0.5]):
+        assert signs(np.array(numbers)).tolist() == np.sign(numbers).tolist()
+    assert next(runs) == 1  # and not once more, eagerly
+
+
+def test_the_sign_of_an_int_is_an_int(backend):
+    for kind in (int, float):
+        first = mg.compile(lambda x: [x.sum(), np.sign(x)[0]], backend=backend)(np.array([-2, 1], dtype=kind))[1]
+        assert (first, type(first)) == (-1, kind)
+
+
+def test_numpy_says_what_is_wrong_with_select():
+    with pytest.raises(ValueError, match="list of cases must be same length as list of conditions"):
+        mg.compile(lambda x: np.select([x > 0], [x, x]))(X)
 
 
 def test_a_mask_of_minus_infinity(backend):
