@@ -220,22 +220,6 @@ def _clipped(x: Any, low: Any, high: Any) -> Any:
     return _smaller_of(_larger_of(x, low), high)
 
 
-def _equal(x: Any, y: Any) -> Any:
-    _check_not_nan(x, y)
-    return x == y
-
-
-def _unequal(x: Any, y: Any) -> Any:
-    _check_not_nan(x, y)
-    return x != y
-
-
-def _check_not_nan(x: Any, y: Any) -> None:
-    """Run eagerly where the two are one NaN: in an array of objects that is equal to itself, in one of floats not."""
-    if x is y and isinstance(x, Operand) and not _is_value(x):
-        x.only_finite()  # type: ignore[attr-defined]  # it is a plain symbol
-
-
 def _sign(x: Any) -> Any:
     """-1, 0 or 1. NumPy refuses the sign of a Value of 0, and so does eager, where NaN leads to."""
     known: bool = not isinstance(x, Operand)
@@ -278,8 +262,8 @@ _FUNCTIONS: dict[str, Any] = {
     "greater_equal": _function(operator.ge, 2),
     "less": _function(operator.lt, 2),
     "less_equal": _function(operator.le, 2),
-    "equal": _function(_equal, 2),
-    "not_equal": _function(_unequal, 2),
+    "equal": _function(operator.eq, 2),
+    "not_equal": _function(operator.ne, 2),
     "maximum": _function(_larger_of, 2),
     "fmax": _function(_larger_of, 2),
     "minimum": _function(_smaller_of, 2),
