@@ -115,6 +115,8 @@ def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: di
 
 def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     name, operands = ufunc.__name__, [_plain(operand) for operand in inputs]
+    if method in ("__call__", "outer") and settings.get("dtype") is not None:
+        operands = _before_computing(name, operands, settings)
     if method in ("reduce", "accumulate", "reduceat"):
         operands[0] = _before_reducing(name, operands[0], settings)
     elif name in _OF_BOOLS and all(map(_is_of_bools, operands)):
@@ -136,14 +138,17 @@ def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: d
         if function is None and any(map(_is_of_bools, out)):
             refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
         settings["out"] = tuple(map(_plain, out))
-    as_objects = False
-    if function is not None and settings.get("dtype") in (bool, object):
-        as_objects = settings.pop("dtype") is object
+    finish = None
+    if function is not None and settings.get("dtype") is not None:
+        finish = {"b": _truth, "O": _number}.get(np.dtype(settings["dtype"]).kind)
+        if finish is None:
+            return getattr(ufunc, method)(*operands, **settings)  # NumPy says what is wrong
+        del settings["dtype"]
     result = getattr(function or ufunc, method)(*operands, **settings)
     if len(out) == 1:
         return out[0]
-    if as_objects:
-        return _each(_number, result)
+    if finish is not None:
+        result = _each(finish, result) if isinstance(result, np.ndarray) else finish(result)
     if function is not None and isinstance(result, np.ndarray) and all(type(x) is bool for x in result.flat):
         return result.astype(bool)
     return arranged(result)
@@ -280,6 +285,9 @@ _FUNCTIONS: dict[str, Any] = {
     "itself": _function(lambda x: x, 1),
 }
 
+# Those of them that give numbers of numbers
+_OF_NUMBERS = ("maximum", "fmax", "minimum", "fmin", "clip", "sign")
+
 # What Python has for numbers
 _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     np.add: operator.add,
@@ -398,6 +406,18 @@ def _as_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
     if dtype.kind == "f":
         return _each(_float, array)
     return _each(_number, array) if all(isinstance(element, int) for element in array.flat) else None
+
+
+def _before_computing(name: str, operands: list[Any], settings: dict[str, Any]) -> list[Any]:
+    """What is to be computed with, as the dtype says, which is left out then; as it is where only bools come out."""
+    dtype = np.dtype(settings["dtype"])
+    if dtype.kind == "b" or (name in _FUNCTIONS and name not in _OF_NUMBERS):
+        return operands
+    converted = [_as_type(np.array(operand, dtype=object), dtype) for operand in operands]
+    if any(array is None for array in converted):
+        return operands
+    del settings["dtype"]
+    return list(map(_plain, converted))
 
 
 def _before_reducing(name: str, operand: Any, settings: dict[str, Any]) -> Any:

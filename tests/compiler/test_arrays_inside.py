@@ -156,6 +156,10 @@ OF_BOTH = {
         np.logical_not(x > 0),
     ],
     "logical functions of Values": lambda x, y: [np.logical_and(x, y) * 1, np.logical_or(x, y) * 1],
+    "logical functions of Values, dtype=": lambda x, y: [
+        np.logical_and(x, y, dtype=bool),
+        np.logical_or(x, y, dtype="?"),
+    ],
     "logical not of Values": lambda x, y: np.where(np.logical_not(x), 1.0, y),
     "any and all": lambda x, y: [(x > 0).any(), (x > 0).all(axis=0), np.any(x > 2, axis=(0, 1)), np.all(x < y)],
     "any and all of Values": lambda x, y: [x.any(), np.all(x), x.all(axis=1), np.any(y, axis=0, keepdims=True)],
@@ -229,6 +233,24 @@ OF_BOTH = {
     "matrix products": lambda x, y: np.maximum(x @ y.T, 0) @ np.where(x > 0, x, y),
     "an element and an array": lambda x, y: [x[0, 0] > y, y[0] <= x[0, 0], x[0, 0] >= X, y[0, 0] > X, x[0] > [0, 1, 2]],
     "mixed with numbers": lambda x, y: np.sign(np.stack([x + 0.5, np.ones((2, 3))])),
+    "arithmetic of masks, dtype=": lambda x, y: [
+        *(np.add(x > 0, y > 0, dtype=int), np.add(x > 0, X > 0, dtype=float), np.add(x > 0, True, dtype="i8")),
+        *(np.subtract(x > 0, y > 0, dtype=float), np.negative(x > 0, dtype=int), np.abs(x > 0, dtype=float)),
+        *(np.add(x[0, 0] > 0, y[0, 0] > 0, dtype=int), np.multiply.outer(x[0] > 0, y[1] > 0, dtype=int)),
+        *(np.add(x > 0, y > 0, dtype=object), np.subtract(x > 0, y > 0, dtype=object)),
+        *(np.exp(x > 2, dtype=float), np.matmul(x > 0, (y > 0).T, dtype=int), np.add(x > 0, y > 0, dtype=bool)),
+    ],
+    "choices between masks, dtype=": lambda x, y: [
+        np.maximum(x > 0, y > 0, dtype=float) + np.clip(x > 0, y > 0, x > 1, dtype=int),
+        np.fmin(x > 0, y > 0, dtype=float) + np.sign(x > 0, dtype=float),
+    ],
+    "comparisons of elements, dtype=": lambda x, y: [
+        np.greater_equal(x[0, 0], y[0, 0], dtype=object) + np.less_equal(x[0, 0], y[0, 0], dtype=np.dtype("O")),
+        np.greater_equal(x, y, dtype="O") + np.less_equal(x, y, dtype="object"),
+        np.greater(x[0, 0], y[0, 0], dtype=bool),
+    ],
+    "a dtype that there is not": lambda x, y: np.greater(x, y, dtype=float),
+    "maximum of Values as floats": lambda x, y: np.maximum(x, y, dtype=float),
     "a mask with known parts": lambda x, y: np.stack([x > 0, X > 0]).sum(axis=0) + np.stack([y > 0, X > 0]).sum(),
     "not of a mask with known parts": lambda x, y: np.logical_not(np.stack([x > 0, X > 0])),
     "a mask with known parts as ints": lambda x, y: np.stack([x > 0, X > 0]).astype(int),
@@ -304,12 +326,14 @@ def test_one_step_after_the_other(steps, backend, numbers):
 
 
 # What NumPy refuses, or does in another way, where the arrays are of objects
-_OF_OBJECTS = ("logical functions of Values", "logical reduce of Values", "astype of objects", "dtype=object",
+_OF_OBJECTS = ("logical functions of Values", "logical functions of Values, dtype=", "maximum of Values as floats",
+               "logical reduce of Values", "astype of objects", "dtype=object",
                "identity of Values", "identity as an index", "~ of Values", "a mask and Values",
                "select of Values", "identity of what was picked", "what is known")  # fmt: skip
 _RAISING = ("differences of masks", "minus a mask", "plus a mask", "the sign of a mask", "max of nothing",
             "shapes that do not fit", "where of shapes that do not fit", "select of different lengths",
-            "an index that is too large", "an index to put at that is too large")  # fmt: skip
+            "an index that is too large", "an index to put at that is too large",
+            "a dtype that there is not")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted({*OF_BOTH} - {*_OF_OBJECTS, *_RAISING}))
@@ -332,6 +356,10 @@ OF_NUMBERS = {
     "in order": lambda x, y: np.where((x >= y).all(), x, y),
     "to floats": lambda x, y: (x > 0).astype(float) * y.astype(float),
     "sum as floats": lambda x, y: x.sum(dtype=float) + np.prod(y, axis=0, dtype=float),
+    "dtype=": lambda x, y: [
+        *(np.add(x, y, dtype=float), np.maximum(x, 1, dtype=float), np.power(abs(x), 2, dtype=float) + x),
+        *(np.sign(x, dtype=float), np.multiply(x, X > 0, dtype=float), np.negative(x[0, 0], dtype=float)),
+    ],
     "truth": lambda x, y: [x.astype(bool), x.any(), np.count_nonzero(x, axis=0), np.logical_not(x)],
 }
 
@@ -467,6 +495,18 @@ def test_scalars(backend):
                 assert [number_of(part) for part in found] == [number_of(part) for part in expected]
                 assert [type(part) is bool for part in found] == [type(part) is bool for part in expected]
                 assert parts_of(fast(x, y)) == parts_of(function(x, y))
+
+
+def test_dtype_says_which_numbers_are_computed_with():
+    fast = mg.compile(lambda x: [np.maximum(x, 1, dtype=float)[0], np.add(x, 1, dtype=int)[0], np.add(x, 1)[0]])
+    assert [type(number) for number in fast(np.array([1, 2]))] == [float, int, int]
+    for kind in (int, np.float32):
+        with pytest.raises(TypeError, match="Cannot cast"):
+            mg.compile(lambda x, kind=kind: np.maximum(x, 1, dtype=kind))(X)
+    with pytest.raises(TypeError, match="Cannot cast"):
+        mg.compile(lambda x: np.add(x, 1, dtype=bool))(X)
+    with pytest.raises(TypeError, match="No loop"):
+        mg.compile(lambda x: np.greater(x, 1, dtype=float))(X)
 
 
 def test_equal_numbers(backend):
