@@ -402,7 +402,8 @@ def chosen_tests(mutant: Mutant, known: Measured) -> list[str]:
     """The tests to run on a mutant, in their order; all where importing runs the line, or one test does for others."""
     tests = {test for line in mutant.lines for test in known.reached.get(line, ())}
     ordered = sorted(tests & known.seconds.keys(), key=known.seconds.__getitem__)
-    if mutant.loading or (tests and mutant.module in REMEMBERING):
+    before_the_first = "" in tests  # by a function that importing calls
+    if mutant.loading or before_the_first or (tests and mutant.module in REMEMBERING):
         ordered += sorted(known.seconds.keys() - tests, key=known.seconds.__getitem__)
     return ordered
 

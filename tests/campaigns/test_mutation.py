@@ -39,6 +39,17 @@ def clipped(x: int | None, *, most: int = 3) -> int | None:
     assert all(mutant.source.count("\n") == source.count("\n") for mutant in mutants)
 
 
+def test_all_tests_are_run_for_a_line_that_importing_runs(monkeypatch, tmp_path):
+    mutation = pytest.importorskip("tests.campaigns.mutation", exc_type=ImportError)
+    (tmp_path / "doubled.py").write_text(
+        "def doubled(x):\n    return 2 * x\ndef used(x):\n    return x + 1\nFOUR = doubled(2)\n"
+    )
+    monkeypatch.setattr(mutation, "path_of", lambda module: tmp_path / f"{module}.py")
+    known = mutation.Measured({2: [""], 4: ["quick"]}, {"slow": 2.0, "quick": 1.0})
+    chosen = {mutant.lines.start: mutation.chosen_tests(mutant, known) for mutant in mutation.mutants_of("doubled")}
+    assert chosen == {2: ["quick", "slow"], 4: ["quick"], 5: ["quick", "slow"]}
+
+
 def test_the_modules_and_the_tests_of_the_campaign_are_there():
     mutation = pytest.importorskip("tests.campaigns.mutation", exc_type=ImportError)
     for module in mutation.TESTS:
