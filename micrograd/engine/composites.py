@@ -52,13 +52,6 @@ def softplus(on: Any, x: Any) -> Any:
 
 
 @composite
-def logaddexp(on: Any, x: Any, y: Any) -> Any:
-    """log(exp(x) + exp(y)), whatever their size."""
-    gap = on.where(on.equal(x, y), 0.0, x - y)  # of two infinities, too
-    return on.maximum(x, y) + on.log1p(on.exp(-on.abs(gap)))
-
-
-@composite
 def leaky_relu(on: Any, x: Any, slope: Any) -> Any:
     """X, and its multiple where it is negative."""
     return on.where(x > 0, x, slope * x)

@@ -6,9 +6,8 @@ import math
 import operator
 from typing import Any
 
-from micrograd.engine import composites
 from micrograd.engine.primitive import PRIMITIVES, REAL_LINE, Primitive, define
-from micrograd.engine.primitives import POSITIVE, UNIT, _one_less_square, equal, sigmoid, sqrt, where
+from micrograd.engine.primitives import POSITIVE, UNIT, _one_less_square, sqrt
 
 _LOG_2, _LOG_10 = math.log(2.0), math.log(10.0)
 _ABOVE_1 = ((1.0, math.inf),)
@@ -20,19 +19,11 @@ def _part(x: Any, y: Any, z: Any) -> Any:
     return x / size / size
 
 
-def _difference(x: Any, y: Any) -> Any:
-    """X - y, and 0 of two infinities."""
-    difference = x - y
-    return where(equal(difference, difference), difference, 0.0)
-
-
 # fmt: off
 # Exponentials and logarithms
 exp2 = define("exp2", lambda x: 2.0**x, lambda g, out, x: g * _LOG_2 * out, domain=((-math.inf, 1024.0),))
 log2 = define("log2", math.log2, lambda g, out, x: g / _LOG_2 / x, domain=POSITIVE)
 log10 = define("log10", math.log10, lambda g, out, x: g / _LOG_10 / x, domain=POSITIVE)
-logaddexp = define("logaddexp", composites.logaddexp, lambda g, out, x, y: g * sigmoid(_difference(x, y)),
-    lambda g, out, x, y: g * sigmoid(_difference(y, x)))
 # Areas, angles and lengths
 asinh = define("asinh", math.asinh, lambda g, out, x: g / hypot(1.0, x))
 acosh = define("acosh", math.acosh, lambda g, out, x: g / (sqrt(x - 1) * sqrt(x + 1)), domain=_ABOVE_1)

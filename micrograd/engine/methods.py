@@ -93,10 +93,6 @@ class Methods:
         """See micrograd.clip."""
         return primitives.minimum(primitives.maximum(self, low), high)
 
-    def logaddexp(self, other: Any) -> Any:
-        """See micrograd.logaddexp."""
-        return further.logaddexp(self, other)
-
     def atan2(self, other: Any) -> Any:
         """See micrograd.atan2."""
         return further.atan2(self, other)
