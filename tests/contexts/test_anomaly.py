@@ -15,6 +15,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.engine.recorder import Recorder, using
+from tests.engine.test_primitives import ORDINARY
 from tests.strategies import TABLE
 
 INFINITY = math.inf
@@ -115,7 +116,7 @@ class TestForward:
 
     @pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
     def test_what_is_finite_is_what_it_is_without(self, primitive):
-        inputs = [0.5] * len(primitive.domain)
+        inputs = [ORDINARY.get(primitive.name, 0.5)] * len(primitive.domain)
         plain, watched = ([Value(x) for x in inputs] for _ in range(2))
         expected = primitive(*plain)
         with mg.detect_anomaly():
