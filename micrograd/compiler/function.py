@@ -17,7 +17,7 @@ import warnings
 from functools import partial, update_wrapper
 from inspect import signature
 from struct import pack
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from micrograd._support.callers import calling_line
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.call import Call, CallOfSeveral, OneOfSeveral
+from micrograd.compiler.kept import ROOM, Kept
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
@@ -68,11 +69,10 @@ class CompiledFunction:
     def __init__(self, function: Callable[..., Any], backend: str = "auto") -> None:
         self.function = function
         self._backend = backend_of(backend)
-        self._specialised: dict[Any, Specialised] = {}
+        self._kept = Kept()
         self._last: Specialised | None = None
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
-        self._retraced = 0  # how many calls in a row found that something was replaced
         update_wrapper(self, function, updated=())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -165,17 +165,22 @@ class CompiledFunction:
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
-        special = self._specialised.get(given.key)
+        special = self._kept.programs.get(given.key)
         if special is None:
-            special = self._specialised[given.key] = Specialised(self.function, given, self._backend)
+            special = Specialised(self.function, given, self._backend)
+            if self._kept.add(given, special):
+                _warn_of_objects(self, given.objects)
         elif special.is_outdated():
-            self._retraced += 1
-            if self._retraced == _TOO_OFTEN:
+            retraced = max(special.retraced, 0) + 1
+            if retraced == _TOO_OFTEN:
                 _warn_of_retraces(self, special.closed_over.change())
-            special = self._specialised[given.key] = Specialised(self.function, given, self._backend)
+            special = self._kept.programs[given.key] = Specialised(self.function, given, self._backend)
+            special.retraced = retraced
         else:
-            self._retraced = 0
-        self._last = special
+            special.retraced = 0
+        if special is not self._last:
+            self._kept.use(given)
+            self._last = special
         return special
 
     def _run(self, special: Specialised, given: Structure, differentiable: bool) -> list[Any] | None:
@@ -266,6 +271,23 @@ def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
         code.co_filename,
         line,
     )
+
+
+def _warn_of_objects(compiled: CompiledFunction, objects: list[Any]) -> None:
+    code, line = calling_line()
+    names = " and ".join(dict.fromkeys(map(_described, objects)))
+    warnings.warn_explicit(
+        f"{compiled} was traced for {ROOM + 1} objects in its arguments, the last a {names}, and the first was not "
+        f"given again: that takes longer than it runs. Make such an object once, before the calls, and give the same "
+        f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
+
+
+def _described(item: Any) -> str:
+    return f"function {item.__name__}" if isinstance(item, (FunctionType, MethodType)) else type(item).__name__
 
 
 def _needs_arguments(function: Callable[..., Any]) -> bool:

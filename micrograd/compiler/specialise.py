@@ -56,6 +56,7 @@ class Specialised:
         leaves_only: whether all Values read from outside are leaves.
         closed_over: what else the function reads, as it was before the trace.
         only_eager: whether its gradient cannot be compiled.
+        retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Specialised:
         self._nodes = len(trace.operations) - sum(map(len, trace.inputs))
         self._compiled: dict[bool, Compiled] = {}
         self.only_eager = False
+        self.retraced = -1
 
     def is_outdated(self) -> bool:
         """Whether what it closes over was replaced since it was traced, or gradients are wanted elsewhere."""

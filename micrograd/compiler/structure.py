@@ -7,11 +7,18 @@ Numbers and Values may change: they are the leaves. Everything else is static: i
     loss([3.0, 4.0], mode="slow")        another key: another program
 
 the key of the first call says that there is a list of two floats, and the string "fast".
+
+Of what is static, plain data is told apart by what it holds: texts, bools, ranges, frozensets, frozen dataclasses. It
+is held to be equal only where no program could tell: 1 is neither True nor 1.0 there, and 0.0 is not -0.0. Functions
+and other objects are told apart by identity: two functions made alike may be looked up in a table, or change later.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
+from struct import pack
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import is_array, is_unknown, real_number
@@ -31,13 +38,14 @@ class Structure:
         nested: the arguments.
         key: hashable; equal for arguments that differ in their numbers only.
         leaves: the numbers and Values.
-        objects: the static objects that are told apart by identity.
+        objects: the static objects that are told apart by identity, or have code of their own.
+        returned: whether it is what a function returned, and not its arguments.
     """
 
-    def __init__(self, nested: Any) -> None:
+    def __init__(self, nested: Any, returned: bool = False) -> None:
         self.leaves: list[Any] = []
         self.objects: list[Any] = []
-        self.nested = nested
+        self.nested, self.returned = nested, returned
         try:
             self.key = self._key(nested)
         except RecursionError:
@@ -56,21 +64,50 @@ class Structure:
         if isinstance(item, (list, tuple)):
             return (kind, *[self._key(part) for part in item], *self._attributes(item))
         if isinstance(item, dict):
-            parts = [(name, self._key(part)) for name, part in base_of(item).items(item)]
+            items = base_of(item).items(item)
+            parts = [(name if type(name) is str else _name(name), self._key(part)) for name, part in items]
             return (kind, *parts, *self._attributes(item))
         if _is_array_of_numbers(item):
             return (kind, item.shape, *[self._key(part) for part in _elements(item)])
         if _is_number(item):
             self.leaves.append(item)
             return (kind,)
-        static = _hashable(item)
-        if type(static) is _Same:
-            self.objects.append(item)
-        return (kind, static)
+        return (kind, self._static(item))
 
     def _attributes(self, item: Any) -> list[Any]:
         """What stands for the attributes of a container of a class of the user's."""
         return [("attribute", name, self._key(part)) for name, part in own_attributes(item).items()]
+
+    def _static(self, item: Any) -> Any:
+        """What stands for something static: hashable, and equal where one program serves both."""
+        if is_array(item):
+            return item.shape, item.dtype.str, item.tobytes()
+        if hasattr(type(item), "__next__"):
+            raise TypeError(
+                f"a compiled function takes and returns no iterators, as they are used up: give a list, not a "
+                f"{type(item).__name__}"
+            )
+        if isinstance(item, _BY_VALUE):
+            return item
+        exact, is_plain_data = _exact(item)
+        if not is_plain_data:
+            self.objects.append(item)
+            if type(exact) is _Same and not hasattr(type(item), "__dataclass_fields__"):  # hashable or not
+                self._check_hashable(item)
+        return exact
+
+    def _check_hashable(self, item: Any) -> None:
+        try:
+            hash(item)
+        except TypeError:
+            kind = type(item).__name__
+            raise TypeError(
+                f"a compiled function returns numbers, Values and arrays, and lists, tuples and dicts of them; not "
+                f"a {kind}: return one of these, and make the {kind} of it outside"
+                if self.returned
+                else f"a compiled function takes numbers, Values, arrays and containers of them, and static arguments "
+                f"that are hashable; not {kind}: {item!r:.80}"
+            ) from None
 
     def numbers(self) -> list[float]:
         """The leaves as floats."""
@@ -84,32 +121,62 @@ class Structure:
             raise ValueError(_TOO_DEEP) from None
 
 
-def _hashable(item: Any) -> Any:
-    if is_array(item):
-        return item.shape, item.dtype.str, item.tobytes()
-    if hasattr(type(item), "__next__"):
-        raise TypeError(
-            f"a compiled function takes and returns no iterators, as they are used up: give a list, not a "
-            f"{type(item).__name__}"
-        )
-    if isinstance(item, _BY_VALUE):
-        return item
-    if hasattr(type(item), "__dataclass_fields__"):  # by identity too, hashable or not
-        return _Same(item)
-    try:
-        hash(item)
-    except TypeError:
-        raise TypeError(
-            f"a compiled function takes numbers, Values, arrays and containers of them, and static arguments that are "
-            f"hashable; not {type(item).__name__}: {item!r:.80}"
-        ) from None
-    return _Same(item)
-
-
-_BY_VALUE = (str, bytes, bool, type(None), frozenset, Enum)
-
-
 _TOO_DEEP = "what a compiled function takes and returns must not be nested this deep, or contain itself"
+
+
+_BY_VALUE = (str, bytes, bool, type(None), Enum)
+_PLAIN_DATA = (*_BY_VALUE, int)
+
+
+def _exact(item: Any) -> tuple[Any, bool]:
+    """What stands for a static object, and whether it is plain data, without code of the user's own."""
+    kind: Any = type(item)
+    if issubclass(kind, float):
+        return (kind, pack("d", item)), True
+    if issubclass(kind, _PLAIN_DATA):  # which a symbol is not, whatever isinstance says
+        return (kind, item), True
+    if kind is tuple or kind is frozenset:  # equal sets may have their elements in different orders
+        return _joined(kind, item)
+    if kind is range or kind is slice:
+        bounds = item.start, item.stop, item.step
+        if all(type(bound) in (int, type(None)) for bound in bounds):
+            return (kind, bounds), True
+    if kind is MethodType:  # another object whenever it is read from its owner
+        return (_Same(item.__self__), _Same(item.__func__)), False
+    if (names := _fields(kind)) is not None:
+        attributes = getattr(item, "__dict__", {})
+        slots = [name for name in names if name not in attributes]
+        if len(attributes) + len(slots) == len(names) and all(hasattr(item, name) for name in slots):
+            return _joined(kind, [attributes[n] if n in attributes else getattr(item, n) for n in names])[0], False
+    return _Same(item), False
+
+
+def _name(name: Any) -> Any:
+    """What stands for the name of an item: 1 and True are one key in a dict, and not one name."""
+    exact, is_plain_data = _exact(name)
+    return exact if is_plain_data else name
+
+
+def _joined(kind: type, parts: Iterable[Any]) -> tuple[Any, bool]:
+    pairs = [_exact(part) for part in parts]
+    return (kind, *[exact for exact, _ in pairs]), all(is_plain_data for _, is_plain_data in pairs)
+
+
+@lru_cache(256)
+def _fields(kind: type) -> tuple[str, ...] | None:
+    """The names of the fields of a frozen dataclass whose instances are equal by them, and hold nothing else."""
+    settings = vars(kind).get("__dataclass_params__")
+    if settings is None or not (settings.frozen and settings.eq):
+        return None
+    from dataclasses import fields
+
+    names = tuple(field.name for field in fields(kind))
+    slots = {name for base in kind.__mro__ for name in _listed(vars(base).get("__slots__", ()))}
+    return names if slots <= {*names, "__dict__", "__weakref__"} else None
+
+
+def _listed(slots: Any) -> Iterable[str]:
+    return (slots,) if isinstance(slots, str) else slots
 
 
 class _Same:
