@@ -7,16 +7,35 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import CodeType
+    from types import CodeType, FrameType, TracebackType
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 def calling_line() -> tuple[CodeType, int]:
     """The innermost line of the user's program that is running. Lines of NumPy, which calls back, do not count."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and (
-        frame.f_code.co_filename.startswith(_PACKAGE) or frame.f_globals.get("__name__", "").startswith("numpy.")
-    ):
-        frame = frame.f_back
+    frame = calling_frame()
     return frame.f_code, frame.f_lineno
+
+
+def calling_frame() -> FrameType:
+    """The frame of that line."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and not _is_of_user(frame):
+        frame = frame.f_back
+    return frame
+
+
+def raising_instruction(traceback: TracebackType | None) -> tuple[CodeType, int] | None:
+    """The innermost instruction of the user's program that an exception came through."""
+    found = None
+    while traceback is not None:
+        if _is_of_user(traceback.tb_frame):
+            found = traceback.tb_frame.f_code, traceback.tb_lasti
+        traceback = traceback.tb_next
+    return found
+
+
+def _is_of_user(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__", "")
+    return not (frame.f_code.co_filename.startswith(_PACKAGE) or name.startswith("numpy."))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.compiler.refusals import refuse
+from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, refuse
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
@@ -488,5 +488,7 @@ def _has_symbols(x: Any) -> bool:
 
 def _check_index(index: Any) -> None:
     """Refuse an index with symbols in it."""
+    if any(is_unknown(part) and not isinstance(part, bool) for part in (index if type(index) is tuple else (index,))):
+        refuse(THE_INT, FOR_AN_INDEX)
     if _has_symbols(index):
         refuse("an index that depends on numbers", "Write np.where(x > 0, a, b), or mg.take(sequence, index).")

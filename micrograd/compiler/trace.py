@@ -24,8 +24,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from micrograd._support.checks import is_array, real_number, required_number
+from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
-from micrograd.compiler.refusals import refuse, running_line
 from micrograd.compiler.structure import Structure
 from micrograd.engine import composites, further_primitives, primitives
 from micrograd.engine.node import Node
@@ -214,11 +214,13 @@ class Tape(Recorder):
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
         if not isinstance(root, Symbol) or wanted is None:
             return None
+        if any(map(is_plain, wanted)):
+            _refuse_gradient()
         keys, tables, last = list(self.operations), list(self.tables), self.place(root)
         places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
         sources = {place for place in places.values() if place is not None}
         if not all(place in self._copies or keys[place][0] is INPUT for place in sources):
-            refuse("a gradient by a result", "Differentiate a function of it: see mg.grad.")
+            _refuse_gradient()
         depends = [False] * (last + 1)
         for place, (primitive, *operands) in enumerate(keys[: last + 1]):
             if primitive is TAKE:
@@ -363,6 +365,10 @@ def _symbol_arrays() -> ModuleType:
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
 
 
+def _refuse_gradient() -> NoReturn:
+    refuse("a gradient by a result, or by a plain number,", "Differentiate a function of it: see mg.grad.")
+
+
 def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
     return lambda *_: refuse(what, instead)
 
@@ -414,9 +420,7 @@ class Symbol(Value):
         "the function closes over, write mg.array(x), which can be compared.",
     )
     __float__ = _refused("the float of a number", "Write mg.exp for math.exp, and no float().")
-    __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(
-        "the int of a number, or its use as an index,", "Write mg.take(sequence, index)."
-    )
+    __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(THE_INT, FOR_AN_INDEX)
     __deepcopy__ = __reduce_ex__ = _refused("a deep copy or a pickle of a number", "Use it as it is, or return it.")
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
     __format__ = _refused("the text of a number", "Print the result of the function instead.")
@@ -492,7 +496,15 @@ class _Plain(Symbol):
     """A symbol in the place of a plain number: these are equal if their numbers are."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__ = _refused(  # nothing would be found by it
+        "a number as a key, or in a set,",
+        "Write mg.take(list, index), or give a string, which is static. What functools.cache keeps is found by keys: "
+        "call the __wrapped__ of such a function.",
+    )
+    __str__ = _refused("the text of a number", "Print the result of the function instead.")
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = _refused(
+        "a quotient without a remainder, or a remainder,", "Compute it outside of the function, and pass it in."
+    )
 
     def __eq__(self, other: object) -> Any:
         """Whether two plain numbers are equal."""
@@ -515,6 +527,11 @@ class IntSymbol(_Plain):
 
     __slots__ = ()
     __class__ = property(lambda self: int)
+
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __and__ = __rand__ = __or__ = __ror__ = _refused(
+        "the bits of a number", "Compute with them outside of the function, and pass the result in."
+    )
+    __xor__ = __rxor__ = __invert__ = __and__
 
 
 def _of_bools(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -618,7 +635,8 @@ def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Va
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
         symbols = [tape.input(number, type(leaf)) for number, leaf in enumerate(arguments.leaves)]
         positional, named = arguments.rebuilt(symbols)
-        result = Structure(function(*positional, **named))
+        with in_place_of_others():
+            result = Structure(function(*positional, **named), returned=True)
         outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]

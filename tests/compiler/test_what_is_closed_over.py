@@ -519,7 +519,10 @@ def test_a_number_that_is_left_in_any_container_is_refused_and_taken_out(backend
         (in_slot, "w"),
     ):
         for number in (2.0, Value(2.0)):
-            with pytest.raises(TraceError, match=rf"left behind in [\w.]*{re.escape(place)}.*as an argument"):
+            said = rf"left behind in [\w.]*{re.escape(place)}.*as an argument"
+            if number == 2.0 and f in (as_key, in_set):
+                said = "a number as a key, or in a set, would freeze a number"
+            with pytest.raises(TraceError, match=said):
                 mg.compile(lambda x, f=f: (f(x), x * 1.0)[1], backend=backend)(number)
             assert (list(bag), list(queue), list(array)) == kept
             assert list(table.items()) == [("a", 1.0)]
