@@ -62,7 +62,7 @@ class Specialised:
     def __init__(
         self, function: Callable[..., Any], arguments: Structure, backend: Backend, first: Sequence[Value] = ()
     ) -> None:
-        self._request = Request(backend)
+        self._request = Request(backend, name=getattr(function, "__name__", type(function).__name__))
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:

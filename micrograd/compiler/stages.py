@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from micrograd.compiler.adjoint import adjoint
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.progress import line_of
 from micrograd.compiler.reroll import reroll
 from micrograd.compiler.trace import trace, without_collecting
 
@@ -54,11 +55,13 @@ class Request:
         backend: what the program is compiled for.
         wanted: the numbers of the inputs whose gradients it returns too.
         start: where in the buffer all but the first inputs begin; see reroll.
+        name: what is compiled, as its progress shows it.
     """
 
     backend: Backend
     wanted: Integers = field(default_factory=no_integers)
     start: int = 0
+    name: str = ""
 
 
 class Stage(NamedTuple):
@@ -90,11 +93,12 @@ class Made(NamedTuple):
 
 
 def run_stages(made: Made, last: str, request: Request) -> Made:
-    """Run the stages that come after those that have run, up to and including the last one."""
+    """Run the stages that come after those that have run, up to and including the last one; say so if it takes long."""
     thing, seconds = made.thing, dict(made.seconds)
     names = [stage.name for stage in STAGES]
-    with without_collecting():
+    with without_collecting(), line_of(request.name, sum(seconds.values())) as line:
         for stage in STAGES[len(seconds) : names.index(last) + 1]:
+            line.stage = stage.name
             begin = time.perf_counter()
             thing = stage.make(thing, request)
             seconds[stage.name] = time.perf_counter() - begin

@@ -19,6 +19,7 @@ import numpy as np
 
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.executable import new_buffer
+from micrograd.compiler.progress import line_of
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.trace import is_plain
@@ -82,24 +83,31 @@ class CompiledSteps:
         programs = self._programs(structures)
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = new_buffer(end)
-        self._step = executable(self._update.program, self._buffer)
-        runs = [executable(program, self._buffer) for program in programs]
-        self._other_values: list[tuple[Sequence[Value], Any]] = []
+        self._other_values = self._read_beside_parameters(programs)
+        with line_of(getattr(self._loss, "__name__", "a loss")) as line:
+            line.stage = "compile"
+            self._step = executable(self._update.program, self._buffer)
+            runs = [executable(program, self._buffer) for program in programs]
+            numbers = [np.array(structure.numbers()) for structure in structures]
+            self._batches = executable.batches(self._buffer, runs, numbers, self._which, self._update.gradients)
+        self._current = False  # whether the buffer has the numbers of the Values
+        self._changed = False  # whether it has newer ones
+        self._steps: int = optimizer.steps
+        self._rate: float | None = optimizer.rate
+
+    def _read_beside_parameters(self, programs: list[Program]) -> list[tuple[Sequence[Value], Any]]:
+        """The other Values that each program reads, and where in the buffer it does."""
+        count = len(self._parameters)
+        found: list[tuple[Sequence[Value], Any]] = []
         for special, program in zip(self._special, programs, strict=True):
-            count = len(self._parameters)
             others = special.values[count:]
             if any(value.requires_grad and not value.is_leaf for value in others):
                 raise ValueError(
                     "the loss reads a Value that is computed outside of it, so no gradient would reach what it is "
                     "made of: compute it inside, or detach it"
                 )
-            self._other_values.append((others, program.inputs[count : count + len(others)]))
-        numbers = [np.array(structure.numbers()) for structure in structures]
-        self._batches = executable.batches(self._buffer, runs, numbers, self._which, self._update.gradients)
-        self._current = False  # whether the buffer has the numbers of the Values
-        self._changed = False  # whether it has newer ones
-        self._steps: int = optimizer.steps
-        self._rate: float | None = optimizer.rate
+            found.append((others, program.inputs[count : count + len(others)]))
+        return found
 
     def step(self, batch: list[int], epoch: int) -> float:
         """One update from the mean loss of a batch, which is returned."""
