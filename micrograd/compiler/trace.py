@@ -502,9 +502,6 @@ class _Plain(Symbol):
         "call the __wrapped__ of such a function.",
     )
     __str__ = _refused("the text of a number", "Print the result of the function instead.")
-    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = _refused(
-        "a quotient without a remainder, or a remainder,", "Compute it outside of the function, and pass it in."
-    )
 
     def __eq__(self, other: object) -> Any:
         """Whether two plain numbers are equal."""
