@@ -80,7 +80,7 @@ def check(options: argparse.Namespace) -> int:
 def draw(options: argparse.Namespace) -> int:
     """Draw the graph into a file."""
     result, _ = _backpropagated(options)
-    save(result, options.output)
+    save(result, options.output, style=options.style)
     return _wrote(options)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import micrograd
 from micrograd.command import expressions, tables
 from micrograd.command.grammar import functions
+from micrograd.draw.graph import STYLES
 from micrograd.nn import ACTIVATIONS
 from micrograd.tables.predictor import Settings
 
@@ -54,6 +55,8 @@ def parser() -> argparse.ArgumentParser:
     draw = commands.choices["draw"]
     picture = "a .svg, .png, .pdf or .dot file (default: %(default)s)"
     draw.add_argument("-o", "--output", default="graph.svg", metavar="FILE", help=picture)
+    style = "the operations as they are written, or as micrograd's lecture has them (default: %(default)s)"
+    draw.add_argument("--style", choices=STYLES, default=STYLES[0], help=style)
     explore = commands.choices["explore"]
     explore.add_argument("-o", "--output", default="page.html", metavar="FILE", help="default: %(default)s")
     explore.add_argument("--title", help="of the page (default: the expression)")

@@ -1,6 +1,7 @@
 """Pictures of graphs, and what notebooks show.
 
 graph.py      which Values are drawn, and how they hang together
+lecture.py    the graph as micrograd's lecture has it
 card.py       how a Value and an operation look
 text.py       numbers and labels as a reader likes them
 layout.py     Graphviz, as a command or inside of Python

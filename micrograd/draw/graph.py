@@ -21,6 +21,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from micrograd.draw.card import CUT, GREY, INK, draw_operation, draw_value, gradient_row, note_on_gradients
+from micrograd.draw.lecture import as_in_lecture
 from micrograd.engine.node import NUMBER
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
@@ -45,6 +46,7 @@ FONT = "Helvetica,Arial,sans-serif"  # all three have letters of the same widths
 
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
 RANKDIRS = ("LR", "TB")
+STYLES = ("written", "micrograd")
 
 
 def trace(root: Value) -> tuple[list[Value], list[tuple[Value, Value]]]:
@@ -80,6 +82,7 @@ def draw_dot(
     rankdir: str = "LR",
     *,
     depth: int | None = None,
+    style: str = "written",
 ) -> graphviz.Digraph:
     """Draw the graph under a Value.
 
@@ -88,6 +91,9 @@ def draw_dot(
         format: of the picture: ``"svg"``, ``"png"``, ``"pdf"`` or another that Graphviz has.
         rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
         depth: draw only what is within so many operations of root; what is cut off shows as dots.
+        style: ``"written"`` draws the operations as the program has them; ``"micrograd"`` those that the
+            engine of micrograd's lecture makes of them: ``a - b`` is ``a + b * -1`` there, and ``a / b`` is
+            ``a * b**-1``. The nodes that are added have their gradients, too.
 
     Returns:
         A graphviz.Digraph: a notebook shows it, ``.render("name")`` writes it to a file, ``.pipe()``
@@ -95,7 +101,7 @@ def draw_dot(
 
     Raises:
         TypeError: if root is not a Value, format no string, or depth no whole number.
-        ValueError: for an unknown format or rankdir, or a graph too large for a picture.
+        ValueError: for an unknown format, rankdir or style, or a graph too large for a picture.
         ImportError: if graphviz or pygraphviz is not installed.
 
     Example:
@@ -109,13 +115,18 @@ def draw_dot(
         raise TypeError(f"format must be a string such as 'svg', not {type(format).__name__}: {format!r:.80}")
     if rankdir not in RANKDIRS:
         raise ValueError(f"rankdir must be one of {', '.join(RANKDIRS)}, not {rankdir!r}")
-    nodes = _all_nodes(root) if depth is None else _nodes_within(root, _checked_depth(depth))
+    if style not in STYLES:
+        raise ValueError(f"style must be one of {', '.join(STYLES)}, not {style!r}")
+    nodes = _nodes(root, depth)
+    if style == "micrograd":
+        root = as_in_lecture(nodes)
+        nodes = _nodes(root, depth)
     if (layers := _layers_passed(nodes)) > LAYER_LIMIT:
         raise _too_large(f"the arrows of this graph pass {layers:,} layers of it; a picture holds {LAYER_LIMIT:,}")
     return _picture(root, nodes, layers, format.lower(), rankdir)
 
 
-def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None = None) -> None:
+def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None = None, style: str = "written") -> None:
     """Draw the graph under a Value into a file, whose suffix says the format.
 
     The file is written whole or not at all.
@@ -125,6 +136,7 @@ def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None =
         path: where to write; ends in ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
         rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
         depth: draw only what is within so many operations of root.
+        style: ``"written"``, or ``"micrograd"`` for the operations of micrograd's lecture, as in draw_dot.
 
     Raises:
         ValueError: for another suffix, and what draw_dot raises.
@@ -137,7 +149,7 @@ def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None =
         ...     os.listdir(folder)
         ['sum.svg']
     """
-    save_picture(lambda format: draw_dot(root, format, rankdir, depth=depth), path)  # noqa: A006
+    save_picture(lambda format: draw_dot(root, format, rankdir, depth=depth, style=style), path)  # noqa: A006
 
 
 def save_picture(draw: Callable[[str], graphviz.Digraph], path: StrPath) -> None:
@@ -201,6 +213,11 @@ def _checked_depth(depth: object) -> int:
     if depth < 0:
         raise ValueError(f"depth must not be negative: {depth}")
     return depth
+
+
+def _nodes(root: Value, depth: int | None) -> list[Value]:
+    """The nodes to draw, each after its operands, and root last."""
+    return _all_nodes(root) if depth is None else _nodes_within(root, _checked_depth(depth))
 
 
 def _all_nodes(root: Value) -> list[Value]:

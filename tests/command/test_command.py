@@ -82,6 +82,16 @@ def test_draw_writes_the_picture(capsys, tmp_path):
     assert "<svg" in path.read_text(encoding="utf-8")
 
 
+def test_draw_takes_the_style_of_the_lecture(capsys, tmp_path):
+    path = tmp_path / "graph.dot"
+    for style, symbol in (("written", ">/<"), ("micrograd", ">**-1<")):
+        assert run(capsys, "draw", "x/y", "x=2", "y=-3", "-o", str(path), "--style", style)[0] == 0
+        assert symbol in path.read_text(encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["draw", "x", "x=1", "--style", "other"])
+    assert "invalid choice: 'other'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
