@@ -34,7 +34,7 @@ ABOUT_EXPRESSIONS = {
     "explore": (expressions.explore, "write a page that steps through its graph"),
 }
 OPTION = re.compile(r"--$|--[a-z]|-h$|-o")
-NOTATION = f"in Python's notation: numbers, names, + - * / ** and {', '.join(functions())}"
+NOTATION = f"in Python's notation: numbers, names, e, pi, + - * / ** and {', '.join(functions())}"
 
 
 def parser() -> argparse.ArgumentParser:

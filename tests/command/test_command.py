@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.command.grammar import ExpressionError, evaluate
+from micrograd.command.grammar import ExpressionError, ParsedExpression, evaluate
 from micrograd.command.main import main
 from tests.campaigns.parser import mutants, outcome, texts
 
@@ -96,7 +96,14 @@ def test_draw_takes_the_style_of_the_lecture(capsys, tmp_path):
     ("words", "message"),
     [
         (["x*y", "x=2"], "'y' is not known; give it a value: y=1\n  x*y\n    ^"),
-        (["x*", "x=2"], "invalid syntax\n  x*\n    ^"),
+        (["x*", "x=2"], "at the end a number, a name or a bracket is missing\n  x*\n    ^"),
+        (["x + * 2", "x=2"], "before '*' a number, a name or a bracket is missing\n  x + * 2\n      ^"),
+        (["()"], "before ')' a number, a name or a bracket is missing"),
+        (["2 3"], "before '3' an operator is missing\n  2 3\n    ^"),
+        (["x, y", "x=2"], "a comma stands only between the operands of a function\n  x, y\n   ^"),
+        (["(x, y)", "x=2"], "a comma stands only between"),
+        (["x)", "x=2"], "no bracket is open here\n  x)\n   ^"),
+        (["sin((x + 1)", "x=2"], "this bracket is never closed\n  sin((x + 1)\n     ^"),
         (["x", "x"], "'x' is not of the form name=number"),
         (["x", "lambda=1"], "'lambda=1' is not of the form name=number"),
         (["x", "sin=1"], "'sin' is a function: choose another name"),
@@ -106,27 +113,31 @@ def test_draw_takes_the_style_of_the_lecture(capsys, tmp_path):
         (["log(x)", "x=-1"], "log(x = -1.0)"),
         (["sqrt(x)", "x=0"], "the derivative of sqrt(x = 0.0)"),
         (["x.data", "x=1"], "cannot stand in an expression"),
-        (["__import__('os')"], "cannot stand in an expression"),
+        (["__import__('os')"], "'__import__' is no function here"),
+        (["'os'"], "cannot stand in an expression"),
         (["foo(x)", "x=1"], "'foo' is no function here"),
         (["detach(x)", "x=1"], "'detach' is no function here"),
         (["sin(x, x)", "x=1"], "sin takes 1 operand"),
-        (["sin(x=1)"], "sin takes 1 operand"),
-        (["maximum(*x)", "x=1"], "cannot stand"),
+        (["sin()"], "sin takes 1 operand\n  sin()\n  ^^^^^"),
+        (["sin(x,)", "x=1"], "before ')' a number"),
+        (["maximum(x)", "x=1"], "maximum takes 2 operands"),
+        (["sin(x=1)"], "'=' cannot stand"),
+        (["maximum(*x)", "x=1"], "before '*' a number"),
         (["sin", "x=1"], "'sin' is a function: call it"),
         (["x" * 20_000, "x=1"], "20000 characters"),
-        (["(" * 4000 + "x" + ")" * 4000, "x=1"], "nested"),
-        (["-" * 9000 + "x", "x=1"], "nested"),
         (["1" + "0" * 400], "no float is as large"),
+        (["0x" + "f" * 400], "no float is as large"),
+        (["1e400"], "no float is as large"),
         (["(-8)**(1/3)"], "fractional exponent"),
         (["x if x else x", "x=1"], "cannot stand"),
         (["True"], "cannot stand"),
-        (["1j"], "cannot stand"),
+        (["1j"], "did you mean `1*j`?"),
         (["'\\d'"], "cannot stand"),
         (["1is 2"], "cannot stand"),
-        (["x; y"], "invalid syntax\n  x; y\n   ^"),
+        (["x; y"], "';' cannot stand in an expression; there are numbers, names, + - * / ** and abs"),
         ([" "], "the expression is empty"),
-        (["x\0y", "x=1"], "no expression has the character '\\x00' in it"),
-        (["\udc80", "x=1"], "no expression has the character '\\udc80' in it"),
+        (["x\0y", "x=1"], "'\\x00' cannot stand in an expression"),
+        (["\udc80", "x=1"], "'\\udc80' cannot stand in an expression"),
     ],
 )
 def test_what_is_wrong_is_said_on_the_error_output(capsys, words, message):
@@ -150,7 +161,7 @@ def test_a_caret_points_at_the_culprit():
         ("  x*wrong", "  x*wrong", "    ^^^^^"),
         ("(x +\n wrong)", " wrong)", " ^^^^^"),
         ("(x +\r\n\u2028 wrong)", "\ufffd wrong)", "^"),
-        ("é x", "é x", "  ^"),
+        ("é 2 3", "é 2 3", "  ^"),
         ("変数*x", "変数*x", "^^^^"),  # each as wide as two
         ("x +", "x +", "   ^"),
         ("(x + 1\n*", "(x + 1", "^"),
@@ -170,10 +181,106 @@ def test_of_a_long_line_the_part_around_the_culprit_is_shown():
     assert line[carets.index("^") :].startswith("wrong")
 
 
-def test_a_long_sum_is_read():
+def test_a_sum_of_5_000_terms_is_read(capsys):
     x = Value(0.5)
-    evaluate("x" + " + x" * 2000, {"x": x}).backward()
-    assert x.grad == 2001
+    evaluate("+".join(["x"] * 5_000), {"x": x}).backward()
+    assert x.grad == 5_000
+    code, out, _ = run(capsys, "grad", "+".join(["x"] * 5_000), "x=1")
+    assert (code, out.splitlines()[-1]) == (0, "gradient of x = 5000.0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(" * 4_999 + "x" + ")" * 4_999, "-" * 9_998 + "x", "*".join(["x"] * 5_000), "x**" * 3_333 + "1",
+     "abs(" * 1_999 + "x" + ")" * 1_999],
+    ids=["brackets", "signs", "factors", "powers", "functions"],
+)  # fmt: skip
+def test_nothing_is_nested_too_deep(text):
+    assert evaluate(text, {"x": Value(1.0)}).data == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "meant", "place"),
+    [
+        ("x^2", "x**2", 1),
+        ("x ^ 2 + y ^ -1", "x ** 2 + y ** -1", 2),
+        ("ln(x)", "log(x)", 0),
+        ("max(x, 1)", "maximum(x, 1)", 0),
+        ("min(x, max(y, 2))", "minimum(x, maximum(y, 2))", 0),
+        ("2x", "2*x", 1),
+        ("2 x", "2*x", 2),
+        ("1 + 2.5e3x", "1 + 2.5e3*x", 9),
+        ("3(x + 1)", "3*(x + 1)", 1),
+        ("(x + 1)(y - 1)", "(x + 1)*(y - 1)", 7),
+        ("(x + 1) y", "(x + 1)*y", 8),
+        ("x(y + 1)", "x*(y + 1)", 1),
+        ("x y", "x*y", 2),
+        ("sin x", "sin(x)", 0),
+        ("sin x + y", "sin(x) + y", 0),
+        ("sin 2x * y", "sin(2*x) * y", 0),
+        ("sin x^2", "sin(x**2)", 0),
+        ("2sin x cos y", "2*sin(x)*cos(y)", 1),
+        ("sin cos x", "sin(cos(x))", 0),
+        ("exp (sin x)", "exp (sin(x))", 5),
+        ("maximum(sin x, y) ", "maximum(sin(x), y)", 8),
+        ("ln x", "log(x)", 0),
+        ("e^x", "e**x", 1),
+        ("2pi x", "2*pi*x", 1),
+        ("Sin(x)", "sin(x)", 0),
+        ("arctan(x)", "atan(x)", 0),
+        ("sigmod(x)", "sigmoid(x)", 0),
+        ("(x^2\n + 1)", "(x**2 + 1)", 2),
+    ],
+)
+def test_who_writes_as_in_mathematics_is_asked(text, meant, place):
+    with pytest.raises(ExpressionError) as caught:
+        ParsedExpression(text)
+    message, line, carets = str(caught.value).split("\n")
+    assert message == f"did you mean `{meant}`?"
+    assert line == f"  {text.splitlines()[0]}"
+    assert carets == f"  {' ' * place}^"
+    ParsedExpression(meant)
+
+
+@pytest.mark.parametrize(
+    "text", ["2 3", "2x +", "foo(2x)", "foo(x)", "log3(x)", "sin^2 x", "x^", "x^2 = 1", "2" + "x" * 9_999 + "^"]
+)
+def test_nothing_is_guessed_that_would_be_no_expression_either(text):
+    with pytest.raises(ExpressionError) as caught:
+        ParsedExpression(text)
+    assert "did you mean" not in str(caught.value)
+
+
+def test_of_a_long_text_the_part_around_the_first_correction_is_shown():
+    with pytest.raises(ExpressionError) as caught:
+        ParsedExpression("x + " * 200 + "x^2" + " + x" * 200)
+    message, line, carets = str(caught.value).split("\n")
+    assert message.startswith("did you mean `... ")
+    assert message.endswith(" ...`?")
+    assert "x + x**2 + x" in message
+    assert len(message) < 110
+    assert line[carets.index("^")] == "^"
+
+
+def test_e_and_pi_are_known(capsys):
+    assert evaluate("pi*x + e", {"x": Value(2.0)}).data == math.pi * 2 + math.e
+    assert ParsedExpression("pi*x + e").names == ("x",)
+    assert run(capsys, "grad", "e**x", "x=0")[1].splitlines() == ["e**x = 1.0", "gradient of x = 1.0"]
+    assert run(capsys, "grad", "e*2", "e=3")[1].splitlines() == ["e*2 = 6.0", "gradient of e = 2.0"]
+
+
+def test_numbers_are_those_of_python():
+    for text in ("1_000", "0x1f", "0b101", "0o17", "1.", ".5", "1e-3", "2E+2", "12345678901234567890", "1_0.0_1e1_0"):
+        assert evaluate(text, {}).data == float(eval(text))
+
+
+def test_operators_bind_as_in_python():
+    values = {"a": 1.5, "b": 2.0, "c": 3.0}
+    for text in (
+        "-a**2", "a**-b", "a**b**c", "a-b-c", "a/b/c", "-a*b", "a*-b**2", "a**-b**c", "-(a-b)", "2**-b*c", "+a--b",
+        "a-b*c+a/b", "(a-b)*c", "a-(b-c)", "--a", "-a/b", "a*b**-c-1",
+    ):  # fmt: skip
+        assert evaluate(text, {name: Value(x) for name, x in values.items()}).data == eval(text, dict(values)), text
 
 
 def test_names_are_python_names_in_every_script(capsys):

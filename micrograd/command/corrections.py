@@ -1,0 +1,98 @@
+"""What a text that is no expression may have meant, for those who write mathematics otherwise than Python does.
+
+x^2            x**2
+2x             2*x
+sin x          sin(x)
+ln(x)          log(x)
+max(x, 1)      maximum(x, 1)
+sigmod(x)      sigmoid(x)
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from micrograd.command.tokens import Token, tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+ELSEWHERE = {"ln": "log", "max": "maximum", "min": "minimum"}  # how other languages and books name functions
+LIKENESS = 0.8  # from 0 to 1: names less alike are not taken for one another
+_END = Token("end", "", 0, 0)
+
+
+def corrected(text: str, functions: Collection[str]) -> tuple[str, int] | None:
+    """A text as it may have been meant, and where it first differs; None where there is nothing to correct.
+
+    Args:
+        text: what could not be read.
+        functions: the names that can be called.
+
+    Example:
+        >>> corrected("x^2 + 3sin x", ["sin"])
+        ('x**2 + 3*sin(x)', 1)
+        >>> corrected("x**2 + ", ["sin"]) is None
+        True
+    """
+    tokens = tokens_of(text)
+    pieces: list[str] = []
+    changes: list[int] = []
+    opened: list[int] = []  # the depths at which a bracket was added that is still to be closed
+    depth, end, before = 0, 0, "mark"  # before: "operand", "function", or "mark" where an operand is to come
+    for token, following in pairwise([*tokens, _END]):
+        function = _function(token, following, functions)
+        if function is None and _is_beyond_repair(token, following):
+            return None
+        gap, written = text[end : token.start], token.text
+        end = token.end
+        if before == "operand" and (function or token.text in ("+", "-", "*", "/", ",", ")")):
+            while opened and opened[-1] == depth:
+                pieces.append(")")
+                opened.pop()
+        if before == "operand" and _starts_operand(token):
+            gap = "*"
+            changes.append(token.start)
+        if before == "argument":
+            gap = ""
+        kind = "operand" if token.kind in ("number", "name") or token.text == ")" else "mark"
+        if function:
+            written, kind = function, "function"
+            if following.text != "(":
+                written, kind = f"{function}(", "argument"
+                opened.append(depth)
+        elif token.text == "^":
+            written = "**"
+        if written != token.text:
+            changes.append(token.start)
+        depth += (token.text == "(") - (token.text == ")")
+        pieces += [gap, written]
+        before = kind
+    pieces += [")" * len(opened), text[end:]]
+    return ("".join(pieces), changes[0]) if changes else None
+
+
+def _function(token: Token, following: Token, functions: Collection[str]) -> str | None:
+    """The function that a name with an operand behind it means."""
+    if token.kind != "name" or not _starts_operand(following):
+        return None
+    name = token.text.lower()
+    meant = next(
+        (n for n in (token.text, ELSEWHERE.get(name), name, name.replace("arc", "a", 1)) if n in functions), None
+    )
+    if meant is None and following.text == "(" and name.isalpha():
+        meant = next(iter(get_close_matches(name, functions, 1, LIKENESS)), None)
+    return meant
+
+
+def _is_beyond_repair(token: Token, following: Token) -> bool:
+    """Whether this is an unknown function, or a number beside a number; a single letter is rather a factor."""
+    if token.kind == "name":
+        return following.text == "(" and len(token.text) > 1
+    return token.kind == following.kind == "number"
+
+
+def _starts_operand(token: Token) -> bool:
+    return token.kind in ("number", "name") or token.text == "("
