@@ -122,7 +122,7 @@ class CompiledFunction:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write that picture to a file, whose suffix says the format, as micrograd.save does."""
-        save_picture(self.draw_dot, path)
+        save_picture(lambda format, kind: draw_program(self._compiled_for((), {}), format, kind), path)  # noqa: A006
 
     def program(self, *arguments: Any, **named: Any) -> Executable:
         """The program itself, to be run from buffer to buffer.

@@ -16,7 +16,7 @@ import numpy as np
 from micrograd.compiler.program import Reduction, Take
 
 if TYPE_CHECKING:
-    import graphviz
+    from collections.abc import Callable
 
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.program import Kernel, Program
@@ -25,22 +25,37 @@ MOST_KERNELS = 400
 _FORWARD, _BACKWARD, _GIVEN = "#e3edf7", "#fbe8d3", "#f2f2f2"
 
 
-def draw_program(program: Program, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # graphviz's own name for it
-    """The picture of a program, as graphviz.Digraph.
+def draw_program(
+    program: Program,
+    format: str = "svg",  # noqa: A002  # graphviz's own name for it
+    kind: Callable[..., Any] | None = None,
+) -> Any:
+    """The picture of a program.
+
+    Args:
+        program: what to draw.
+        format: of the picture.
+        kind: what to make, such as ``micrograd.draw.dot.Source``; a graphviz.Digraph where it is left out.
 
     Raises:
         ValueError: if there are too many kernels to draw.
-        ImportError: if graphviz is not installed.
+        ImportError: if graphviz is not installed, and a Digraph is to be made.
     """
     from micrograd.draw.graph import FONT
-    from micrograd.draw.layout import Picture
 
     if len(program.kernels) > MOST_KERNELS:
         raise ValueError(f"the program has {len(program.kernels):,} kernels; up to {MOST_KERNELS} can be drawn")
-    picture = Picture("kernels", format=format)
-    picture.attr(rankdir="LR", fontname=FONT, nodesep="0.15", ranksep="0.3")
-    picture.attr("node", shape="box", style="rounded,filled", fontname=FONT, fontsize="11", color="#8a8a8a")
-    picture.attr("edge", color="#8a8a8a", arrowsize="0.6")
+    if kind is None:
+        from micrograd.draw.layout import Picture
+
+        kind = Picture
+    picture = kind(
+        "kernels",
+        format=format,
+        graph_attr={"rankdir": "LR", "fontname": FONT, "nodesep": "0.15", "ranksep": "0.3"},
+        node_attr={"shape": "box", "style": "rounded,filled", "fontname": FONT, "fontsize": "11", "color": "#8a8a8a"},
+        edge_attr={"color": "#8a8a8a", "arrowsize": "0.6"},
+    )
     inputs, seeds = set(program.inputs.tolist()), set(program.seeds.tolist())
     writer = np.full(program.size, -1)  # the kernel that wrote each number last; -1 for none
     backward: set[int] = set()
@@ -52,8 +67,8 @@ def draw_program(program: Program, format: str = "svg") -> graphviz.Digraph:  # 
         picture.node(str(number), _label(kernel), fillcolor=_BACKWARD if number in backward else _FORWARD)
         for name, given in (("inputs", inputs), ("1", seeds)):
             if given.intersection(read.tolist()):
-                picture.node(f"given {name}", name, fillcolor=_GIVEN)
-                sources.append(f"given {name}")
+                picture.node(f"given_{name}", name, fillcolor=_GIVEN)
+                sources.append(f"given_{name}")
         for source in sources:
             picture.edge(str(source), str(number))
         writer[kernel.target.positions(kernel.rows, kernel.columns, 1)] = number

@@ -4,6 +4,7 @@ graph.py      which Values are drawn, and how they hang together
 lecture.py    the graph as micrograd's lecture has it
 card.py       how a Value and an operation look
 text.py       numbers and labels as a reader likes them
+dot.py        pictures as text, without Graphviz
 layout.py     Graphviz, as a command or inside of Python
 notebook.py   tables of modules and curves of losses
 """

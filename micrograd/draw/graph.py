@@ -18,9 +18,10 @@ from __future__ import annotations
 import math
 import os
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.card import CUT, GREY, INK, draw_operation, draw_value, gradient_row, note_on_gradients
+from micrograd.draw.dot import Source
 from micrograd.draw.lecture import as_in_lecture
 from micrograd.engine.node import NUMBER
 from micrograd.engine.order import topological_order
@@ -102,7 +103,7 @@ def draw_dot(
     Raises:
         TypeError: if root is not a Value, format no string, or depth no whole number.
         ValueError: for an unknown format, rankdir or style, or a graph too large for a picture.
-        ImportError: if graphviz or pygraphviz is not installed.
+        ImportError: if graphviz is not installed; what lays it out then needs pygraphviz, too.
 
     Example:
         >>> a = Value(3.0, label="a")
@@ -110,26 +111,15 @@ def draw_dot(
         >>> picture.pipe(encoding="utf-8").count('class="edge"')
         3
     """
-    _check_root(root)
-    if not isinstance(format, str):
-        raise TypeError(f"format must be a string such as 'svg', not {type(format).__name__}: {format!r:.80}")
-    if rankdir not in RANKDIRS:
-        raise ValueError(f"rankdir must be one of {', '.join(RANKDIRS)}, not {rankdir!r}")
-    if style not in STYLES:
-        raise ValueError(f"style must be one of {', '.join(STYLES)}, not {style!r}")
-    nodes = _nodes(root, depth)
-    if style == "micrograd":
-        root = as_in_lecture(nodes)
-        nodes = _nodes(root, depth)
-    if (layers := _layers_passed(nodes)) > LAYER_LIMIT:
-        raise _too_large(f"the arrows of this graph pass {layers:,} layers of it; a picture holds {LAYER_LIMIT:,}")
-    return _picture(root, nodes, layers, format.lower(), rankdir)
+    from micrograd.draw.layout import Picture
+
+    return _drawn(root, format, rankdir, depth, style, Picture)
 
 
 def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None = None, style: str = "written") -> None:
     """Draw the graph under a Value into a file, whose suffix says the format.
 
-    The file is written whole or not at all.
+    The file is written whole or not at all. A ``.dot`` file is text, and needs nothing to be installed.
 
     Args:
         root: the Value to start from, usually a result.
@@ -149,18 +139,27 @@ def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None =
         ...     os.listdir(folder)
         ['sum.svg']
     """
-    save_picture(lambda format: draw_dot(root, format, rankdir, depth=depth, style=style), path)  # noqa: A006
+    save_picture(lambda format, kind: _drawn(root, format, rankdir, depth, style, kind), path)  # noqa: A006
 
 
-def save_picture(draw: Callable[[str], graphviz.Digraph], path: StrPath) -> None:
-    """Write what draw makes of a format into a file, whose suffix says the format: whole, or not at all."""
+def save_picture(draw: Callable[[str, Callable[..., Any]], Any], path: StrPath) -> None:
+    """Write a picture into a file, whose suffix says the format: whole, or not at all.
+
+    Args:
+        draw: makes the picture; takes the format, and what to make: layout.Picture or dot.Source.
+        path: where to write.
+    """
     from micrograd._support.files import write_atomically
 
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"a picture's file must end in one of {', '.join(SUFFIXES)}: {os.fspath(path)!r}")
-    picture = draw(suffix[1:])
-    write_atomically(path, picture.source.encode() if suffix == ".dot" else picture.pipe())
+    if suffix == ".dot":
+        write_atomically(path, draw("dot", Source).source.encode())
+        return
+    from micrograd.draw.layout import Picture
+
+    write_atomically(path, draw(suffix[1:], Picture).pipe())
 
 
 def svg(root: Value) -> str:
@@ -200,6 +199,31 @@ def svg_or_none(root: Value) -> str | None:
 
 
 # What is drawn
+
+
+def _drawn(
+    root: Value,
+    format: str,  # noqa: A002
+    rankdir: str,
+    depth: int | None,
+    style: str,
+    kind: Callable[..., Any],
+) -> Any:
+    """The picture as draw_dot gives it, of this kind: layout.Picture or dot.Source."""
+    _check_root(root)
+    if not isinstance(format, str):
+        raise TypeError(f"format must be a string such as 'svg', not {type(format).__name__}: {format!r:.80}")
+    if rankdir not in RANKDIRS:
+        raise ValueError(f"rankdir must be one of {', '.join(RANKDIRS)}, not {rankdir!r}")
+    if style not in STYLES:
+        raise ValueError(f"style must be one of {', '.join(STYLES)}, not {style!r}")
+    nodes = _nodes(root, depth)
+    if style == "micrograd":
+        root = as_in_lecture(nodes)
+        nodes = _nodes(root, depth)
+    if (layers := _layers_passed(nodes)) > LAYER_LIMIT:
+        raise _too_large(f"the arrows of this graph pass {layers:,} layers of it; a picture holds {LAYER_LIMIT:,}")
+    return _picture(root, nodes, layers, format.lower(), rankdir, kind)
 
 
 def _check_root(root: object) -> None:
@@ -287,11 +311,16 @@ def _too_large(what: str, depth: int = 5) -> ValueError:
 # How it looks
 
 
-def _picture(root: Value, nodes: list[Value], layers: int, format: str, rankdir: str) -> graphviz.Digraph:  # noqa: A002
-    from micrograd.draw.layout import Picture
-
+def _picture(
+    root: Value,
+    nodes: list[Value],
+    layers: int,
+    format: str,  # noqa: A002
+    rankdir: str,
+    kind: Callable[..., Any],
+) -> Any:
     names = {node: f"value{number}" for number, node in enumerate(nodes)}
-    picture = Picture(
+    picture = kind(
         "micrograd",
         format=format,
         graph_attr=_graph_style(len(nodes), layers, format) | {"rankdir": rankdir},

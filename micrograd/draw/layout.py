@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.files import write_atomically
@@ -21,10 +23,13 @@ except ImportError as error:
     raise ImportError("pictures need Graphviz: pip install graphviz pygraphviz") from error
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from micrograd._support.files import StrPath
 
 # Graphviz keeps global state: one layout at a time.
 _lock = new_lock_for_library()
+_fonts: list[bool] = []  # something in it says that Fontconfig has been used
 
 
 class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package has no types
@@ -143,6 +148,37 @@ def _require_program() -> None:
         raise ImportError("pictures need pygraphviz 2 or later (or Graphviz's dot): pip install 'pygraphviz>=2'")
 
 
+@contextmanager
+def _without_the_word_of_fontconfig() -> Iterator[None]:
+    """Leave out what Fontconfig writes into the error output when it is first used, and notebooks would show.
+
+    It has read the machine's files for another Fontconfig, or found none; the picture is drawn all the same. It
+    writes past Python, so for that one layout the output goes into a file. Whatever else is written there comes out
+    afterwards.
+    """
+    if _fonts:
+        yield
+        return
+    _fonts.append(True)
+    with ExitStack() as stack:
+        try:
+            output = os.dup(2)
+            stack.callback(os.close, output)
+            caught = stack.enter_context(TemporaryFile())
+            os.dup2(caught.fileno(), 2)
+        except OSError:  # there is no error output, or no room for a file
+            yield
+            return
+        try:
+            yield
+        finally:
+            os.dup2(output, 2)
+            caught.seek(0)
+            for line in caught:
+                if not line.startswith(b"Fontconfig "):
+                    os.write(2, line)
+
+
 def _laid_out(source: str, format: str, engine: str) -> bytes:  # noqa: A002
     """The picture of a graph in Graphviz's language."""
     import pygraphviz
@@ -154,5 +190,5 @@ def _laid_out(source: str, format: str, engine: str) -> bytes:  # noqa: A002
         def number_of_nodes(self) -> int:
             return 0  # else draw prints a warning above 1,000; graphs that take too long are refused before
 
-    with _lock:
+    with _lock, _without_the_word_of_fontconfig():
         return Graph(string=source).draw(format=format, prog=engine)

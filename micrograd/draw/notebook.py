@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 420, 160, 56, 24
+LETTER = 7.2  # how wide a letter of 11 pixels is, at most: the digits of DejaVu Sans, wider than those of Arial
 MOST_POINTS = 400
 MOST_ROWS = 30
 
@@ -57,31 +58,35 @@ def loss_chart(description: str, losses: Sequence[float], unit: str) -> str:
         '<p>a training of one step</p>'
     """
     stride = math.ceil(len(losses) / MOST_POINTS) or 1
-    points = [(place, loss) for place, loss in enumerate(losses, 1) if place % stride == 0 or place == len(losses)]
+    ends = (1, len(losses))
+    points = [(place, loss) for place, loss in enumerate(losses, 1) if place % stride == 0 or place in ends]
     if len(points) < 2:
         return f"<p>{escape(description)}</p>"
     least, most = min(loss for _, loss in points), max(loss for _, loss in points)
     logarithmic = least > 0 and most / least > 30  # it spans more than a decade and a half
+    labels = f"{most:.4g}", f"{least:.4g}"
+    left = max(LEFT, round(10 + LETTER * max(map(len, labels))))
 
     def height_of(loss: float) -> float:
-        share = (
-            (math.log(loss / least) / math.log(most / least)) if logarithmic else (loss - least) / (most - least or 1.0)
-        )
+        if logarithmic:
+            share = (math.log(loss) - math.log(least)) / (math.log(most) - math.log(least))
+        else:
+            share = (loss - least) / (most - least or 1.0)
         return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - 10)
 
     def place_of(place: int) -> float:
-        return LEFT + (place - 1) / (len(losses) - 1) * (WIDTH - LEFT - 8)
+        return left + (place - 1) / (len(losses) - 1) * (WIDTH - left - 8)
 
     path = "L".join(f"{place_of(place):.1f} {height_of(loss):.1f}" for place, loss in points)
     style = 'fill="currentColor" font-size="11" font-family="sans-serif"'
     return (
         f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(description)}">'
-        f'<path d="M{LEFT} 6V{HEIGHT - BOTTOM}H{WIDTH}" fill="none" stroke="currentColor" stroke-opacity="0.3"/>'
+        f'<path d="M{left} 6V{HEIGHT - BOTTOM}H{WIDTH}" fill="none" stroke="currentColor" stroke-opacity="0.3"/>'
         f'<path d="M{path}" fill="none" stroke="#0072b2" stroke-width="2"/>'
-        f'<text x="{LEFT - 6}" y="14" text-anchor="end" {style}>{most:.4g}</text>'
-        f'<text x="{LEFT - 6}" y="{HEIGHT - BOTTOM}" text-anchor="end" {style}>{least:.4g}</text>'
-        f'<text x="{LEFT}" y="{HEIGHT - 6}" {style}>loss{", on a logarithmic scale" if logarithmic else ""}</text>'
+        f'<text x="{left - 6}" y="14" text-anchor="end" {style}>{labels[0]}</text>'
+        f'<text x="{left - 6}" y="{HEIGHT - BOTTOM}" text-anchor="end" {style}>{labels[1]}</text>'
+        f'<text x="{left}" y="{HEIGHT - 6}" {style}>loss{", on a logarithmic scale" if logarithmic else ""}</text>'
         f'<text x="{WIDTH}" y="{HEIGHT - 6}" text-anchor="end" {style}>{unit} {len(losses):,}</text></svg>'
     )
 

@@ -18,8 +18,10 @@ def readable(number: float) -> str:
     Example:
         >>> [readable(x) for x in (1.0, 0.99999, -24.5, 24.7041, 1382.47, 1e-300, 123456.0, float("nan"))]
         ['1', '1.000', '-24.5', '24.70', '1382.5', '1e-300', '123456', 'nan']
+        >>> readable(-0.0)
+        '0'
     """
-    exact = repr(number).removesuffix(".0")
+    exact = repr(number + 0.0).removesuffix(".0")  # -0.0 + 0.0 is 0.0
     if len(exact.removeprefix("-")) <= 6:
         return exact
     rounded = f"{number:#.4g}"

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 from micrograd.draw import graph as draw
+from micrograd.draw import layout
 from micrograd.draw.text import readable
 from tests.locks import is_held
 
@@ -180,7 +181,7 @@ class TestPicture:
         for value, gradient in zip(values, (math.nan, math.inf, -math.inf, 5e-324, -1e308, -0.0), strict=True):
             value.grad = gradient
         shown = {lines(leaf)[-1] for leaf in drawn(f)["leaf"]}
-        assert shown == {"nan", "inf", "-inf", "5e-324", "-1e+308", "-0"}
+        assert shown == {"nan", "inf", "-inf", "5e-324", "-1e+308", "0"}
 
     def test_a_gradient_that_is_a_graph_itself_is_drawn_as_its_number(self):
         x = Value(3.0)
@@ -225,6 +226,7 @@ class TestNumbers:
         [
             (0.0, "0"),
             (-3.0, "-3"),
+            (-0.0, "0"),
             (0.1 + 0.2, "0.3000"),
             (0.99999, "1.000"),
             (24.7041, "24.70"),
@@ -246,7 +248,7 @@ class TestNumbers:
         shown = readable(number)
         assert len(shown) <= 11
         assert float(shown) == pytest.approx(number, rel=6e-4, abs=5e-324)
-        assert math.copysign(1, float(shown)) == math.copysign(1, number)
+        assert math.copysign(1, float(shown)) == math.copysign(1, number + 0.0)  # a zero has no sign
 
 
 def is_shown_as_typed(character):
@@ -610,6 +612,56 @@ class TestSave:
         assert len(list(tmp_path.iterdir())) == 4
 
 
+class TestText:
+    """What a .dot file says is the picture."""
+
+    def test_it_is_the_same_picture(self, tmp_path):
+        a, b = Value(2.0, label='a "b" \\N <c> & é\n>'), Value(-0.5)
+        f = (a / b + 2).tanh() - Value(3.0, label="c", requires_grad=False) * a
+        f.backward()
+        for options in ({}, {"depth": 1}, {"rankdir": "TB"}, {"style": "micrograd"}):
+            draw.save(f, tmp_path / "a.dot", **options)
+            text = (tmp_path / "a.dot").read_text(encoding="utf-8")
+            assert layout._laid_out(text, "svg", "dot") == draw.draw_dot(f, **options).pipe()
+
+    def test_that_of_kernels_is_the_same_too(self, tmp_path):
+        fast = mg.compile(lambda xs: mg.dot(xs, xs).tanh() * 2, backend="numpy")
+        fast([Value(1.0), Value(2.0), Value(3.0)]).backward()
+        fast.save(tmp_path / "a.dot")
+        text = (tmp_path / "a.dot").read_text(encoding="utf-8")
+        assert layout._laid_out(text, "svg", "dot") == fast.draw_dot().pipe()
+
+
+class TestFonts:
+    """What Fontconfig says of the machine's files, when it is first used, is no concern of who draws."""
+
+    CODE = "import os, micrograd as mg; mg.draw_dot(mg.Value(1.0), format={!r}).pipe(); os.write(2, b'after')"
+
+    @pytest.mark.parametrize("format", ["svg", "png"])
+    def test_the_first_picture_says_nothing(self, format, tmp_path):  # noqa: A002
+        environment = {**os.environ, "FONTCONFIG_FILE": str(tmp_path / "none")}
+        run = subprocess.run(
+            [sys.executable, "-c", self.CODE.format(format)], capture_output=True, env=environment, check=True
+        )
+        assert run.stderr == b"after"
+
+    def test_what_others_write_meanwhile_comes_out(self, capfd, monkeypatch):
+        monkeypatch.setattr(layout, "_fonts", [])
+        with layout._without_the_word_of_fontconfig():
+            os.write(2, b"Fontconfig warning: line 6\nanother line\n")
+        with layout._without_the_word_of_fontconfig():
+            os.write(2, b"Fontconfig warning: line 7\n")  # from now on nothing is held back
+        assert capfd.readouterr().err == "another line\nFontconfig warning: line 7\n"
+
+    def test_without_an_error_output_pictures_are_drawn(self, monkeypatch):
+        def fails(_):
+            raise OSError
+
+        monkeypatch.setattr(layout, "_fonts", [])
+        monkeypatch.setattr(os, "dup", fails)
+        assert draw.svg(small())
+
+
 class TestNotebook:
     def test_a_value_is_shown_as_svg(self):
         f = small()
@@ -661,10 +713,15 @@ class TestMissingExtra:
         with pytest.raises(ImportError, match="pygraphviz 2"):
             draw.svg(small())
 
-    def test_the_source_needs_no_layout(self, without, tmp_path):
+    def test_the_text_needs_nothing(self, without, tmp_path):
+        without("graphviz")
         without("pygraphviz")
         draw.save(small(), tmp_path / "a.dot")
         assert (tmp_path / "a.dot").read_text(encoding="utf-8").startswith("digraph")
+        fast = mg.compile(lambda x: x.tanh() * 2, backend="numpy")
+        fast(Value(1.0))
+        fast.save(tmp_path / "kernels.dot")
+        assert "tanh" in (tmp_path / "kernels.dot").read_text(encoding="utf-8")
 
     @pytest.mark.skipif(os.name == "nt", reason="the stand-in for dot is a shell script")
     def test_a_dot_program_does_instead(self, without, monkeypatch, tmp_path):

@@ -433,6 +433,23 @@ class TestNotebooks:
         history.steps = [2.0, 2.0, 2.0]
         assert ElementTree.fromstring(history._repr_html_()).tag == "svg"
 
+    @pytest.mark.parametrize("losses", [[123456.7, 1.234e-5], [-1.234e-5, -2.5e-7], [1.5, 0.1], [1e300, 1e-300]])
+    def test_labels_and_curve_are_inside_of_the_picture(self, losses):
+        history = mg.training.History()
+        history.steps = losses
+        drawing = ElementTree.fromstring(history._repr_html_())
+        for text in list(drawing.iter("text"))[:2]:
+            assert float(text.get("x")) - 7 * len(text.text) >= 0  # no digit of 11 pixels is wider than 7
+        curve = [path.get("d") for path in drawing.iter("path")][1]
+        numbers = [float(number) for number in re.findall(r"[-\d.einfa]+", curve)]
+        assert all(0 <= x <= 420 for x in numbers[::2])
+        assert sorted(numbers[1::2]) == [10, 136]
+
+    def test_the_curve_of_many_steps_begins_with_the_first(self):
+        history = mg.training.History()
+        history.steps = [9.0] + [2.0] * 1000
+        assert ">9<" in history._repr_html_()
+
     def test_a_loss_that_gets_to_0_has_no_logarithmic_scale(self):
         history = mg.training.History()
         history.steps = [100.0, 1.0, 0.0]

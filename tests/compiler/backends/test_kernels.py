@@ -373,14 +373,14 @@ def test_a_picture_shows_what_kernels_read_and_which_compute_gradients():
     labels, colours = ({name: found[index] for name, *found in nodes} for index in range(2))
     edges = set(re.findall(r'^\t"?([-\w ]+)"? -> "?([-\w ]+)"?$', picture.source, re.MULTILINE))
     assert edges == {
-        ("given inputs", "0"),
+        ("given_inputs", "0"),
         ("0", "1"),
         ("1", "output"),
         ("0", "2"),
-        ("given 1", "2"),
+        ("given_1", "2"),
         ("2", "gradients"),
         ("0", "3"),
-        ("given inputs", "3"),
+        ("given_inputs", "3"),
         ("2", "4"),
     }
     assert colours["2"] == colours["4"] != colours["0"] == colours["1"] == colours["3"]
@@ -392,8 +392,8 @@ def test_a_picture_shows_what_kernels_read_and_which_compute_gradients():
         "2": "product\n2 × 1",
         "3": "take\n1\n2 terms each",
         "4": "sin\n1",
-        "given inputs": "inputs",
-        "given 1": "1",
+        "given_inputs": "inputs",
+        "given_1": "1",
         "output": "output",
         "gradients": "gradients",
     }
