@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import numpy as np
+from common import needs, optional
 
 import micrograd as mg
 from micrograd.draw.graph import save
+
+np = optional("numpy")
 
 
 def main() -> None:
@@ -20,6 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("--output", type=Path, default=Path("arrays.svg"), help="the picture (default: arrays.svg)")
     arguments = parser.parse_args()
+    needs(parser, "numpy")
 
     l1 = mg.array(np.arange(-4, 4).reshape(2, 4), label="l1")
     l2 = mg.array(np.arange(-2, 2).reshape(4, 1), label="l2")

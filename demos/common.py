@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 import io
+import sys
+import time
+from importlib import import_module
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
-
-try:
-    import matplotlib
-except ImportError:
-    raise SystemExit("The pictures need matplotlib: pip install matplotlib") from None
-from matplotlib.figure import Figure  # drawn without pyplot, so without a window or a display
+from typing import TYPE_CHECKING, Any
 
 from micrograd._support.files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from matplotlib.figure import Figure
 
     import micrograd as mg
 
@@ -25,52 +24,80 @@ if TYPE_CHECKING:
 BLUE, ORANGE = "#0072b2", "#d55e00"
 DARK = "#333333"
 
-matplotlib.rcParams.update(
-    {
-        "font.family": "DejaVu Sans",  # comes with matplotlib: the same pictures everywhere
-        "font.size": 10,
-        "axes.titlesize": 12,
-        "axes.titleweight": "bold",
-        "axes.titlelocation": "left",
-        "axes.titlepad": 12,
-        "axes.edgecolor": "#bbbbbb",
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "text.color": DARK,
-        "axes.labelcolor": DARK,
-        "xtick.color": DARK,
-        "ytick.color": DARK,
-        "xtick.major.size": 0,
-        "xtick.minor.size": 0,
-        "ytick.major.size": 0,
-        "ytick.minor.size": 0,
-        "savefig.dpi": 160,
-        "svg.hashsalt": "micrograd",  # the same picture is the same file
-    }
-)
+STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same pictures everywhere
+    "font.size": 10,
+    "axes.titlesize": 12,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 12,
+    "axes.edgecolor": "#bbbbbb",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.color": DARK,
+    "axes.labelcolor": DARK,
+    "xtick.color": DARK,
+    "ytick.color": DARK,
+    "xtick.major.size": 0,
+    "xtick.minor.size": 0,
+    "ytick.major.size": 0,
+    "ytick.minor.size": 0,
+    "savefig.dpi": 160,
+    "svg.hashsalt": "micrograd",  # the same picture is the same file
+}
 
 
-def options(description: str | None, output: str, epochs: int, compiled: bool = False) -> argparse.ArgumentParser:
+def optional(name: str) -> Any:
+    """A package, or None where it is not installed: needs says so, once the options have been read."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+def needs(parser: argparse.ArgumentParser, *packages: str) -> None:
+    """End the demo where a package is missing, and name all that are."""
+    if missing := [name for name in packages if optional(name) is None]:
+        parser.exit(1, f"This demo needs {' and '.join(missing)}: pip install {' '.join(missing)}\n")
+
+
+def options(description: str | None, output: str, epochs: int) -> argparse.ArgumentParser:
     """A parser of the options that demos have, with the defaults of this one."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("--output", type=folder, default=output, help="the folder for the report")
-    parser.add_argument("--epochs", type=at_least_one, default=epochs, help="how often to go through the data")
-    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")
-    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
-    add_compile(parser, compiled)
+    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    add = parser.add_argument
+    add("--output", type=Path, default=Path(output), help="the folder for the report (default: %(default)s)")
+    add("--epochs", type=at_least_one, default=epochs, help="how often to go through the data (default: %(default)s)")
+    add_training(parser)
     return parser
 
 
-def add_compile(parser: argparse.ArgumentParser, default: bool) -> None:
-    """The option of the demos that train."""
+def add_training(parser: argparse.ArgumentParser) -> None:
+    """The options of the demos that train."""
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run (default: %(default)s)")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument(
         "--compile",
         action=argparse.BooleanOptionalAction,
-        default=default,
-        help="train with compiled programs, or step by step through graphs",
+        default=None,
+        help="train with compiled programs, or step by step through graphs (default: compiled where numpy and "
+        f"llvmlite are installed, {'as they are' if can_compile() else 'which they are not'} here)",
     )
+
+
+def can_compile() -> bool:
+    """Whether what compiled programs need is installed."""
+    return optional("numpy") is not None and optional("llvmlite") is not None
+
+
+def read_options(parser: argparse.ArgumentParser, *packages: str) -> argparse.Namespace:
+    """The options, where these packages are installed; with the folder made, and whether to compile decided."""
+    arguments = parser.parse_args()
+    needs(parser, *packages)
+    if getattr(arguments, "output", None) is not None:
+        make_folder(parser, arguments.output)
+    if getattr(arguments, "compile", False) is None:
+        arguments.compile = can_compile()
+    return arguments
 
 
 def at_least_one(text: str) -> int:
@@ -80,14 +107,28 @@ def at_least_one(text: str) -> int:
     return number
 
 
-def folder(text: str) -> Path:
-    """An option that names a folder, which is made if need be."""
-    path = Path(text)
+def make_folder(parser: argparse.ArgumentParser, path: Path) -> None:
+    """Make the folder of the report if need be."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise argparse.ArgumentTypeError(f"cannot make the folder {text}: {error.strerror}") from None
-    return path
+        parser.error(f"argument --output: cannot make the folder {path}: {error.strerror}")
+
+
+def watched(rates: Callable[[int], float], steps: int, arguments: argparse.Namespace) -> Callable[[int], float]:
+    """The same learning rates, which say once a second how far the training is, where no progress bar does."""
+    if arguments.quiet or (sys.stderr.isatty() and optional("tqdm")):
+        return rates
+    said = time.monotonic()
+
+    def rate(step: int) -> float:
+        nonlocal said
+        if (now := time.monotonic()) >= said + 1:
+            said = now
+            print(f"  step {step:,} of {steps:,}")
+        return rates(step)
+
+    return rate
 
 
 def trained(history: mg.training.History, seconds: float) -> None:
@@ -102,6 +143,7 @@ def trained(history: mg.training.History, seconds: float) -> None:
 
 def run(main: Callable[[], None]) -> None:
     """Run a demo to its end, or to Ctrl-C."""
+    sys.stdout.reconfigure(line_buffering=True)  # each line is seen when it is printed, in a file too
     try:
         main()
     except KeyboardInterrupt:
@@ -110,11 +152,17 @@ def run(main: Callable[[], None]) -> None:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty picture of this size, in inches."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure  # drawn without pyplot, so without a window or a display
+
+    mpl.rcParams.update(STYLE)
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a picture, whole or not at all, in the format that the file's suffix names."""
+def save_figure(figure: Figure, path: Path, cropped: bool = False) -> None:
+    """Write a picture, whole or not at all, in the format that the file's suffix names; empty edges may be cut off."""
     picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:], metadata={"Date": None} if path.suffix == ".svg" else None)
+    options: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.1} if cropped else {}
+    metadata = {"Date": None} if path.suffix == ".svg" else None
+    figure.savefig(picture, format=path.suffix[1:], metadata=metadata, **options)
     write_atomically(path, picture.getvalue())

@@ -21,11 +21,23 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from common import BLUE, DARK, ORANGE, at_least_one, new_figure, options, run, save_figure, trained
-from matplotlib.patches import Rectangle
+from common import (
+    BLUE,
+    DARK,
+    ORANGE,
+    at_least_one,
+    new_figure,
+    options,
+    read_options,
+    run,
+    save_figure,
+    trained,
+    watched,
+)
 
 import micrograd as mg
 from micrograd.draw.graph import save as save_graph
+from micrograd.tables.plots import label_plainly
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -93,10 +105,11 @@ def split(images: list[Image]) -> tuple[list[Image], list[Image]]:
 def train(model: DigitReader, images: list[Image], arguments: Namespace) -> mg.training.History:
     """Minimise the cross-entropy, with a learning rate that falls along a cosine."""
     steps = arguments.epochs * math.ceil(len(images) / BATCH_SIZE)
+    rates = mg.optim.cosine(0.03, 0.0003, steps)
     return mg.fit(
         loss_of(model),
         images,
-        mg.optim.Adam(model.parameters(), mg.optim.cosine(0.03, 0.0003, steps), betas=(0.9, 0.99)),
+        mg.optim.Adam(model.parameters(), watched(rates, steps, arguments), betas=(0.9, 0.99)),
         epochs=arguments.epochs,
         batch_size=BATCH_SIZE,
         seed=arguments.seed,
@@ -141,14 +154,16 @@ def draw_loss(history: mg.training.History, path: Path) -> None:
     axes.plot(steps, history.steps, ".", color=BLUE, alpha=0.25, markeredgewidth=0, label="one batch")
     axes.plot(steps, means, color=BLUE, linewidth=2, label="running mean")
     axes.axhline(math.log(10), color=ORANGE, linewidth=1, linestyle="--", label="guessing")
-    axes.yaxis.set_major_formatter("{x:g}")
     axes.margins(x=0.01)
+    label_plainly(axes.yaxis)
     axes.legend(frameon=False)
     save_figure(figure, path)
 
 
 def draw_confusion(readings: list[Reading], path: Path) -> None:
     """How often each digit was read as each: rightly in blue, wrongly in orange."""
+    from matplotlib.patches import Rectangle
+
     counts = [[0] * 10 for _ in range(10)]
     for reading in readings:
         counts[reading.digit][reading.guess] += 1
@@ -174,7 +189,7 @@ def draw_misread(readings: list[Reading], path: Path) -> None:
     shown = misread[:MISREAD_SHOWN]
     columns = 8
     rows = max(1, math.ceil(len(shown) / columns))
-    figure = new_figure(10, 0.6 + 1.45 * rows)
+    figure = new_figure(1.25 * columns, 0.6 + 1.45 * rows)  # without the edges where nothing is
     title = f"{len(misread)} of {len(readings)} images were misread"
     if len(misread) > len(shown):
         title += f", these {len(shown)} with the most confidence"
@@ -188,8 +203,8 @@ def draw_misread(readings: list[Reading], path: Path) -> None:
             axes.spines[:].set_visible(True)
             axes.set(xticks=[], yticks=[])
         else:
-            axes.axis("off")
-    save_figure(figure, path)
+            axes.remove()
+    save_figure(figure, path, cropped=True)
 
 
 def draw_neuron(model: DigitReader, reading: Reading, path: Path) -> None:
@@ -235,9 +250,9 @@ def check_drawing() -> None:
 
 def main() -> None:
     """Train, test and report."""
-    parser = options(__doc__.partition("\n")[0], output="digits-report", epochs=12, compiled=True)
+    parser = options(__doc__.partition("\n")[0], output="digits-report", epochs=12)
     parser.add_argument("--hidden", type=at_least_one, default=16, help="the number of tanh neurons")
-    arguments = parser.parse_args()
+    arguments = read_options(parser, "matplotlib")
     try:
         check_drawing()
     except ImportError as error:

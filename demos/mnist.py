@@ -2,7 +2,7 @@
 
 It has 203,530 parameters, and one image makes a graph of some hundred thousand nodes: about a second of
 Python, the best part of a day for all of MNIST. So by default it learns from 60 images, enough to see that
-it learns, and says how long a whole epoch would take. With --compile it is fast, and the program is the same.
+it learns, and says how long a whole epoch would take. Compiled it is fast, and the program is the same.
 
 The images are the digits beside this program, enlarged to 28 by 28 pixels, or those of MNIST:
 
@@ -19,18 +19,23 @@ import struct
 import time
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-from common import add_compile, at_least_one, run, trained
+from common import add_training, at_least_one, optional, read_options, run, trained, watched
 
 import micrograd as mg
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Data = tuple[np.ndarray, np.ndarray]  # images, a row of 784 pixels from 0 to 1 each, and the digits they show
+else:
+    np = optional("numpy")
 
 DIGITS = Path(__file__).parent / "data" / "digits.csv.gz"
 SIDE = 28  # pixels
 BATCH_SIZE = 4
 TESTED = 1000  # images at most
-
-Data = tuple[np.ndarray, np.ndarray]  # images, a row of 784 pixels from 0 to 1 each, and the digits they show
 
 
 class DigitReader(mg.nn.MLP):
@@ -112,10 +117,8 @@ def main() -> None:
     parser.add_argument("--images", type=Path, help="MNIST's images, an IDX file (default: the digits, enlarged)")
     parser.add_argument("--labels", type=Path, help="MNIST's labels, an IDX file")
     parser.add_argument("--samples", type=at_least_one, default=60, help="images to learn from (default: 60)")
-    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run (default: 1)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
-    add_compile(parser, default=False)
-    arguments = parser.parse_args()
+    add_training(parser)
+    arguments = read_options(parser, "numpy")
     if (arguments.images is None) != (arguments.labels is None):
         parser.error("--images and --labels go together")
     try:
@@ -129,7 +132,8 @@ def main() -> None:
     order = random.sample(range(len(images)), len(images))
     learned, tested = order[: arguments.samples], order[arguments.samples :][:TESTED]
     model = DigitReader()
-    optimizer = mg.optim.SGD(model.parameters(), 0.1)
+    steps = math.ceil(len(learned) / BATCH_SIZE)
+    optimizer = mg.optim.SGD(model.parameters(), watched(lambda step: 0.1, steps, arguments))
     print(f"Images: {len(images):,}, of which {len(learned):,} to learn from and {len(tested):,} to be tested on")
     print(f"Network: 784 pixels, 256 relu neurons, 10 digits: {len(optimizer.parameters):,} parameters")
 

@@ -14,8 +14,18 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from common import BLUE, DARK, ORANGE, new_figure, options, run, save_figure, trained
-from matplotlib.colors import LinearSegmentedColormap
+from common import (
+    BLUE,
+    DARK,
+    ORANGE,
+    new_figure,
+    options,
+    read_options,
+    run,
+    save_figure,
+    trained,
+    watched,
+)
 
 import micrograd as mg
 
@@ -48,6 +58,8 @@ def accuracy(model: mg.nn.MLP, points: list[Point]) -> float:
 
 def draw_boundary(model: mg.nn.MLP, points: list[Point], path: Path) -> None:
     """The score as colour, the boundary where it is 0, the margins where it is 1 and -1, the points on top."""
+    from matplotlib.colors import LinearSegmentedColormap
+
     xs = [-1.5 + column / 16 for column in range(65)]
     ys = [-1.0 + row / 16 for row in range(41)]
     with mg.no_grad():
@@ -72,7 +84,7 @@ def draw_boundary(model: mg.nn.MLP, points: list[Point], path: Path) -> None:
 def main() -> None:
     """Train, test and draw."""
     parser = options(__doc__.partition("\n")[0], output="moons-report", epochs=30)
-    arguments = parser.parse_args()
+    arguments = read_options(parser, "matplotlib")
     random.seed(arguments.seed)
     points, others = make_moons(POINTS), make_moons(POINTS)
     model = mg.nn.MLP(2, [16, 16, 1])
@@ -83,7 +95,8 @@ def main() -> None:
         return mg.losses.hinge(model(place), moon)
 
     # Weight decay is the gradient of the L2 term, 0.0001 times the sum of the squared parameters.
-    rates = mg.optim.linear(0.1, 0.01, arguments.epochs * math.ceil(POINTS / BATCH_SIZE))
+    steps = arguments.epochs * math.ceil(POINTS / BATCH_SIZE)
+    rates = watched(mg.optim.linear(0.1, 0.01, steps), steps, arguments)
     optimizer = mg.optim.SGD(model.parameters(), rates, momentum=0.9, weight_decay=0.0002)
     start = time.perf_counter()
     history = mg.fit(

@@ -13,12 +13,13 @@ import sys
 import time
 from pathlib import Path
 
-from common import add_compile, at_least_one, run, trained
+from common import add_training, at_least_one, read_options, run, trained, watched
 
 import micrograd as mg
 
 NAMES = Path(__file__).parent / "data" / "names.txt"
 WIDTH, HEADS = 16, 4
+COMPILED_STEPS, EAGER_STEPS = 400, 50
 LONGEST = 100  # attention compares each letter with all before it: lines much longer take too long
 END = 0  # the token that stands before a name and after it; letters are 1, 2, ...
 
@@ -114,13 +115,16 @@ def main() -> None:
     """Read, train and make up names."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("file", type=Path, nargs="?", default=NAMES, help="a name a line (default: 686 first names)")
-    parser.add_argument("--steps", type=at_least_one, default=400, help="names to learn from (default: 400)")
+    parser.add_argument(
+        "--steps",
+        type=at_least_one,
+        help=f"names to learn from (default: {COMPILED_STEPS} compiled, else {EAGER_STEPS}: some seconds)",
+    )
     parser.add_argument("--samples", type=at_least_one, default=20, help="names to make up (default: 20)")
     parser.add_argument("--temperature", type=float, default=0.5, help="lower is more cautious (default: 0.5)")
-    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run (default: 1)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
-    add_compile(parser, default=False)
-    arguments = parser.parse_args()
+    add_training(parser)
+    arguments = read_options(parser)
+    steps = arguments.steps or (COMPILED_STEPS if arguments.compile else EAGER_STEPS)
     if not 0.01 <= arguments.temperature <= 100:
         parser.error(f"--temperature must be from 0.01 to 100, not {arguments.temperature}")
     sys.stdout.reconfigure(errors="replace")  # whatever the alphabet, and whatever the terminal can show
@@ -133,9 +137,10 @@ def main() -> None:
     print(f"Transformer: 1 layer, {WIDTH} wide, {HEADS} heads: {len(model.parameters()):,} parameters")
 
     shuffled = random.sample(names, len(names))
-    chosen = [shuffled[step % len(names)] for step in range(arguments.steps)]
+    chosen = [shuffled[step % len(names)] for step in range(steps)]
     examples = [[END, *(letters.index(letter) + 1 for letter in name), END] for name in chosen]
-    optimizer = mg.optim.Adam(model.parameters(), mg.optim.linear(0.02, 0.0, arguments.steps), betas=(0.85, 0.99))
+    rates = watched(mg.optim.linear(0.02, 0.0, steps), steps, arguments)
+    optimizer = mg.optim.Adam(model.parameters(), rates, betas=(0.85, 0.99))
     start = time.perf_counter()
     progress = False if arguments.quiet else None
     history = mg.fit(model.loss, examples, optimizer, seed=arguments.seed, progress=progress, compile=arguments.compile)

@@ -13,23 +13,25 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from common import BLUE, DARK, ORANGE, at_least_one, folder, new_figure, run, save_figure
-from matplotlib.colors import LinearSegmentedColormap
+from common import BLUE, DARK, ORANGE, at_least_one, new_figure, optional, read_options, run, save_figure
 
 import micrograd as mg
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-START = np.array([-1.2, 1.0])  # Rosenbrock's own
-LOWEST = np.array([1.0, 1.0])
+    import numpy as np
+
+    Point = np.ndarray  # x and y
+else:
+    np = optional("numpy")
+
+START = (-1.2, 1.0)  # Rosenbrock's own
+LOWEST = (1.0, 1.0)
 RATE = 0.001  # of gradient descent; with twice as much it leaves the valley
-
-Point = np.ndarray  # x and y
 
 
 def valley(point: Point) -> mg.Value:
@@ -57,7 +59,7 @@ def newton_step(point: Point) -> Point:
 
 def walk(take_step: Callable[[Point], Point], steps: int) -> np.ndarray:
     """The points from the start on, one a row, until there are enough or no step leads anywhere."""
-    points = [START]
+    points = [np.array(START)]
     for _ in range(steps):
         if np.linalg.norm(slope(points[-1])) < 1e-12:
             break
@@ -81,6 +83,8 @@ def print_walk(title: str, points: np.ndarray, shown: list[int], seconds: float)
 
 def draw_paths(newton: np.ndarray, descent: np.ndarray, path: Path) -> None:
     """Both walks on a map of the valley, with lines of equal height, and how far gradient descent was when."""
+    from matplotlib.colors import LinearSegmentedColormap
+
     xs, ys = np.linspace(-1.75, 1.55, 661), np.linspace(-0.6, 2.1, 541)
     heights = np.log10(valley(np.meshgrid(xs, ys)) + 0.01)  # the sum keeps the lowest point in the picture
     levels = np.linspace(-2, 3.5, 23)
@@ -120,17 +124,15 @@ def draw_convergence(newton: np.ndarray, descent: np.ndarray, path: Path) -> Non
 
 def main() -> None:
     """Walk, print and draw."""
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--output", type=folder, default="newton-report", help="the folder for the report")
-    parser.add_argument("--steps", type=at_least_one, default=10_000, help="how many steps a walk may take")
-    arguments = parser.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
+    add = parser.add_argument
+    add("--output", type=Path, default=Path("newton-report"), help="the folder for the report (default: %(default)s)")
+    add("--steps", type=at_least_one, default=10_000, help="how many steps a walk may take (default: %(default)s)")
+    arguments = read_options(parser, "numpy", "matplotlib")
 
     print("The gradient and the Hessian at the start, both exact:")
-    print(f"{slope(START)}\n{curvature(START)}")
+    start = np.array(START)
+    print(f"{slope(start)}\n{curvature(start)}")
     walks = []
     for title, take_step in (("Newton's method", newton_step), ("Gradient descent", gradient_step)):
         start = time.perf_counter()

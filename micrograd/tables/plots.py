@@ -22,6 +22,7 @@ STYLE: Any = {  # matplotlib types each of its keys
     "xtick.major.size": 0,
     "ytick.major.size": 0,
 }
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _MOST_COUNTS = 20  # classes for whose confusions there is room in numbers
 _LONGEST_NAME = 18
 
@@ -58,10 +59,32 @@ def loss(losses: Sequence[float], guessing: float, name: str) -> bytes:
         axes.plot(steps, losses, ".", color=BLUE, alpha=0.25, markeredgewidth=0, label="one batch")
         axes.plot(steps, means, color=BLUE, linewidth=2, label="running mean")
         axes.axhline(guessing, color=ORANGE, linewidth=1, linestyle="--", label="guessing")
-        axes.yaxis.set_major_formatter("{x:g}")
+        label_plainly(axes.yaxis)
         axes.legend(frameon=False)
 
     return _svg(draw, 7, 4)
+
+
+def label_plainly(axis: Any) -> None:
+    """Label a logarithmic axis in one way: 0.001, 0.01, 0.1, or 10⁻⁵, 10⁻⁴, 10⁻³; a linear axis stays as it is.
+
+    Args:
+        axis: of matplotlib, with everything drawn already.
+    """
+    if axis.get_scale() != "log":
+        return
+    low, high = axis.get_view_interval()
+    with_powers = low <= 1e-5 or high >= 1e6  # where shorter numbers would have an exponent
+
+    def label(number: float, _: Any = None) -> str:
+        if not with_powers:
+            return f"{number:g}"
+        factor, exponent = f"{number:.3e}".split("e")
+        power = f"10{str(int(exponent)).translate(SUPERSCRIPT)}"
+        return power if float(factor) == 1 else f"{float(factor):g}·{power}"
+
+    axis.set_major_formatter(label)
+    axis.set_minor_formatter(label if high < 10 * low else lambda number, _: "")  # where a power of 10 is far
 
 
 def confusion(classes: Sequence[str], counts: Sequence[Sequence[int]], target: str) -> bytes:

@@ -4,6 +4,7 @@ import csv
 import gzip
 import os
 import re
+import runpy
 from collections import Counter
 from xml.etree import ElementTree
 
@@ -77,6 +78,23 @@ def test_digits_writes_its_report(digits):
     assert is_svg(report / "neuron.svg")
     assert is_png(report / "confusion.png")
     assert is_png(report / "misread.png")
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 12])
+def test_the_picture_of_the_misread_has_no_empty_strips(tmp_path, monkeypatch, count):
+    from matplotlib.image import imread
+
+    monkeypatch.syspath_prepend(str(DEMOS))
+    demo = runpy.run_path(str(DEMOS / "digits.py"))
+    readings = []
+    for index in range(20):
+        guess = 3 if index < count else 2
+        readings.append(demo["Reading"]([0.5] * 64, 2, [float(digit == guess) for digit in range(10)]))
+    demo["draw_misread"](readings, tmp_path / "misread.png")
+    ink = imread(tmp_path / "misread.png")[:, :, :3].min(axis=2) < 0.99
+    rows, columns = ink.any(axis=1), ink.any(axis=0)
+    for line in (rows, rows[::-1], columns, columns[::-1]):
+        assert line.argmax() < 40  # pixels before the first that is not white
 
 
 def test_the_drawn_neuron_has_names_and_gradients(digits):

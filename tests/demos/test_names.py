@@ -1,10 +1,16 @@
 """The demo that makes up names."""
 
+import os
 import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.demos.common import printed
+from tests.folders import DEMOS
 
 pytestmark = pytest.mark.slow
 
@@ -27,10 +33,43 @@ def test_names_compiled_learns_the_same(tmp_path):
     (tmp_path / "names.txt").write_text("ana\nbo\n", encoding="utf-8")
     eager, compiled = (
         printed(tmp_path, "names.py", "names.txt", "--steps", 3, "--samples", 2, *options)
-        for options in ((), ("--compile",))
+        for options in (("--no-compile",), ())
     )
     loss = [re.search(r"loss ([\d.]+) to ([\d.]+)", out).groups() for out in (eager, compiled)]
     assert loss[0] == loss[1]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system does not tell the time of a process")
+def test_names_shows_life_at_once_and_ends_soon(tmp_path):
+    """With the default options, and neither output on a terminal; the seconds are those of a processor."""
+    command = [sys.executable, str(DEMOS / "names.py")]
+    environment = {**os.environ, "MICROGRAD_CACHE": str(tmp_path)}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+        first = process.stdout.readline().decode()
+        training = process.poll() is None
+        seconds = seconds_of(process.pid)
+        rest = process.stdout.read().decode()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert first.startswith("Names: 686")
+    assert training
+    assert seconds < 2
+    assert len(rest.splitlines()) >= 22
+    assert after.ru_utime - before.ru_utime < 10
+
+
+def seconds_of(pid):
+    """The processor time of a process that runs."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_names_says_how_far_it_is_where_no_progress_bar_does(tmp_path):
+    out = printed(tmp_path, "names.py", "--steps", 30, "--samples", 1, "--no-compile")
+    steps = [int(step) for step in re.findall(r"^  step (\d+) of 30$", out, re.MULTILINE)]
+    assert steps
+    assert steps == sorted(set(steps))
+    assert "step " not in printed(tmp_path, "names.py", "--steps", 2, "--samples", 1, "--quiet")
 
 
 def test_names_reads_any_alphabet(tmp_path):

@@ -1,8 +1,12 @@
 """What the demos refuse: options that make no sense, and to run without what they need."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.demos.common import run
+from tests.folders import DEMOS, ROOT
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("graphviz")
@@ -48,12 +52,34 @@ def test_bad_options_are_refused(tmp_path, refusal, words, message):
     assert message in error
 
 
-@pytest.mark.parametrize("demo", ["digits.py", "moons.py"])
+@pytest.mark.parametrize("demo", ["digits.py", "moons.py", "newton.py"])
 def test_missing_matplotlib_is_named_at_once(demo, tmp_path):
     (tmp_path / "matplotlib.py").write_text("raise ImportError('no matplotlib')")
-    result = run(demo, path=tmp_path)
-    assert_refused(result, "matplotlib", "pip install matplotlib")
+    result = run(demo, folder=tmp_path, path=tmp_path)
+    assert_refused(result, "This demo needs matplotlib: pip install matplotlib")
     assert result.stdout == ""
+    assert not list(tmp_path.glob("*-report"))
+
+
+@pytest.mark.parametrize("demo", ["arrays.py", "mnist.py", "newton.py"])
+def test_missing_numpy_is_named_at_once(demo, tmp_path):
+    (tmp_path / "numpy.py").write_text("raise ImportError('no numpy')")
+    result = run(demo, folder=tmp_path, path=tmp_path)
+    assert_refused(result, "This demo needs numpy", "pip install numpy")
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("demo", sorted(path.name for path in DEMOS.glob("*.py") if path.name != "common.py"))
+def test_help_needs_nothing(demo, tmp_path):
+    """With the standard library only, and the same default for all that train."""
+    command = [sys.executable, "-S", str(DEMOS / demo), "--help"]
+    environment = {"PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"usage: {demo}" in result.stdout
+    default = "(default: compiled where numpy and llvmlite are installed, which they are not here)"
+    assert ("--compile" in result.stdout) == (" ".join(result.stdout.split()).count(default) == 1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_graphviz_is_named_at_once(tmp_path):
