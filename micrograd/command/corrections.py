@@ -11,6 +11,7 @@ sigmod(x)      sigmoid(x)
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -82,9 +83,14 @@ def _function(token: Token, following: Token, functions: Collection[str]) -> str
     meant = next(
         (n for n in (token.text, ELSEWHERE.get(name), name, name.replace("arc", "a", 1)) if n in functions), None
     )
-    if meant is None and following.text == "(" and name.isalpha():
-        meant = next(iter(get_close_matches(name, functions, 1, LIKENESS)), None)
+    if meant is None and following.text == "(" and len(name) > 2 and name.isalpha():
+        meant = _alike(name, tuple(functions))
     return meant
+
+
+@lru_cache(maxsize=64)  # a name may stand in a text a thousand times
+def _alike(name: str, functions: tuple[str, ...]) -> str | None:
+    return next(iter(get_close_matches(name, functions, 1, LIKENESS)), None)
 
 
 def _is_beyond_repair(token: Token, following: Token) -> bool:

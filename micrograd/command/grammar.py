@@ -189,7 +189,7 @@ class _Reader:
         operand_is_next = True
         for before, token, following in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
             if token.kind == "other" or keyword.iskeyword(token.text):
-                raise self._error(f"{token.text!r} cannot stand in an expression; there are {self._all()}", token)
+                raise self._error(f"{token.text!r:.40} cannot stand in an expression; there are {self._all()}", token)
             take = self._operand if operand_is_next else self._operator
             operand_is_next = take(token, before, following)
         self._end(operand_is_next)
@@ -206,7 +206,7 @@ class _Reader:
             return True
         if token.kind == "name" and following and following.text == "(":
             if _normal(token) not in self.functions:
-                raise self._error(f"{token.text!r} is no function here; there are {self._all()}", token)
+                raise self._error(f"{token.text!r:.40} is no function here; there are {self._all()}", token)
             return True  # its bracket
         if token.kind == "name":
             self._name(token)
@@ -215,7 +215,7 @@ class _Reader:
         elif token.text == ")" and self.waiting and self.waiting[-1].token is before and self.waiting[-1].function:
             self._close(token)  # a function of no operands: it says how many it takes
         else:
-            raise self._error(f"before {token.text!r} a number, a name or a bracket is missing", token)
+            raise self._error(f"before {token.text!r:.40} a number, a name or a bracket is missing", token)
         return False
 
     def _operator(self, token: Token, before: Token | None, following: Token | None) -> bool:
@@ -233,7 +233,7 @@ class _Reader:
             if not self.waiting or self.waiting[-1].function is None:
                 raise self._error("a comma stands only between the operands of a function", token)
             return True
-        raise self._error(f"before {token.text!r} an operator is missing", token)
+        raise self._error(f"before {token.text!r:.40} an operator is missing", token)
 
     def _end(self, operand_is_next: bool) -> None:
         brackets = [waiting for waiting in self.waiting if waiting.operator is None]
