@@ -1,11 +1,24 @@
 """The code blocks of README and docs run, and print what their comments say."""
 
+import os
 import re
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from itertools import pairwise
+from xml.etree import ElementTree
 
 import pytest
 
-from tests.folders import ROOT
+import micrograd
+from micrograd.command.main import main
+from tests.folders import DATA, ROOT
 
+# What a name in the text may be that micrograd does not have: what it once had, what a recipe makes, and a file.
+NOT_NAMES = ("changelog.md", "contributing.md")
+TABLES = {"penguins.csv": DATA / "penguins.csv", "data.csv": DATA / "penguins.csv", "more.csv": DATA / "penguins.csv"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RECIPES = "contributing.md"  # changes the package: test_contributing.py makes a copy for it
 
@@ -60,3 +73,140 @@ def test_readme_says_how_many_lines_there_are_to_read():
     names = re.findall(r"`(\w+\.py)`", modules)
     assert len(names) == 3
     assert int(count) - 20 < sum(map(lines, names)) <= int(count)
+
+
+def fenced(page):
+    """The language and the text of each block."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands(text):
+    """The words of each line of a block that is the command, without its name."""
+    lines = text.replace("\\\n", "").splitlines()
+    return [shlex.split(line)[1:] for line in lines if line.startswith("micrograd ")]
+
+
+def with_commands(page):
+    """The blocks in which the command runs, each with the block after it."""
+    return [
+        (text, after)
+        for (language, text), after in pairwise([*fenced(page), ("", "")])
+        if language == "sh" and commands(text)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if with_commands(page) and page.name != RECIPES],
+    ids=lambda page: page.name,
+)
+def test_every_shell_block_of_the_command_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, path in TABLES.items():
+        shutil.copy(path, tmp_path / name)
+    for text, after in with_commands(page):
+        printed = ""
+        for words in commands(text):
+            overwritten = ["--overwrite", "--quiet"] if (tmp_path / "report").exists() and words[0] == "train" else []
+            assert main([word.replace("column", "species") for word in words] + overwritten) == 0
+            printed += capsys.readouterr().out
+        if after[0] == "text":
+            assert matches(printed.splitlines(), after[1].splitlines())
+
+
+def matches(printed, shown):
+    """Whether lines are as the page shows them: timings apart, and to where a line is cut off."""
+    if len(printed) != len(shown):
+        return False
+    for line, promise in zip(map(untimed, printed), map(untimed, shown), strict=True):
+        if line[: len(promise) - 3] + "..." != promise and line != promise:
+            return False
+    return True
+
+
+def untimed(line):
+    return re.sub(r" in [\d.]+ s\b", " in some s", line)
+
+
+def test_what_a_page_says_of_a_wrong_command_is_what_it_prints(capsys):
+    shown = [text for page in PAGES for language, text in fenced(page) if language == "text" and text.startswith("$ ")]
+    assert len(shown) == 2
+    for text in shown:
+        command, *promise = text.splitlines()
+        assert main(shlex.split(command)[2:]) == 2
+        assert capsys.readouterr().err.splitlines() == promise
+
+
+def ten_lines():
+    return blocks(ROOT / "README.md")[0]
+
+
+def test_readmes_lines_need_nothing_or_say_what(tmp_path):
+    """In a Python with its standard library only."""
+    environment = {"PYTHONPATH": str(ROOT), "PATH": os.defpath}
+
+    def run(code):
+        command = [sys.executable, "-S", "-c", code]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    free = [line for line in ten_lines().splitlines() if "it needs pip install" not in line]
+    result = run("\n".join(free))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == promised(ten_lines())
+    whole = run(ten_lines())
+    said = whole.stderr.splitlines()[-1].partition(": pip install ")[2]
+    assert said
+    assert f"it needs pip install {said}" in ten_lines()
+    dot = run("from micrograd.command.main import main; main(['draw', 'x*y', 'x=2', 'y=-3', '-o', 'g.dot'])")
+    assert (dot.stdout, dot.stderr) == ("wrote g.dot\n", "")
+
+
+def texts(path):
+    return sorted(text for element in ElementTree.parse(path).iter() if (text := (element.text or "").strip()))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_the_picture_on_the_page_is_the_one_that_its_lines_draw(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks(ROOT / page):
+        exec(compile(code, page, "exec"), names)
+        if "expression.svg" in code:
+            break
+    shown = ROOT / "docs" / "images" / "expression.svg"
+    assert shown.name in (ROOT / page).read_text(encoding="utf-8")
+    assert texts(tmp_path / "expression.svg") == texts(shown)
+
+
+def test_the_pictures_of_the_compiler_have_as_many_boxes_as_their_texts_say():
+    text = (ROOT / "docs" / "compiler.md").read_text(encoding="utf-8")
+    found = re.findall(r"!\[the graph of (\w+): (\d+) (?:nodes|boxes)\]\((images/\w+\.svg)\)", text)
+    assert len(found) == 2
+    for kind, count, path in found:
+        boxes = nodes(ROOT / "docs" / path)
+        assert len([title for title in boxes if kind == "scalars" or title.isdecimal()]) == int(count)
+
+
+def nodes(path):
+    """The title of each node in a picture; that of a kernel is its number."""
+    groups = [group for group in ElementTree.parse(path).iter() if (group.get("class") or "").startswith("node")]
+    return [next(element.text for element in group) for group in groups]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in NOT_NAMES], ids=lambda page: page.name)
+def test_every_name_of_micrograd_on_a_page_is_there(page):
+    text = page.read_text(encoding="utf-8")
+    for name in set(re.findall(r"\b(?:mg|micrograd)\.([a-zA-Z_]\w*(?:\.\w+)*)", text)) - {"key"}:
+        found, path = micrograd, micrograd.__name__
+        for part in name.split("."):
+            path = f"{path}.{part}"
+            found = getattr(found, part) if hasattr(found, part) else import_module(path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_seconds_come_with_the_day_on_which_they_were_measured(page):
+    """In the paragraph, or in the section, as under a table."""
+    for section in re.split(r"^#+ ", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        if re.search(r"\d (?:s|ms|us|seconds|milliseconds|microseconds|minutes) (?!of no)", section):
+            assert re.search(r"\b20\d\d-\d\d-\d\d\b", section), section[:200]

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 import micrograd
+from tests.folders import ROOT
 
-ROOT = Path(micrograd.__file__).parent
-TEXTS = [path for path in sorted(ROOT.rglob("*")) if path.suffix in (".py", ".html", ".css", ".js")]
+PACKAGE = Path(micrograd.__file__).parent
+PLACES = (PACKAGE, ROOT / "demos", ROOT / "docs", ROOT / "README.md")
+KINDS = (".py", ".html", ".css", ".js", ".md", ".ipynb", ".svg")
+TEXTS = [path for place in PLACES for path in sorted([place, *place.rglob("*")]) if path.suffix in KINDS]
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
