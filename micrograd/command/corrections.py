@@ -42,7 +42,8 @@ def corrected(text: str, functions: Collection[str]) -> tuple[str, int] | None:
     pieces: list[str] = []
     changes: list[int] = []
     opened: list[int] = []  # the depths at which a bracket was added that is still to be closed
-    depth, end, before = 0, 0, "mark"  # before: "operand", "function", or "mark" where an operand is to come
+    depth, end = 0, 0
+    before = "mark"  # or "operand"; "function", whose bracket is next; "argument", after a bracket that was added
     for token, following in pairwise([*tokens, _END]):
         function = _function(token, following, functions)
         if function is None and _is_beyond_repair(token, following):
