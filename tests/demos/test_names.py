@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_names_makes_up_names(tmp_path):
-    out = printed(tmp_path, "names.py", "--steps", 1, "--samples", 3)
+    out = printed(tmp_path, "names.py", "--steps", 1, "--samples", 3, "--quiet")
     assert "Names: 686, of 26 different letters" in out
     assert "4,128 parameters" in out
     assert len(out.splitlines()[3:]) == 3
@@ -24,7 +24,9 @@ def test_names_makes_up_names(tmp_path):
 
 def test_names_makes_up_the_same_names_again(tmp_path):
     (tmp_path / "names.txt").write_text("ana\nbo\n", encoding="utf-8")
-    first, again = (printed(tmp_path, "names.py", "names.txt", "--steps", 2, "--samples", 4) for _ in range(2))
+    first, again = (
+        printed(tmp_path, "names.py", "names.txt", "--steps", 2, "--samples", 4, "--quiet") for _ in range(2)
+    )
     assert first.splitlines()[3:] == again.splitlines()[3:]
     assert all(line.strip() for line in first.splitlines()[3:])
 
