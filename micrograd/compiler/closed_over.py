@@ -8,8 +8,8 @@ over the variables that the code names (closures, globals, attributes, defaults)
 the containers that it reaches writes down which objects are where. At the next call it is compared with what is
 there now, container by container in C, and the function is traced anew where something else is there.
 
-Attributes are followed where some code that is reached names them. What belongs to Python, NumPy or another
-installed package is not looked into.
+Attributes are followed where some code that is reached names them, those that the user has set on Values, too.
+What belongs to Python, NumPy or another installed package is not looked into.
 """
 
 from __future__ import annotations
@@ -69,6 +69,11 @@ _READS_ALL = frozenset(
         *("replace", "setattr", "state_dict", "vars"),
     ]
 )
+# Code that names one of these may read any attribute of a Value; or notice that there is none.
+_READS_ALL_OF_VALUES = _READS_ALL - frozenset(
+    ("asdict", "astuple", "copy", "deepcopy", "named_parameters", "parameters", "replace", "state_dict")
+)
+_MISSES_OF_VALUES = _READS_ALL_OF_VALUES | {"AttributeError", "Exception"}
 _MAKE = frozenset(("__init__", "__new__", "__post_init__", "__repr__", "__str__"))  # run for no instance that is there
 _READ_BY_NAME_ONLY = ("__annotations__", "__dict__", "__doc__", "__module__", "__qualname__", "__weakref__")
 _SET = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
@@ -122,6 +127,9 @@ class ClosedOver:
         self._new: list[int] = []
         self._queue = deque(roots)
         self._watched: list[_Watched] = []
+        self._bare: dict[Value, None] = {}  # the Values that have no attributes of their own
+        self._attributed: list[tuple[dict[str, Any], list[str]]] = []  # those of the others, and their names
+        self._has_new_attributes = False
         self.symbols: list[str] = []
         self._before: list[Any] = []
         self._lengths: list[int] = []
@@ -132,7 +140,7 @@ class ClosedOver:
     def is_current(self) -> bool:
         """Whether all of it is still there."""
         try:
-            if self._alike != self._alike_before:
+            if self._has_new_attributes or self._alike != self._alike_before:
                 return False
             if self._numbers and self._numbers_now() != self._numbers_before:
                 return False
@@ -169,6 +177,11 @@ class ClosedOver:
                     return _written(watched, number)
         return "something"
 
+    def notice_new_attributes(self) -> None:
+        """Take note of Values that have other attributes now. This is for after the trace: no call pays for it."""
+        changed = any(list(attributes) != names for attributes, names in self._attributed)
+        self._has_new_attributes = changed or any(value.__dict__ for value in self._bare)
+
     def put_back(self) -> None:
         """Put what was there before into each container that has a symbol now."""
         for watched in self._watched:
@@ -181,6 +194,9 @@ class ClosedOver:
                 for name in list(container) if watched.form == "." and isinstance(container, dict) else ():
                     if name not in watched.names and _holds_symbol(container[name]):  # a new attribute
                         del container[name]
+        for value in self._bare:
+            for name in [name for name, item in value.__dict__.items() if _holds_symbol(item)]:
+                delattr(value, name)
 
     def line_of(self, place: str) -> tuple[str, int] | None:
         """The file and the line where such a place is set; None if that cannot be told, or there are several."""
@@ -210,9 +226,10 @@ class ClosedOver:
             if len(self._names) > known:
                 known, objects = len(self._names), list(self._open)
             all_names = not self._names.isdisjoint(_READS_ALL)
+            all_of_values = not self._names.isdisjoint(_READS_ALL_OF_VALUES)
             for key in objects:
                 path, form, owner, content, taken = self._open[key]
-                whole = form == "*" or (all_names and form == ".")
+                whole = form == "*" or (all_names and form == ".") or (all_of_values and form == "V")
                 for name, item in list(content.items()):
                     if name in taken or not (whole or name in self._names or (form == "C" and _is_special(name))):
                         continue
@@ -230,7 +247,10 @@ class ClosedOver:
 
     def _visit(self, path: str, item: Any) -> None:
         kind = type(item)
-        if kind is Value or kind in _ATOMS or id(item) in self._seen:
+        if kind is Value:
+            self._visit_value(path, item)
+            return
+        if kind in _ATOMS or id(item) in self._seen:
             return
         if issubclass(kind, Symbol):
             self.symbols.append(path)
@@ -261,6 +281,21 @@ class ClosedOver:
         else:
             self._visit_object(path, item)
 
+    def _visit_value(self, path: str, value: Value) -> None:
+        attributes = value.__dict__
+        if not attributes:
+            self._bare[value] = None
+        elif id(value) not in self._seen:
+            self._seen[id(value)] = value
+            self._attributed.append((attributes, list(attributes)))
+            self._open_up(id(attributes), path, "V", value, attributes, {})
+
+    def _visit_values(self, path: str, keys: Iterable[Any], items: Iterable[Any]) -> None:
+        """Visit those among the items of a container, which has Values, numbers and texts only."""
+        for key, item in zip(keys, items, strict=True):
+            if type(item) is Value:
+                self._visit_value(f"{path}[{key!r:.40}]" if item.__dict__ else "", item)
+
     def _visit_function(self, path: str, function: FunctionType) -> None:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             if id(cell) not in self._seen:
@@ -279,7 +314,7 @@ class ClosedOver:
             of_globals, of_attributes = _names_in(function.__code__)
             self._names |= of_attributes
             known, names = self._globals.setdefault(id(function.__globals__), (function.__globals__, {}))
-            self._names |= of_globals & _READS_ALL
+            self._names |= of_globals & (_READS_ALL | _MISSES_OF_VALUES)
             for name in of_globals:
                 if name in known and name not in names:
                     names[name] = None
@@ -295,8 +330,10 @@ class ClosedOver:
             self._watched.append(_Watched(path, "[", container, None, items, names))
         if any(isinstance(name, Symbol) for name in names):
             self.symbols.append(path)
-        if kinds <= _ATOMS | {Value}:
+        if kinds <= _ATOMS:
             pass
+        elif kinds <= _ATOMS | {Value}:
+            self._visit_values(path, names or range(len(items)), items)
         elif isinstance(container, dict):
             self._queue += [(f"{path}[{key!r:.40}]", item) for key, item in zip(names, items, strict=True)]
         else:
@@ -308,7 +345,9 @@ class ClosedOver:
         if array.dtype == object:
             elements = np.asarray(array).ravel().tolist()
             self._watched.append(_Watched(path, "[", array, None, _items(array, None), tuple(elements)))
-            if not set(map(type, elements)) <= _ATOMS | {Value}:
+            if set(map(type, elements)) <= _ATOMS | {Value}:
+                self._visit_values(path, range(len(elements)), elements)
+            else:
                 self._queue += [(f"{path}[{number}]", element) for number, element in enumerate(elements)]
         else:
             keys = None if array.size <= _LOOKED_AT else _LENGTH
@@ -365,6 +404,7 @@ class ClosedOver:
         self._getters: list[Callable[[], Iterable[Any]]] = []
         of_numbers: dict[tuple[str, ...], list[Any]] = {}  # dicts that have plain numbers under these names
         named: dict[tuple[Any, tuple[str, ...]], list[Any]] = {}  # containers that have items of these names
+        misses_of_values = not self._names.isdisjoint(_MISSES_OF_VALUES)
         in_order = not self._names.isdisjoint(_READS_ALL)  # or the order of attributes makes no difference
         for watched in self._watched:
             container, items = watched.container, watched.items
@@ -405,6 +445,11 @@ class ClosedOver:
         for _, form, _, content, taken in self._open.values():
             if form in (".", "*") and len(taken) < len(content):  # a new attribute may come before that of a class
                 self._keyed.append(content.keys())
+            elif form == "V" and misses_of_values:
+                self._keyed.append(content.keys())
+                self._sized.append(content)
+        if misses_of_values:
+            self._sized += [value.__dict__ for value in self._bare]
         self._sized += views
         if cells:
             self._getters.append(partial(map, _cell_contents, cells))

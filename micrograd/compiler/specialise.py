@@ -70,6 +70,7 @@ class Specialised:
         except BaseException:
             self.closed_over.put_back()
             raise
+        self.closed_over.notice_new_attributes()
         if not self.closed_over.is_current():
             self._check_no_symbol_stays(roots)
         self._graph = run_stages(traced, "normalise", self._request)

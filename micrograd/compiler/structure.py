@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import is_array, is_unknown, real_number
 from micrograd._support.containers import base_of, own_attributes, remade
+from micrograd.engine.node import own_attributes as own_attributes_of_node
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Structure:
             return (kind,)
         if isinstance(item, Value):
             self.leaves.append(item)
+            if item.__dict__:  # which of them are there is static: a function may ask for one
+                return (Value, item.requires_grad, *own_attributes_of_node(item))
             return (Value, item.requires_grad)
         if kind is list or kind is tuple:
             return (kind, *[self._key(part) for part in item])

@@ -28,7 +28,7 @@ from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, in_place_of_other
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.structure import Structure
 from micrograd.engine import composites, further_primitives, primitives
-from micrograd.engine.node import Node
+from micrograd.engine.node import Node, own_attributes
 from micrograd.engine.primitive import Operations, Primitive
 from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_on_top, using
 from micrograd.engine.value import Value
@@ -86,6 +86,7 @@ class Tape(Recorder):
         roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
         tables: the number of each table, by the places of its elements.
         checked: the places of products that stand for powers, which raise where they overflow.
+        attributes: for the places of arguments, the names of the attributes that the user has set on them.
     """
 
     def __init__(self) -> None:
@@ -95,6 +96,14 @@ class Tape(Recorder):
         self.tables: dict[tuple[int, ...], int] = {}
         self._copies: set[int] = set()
         self.checked: dict[int, None] = {}
+        self.attributes: dict[int, Collection[str]] = {}
+
+    def argument(self, number: int, leaf: Any) -> Symbol:
+        """A new number in the place of a Value, a float or an int among the arguments."""
+        if isinstance(leaf, Value) and (attributes := own_attributes(leaf)):
+            self.attributes[len(self.operations)] = attributes.keys()
+            return self._symbol(self._written((INPUT, number)), _Attributed)
+        return self.input(number, type(leaf))
 
     def input(self, name: object, kind: type = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value, a float or an int."""
@@ -277,7 +286,7 @@ class Tape(Recorder):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        for written in (self.operations, self.values, self.roles, self.tables, self.checked):
+        for written in (self.operations, self.values, self.roles, self.tables, self.checked, self.attributes):
             written.clear()
 
     def _written(self, key: tuple[Any, ...]) -> int:
@@ -286,7 +295,7 @@ class Tape(Recorder):
     def _symbol(self, place: int, kind: type[Symbol]) -> Symbol:
         """A new symbol for what stands at a place."""
         symbol = _new(kind)
-        symbol._data, symbol._place, symbol._tape, symbol.label = _UNKNOWN, place, self, ""
+        symbol._data, symbol._place, symbol._tape = _UNKNOWN, place, self
         return symbol
 
 
@@ -492,6 +501,19 @@ class _Picked(Symbol):
         return True
 
 
+class _Attributed(Symbol):
+    """A symbol in the place of an argument that the user has set attributes on."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse to read one: at the next call another Value may be given, with others."""
+        if name in self._tape.attributes.get(self._place, ()):
+            refuse(f"the attribute {name!r} of an argument", "Give it as an argument, or close over the Value.")
+        raise AttributeError(f"'Value' object has no attribute {name!r}")
+
+
 class _Plain(Symbol):
     """A symbol in the place of a plain number: these are equal if their numbers are."""
 
@@ -630,10 +652,12 @@ def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Va
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
-        symbols = [tape.input(number, type(leaf)) for number, leaf in enumerate(arguments.leaves)]
+        symbols = [tape.argument(number, leaf) for number, leaf in enumerate(arguments.leaves)]
         positional, named = arguments.rebuilt(symbols)
         with in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
+        _check_attributes("an argument", symbols)
+        _check_attributes("a result", result.leaves)
         outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
@@ -641,6 +665,16 @@ def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Va
     written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
     tape.finish()
     return written._replace(values=tuple(value for values in groups for value in values), result=result)
+
+
+def _check_attributes(what: str, leaves: Sequence[Any]) -> None:
+    """Refuse attributes that the function has set on symbols which stand for Values outside of it."""
+    for symbol in leaves:
+        if isinstance(symbol, Symbol) and (attributes := own_attributes(symbol)):
+            raise TraceError(
+                f"the attribute {next(iter(attributes))!r} of {what} is set: a compiled function runs once, on "
+                "symbols, so at later calls nothing would be set. Set it outside of the function"
+            )
 
 
 @contextmanager

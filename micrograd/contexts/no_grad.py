@@ -33,7 +33,6 @@ class _Nothing(Recorder):
             return self.passed_over(primitive, operands)
         node = object.__new__(Value)
         node._data, node._grad, node._uses = evaluated(primitive, operands)[0], 0.0, 0
-        node.label = ""
         forget(node)
         return node
 

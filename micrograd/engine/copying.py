@@ -6,19 +6,23 @@ Here the first Value that is met hands over its whole graph as a list, operands 
     c = a * b + a    ->    [a, b, a * b, c]    ->    the last of the copied list is the copy of c
 
 By the time a node of the list is copied, its operands have been copied, and pickle and copy remember
-them: nothing recurses, and what several Values share their copies share too.
+them: nothing recurses, and what several Values share their copies share too. The attributes that the user
+has set on the nodes of a graph come after all of them, as they may refer to any.
 """
 
 from __future__ import annotations
 
 import copyreg
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from micrograd.engine.node import Node
+from micrograd.engine.node import Node, own_attributes
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class _Graph(list[Value]):
@@ -38,18 +42,29 @@ _graphs: ContextVar[tuple[ref[_Graph], ...]] = ContextVar("graphs", default=())
 
 def _reduce(node: Value) -> tuple[Any, ...]:
     """What pickle and copy ask of a Value: how to make it again."""
-    if node.is_leaf or any(node in graph.members for reference in _graphs.get() if (graph := reference())):
-        return _empty, (), (None, {name: getattr(node, name) for name in Node.__slots__ if name != "_call"})
+    if any(node in graph.members for reference in _graphs.get() if (graph := reference())):
+        return _empty, (), _state(node, {})
+    if node.is_leaf:
+        return _empty, (), _state(node, own_attributes(node))
     graph = _Graph(topological_order(node))
     _graphs.set((*(reference for reference in _graphs.get() if reference()), ref(graph)))
-    return _last, (graph,)
+    return _last, (graph, [(each, own) for each in graph if (own := own_attributes(each))])
+
+
+def _state(node: Value, attributes: dict[str, Any]) -> tuple[Any, ...]:
+    """The dictionary and the slots of a node."""
+    own = {"label": node.label, **attributes} if node.label else attributes
+    return own or None, {name: getattr(node, name) for name in Node.__slots__ if name != "__dict__"}
 
 
 def _empty() -> Value:
     return Value(0.0)
 
 
-def _last(nodes: list[Value]) -> Value:
+def _last(nodes: list[Value], attributes: Iterable[tuple[Value, dict[str, Any]]] = ()) -> Value:
+    """The last node of a graph, when its nodes have their attributes again."""
+    for node, own in attributes:
+        node.__dict__.update(own)
     return nodes[-1]
 
 

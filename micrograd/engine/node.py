@@ -33,6 +33,15 @@ def requires_grad_version() -> object:
     return _version[0]
 
 
+def own_attributes(node: Node) -> dict[str, Any]:
+    """The attributes that the user has set on a node, by name, beside the label."""
+    attributes = node.__dict__
+    return {name: item for name, item in attributes.items() if name not in _OURS} if attributes else attributes
+
+
+_OURS = ("label", "_call")
+
+
 def forget(node: Node) -> None:
     """Turn a node into a constant."""
     node._primitive, node._first, node._second, node._x, node._y = CONSTANT, NUMBER, NUMBER, (), ()
@@ -63,13 +72,15 @@ class Node(Operand):
     # NUMBER stands for a plain number, and for no operand. A wide primitive (of more operands, or hand-written)
     # has all of them in _x and their numbers in _y. There is no tuple and no closure, because the garbage
     # collector's time grows with the objects that it tracks: a node is one of them. _uses is 0 unless backward()
-    # is running. _call is set only in what a Neuron returns, to the Neuron, its inputs and the number of the call:
-    # pages find groups by it.
-    __slots__ = ("_call", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y", "label")
+    # is running. All other attributes are in a dictionary, which is made when the first of them is set: the label,
+    # those of the user's own, and _call. That one is set only in what a Neuron returns, to the Neuron, its inputs and
+    # the number of the call: pages find groups by it.
+    __slots__ = ("__dict__", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y")
 
     # Numbers of SymPy would make a float of a Value, and lose its gradient; they leave to it what has a priority.
     _op_priority = math.inf
 
+    label = ""
     _call: tuple[Any, Any, int]
     _first: Any
     _second: Any
@@ -86,7 +97,8 @@ class Node(Operand):
         self._data = required_number(data, "the data of a Value")
         self._grad: Any = 0.0
         self._uses = 0
-        self.label = label
+        if label:
+            self.label = label
         self._primitive: Primitive = LEAF if requires_grad else CONSTANT
         self._first = self._second = NUMBER
         self._x: Any = ()

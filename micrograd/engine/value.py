@@ -49,7 +49,7 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     """The node of a result; a constant where no gradient would flow."""
     node = _new(Value)
     node._data, node._grad, node._uses = data, 0.0, 0
-    node._primitive, node.label = primitive, ""
+    node._primitive = primitive
     node._first, node._second = first, second
     node._x, node._y = x, y
     no_operand = first._primitive is CONSTANT and second._primitive is CONSTANT
