@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from micrograd._support.checks import required_count, required_number, required_sequence
 from micrograd.engine import primitives
@@ -25,11 +25,20 @@ if TYPE_CHECKING:
     State: TypeAlias = tuple[Any, ...]
 
 
+class _HasParameters(Protocol):
+    """A Module, or another object whose method ``parameters`` gives a list of Values."""
+
+    def parameters(self) -> Iterable[Value]:
+        """The leaves to train."""
+        raise NotImplementedError
+
+
 class Optimizer:
     """What the optimisers share: the parameters, the learning rate, and the step.
 
     Args:
-        parameters: the leaves to train. Those with requires_grad=False are left as they are.
+        parameters: the leaves to train, or a Module that has them. Those with requires_grad=False are left as
+            they are.
         learning_rate: a number, or a function of the step's number, from 0, that gives one.
 
     Attributes:
@@ -39,13 +48,13 @@ class Optimizer:
     Raises:
         ValueError: if there is no parameter, if one is given twice or is not a leaf, or if the
             learning rate is negative or not finite.
-        TypeError: if parameters are not a list, or one of them is not a Value.
+        TypeError: if parameters are neither a list nor a Module, or one of them is not a Value.
     """
 
     states = 0  # how many numbers the update keeps for each parameter
 
-    def __init__(self, parameters: Iterable[Value], learning_rate: float | Schedule) -> None:
-        self.parameters = required_sequence(parameters, "parameters must be a list of Values")
+    def __init__(self, parameters: Iterable[Value] | _HasParameters, learning_rate: float | Schedule) -> None:
+        self.parameters = _list_of(parameters)
         if not self.parameters:
             raise ValueError("there are no parameters to optimise")
         for parameter in self.parameters:
@@ -126,7 +135,7 @@ class SGD(Optimizer):
     """Stochastic gradient descent.
 
     Args:
-        parameters: the leaves to train.
+        parameters: the leaves to train, or a Module that has them.
         learning_rate: a number, or a function of the step that gives one.
         momentum: how much of the last velocity is kept; 0 for none.
         nesterov: look ahead along the velocity (Sutskever et al. 2013); needs momentum.
@@ -146,7 +155,7 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Value],
+        parameters: Iterable[Value] | _HasParameters,
         learning_rate: float | Schedule = 0.01,
         momentum: float = 0.0,
         nesterov: bool = False,
@@ -175,7 +184,7 @@ class Adam(Optimizer):
     """Adam (Kingma and Ba 2015): steps scaled by running means of the gradient and of its square.
 
     Args:
-        parameters: the leaves to train.
+        parameters: the leaves to train, or a Module that has them.
         learning_rate: a number, or a function of the step that gives one.
         betas: how much of the two running means is kept each step.
         epsilon: added to the root of the mean square, so that it does not divide by 0.
@@ -197,7 +206,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Value],
+        parameters: Iterable[Value] | _HasParameters,
         learning_rate: float | Schedule = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         epsilon: float = 1e-8,
@@ -227,7 +236,7 @@ class AdamW(Adam):
     """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019).
 
     Args:
-        parameters: the leaves to train.
+        parameters: the leaves to train, or a Module that has them.
         learning_rate: a number, or a function of the step that gives one.
         betas: how much of the two running means is kept each step.
         epsilon: added to the root of the mean square, so that it does not divide by 0.
@@ -243,7 +252,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        parameters: Iterable[Value],
+        parameters: Iterable[Value] | _HasParameters,
         learning_rate: float | Schedule = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         epsilon: float = 1e-8,
@@ -304,6 +313,15 @@ def warmup(schedule: float | Schedule, steps: int) -> Schedule:
     after = schedule if callable(schedule) else constant(schedule)
     steps = required_count(steps, "steps")
     return lambda step: after(0) * (step + 1) / steps if _step(step) < steps else after(step - steps)
+
+
+def _list_of(parameters: Any) -> list[Value]:
+    """The parameters as a list; of a Module, its own."""
+    what = "parameters must be a list of Values or a Module"
+    if isinstance(parameters, type):
+        raise TypeError(f"{what}, not the class {parameters.__name__}: make one")
+    find = getattr(parameters, "parameters", None)
+    return required_sequence(find() if callable(find) else parameters, what)
 
 
 def _ends(start: float, end: float, steps: int) -> tuple[float, float, int]:

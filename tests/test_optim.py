@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import micrograd as mg
 from micrograd import Value
 from micrograd.optim import SGD, Adam, AdamW, Optimizer, constant, cosine, linear, warmup
 
@@ -323,7 +324,7 @@ class TestParameters:
             (lambda: [Value(1.0), [Value(2.0)]], TypeError, "must be a Value, not list"),
             (lambda: [Value(1.0) * 2], ValueError, "must be a leaf"),
             (lambda: [Value(1.0)] * 2, ValueError, "given twice"),
-            (lambda: None, TypeError, "parameters must be a list of Values, not NoneType"),
+            (lambda: None, TypeError, "parameters must be a list of Values or a Module, not NoneType"),
         ],
     )
     @pytest.mark.parametrize("make", [SGD, Adam, AdamW])
@@ -478,3 +479,48 @@ class TestInterrupts:
         assert ([leaf.data for leaf in leaves], optimizer.steps) == ([1.0, 2.0, 3.0], 0)
         optimizer.step()
         assert ([leaf.data for leaf in leaves], optimizer.steps) == ([0.5, 1.5, 2.5], 1)
+
+
+class TestModules:
+    @pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
+    def test_a_module_stands_for_its_parameters(self, kind):
+        model = mg.nn.MLP(2, [2, 1])
+        assert kind(model, 0.1).parameters == model.parameters()
+        assert kind(model.layers[0].neurons[0], 0.1).parameters == model.layers[0].neurons[0].parameters()
+
+    def test_training_one_is_training_its_parameters(self):
+        found = []
+        for compiled in (False, "numpy"):
+            for of_model in (True, False):
+                model = mg.nn.MLP(1, [2, 1], activation="tanh", initial=0.5)
+                for number, parameter in enumerate(model.parameters()):
+                    parameter.data = 0.1 * number
+                optimizer = SGD(model if of_model else model.parameters(), 0.1, momentum=0.5)
+
+                def loss(x, model=model):
+                    return (model([x]) - x) ** 2
+
+                mg.fit(loss, [0.5, -0.5], optimizer, epochs=3, seed=0, compile=compiled)
+                found.append([parameter.data for parameter in model.parameters()])
+        assert found[0] == found[1]
+        assert found[2] == found[3] == pytest.approx(found[0], rel=1e-12)
+
+    def test_whatever_has_parameters_will_do(self):
+        class Line:
+            def __init__(self):
+                self.slope = Value(1.0)
+
+            def parameters(self):
+                yield self.slope
+
+        line = Line()
+        assert SGD(line).parameters == [line.slope]
+
+    def test_a_frozen_parameter_of_one_is_left_as_it_is(self):
+        neuron = mg.nn.Neuron(1, nonlin=False)
+        neuron.b.requires_grad = False
+        optimizer = SGD(neuron, 0.5)
+        (neuron([1.0]) * 2).backward()
+        before = neuron.w[0].data
+        optimizer.step()
+        assert (neuron.w[0].data, neuron.b.data) == (before - 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""The functions of one and two operands as methods of a Value: ``x.tanh()`` is ``tanh(x)``."""
+"""The functions of one and two operands as methods of a Value: ``x.tanh()`` is ``tanh(x)``; and PyTorch's names."""
 
 from __future__ import annotations
 
@@ -134,3 +134,38 @@ class Methods:
     def conjugate(self) -> Any:
         """This Value, which is real; NumPy asks for it in dot products."""
         return self
+
+    def item(self: Any) -> float:
+        """The number: ``data`` under the name that PyTorch and NumPy have for it.
+
+        Example:
+            >>> from micrograd import Value
+            >>> (Value(2.0) * 3).item()
+            6.0
+        """
+        return self.data
+
+    def detach(self) -> Any:
+        """The number as a constant Value, through which no gradient flows; see micrograd.detach.
+
+        Example:
+            >>> from micrograd import Value
+            >>> x = Value(3.0)
+            >>> (x * x.detach()).backward()
+            >>> x.grad
+            3.0
+        """
+        return primitives.detach(self)
+
+    def zero_grad(self: Any) -> None:
+        """Set ``grad`` to 0. Those of a whole model are set by ``model.zero_grad()``, all of them or none.
+
+        Example:
+            >>> from micrograd import Value
+            >>> x = Value(3.0)
+            >>> (x * x).backward()
+            >>> x.zero_grad()
+            >>> x.grad
+            0.0
+        """
+        self.grad = 0.0

@@ -176,3 +176,43 @@ def test_setting_them_makes_no_cycle(without_collector):
         y.backward()
     del x, y
     assert gc.collect() == 0
+
+
+class TestNamesOfPyTorch:
+    @pytest.mark.parametrize("made", KINDS.values(), ids=KINDS.keys())
+    def test_item_is_the_plain_number(self, made):
+        value = made()
+        assert (type(value.item()), value.item()) == (float, value.data)
+
+    def test_detach_is_a_constant_of_the_same_number(self):
+        x = Value(3.0, label="x")
+        constant = x.detach()
+        (x * constant).backward()
+        assert (constant.data, constant.requires_grad, x.grad, constant.grad) == (3.0, False, 3.0, 0.0)
+        assert constant is not x
+
+    def test_zero_grad_is_of_one_value(self):
+        x, y = Value(3.0), Value(2.0)
+        product = x * y
+        product.backward()
+        x.zero_grad()
+        assert (x.grad, y.grad) == (0.0, 3.0)
+        (x**3).backward(create_graph=True)
+        x.zero_grad()
+        assert type(x.grad) is float
+
+    def test_in_transforms_and_under_no_grad(self):
+        assert mg.grad(lambda x: x * x.detach() + x.item())(3.0) == 3.0
+        assert mg.hessian(lambda x: x * x * x.detach())(3.0) == 6.0
+        with mg.no_grad():
+            assert (Value(2.0) * 3).item() == 6.0
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+    def test_in_compiled_functions(self, backend, own_cache):
+        x = Value(3.0)
+        mg.compile(lambda x: x * x.detach(), backend=backend)(x).backward()
+        assert x.grad == 3.0
+        for call in (lambda x: x * x.item(), lambda x: (x.zero_grad(), x)[1]):
+            with pytest.raises(mg.TraceError):
+                mg.compile(call, backend=backend)(x)
+        assert x.grad == 3.0
