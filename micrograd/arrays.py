@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from micrograd._support.axes import array_of_objects, required_numpy
 from micrograd._support.checks import required_number
 from micrograd.engine.value import Value
 
@@ -53,7 +54,7 @@ def array(
         >>> gradients(w)[1]
         array([ 2., 22., 42.])
     """
-    numpy = _numpy()
+    numpy = required_numpy()
     if callable(nested):
         if shape is None:
             raise TypeError("array needs a shape to call a function for")
@@ -61,7 +62,7 @@ def array(
     elif shape is not None:
         raise TypeError("shape is for a function of the index; to shape numbers, reshape their array")
     else:
-        elements = _nested(numpy, nested)
+        elements = array_of_objects(nested)
     result = numpy.empty(elements.shape, dtype=object)
     for index in numpy.ndindex(elements.shape):
         element = elements[index]
@@ -100,29 +101,11 @@ def _no_gradient(number: Any) -> float:
 
 
 def _each(values: Any, number: Callable[[Any], float]) -> ndarray[Any, Any]:
-    numpy = _numpy()
-    elements = _nested(numpy, values)
+    numpy, elements = required_numpy(), array_of_objects(values)
     result = numpy.empty(elements.shape)
     for index in numpy.ndindex(elements.shape):
         result[index] = number(elements[index])
     return result
-
-
-def _nested(numpy: ModuleType, nested: Any) -> Any:
-    """Nested lists as an object array."""
-    elements = numpy.empty(_shape(nested), dtype=object)
-    elements[...] = nested
-    return elements
-
-
-def _shape(nested: Any) -> tuple[int, ...]:
-    """The shape of nested lists, which must be the same side by side."""
-    if not isinstance(nested, (list, tuple)):
-        return tuple(getattr(nested, "shape", ()))
-    shapes = sorted({_shape(item) for item in nested})
-    if len(shapes) > 1:
-        raise ValueError(f"the lists are not of one shape: {shapes[0]} and {shapes[1]} stand side by side")
-    return (len(nested), *(shapes[0] if shapes else ()))
 
 
 def _filled(numpy: ModuleType, function: Callable[..., Any], shape: tuple[int, ...] | int) -> Any:
@@ -130,11 +113,3 @@ def _filled(numpy: ModuleType, function: Callable[..., Any], shape: tuple[int, .
     for index in numpy.ndindex(elements.shape):
         elements[index] = function(*index)
     return elements
-
-
-def _numpy() -> ModuleType:
-    try:
-        import numpy
-    except ImportError:
-        raise ImportError("arrays of Values need NumPy: pip install numpy") from None
-    return numpy

@@ -11,6 +11,7 @@ import sys
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.engine import further_primitives as further
 from micrograd.engine import primitives
@@ -574,17 +575,32 @@ def mean(xs: Iterable[Any]) -> Any:
     return sum(terms[1:], terms[0]) / len(terms)
 
 
-def logsumexp(xs: Iterable[Any]) -> Any:
+def logsumexp(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
     """log(exp(x1) + exp(x2) + ...), without overflow: the largest x is taken out of the sum first.
 
+    Args:
+        xs: a sequence of numbers or Values; with an axis, an array of them, or nested lists of one shape.
+        axis: along which to sum, as in np.sum: an int, from the end where it is negative, or a tuple of ints.
+        keepdims: whether that axis stays, with one element.
+
+    Returns:
+        One number or Value; with an axis, an array of the axes that are left, where there are some.
+
     Raises:
-        ValueError: if there is nothing to sum.
-        TypeError: if there is something else than numbers and Values.
+        ValueError: if there is nothing to sum, there is no such axis, or an array of several dimensions comes
+            without an axis.
+        TypeError: if there is something else than numbers and Values, or axis is no int.
 
     Example:
         >>> logsumexp([1e4, 1e4 - 800])
         10000.0
+        >>> logsumexp([[1e4, 0.0], [-800.0, 0.0]], axis=1)
+        array([10000.,     0.])
     """
+    if axis is not None:
+        return reduced(logsumexp, [_with_axes(xs, "logsumexp")], axis, "logsumexp", keepdims=keepdims)
+    if keepdims:
+        raise ValueError("keepdims is for an array: give the axis")
     terms = _some(xs, "logsumexp")
     largest = _largest(terms)
     exponentials = [primitives.exp(x - largest) for x in terms]
@@ -593,18 +609,32 @@ def logsumexp(xs: Iterable[Any]) -> Any:
     return primitives.where(nothing, -math.inf, largest + primitives.log(primitives.where(nothing, 1.0, total)))
 
 
-def softmax(xs: Iterable[Any]) -> list[Any]:
+def softmax(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None) -> Any:
     """exp(x) for each x, divided by their sum: positive numbers that add up to 1.
 
+    Args:
+        xs: a sequence of numbers or Values; with an axis, an array of them, or nested lists of one shape.
+        axis: along which they add up to 1, as in np.sum: an int, from the end where it is negative, or a tuple of
+            ints, for the elements of several axes together.
+
+    Returns:
+        A list; with an axis, an array of the shape of xs.
+
     Raises:
-        ValueError: if there is nothing to normalise.
+        ValueError: if there is nothing to normalise, there is no such axis, or an array of several dimensions comes
+            without an axis.
         ZeroDivisionError: if every x is -inf.
-        TypeError: if there is something else than numbers and Values.
+        TypeError: if there is something else than numbers and Values, or axis is no int.
 
     Example:
         >>> softmax([1e4, 1e4])
         [0.5, 0.5]
+        >>> softmax([[1e4, 0.0], [0.0, 0.0]], axis=-1)
+        array([[1. , 0. ],
+               [0.5, 0.5]])
     """
+    if axis is not None:
+        return mapped(softmax, _with_axes(xs, "softmax"), axis, "softmax")
     terms = _some(xs, "softmax")
     largest = _largest(terms)
     exponentials = [primitives.exp(x - largest) for x in terms]
@@ -615,9 +645,14 @@ def softmax(xs: Iterable[Any]) -> list[Any]:
         raise ZeroDivisionError("softmax of nothing but -inf: there is nothing to normalise") from None
 
 
+def _with_axes(xs: Iterable[Any], name: str) -> Any:
+    return array_with_axes(xs, f"{name} takes a sequence of numbers or Values")
+
+
 def _some(xs: Iterable[Any], name: str) -> Sequence[Any]:
-    if getattr(xs, "ndim", 1) != 1:
-        raise ValueError(f"{name} takes a sequence, not an array of {xs.ndim} dimensions: call it for each row")  # type: ignore[attr-defined]  # ndim as just seen
+    if (dimensions := getattr(xs, "ndim", 1)) != 1:
+        instead = "call it for each row" if name == "mean" else "give the axis"
+        raise ValueError(f"{name} takes a sequence, not an array of {dimensions} dimensions: {instead}")
     if not (terms := required_sequence(xs, f"{name} takes a sequence of numbers or Values")):
         raise ValueError(f"{name} of nothing: give at least one number or Value")
     check_numbers(terms, f"an element of what {name} takes")

@@ -1,6 +1,6 @@
 """Losses: how far predictions are from targets, as one Value to backpropagate from.
 
-Each takes one prediction and its target, or sequences of them, of which it gives the mean.
+Each takes one prediction and its target, or sequences of them, of which it gives the mean; of arrays, along an axis.
 """
 
 from __future__ import annotations
@@ -9,20 +9,29 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
+from micrograd._support.axes import array_with_axes, checked_axes, reduced
 from micrograd._support.checks import Operand, check_numbers, is_unknown, real_number, required_sequence
 from micrograd.engine import primitives
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    Axis: TypeAlias = int | tuple[int, ...] | None
 
 
-def mean_squared_error(predictions: Any, targets: Any) -> Any:
+def mean_squared_error(predictions: Any, targets: Any, axis: Axis = None) -> Any:
     """The mean of (prediction - target) ** 2.
 
     Args:
         predictions: a number or Value, or a sequence of them, nested as deep as the targets are.
         targets: the same shape.
+        axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; without
+            one, the mean is over all.
+
+    Returns:
+        One number or Value; with an axis, an array of the axes that are left, where there are some.
 
     Raises:
         ValueError: if there are more predictions than targets, fewer, or none.
@@ -32,6 +41,8 @@ def mean_squared_error(predictions: Any, targets: Any) -> Any:
         >>> mean_squared_error([1.0, 2.0], [1.0, 4.0])
         2.0
     """
+    if axis is not None:
+        return _along(axis, mean_squared_error, predictions, targets)
 
     def squared_error(prediction: Any, target: Any) -> Any:
         error = prediction - target
@@ -42,12 +53,17 @@ def mean_squared_error(predictions: Any, targets: Any) -> Any:
     return _mean(squared_error, pairs)
 
 
-def hinge(scores: Any, targets: Any) -> Any:
+def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any:
     """The max-margin loss: the mean of relu(1 - target * score).
 
     Args:
         scores: a number or Value, or a sequence of them; its sign is the prediction.
         targets: -1 or 1 for each.
+        axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; without
+            one, the mean is over all.
+
+    Returns:
+        One number or Value; with an axis, an array of the axes that are left, where there are some.
 
     Raises:
         ValueError: if a target is neither -1 nor 1, or the lengths differ.
@@ -57,6 +73,8 @@ def hinge(scores: Any, targets: Any) -> Any:
         >>> hinge([2.0, 0.5], [1, -1])
         0.75
     """
+    if axis is not None:
+        return _along(axis, hinge, scores, targets)
 
     def margin(score: Any, target: Any) -> Any:
         if is_unknown(target):
@@ -68,7 +86,7 @@ def hinge(scores: Any, targets: Any) -> Any:
     return _mean(margin, _pairs(scores, targets))
 
 
-def binary_cross_entropy(logits: Any, targets: Any) -> Any:
+def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None) -> Any:
     """The mean of -log(the probability of the target), where the probability of 1 is sigmoid(logit).
 
     Exact for logits of any size: log(sigmoid(z)) is -softplus(-z).
@@ -76,6 +94,11 @@ def binary_cross_entropy(logits: Any, targets: Any) -> Any:
     Args:
         logits: a number or Value, or a sequence of them, before the sigmoid.
         targets: 0 or 1 for each, or a probability in between.
+        axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; without
+            one, the mean is over all.
+
+    Returns:
+        One number or Value; with an axis, an array of the axes that are left, where there are some.
 
     Raises:
         ValueError: if a target is outside [0, 1], or the lengths differ.
@@ -85,6 +108,8 @@ def binary_cross_entropy(logits: Any, targets: Any) -> Any:
         >>> binary_cross_entropy(-1e4, 1)
         10000.0
     """
+    if axis is not None:
+        return _along(axis, binary_cross_entropy, logits, targets)
 
     def entropy(logit: Any, target: Any) -> Any:
         if is_unknown(target):
@@ -101,18 +126,20 @@ def binary_cross_entropy(logits: Any, targets: Any) -> Any:
     return _mean(entropy, _pairs(logits, targets))
 
 
-def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
+def cross_entropy(logits: Any, targets: Any, axis: int = -1) -> Any:
     """The mean of -log(softmax(logits)[target]).
 
     Exact for logits of any size: it is softplus(logsumexp(the other logits) - logits[target]), where
     nothing overflows and a confident prediction keeps its digits.
 
     Args:
-        logits: a number or Value for each class, before the softmax; or a sequence of such sequences.
-        targets: the index of the right class; or a sequence of them.
+        logits: a number or Value for each class, before the softmax; or a sequence of such sequences, or an array
+            of any shape.
+        targets: the index of the right class; or a sequence of them, nested as the logits are without their axis.
+        axis: that of the classes. The last one may be of rows that are not of one length.
 
     Raises:
-        ValueError: if a target is not the index of a class, or the lengths differ.
+        ValueError: if a target is not the index of a class, the lengths differ, or there is no such axis.
         TypeError: if a target is not an int, or a logit is neither a number nor a Value.
 
     Example:
@@ -120,16 +147,38 @@ def cross_entropy(logits: Sequence[Any], targets: Any) -> Any:
         0.69314718056
         >>> cross_entropy([[1e4, 0.0], [0.0, 1e4]], [0, 0])
         5000.0
+        >>> cross_entropy([[1e4, 0.0], [0.0, 2e4]], [0, 0], axis=0)
+        10000.0
     """
-    if hasattr(type(targets), "__len__") and not isinstance(targets, str):
-        rows = required_sequence(logits, "logits must be a row of numbers or Values for each target")
-        if len(rows) != len(targets) or not len(targets):
-            raise ValueError(f"cross_entropy got {len(rows)} rows of logits for {len(targets)} targets")
-        return functional.mean(_cross_entropy(row, target) for row, target in zip(rows, targets, strict=True))
-    return _cross_entropy(logits, targets)
+    if isinstance(axis, tuple):
+        raise TypeError(f"the axis of the classes must be an int, not {axis!r:.80}")
+    if type(axis) is not int or axis != -1:
+        array = array_with_axes(logits, "logits must be an array, or nested lists")
+        (place,) = checked_axes(axis, array.ndim)
+        logits = array.transpose([*(other for other in range(array.ndim) if other != place), place]).tolist()
+    if not _is_nested(targets):
+        return _cross_entropy(logits, targets)
+    return functional.mean(_cross_entropy(row, target) for row, target in _rows(logits, targets))
+
+
+def _rows(logits: Any, targets: Any) -> list[tuple[Any, Any]]:
+    """Each row of logits with its target, out of sequences nested alike."""
+    if not _is_nested(targets):
+        return [(logits, targets)]
+    rows = required_sequence(logits, "logits must be a row of numbers or Values for each target")
+    if len(rows) != len(targets) or not len(targets):
+        raise ValueError(f"cross_entropy got {len(rows)} rows of logits for {len(targets)} targets")
+    return [pair for row, target in zip(rows, targets, strict=True) for pair in _rows(row, target)]
+
+
+def _is_nested(side: Any) -> bool:
+    """Whether it is a sequence, and neither a text nor an array without axes."""
+    return hasattr(type(side), "__len__") and not isinstance(side, str) and getattr(side, "ndim", 1) > 0
 
 
 def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
+    if getattr(logits, "ndim", 1) > 1:
+        raise ValueError(f"cross_entropy got an array of shape {logits.shape} for one target: one row goes with it")  # type: ignore[attr-defined]  # it is an array
     if is_unknown(target):  # while a function is traced: minus infinity takes the logit of the target out
         others = [
             primitives.where(primitives.equal(target, index), -math.inf, logit) for index, logit in enumerate(logits)
@@ -149,6 +198,15 @@ def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
     return primitives.softplus(functional.logsumexp(others) - logits[target])
 
 
+def _along(axis: Any, loss: Callable[[Any, Any], Any], predictions: Any, targets: Any) -> Any:
+    """The means of a loss along an axis of predictions and targets."""
+    what = "predictions and targets must be arrays of one shape, or nested lists"
+    arrays = [array_with_axes(side, what) for side in (predictions, targets)]
+    if arrays[0].shape != arrays[1].shape:
+        raise ValueError(f"{what}, not of the shapes {arrays[0].shape} and {arrays[1].shape}")
+    return reduced(loss, arrays, axis, loss.__name__)
+
+
 def _mean(loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:
     """The mean of a loss over predictions, each with its target."""
     check_numbers([prediction for prediction, _ in pairs], "a prediction")
@@ -157,7 +215,7 @@ def _mean(loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:
 
 def _pairs(predictions: Any, targets: Any) -> list[tuple[Any, Any]]:
     """Each prediction with its target, out of sequences nested alike."""
-    nested = [hasattr(type(side), "__len__") and not isinstance(side, str) for side in (predictions, targets)]
+    nested = [_is_nested(side) for side in (predictions, targets)]
     if not any(nested):
         return [(predictions, targets)]
     if not all(nested) or len(predictions) != len(targets) or not len(targets):

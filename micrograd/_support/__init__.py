@@ -1,5 +1,6 @@
 """What the other packages stand on, and users never name.
 
+axes.py         arrays of numbers and Values, row by row along an axis
 checks.py       what counts as a number, and errors that say which operation and numbers they are about
 callers.py      the line of the user's program that is running
 containers.py   numbers in nested lists, tuples, dicts and arrays

@@ -40,9 +40,7 @@ def flatten(nested: Any, what: str) -> tuple[list[Any], Rebuild]:
     if isinstance(nested, (list, tuple)):
         return _joined([flatten(item, what) for item in nested], partial(remade, nested))
     if is_array(nested):
-        return [scalar for item in nested.ravel().tolist() for scalar in flatten(item, what)[0]], _array_of(
-            nested.shape
-        )
+        return [scalar for item in nested.ravel().tolist() for scalar in flatten(item, what)[0]], array_of(nested.shape)
     raise TypeError(
         f"{what} must hold numbers in lists, tuples, dicts or arrays, not {type(nested).__name__}: {nested!r:.80}"
     )
@@ -116,7 +114,7 @@ def _joined(parts: list[tuple[list[Any], Rebuild]], make: Callable[[list[Any]], 
     return [scalar for old, _ in parts for scalar in old], rebuild
 
 
-def _array_of(shape: tuple[int, ...]) -> Rebuild:
+def array_of(shape: tuple[int, ...]) -> Rebuild:
     """What puts scalars into an array of this shape."""
 
     def rebuild(scalars: list[Any]) -> Any:
