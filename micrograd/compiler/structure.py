@@ -209,16 +209,28 @@ def _rebuilt(item: Any, leaves: Iterator[Any]) -> Any:
 
         from micrograd.compiler.symbol_arrays import SymbolArray, arranged
 
-        is_result = type(item) is SymbolArray
+        elements = _elements(item)
+        is_result = type(item) is SymbolArray or (type(item) is np.ndarray and any(map(is_unknown, elements)))
         result = np.empty_like(np.asarray(item) if is_result else item, dtype=object)
         flat = np.empty(item.size, dtype=object)
-        for place, part in enumerate(_elements(item)):
+        for place, part in enumerate(elements):
             flat[place] = _rebuilt(part, leaves)
         result[...] = flat.reshape(item.shape)
-        if is_result:  # comparisons give bools
-            return result.astype(bool) if item.size and all(type(part) is bool for part in flat) else result
+        if is_result:
+            return _of_plain_numbers(result, flat)
         return arranged(result) if any(map(is_unknown, flat)) else result
     return next(leaves) if isinstance(item, Value) or _is_number(item) else item
+
+
+def _of_plain_numbers(array: Any, flat: Any) -> Any:
+    """An array of bools, ints or floats as NumPy has it; of others, and of ints that are too long, as it is."""
+    import numpy as np
+
+    kinds = set(map(type, flat))
+    if len(kinds) != 1 or not kinds <= {bool, int, float}:
+        return array
+    numbers = np.array(flat.tolist())
+    return array if numbers.dtype.kind not in "bif" else numbers.reshape(array.shape)
 
 
 def _values(container: Any) -> Any:

@@ -290,3 +290,35 @@ def test_what_is_too_deep_for_the_rest_of_the_stack_cannot_be_rebuilt():
             rebuilt_at(250)
     finally:
         sys.setrecursionlimit(limit)
+
+
+def test_arrays_of_plain_numbers_that_are_returned_are_those_of_numpy(backend):
+    numbers, counts = np.array([1.0, 2.0]), np.array([1, 2])
+    functions = [
+        lambda a, n: (a * 2.0, n * 2, n * 2.0, a > 1, a.reshape(2, 1) + n),
+        lambda a, n: np.array([a[0] + 1.0, a[1]]),
+        lambda a, n: mg.grad(lambda b: (b * b).sum())(a),
+        lambda a, n: mg.hessian(lambda b: (b**3).sum())(a),
+        lambda a, n: np.where(n > 1, n, 0),
+        lambda a, n: {"two": a, "one": float(len(n))},
+    ]
+    for f in functions:
+        _assert_alike(f(numbers, counts), mg.compile(f, backend=backend)(numbers, counts))
+    w = Value(2.0)
+    for f in (lambda a: a * w, lambda a: np.array([a[0], w]), lambda a: np.array([a[0], None])):
+        assert mg.compile(f, backend=backend)(numbers).dtype == object
+    long = np.array([2**62, 1])
+    assert mg.compile(lambda n: n * 4, backend=backend)(long).tolist() == [2**64, 4]
+
+
+def _assert_alike(eager, compiled):
+    assert type(eager) is type(compiled)
+    if isinstance(eager, tuple):
+        for one, other in zip(eager, compiled, strict=True):
+            _assert_alike(one, other)
+    elif isinstance(eager, dict):
+        _assert_alike(tuple(eager.values()), tuple(compiled.values()))
+    elif isinstance(eager, np.ndarray):
+        assert (eager.dtype, eager.tolist()) == (compiled.dtype, compiled.tolist())
+    else:
+        assert eager == compiled
