@@ -17,31 +17,9 @@ if TYPE_CHECKING:
 # Functions that make as many elements as an int says, or arrange them so
 _COUNTING = frozenset(
     [
-        *(
-            "arange",
-            "broadcast_to",
-            "combinations",
-            "empty",
-            "eye",
-            "full",
-            "geomspace",
-            "identity",
-            "indices",
-            "islice",
-        ),
-        *(
-            "linspace",
-            "logspace",
-            "ones",
-            "permutations",
-            "range",
-            "repeat",
-            "reshape",
-            "resize",
-            "tile",
-            "tri",
-            "zeros",
-        ),
+        *("arange", "broadcast_to", "combinations", "empty", "eye", "full", "geomspace", "identity", "indices"),
+        *("islice", "linspace", "logspace", "ones", "permutations", "range", "repeat", "reshape", "resize", "tile"),
+        *("tri", "zeros"),
     ]
 )
 _LONGEST = 60  # characters of an expression

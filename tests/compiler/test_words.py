@@ -133,6 +133,13 @@ def test_long_expressions_are_cut():
 
 
 def test_other_expressions_that_ask_for_an_int_are_not_quoted():
+    def repeated(n):
+        zeros = [0.0]
+        zeros *= n
+        return zeros
+
+    with pytest.raises(TraceError, match=r"^the int of a number, or its use as an index, would freeze"):
+        mg.compile(repeated)(2)
     with pytest.raises(TraceError, match=r"^the int of a number, or its use as an index, would freeze"):
         mg.compile(lambda i: len("%c" % i))(65)  # noqa: UP031  # what a user writes
 
