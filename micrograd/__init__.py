@@ -69,6 +69,6 @@ from micrograd.functional import (
 )
 from micrograd.training.fit import fit
 from micrograd.training.recording import Recording
-from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, value_and_grad
+from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "1.0.0"

@@ -1,4 +1,4 @@
-"""From a function to its gradient, its Jacobian or its Hessian, as functions of numbers.
+"""From a function to its gradient, its Jacobian or its Hessian, as functions of numbers; and their products.
 
     slope = grad(lambda x: x**3)       # slope(2.0) is 12.0
     curvature = grad(slope)            # curvature(2.0) is 12.0 as well: 6 * x
@@ -13,16 +13,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import real_number
+from micrograd._support.checks import is_array, real_number
 from micrograd._support.containers import flatten, matching
 from micrograd.contexts.no_grad import differentiating
 from micrograd.engine import primitives
 from micrograd.engine.higher_order import adjoints
+from micrograd.engine.higher_order import tangents as tangents_of
 from micrograd.engine.recorder import Layer, holding, on_top, recorder_on_top, refusing_floats
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class _Transform(Layer):
@@ -80,7 +81,7 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
 
     Raises:
         TypeError: for what is no function; when called, if f returns no number or an argument holds
-            something else.
+            something else. Of a function that returns several numbers there is a ``jacobian``.
 
     Example:
         >>> grad(lambda x: x**3)(2.0)
@@ -103,16 +104,23 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
 
     def both(*arguments: Any, **settings: Any) -> tuple[Any, Any]:
         inputs = _Inputs(arguments, argnums)
-        output = _run(f, inputs, settings)
+        output = _run(f, inputs, settings, inputs.create_graph)
         if not isinstance(output, Value) and real_number(output) is None:
-            raise TypeError(f"a function to differentiate must return one number, not {type(output).__name__}")
-        return inputs.plain(output), inputs.joined(inputs.gradients_of(output))
+            several = isinstance(output, (list, tuple, dict)) or is_array(output)
+            instead = ": mg.jacobian takes those that return several" if several else ""
+            name = type(output).__name__
+            raise TypeError(f"a function to differentiate must return one number, not {name}{instead}")
+        return inputs.plain(output), inputs.joined(inputs.gradients_of(output, inputs.create_graph))
 
     return both
 
 
 def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The function that gives the derivatives of every output of f by every input.
+
+    Args:
+        f: a function that returns numbers in lists, tuples, dicts or arrays, or one number.
+        argnums: which arguments to differentiate by; see grad.
 
     Returns:
         A function whose result has the shape of f's output, and in each place the shape of the
@@ -121,13 +129,15 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Calla
     Example:
         >>> jacobian(lambda p: [p[0] * p[1], p[0]])([2.0, 3.0])
         [[3.0, 2.0], [1.0, 0.0]]
+        >>> jacobian(lambda x: {"square": x * x, "half": x / 2})(3.0)
+        {'square': 6.0, 'half': 0.5}
     """
     _check_function(f)
 
     def derivatives(*arguments: Any, **settings: Any) -> Any:
         inputs = _Inputs(arguments, argnums)
-        outputs, rebuild = flatten(_run(f, inputs, settings), "the output of a function to differentiate")
-        rows = [inputs.gradients_of(output) for output in outputs]
+        outputs, rebuild = flatten(_run(f, inputs, settings, inputs.create_graph), _OUTPUT)
+        rows = [inputs.gradients_of(output, inputs.create_graph) for output in outputs]
         return inputs.joined([rebuild([row[part] for row in rows]) for part in range(len(inputs.parts))])
 
     return derivatives
@@ -169,6 +179,108 @@ def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
     return product
 
 
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The value of f, and how fast it changes in a direction: its Jacobian times a vector.
+
+    It takes one pass forward through what f computed, however many numbers f returns.
+
+    Args:
+        f: a function that returns numbers in lists, tuples, dicts or arrays, or one number.
+        primals: a list or tuple of the arguments of f, each a number or a container of numbers.
+        tangents: how fast each of them changes: as many, of the same shapes. By what has the plain number 0 here, f
+            need not be differentiable.
+
+    Returns:
+        The value of f, and its tangent, of the same shape. Values in the arguments make them graphs, to be
+        differentiated again.
+
+    Raises:
+        TypeError: if f is no function, primals or tangents are no list or tuple, or there is something else than
+            numbers.
+        ValueError: if there are no primals, or tangents do not have their shapes.
+
+    Example:
+        >>> jvp(lambda x, y: [x * y, x**2], (2.0, 3.0), (1.0, 0.0))
+        ([6.0, 4.0], [3.0, 4.0])
+    """
+    _check_function(f)
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"{what} must be a list or a tuple, one for each argument, not {type(given).__name__}")
+    if len(primals) != len(tangents):
+        raise ValueError(f"jvp needs a tangent for each primal, not {len(tangents)} for {len(primals)}")
+    inputs = _Inputs(_required_arguments(primals, "jvp"), tuple(range(len(primals))))
+    pairs = zip(primals, tangents, strict=True)
+    rates = [rate for primal, tangent in pairs for rate in matching(tangent, primal, "a tangent", "its primal")]
+    rates = [rate if isinstance(rate, Value) else real_number(rate) for rate in rates]
+    inputs.create_graph = inputs.create_graph or any(map(_is_value, rates))
+    # What is compiled inside gives gradients only, and so f runs as it was written.
+    outputs, rebuild = flatten(_run(f, inputs, {}, graphs=True), _OUTPUT)
+    fresh = [value for part, _ in inputs.parts for value in part]
+    places = [place for place, output in enumerate(outputs) if isinstance(output, Value)]
+    found: list[Any] = [0.0] * len(outputs)
+    with differentiating():
+        made = tangents_of(
+            [outputs[place] for place in places], dict(zip(fresh, rates, strict=True)), inputs.create_graph
+        )
+    for place, tangent in zip(places, made, strict=True):
+        found[place] = tangent
+    return rebuild([inputs.plain(output) for output in outputs]), rebuild(found)
+
+
+def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The value of f, and the function that gives a vector times its Jacobian.
+
+    Args:
+        f: a function that returns numbers in lists, tuples, dicts or arrays, or one number.
+        *primals: the arguments of f, each a number or a container of numbers.
+
+    Returns:
+        The value of f, and a function of a cotangent: a weight for each number that f returned, in the shape of the
+        value. It gives a tuple with the gradient of the weighted sum by each argument, in the shape of the argument.
+        Values in the arguments or in the cotangent make them graphs, to be differentiated again.
+
+    Raises:
+        TypeError: if f is no function, or there is something else than numbers.
+        ValueError: if there are no primals; when called, if the cotangent does not have the shape of the value.
+
+    Example:
+        >>> value, pull_back = vjp(lambda x, y: {"product": x * y, "square": x**2}, 2.0, 3.0)
+        >>> value
+        {'product': 6.0, 'square': 4.0}
+        >>> pull_back({"product": 1.0, "square": 10.0})
+        (43.0, 2.0)
+    """
+    _check_function(f)
+    inputs = _Inputs(_required_arguments(primals, "vjp"), tuple(range(len(primals))))
+    outputs, rebuild = flatten(_run(f, inputs, {}, inputs.create_graph), _OUTPUT)
+    value = rebuild([inputs.plain(output) for output in outputs])
+
+    def pull_back(cotangent: Any) -> tuple[Any, ...]:
+        """The gradient by each argument of the sum of what was returned, each number times its weight."""
+        weights = matching(cotangent, value, "the cotangent", "the value")
+        graph = inputs.create_graph or on_top(_nested) is not None or any(map(_is_value, weights))
+        with differentiating():
+            terms = [
+                weight * output
+                for weight, output in zip(weights, outputs, strict=True)
+                if isinstance(output, Value) and (isinstance(weight, Value) or weight)
+            ]
+            total = sum(terms[1:], terms[0]) if terms else 0.0
+        return tuple(inputs.gradients_of(total, graph))
+
+    return value, pull_back
+
+
+_OUTPUT = "the output of a function to differentiate"
+
+
+def _required_arguments(primals: Sequence[Any], name: str) -> tuple[Any, ...]:
+    if not primals:
+        raise ValueError(f"{name} needs at least one primal, an argument to differentiate by")
+    return tuple(primals)
+
+
 class _Inputs:
     """The arguments of one call, with fresh Values in place of the numbers to differentiate by."""
 
@@ -193,12 +305,13 @@ class _Inputs:
             self.parts.append((fresh, rebuild))
         self.single = not isinstance(argnums, tuple)
 
-    def gradients_of(self, output: Any) -> list[Any]:
+    def gradients_of(self, output: Any, create_graph: bool) -> list[Any]:
         """The gradients of an output, for each argument differentiated by, in its shape."""
         if not isinstance(output, Value):
             return [rebuild([0.0] * len(fresh)) for fresh, rebuild in self.parts]
         with differentiating():
-            return [rebuild(gradient(output, fresh, create_graph=self.create_graph)) for fresh, rebuild in self.parts]
+            found = gradient(output, [fresh for fresh, _ in self.parts], create_graph=create_graph)
+        return [rebuild(slopes) for slopes, (_, rebuild) in zip(found, self.parts, strict=True)]
 
     def joined(self, parts: list[Any]) -> Any:
         """One result for one argument, a tuple of them for several."""
@@ -228,7 +341,7 @@ def _is_value(scalar: Any) -> bool:
 
 def _number(output: Value) -> Any:
     recorder = recorder_on_top()
-    return output.data if output.known or recorder is None else recorder.number_of(output)
+    return output.data if recorder is None else recorder.number_of(output)
 
 
 def _fresh(scalar: Any) -> Value:
@@ -238,12 +351,14 @@ def _fresh(scalar: Any) -> Value:
         recorder = recorder_on_top()
         if recorder is not None and (copied := recorder.copied(scalar)) is not None:
             return copied
-        return primitives.identity(scalar) if isinstance(scalar, Value) else Value(scalar)
+        if not isinstance(scalar, Value):
+            return Value(scalar)
+        return primitives.identity(scalar) if scalar.requires_grad else Value(scalar._data)
 
 
-def _run(f: Callable[..., Any], inputs: _Inputs, settings: dict[str, Any]) -> Any:
+def _run(f: Callable[..., Any], inputs: _Inputs, settings: dict[str, Any], graphs: bool) -> Any:
     reason = "the float of a Value has no gradient: use mg.exp, not math.exp, or v.data on purpose"
-    with _nesting(inputs.create_graph), refusing_floats(reason), differentiating():
+    with _nesting(graphs), refusing_floats(reason), differentiating():
         return f(*inputs.arguments, **settings)
 
 

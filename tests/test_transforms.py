@@ -397,6 +397,17 @@ class TestComposition:
     def test_a_derivative_inside_a_function_to_differentiate(self, f, x, slope):
         assert mg.grad(f)(x) == slope
 
+    def test_a_frozen_value_as_an_argument_is_differentiated_by(self):
+        """It is frozen outside; inside, the derivative by it is asked for."""
+        x = Value(3.0, requires_grad=False)
+        assert mg.grad(lambda y: y * y)(x).data == 6.0
+        assert mg.grad(lambda y: mg.grad(lambda z: z**3)(mg.detach(y)) * y)(2.0) == 12.0
+        assert mg.compile(mg.grad(lambda y: y * y), backend="numpy")(x).data == 6.0
+
+    def test_a_derivative_by_a_number_of_its_own_can_be_compiled(self):
+        fast = mg.compile(lambda x: (mg.value_and_grad(lambda y: y)(2.0), x * 2), backend="numpy")
+        assert fast(3.0) == ((2.0, 1.0), 6.0)
+
     @given(st.floats(-2, 2), st.floats(-2, 2))
     @settings(max_examples=20)
     def test_the_order_of_differentiation_does_not_matter(self, x, y):

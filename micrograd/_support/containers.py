@@ -140,21 +140,21 @@ def _stacked(items: list[Any], shape: tuple[int, ...]) -> Any:
     return array if operand is None else operand._array(array)
 
 
-def matching(nested: Any, model: Any, what: str) -> list[Any]:
+def matching(nested: Any, model: Any, what: str, like: str = "the argument") -> list[Any]:
     """The scalars of a nested container in the order of those of another, which has the same shape.
 
     Raises:
         ValueError: if the shapes differ.
     """
     if isinstance(model, dict) and isinstance(nested, dict) and nested.keys() == model.keys():
-        return [scalar for key in model for scalar in matching(nested[key], model[key], what)]
+        return [scalar for key in model for scalar in matching(nested[key], model[key], what, like)]
     lists = (list, tuple)
     if isinstance(model, lists) and isinstance(nested, lists) and len(nested) == len(model):
-        return [s for item, other in zip(nested, model, strict=True) for s in matching(item, other, what)]
+        return [s for item, other in zip(nested, model, strict=True) for s in matching(item, other, what, like)]
     if is_array(model) and is_array(nested) and nested.shape == model.shape:
         return flatten(nested, what)[0]
     if isinstance(model, Operand) or real_number(model) is not None:
         scalars, _ = flatten(nested, what)
         if scalars and scalars[0] is nested:
             return scalars
-    raise ValueError(f"{what} must have the shape of the argument, {model!r:.60}, not {nested!r:.60}")
+    raise ValueError(f"{what} must have the shape of {like}, {model!r:.60}, not {nested!r:.60}")

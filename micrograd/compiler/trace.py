@@ -34,7 +34,7 @@ from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_on_top, us
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Sequence
+    from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
     from types import ModuleType
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
@@ -217,7 +217,7 @@ class Tape(Recorder):
 
     def number_of(self, value: Any) -> Any:
         """The symbol in the place of a plain number."""
-        return self._symbol(value._place, FloatSymbol)
+        return self._symbol(self.place(value), FloatSymbol)
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
@@ -230,17 +230,18 @@ class Tape(Recorder):
         sources = {place for place in places.values() if place is not None}
         if not all(place in self._copies or keys[place][0] is INPUT for place in sources):
             _refuse_gradient()
-        depends = [False] * (last + 1)
+        useful: set[int] = set()  # the places that depend on one of the sources
         for place, (primitive, *operands) in enumerate(keys[: last + 1]):
             if primitive is TAKE:
                 operands = tables[operands[1]]
             elif primitive is INPUT or primitive is LITERAL:
                 operands = []
-            depends[place] = place in sources or any(depends[operand] for operand in operands)
+            if place in sources or not useful.isdisjoint(operands):
+                useful.add(place)
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
         for place in range(last, -1, -1):
-            if place in found and depends[place] and keys[place][0] is not INPUT:
-                for operand, share in self._shares(place, keys, tables, found[place], depends):
+            if place in found and place in useful and keys[place][0] is not INPUT:
+                for operand, share in self._shares(place, keys, tables, found[place], useful):
                     found[operand] = found[operand] + share if operand in found else share
         made = {value: found[place] for value, place in places.items() if place in found}
         if not create_graph:
@@ -249,10 +250,53 @@ class Tape(Recorder):
             }
         return made
 
+    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+        """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
+        keys, tables = list(self.operations), list(self.tables)
+        places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
+        found: dict[int, Any] = {}
+        for value, tangent in given.items():
+            place = value._place if isinstance(value, Symbol) else self.values.get(value)
+            if place is not None:
+                found[place] = self._symbol(self.place(tangent), Symbol)
+        last = max((place for place in places if place is not None), default=-1)
+        for place, (primitive, *operands) in enumerate(keys[: last + 1]):
+            if place in found or primitive is INPUT or primitive is LITERAL:
+                continue
+            if any(operand in found for operand in (tables[operands[1]] if primitive is TAKE else operands)):
+                tangent = self._tangent(place, keys, tables, found)
+                if tangent is not None:
+                    found[place] = tangent
+        made = [
+            given.get(output, 0.0) if place is None else found.get(place, 0.0)
+            for output, place in zip(outputs, places, strict=True)
+        ]
+        return made if create_graph else [self.number_of(t) if isinstance(t, Symbol) else t for t in made]
+
+    def _tangent(self, place: int, keys: list[Any], tables: list[Any], found: Mapping[int, Any]) -> Any:
+        """The tangent of the operation at a place, from those of its operands; None where no derivative exists."""
+        primitive, *operands = keys[place]
+        if primitive is TAKE:
+            elements = [found.get(element, 0.0) for element in tables[operands[1]]]
+            return self.take(elements, self._symbol(operands[0], Symbol))
+        if primitive is SUM_OF_PRODUCTS:
+            half = 1 + len(operands) // 2
+            pairs = list(zip(operands[1:half], operands[half:], strict=True))
+            moving = [(found[x], y) for x, y in pairs if x in found] + [(found[y], x) for x, y in pairs if y in found]
+            factors = [self._symbol(other, Symbol) for _, other in moving]
+            return self.sum_of_products([tangent for tangent, _ in moving], factors, found.get(operands[0], 0.0))
+        terms = [
+            share
+            for moving in dict.fromkeys(operands)
+            if moving in found
+            for _, share in self._shares(place, keys, tables, found[moving], {moving})
+        ]
+        return sum(terms[1:], terms[0]) if terms else None
+
     def _shares(
-        self, place: int, keys: list[Any], tables: list[Any], gradient: Any, wanted: list[bool]
+        self, place: int, keys: list[Any], tables: list[Any], gradient: Any, wanted: Container[int]
     ) -> list[tuple[int, Any]]:
-        """What the operation at a place gives to its operands, as far as it is wanted."""
+        """What the operation at a place gives to those of its operands that are at the places wanted."""
         primitive, *operands = keys[place]
         if primitive is TAKE:
             index = self._symbol(operands[0], Symbol)
@@ -263,20 +307,20 @@ class Tape(Recorder):
                     gradient * (self.apply(EQUAL, index, float(n)) + self.apply(EQUAL, index, float(n - len(table)))),
                 )
                 for n, element in enumerate(table)
-                if wanted[element]
+                if element in wanted
             ]
         numbers = [keys[p][1] if keys[p][0] is LITERAL else self._symbol(p, Symbol) for p in operands]
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
             factors = [1.0, *numbers[half:], *numbers[1:half]]
-            return [(p, gradient * factor) for p, factor in zip(operands, factors, strict=True) if wanted[p]]
+            return [(p, gradient * factor) for p, factor in zip(operands, factors, strict=True) if p in wanted]
         if not primitive.derivatives:
             raise ValueError(f"{primitive.name} has no derivative")
         output = self._symbol(place, Symbol)
         return [
             (p, rule(gradient, output, *numbers))
             for p, rule in zip(operands, primitive.derivatives, strict=True)
-            if rule is not None and wanted[p]
+            if rule is not None and p in wanted
         ]
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
@@ -350,6 +394,10 @@ class _QuietTape(Recorder):
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """What the tape says."""
         return self._tape.adjoints(root, wanted, create_graph)
+
+    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+        """What the tape says."""
+        return self._tape.tangents(outputs, given, create_graph)
 
 
 class _LoudTape(_QuietTape):

@@ -1,4 +1,4 @@
-"""Gradients that are graphs themselves, and gradients that are returned and leave no trace.
+"""Gradients that are graphs themselves, gradients that are returned and leave no trace, and tangents.
 
 The rules of the table are written with operators, so handed Values they record what they compute. At
 ``y = x ** 3`` with a gradient g the rule for x gives ``g * 3 * x ** 2``: a float where g and x are
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import check_unchanged, explained
 from micrograd.engine.commit import changing_gradients, commit, setting, walk
 from micrograd.engine.node import Node
-from micrograd.engine.order import topological_order
+from micrograd.engine.order import order_of, topological_order
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top, refusing_floats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from micrograd.engine.recorder import Shares
 
@@ -50,6 +50,34 @@ def adjoints(
             for operand, share in give(node, found[node], create_graph, useful):
                 found[operand] = found[operand] + share if operand in found else share
     return found
+
+
+def tangents(outputs: Sequence[Node], given: Mapping[Node, Any], create_graph: bool) -> list[Any]:
+    """How fast outputs change where some Values change as fast as given: the chain rule from the operands on.
+
+    A rule is linear in the gradient that it is handed. So it gives the tangent of the output, too, if it is handed that
+    of the operand. Where a tangent is the plain number 0, no derivative is asked for.
+    """
+    recorder = recorder_on_top()
+    if recorder is not None and (unknown := recorder.tangents(outputs, given, create_graph)) is not None:
+        return unknown
+    found: dict[Node, Any] = {node: tangent for node, tangent in given.items() if isinstance(tangent, Node) or tangent}
+    if create_graph:
+        constant: Any = type(next(iter(given)))  # Value
+        found = {n: t if isinstance(t, Node) else constant(t, requires_grad=False) for n, t in found.items()}
+    for node in order_of(outputs):
+        moving = [operand for operand in dict.fromkeys(node._operands()) if operand in found]
+        if node not in given and moving and (terms := _terms(node, moving, found, create_graph)):
+            found[node] = sum(terms[1:], terms[0])
+    return [found.get(output, 0.0) for output in outputs]
+
+
+def _terms(node: Node, moving: list[Node], found: Mapping[Node, Any], create_graph: bool) -> list[Any]:
+    """What the tangents of the operands that move add to that of a node."""
+    if not node._primitive.derivatives:  # a closure: it is asked once
+        pairs = shares(node, 1.0, create_graph, set(moving))
+        return [share * found[operand] for operand, share in pairs if operand in found]
+    return [share for operand in moving for _, share in shares(node, found[operand], create_graph, (operand,))]
 
 
 def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:

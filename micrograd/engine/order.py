@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from micrograd.engine.node import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 AnyNode = TypeVar("AnyNode", bound=Node)
 
@@ -24,9 +27,14 @@ def topological_order(root: AnyNode) -> list[AnyNode]:
     """
     if not isinstance(root, Node):
         raise TypeError(f"topological_order takes a Value, not {type(root).__name__}: {root!r:.80}")
+    return order_of([root])
+
+
+def order_of(roots: Iterable[AnyNode]) -> list[AnyNode]:
+    """Every Value that one of several was computed from, and these, each after its operands."""
     order: dict[AnyNode, None] = {}
     entered: set[AnyNode] = set()
-    stack = [root]
+    stack = [*roots]
     while stack:
         node = stack[-1]
         if node in order:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from micrograd._support.checks import Operand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from micrograd.engine.primitive import Primitive
@@ -145,6 +145,10 @@ class Recorder(Layer):
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradient of a Value that is not known yet, by each of those wanted; None if it is known."""
+        return None
+
+    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+        """The tangents of Values that are not known yet, from those that are given; None if they are known."""
         return None
 
     def quietly(self) -> Recorder | None:

@@ -24,6 +24,7 @@ BOXES = {
     "tuple": (lambda p: (p, 2.0), lambda box: box[0]),
     "array": (lambda p: mg.array([Value(1.0), p]), lambda box: box[1]),
     "attribute of a Value": (lambda p: made(inner=p), lambda box: box.inner),
+    "twice": (lambda p: [p, [p, None]], lambda box: box[1][0]),
     "nested": (lambda p: [[p], "a"], lambda box: box[0][0]),
 }
 
