@@ -1,4 +1,4 @@
-"""From a function to its gradient, its Jacobian or its Hessian, as functions of numbers; and their products.
+"""From a function to its gradient, its Jacobian or its Hessian, as functions of numbers.
 
     slope = grad(lambda x: x**3)       # slope(2.0) is 12.0
     curvature = grad(slope)            # curvature(2.0) is 12.0 as well: 6 * x
