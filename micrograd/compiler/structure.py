@@ -62,6 +62,8 @@ class Structure:
             if item.__dict__:  # which of them are there is static: a function may ask for one
                 return (Value, item.requires_grad, *own_attributes_of_node(item))
             return (Value, item.requires_grad)
+        if kind is str or kind is bool or item is None:
+            return (kind, item)
         if kind is list or kind is tuple:
             return (kind, *[self._key(part) for part in item])
         if isinstance(item, (list, tuple)):
@@ -211,26 +213,30 @@ def _rebuilt(item: Any, leaves: Iterator[Any]) -> Any:
 
         elements = _elements(item)
         is_result = type(item) is SymbolArray or (type(item) is np.ndarray and any(map(is_unknown, elements)))
+        parts = [_rebuilt(part, leaves) for part in elements]
+        if is_result and (numbers := _of_plain_numbers(parts)) is not None:
+            return numbers.reshape(item.shape)
         result = np.empty_like(np.asarray(item) if is_result else item, dtype=object)
         flat = np.empty(item.size, dtype=object)
-        for place, part in enumerate(elements):
-            flat[place] = _rebuilt(part, leaves)
+        for place, part in enumerate(parts):
+            flat[place] = part
         result[...] = flat.reshape(item.shape)
-        if is_result:
-            return _of_plain_numbers(result, flat)
-        return arranged(result) if any(map(is_unknown, flat)) else result
+        return arranged(result) if not is_result and any(map(is_unknown, parts)) else result
     return next(leaves) if isinstance(item, Value) or _is_number(item) else item
 
 
-def _of_plain_numbers(array: Any, flat: Any) -> Any:
-    """An array of bools, ints or floats as NumPy has it; of others, and of ints that are too long, as it is."""
+def _of_plain_numbers(parts: list[Any]) -> Any:
+    """Bools, ints or floats as an array of such; None of others, and of ints that are too long for one."""
     import numpy as np
 
-    kinds = set(map(type, flat))
-    if len(kinds) != 1 or not kinds <= {bool, int, float}:
-        return array
-    numbers = np.array(flat.tolist())
-    return array if numbers.dtype.kind not in "bif" else numbers.reshape(array.shape)
+    kinds = set(map(type, parts))
+    if len(kinds) != 1 or not kinds <= _ELEMENTS:
+        return None
+    numbers = np.array(parts)
+    return numbers if numbers.dtype.kind in "bif" else None
+
+
+_ELEMENTS = frozenset((bool, int, float))
 
 
 def _values(container: Any) -> Any:
