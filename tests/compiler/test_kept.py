@@ -73,6 +73,8 @@ def same(*arguments):
 ALIKE = {
     "ranges": lambda: range(2, 10, 3),
     "slices": lambda: slice(None, 3),
+    "bytes": lambda: b"ab"[:1],
+    "members of an Enum": lambda: Mode(1),
     "frozensets": lambda: frozenset(["a", 1.5, (2, None)]),
     "frozen dataclasses": lambda: Settings(0.1, "a"),
     "frozen dataclasses with slots": lambda: Slotted(2.0),
@@ -106,6 +108,7 @@ def test_what_could_be_told_apart_does_not_share_a_program():
             Slotted(1),
             Slotted(1.0),
         ],
+        *["a", b"a", True, False, None, Mode.FAST, Mode.SLOW, type("Text", (str,), {})("a")],
         *[range(1, 3), range(0, 3, 2), range(0, 4, 2), range(1)],
         *[range(3), slice(3), slice(0, 3), slice(1), slice(3, None, 1)],
         *[frozenset([1]), frozenset([True]), frozenset([1.0]), frozenset([0.0]), frozenset([-0.0]), frozenset(["1"])],
