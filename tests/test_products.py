@@ -2,6 +2,7 @@
 
 import math
 from collections import namedtuple
+from itertools import count
 
 import numpy as np
 import pytest
@@ -356,9 +357,11 @@ class TestCompiled:
         def g(x, t, index):
             return mg.jvp(lambda p: mg.take([p[0], p[1] ** 2, 5.0], index) * p[0], (x,), (t,))
 
-        fast = mg.compile(g, backend=backend)
+        runs = count()
+        fast = mg.compile(lambda x, t, index: (next(runs), g(x, t, index))[1], backend=backend)
         for index in range(-3, 3):
             assert fast([0.5, 3.0], [1.0, 2.0], index) == pytest.approx(g([0.5, 3.0], [1.0, 2.0], index))
+        assert next(runs) == 1
 
     @backends
     def test_values_that_are_closed_over(self, backend, own_cache):

@@ -52,6 +52,28 @@ def test_one_that_is_replaced_is_noticed(put, taken, backend):
     )
 
 
+def test_one_that_is_read_by_a_name_that_is_put_together_is_noticed(backend):
+    p, parts = made(scale=2.0, other=1.0), ["sca", "le"]
+    check(
+        lambda x: x * getattr(p, "".join(parts)),
+        lambda: setattr(p, "scale", 5.0),
+        lambda: parts.__setitem__(slice(None), ["ot", "her"]),
+        backend=backend,
+    )
+
+
+def test_one_that_is_left_on_an_element_is_refused_with_its_place(backend):
+    rows = [Value(1.0), made(scale=2.0)]
+
+    def f(x):
+        rows[1].kept = x
+        return x * rows[1]
+
+    with pytest.raises(TraceError, match=r"rows\[1\]\.kept"):
+        mg.compile(f, backend=backend)(3.0)
+    assert vars(rows[1]) == {"scale": 2.0}
+
+
 def test_gradients_flow_to_values_in_attributes(backend):
     p = made(2.0, m=Value(3.0))
     mg.compile(lambda x: p.m * p * x, backend=backend)(4.0).backward()
