@@ -119,6 +119,16 @@ def functions(np: Any, special: Any) -> dict[str, Callable[..., Any]]:
         "asin": np.arcsin,
         "acos": np.arccos,
         "atan": np.arctan,
+        "exp2": lambda x: 2.0**x,
+        "log2": lambda x: np.log(x) / math.log(2),
+        "log10": lambda x: np.log(x) / math.log(10),
+        "asinh": np.arcsinh,
+        "acosh": np.arccosh,
+        "atanh": np.arctanh,
+        "atan2": np.arctan2,
+        "hypot": lambda x, y: np.sqrt(x * x + y * y),
+        "floor_divide": lambda x, y: np.floor(x / y),
+        "remainder": lambda x, y: x - y * np.floor(x / y),
         "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
         "softplus": lambda x: np.logaddexp(0.0, x),
         "relu": lambda x: np.where(x > 0, x, 0.0),
@@ -152,7 +162,9 @@ def by_library(grad: Callable[..., Any], np: Any, special: Any) -> Callable[[lis
 def by_torch(torch: Any) -> Callable[[list[Program]], list[Iterable[Any]]]:
     """Gradients by PyTorch, in 64 bits."""
     as_tensor = partial(torch.as_tensor, dtype=torch.float64)
-    names = {"arcsin": torch.asin, "arccos": torch.acos, "arctan": torch.atan}
+    names = {"arcsin": torch.asin, "arccos": torch.acos, "arctan": torch.atan, "floor": torch.floor}
+    names |= {"arcsinh": torch.asinh, "arccosh": torch.acosh, "arctanh": torch.atanh}
+    names["arctan2"] = lambda y, x: torch.atan2(as_tensor(y), as_tensor(x))
     names["where"] = lambda condition, x, y: torch.where(condition, as_tensor(x), as_tensor(y))
     names["logaddexp"] = lambda x, y: torch.logaddexp(as_tensor(x), as_tensor(y))
     for name in ("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "abs"):
