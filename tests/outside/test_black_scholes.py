@@ -14,7 +14,7 @@ import pytest
 
 import micrograd as mg
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 SPOT, STRIKE, RATE, VOLATILITY, TIME = range(5)  # which argument is which
 

@@ -19,7 +19,7 @@ from scipy import optimize
 import micrograd as mg
 
 PENALTY = 0.05
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 
 def table():

@@ -15,7 +15,7 @@ import pytest
 
 import micrograd as mg
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 RATE, BETA1, BETA2, EPSILON = 0.05, 0.9, 0.999, 1e-8
 INPUTS, HIDDEN = 2, 5

@@ -16,7 +16,7 @@ from scipy import integrate, optimize
 
 import micrograd as mg
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 G = 9.81
 LENGTH, DAMPING = 1.3, 0.25

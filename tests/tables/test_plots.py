@@ -23,6 +23,7 @@ def falling(most, least, count=200):
     return [most * (least / most) ** (step / (count - 1)) for step in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("losses", "guessing", "shown"),
     [
