@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine.primitive import find
 
 numbers = st.floats(-1e6, 1e6)
 
@@ -96,6 +97,14 @@ class TestNumPy:
         function, (first, *others) = getattr(np, name), arguments
         (found,) = function(mg.array([first]), *others)
         assert float(getattr(found, "data", found)) == pytest.approx(function(first, *others), rel=1e-15)
+
+
+@pytest.mark.parametrize(("name", "number"), [("acosh", 1.001), ("exp2", 1023.9), ("atanh", -0.999), ("log2", 5e-324)])
+def test_domains_reach_as_far_as_there_are_numbers(name, number):
+    primitive = find(name)
+    ((low, high),) = primitive.domain
+    assert low < number < high
+    assert math.isfinite(primitive(number))
 
 
 class TestManyOperands:
