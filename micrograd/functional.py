@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
-from micrograd.engine import further_primitives as further
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from micrograd.engine.value import Value
 
@@ -62,7 +61,7 @@ def exp2(x: Scalar) -> Scalar:
         >>> exp2(3.0)
         8.0
     """
-    return further.exp2(x)
+    return further_primitives.exp2(x)
 
 
 def log(x: Scalar) -> Scalar:
@@ -101,7 +100,7 @@ def log2(x: Scalar) -> Scalar:
         >>> log2(8.0)
         3.0
     """
-    return further.log2(x)
+    return further_primitives.log2(x)
 
 
 def log10(x: Scalar) -> Scalar:
@@ -114,7 +113,7 @@ def log10(x: Scalar) -> Scalar:
         >>> log10(1000.0)
         3.0
     """
-    return further.log10(x)
+    return further_primitives.log10(x)
 
 
 def logaddexp(x: Any, y: Any) -> Any:
@@ -258,7 +257,7 @@ def asinh(x: Scalar) -> Scalar:
         >>> asinh(0.0)
         0.0
     """
-    return further.asinh(x)
+    return further_primitives.asinh(x)
 
 
 def acosh(x: Scalar) -> Scalar:
@@ -271,7 +270,7 @@ def acosh(x: Scalar) -> Scalar:
         >>> acosh(1.0)
         0.0
     """
-    return further.acosh(x)
+    return further_primitives.acosh(x)
 
 
 def atanh(x: Scalar) -> Scalar:
@@ -284,7 +283,7 @@ def atanh(x: Scalar) -> Scalar:
         >>> atanh(0.0)
         0.0
     """
-    return further.atanh(x)
+    return further_primitives.atanh(x)
 
 
 def atan2(y: Any, x: Any) -> Any:
@@ -294,7 +293,7 @@ def atan2(y: Any, x: Any) -> Any:
         >>> atan2(1.0, 0.0)
         1.5707963267948966
     """
-    return further.atan2(y, x)
+    return further_primitives.atan2(y, x)
 
 
 def hypot(x: Any, y: Any) -> Any:
@@ -304,7 +303,7 @@ def hypot(x: Any, y: Any) -> Any:
         >>> hypot(3.0, 4.0)
         5.0
     """
-    return further.hypot(x, y)
+    return further_primitives.hypot(x, y)
 
 
 def degrees(x: Scalar) -> Scalar:
@@ -314,7 +313,7 @@ def degrees(x: Scalar) -> Scalar:
         >>> degrees(3.141592653589793)
         180.0
     """
-    return x * (180 / math.pi)
+    return further_primitives.degrees(x)
 
 
 def radians(x: Scalar) -> Scalar:
@@ -324,7 +323,7 @@ def radians(x: Scalar) -> Scalar:
         >>> radians(180.0)
         3.141592653589793
     """
-    return x * (math.pi / 180)
+    return further_primitives.radians(x)
 
 
 def sigmoid(x: Scalar) -> Scalar:
@@ -462,7 +461,7 @@ def clip(x: Any, low: Any, high: Any) -> Any:
         >>> clip(7.0, 0.0, 1.0)
         1.0
     """
-    return minimum(maximum(x, low), high)
+    return further_primitives.clip(x, low, high)
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:

@@ -6,8 +6,8 @@ import math
 import operator
 from typing import Any
 
-from micrograd.engine.primitive import PRIMITIVES, REAL_LINE, Primitive, define
-from micrograd.engine.primitives import POSITIVE, UNIT, _one_less_square, sqrt
+from micrograd.engine.primitive import PRIMITIVES, REAL_LINE, Primitive, define, unchanged
+from micrograd.engine.primitives import POSITIVE, UNIT, _one_less_square, maximum, minimum, sqrt
 
 _LOG_2, _LOG_10 = math.log(2.0), math.log(10.0)
 _ABOVE_1 = ((1.0, math.inf),)
@@ -32,9 +32,26 @@ atan2 = define("atan2", math.atan2, lambda g, out, y, x: g * _part(x, x, y), lam
 hypot: Primitive = define("hypot", math.hypot, lambda g, out, x, y: g * (x / out), lambda g, out, x, y: g * (y / out))
 # Division with a remainder, which has the sign of the divisor
 floor_divide = define("floor_divide", operator.floordiv, None, None, symbol="//", domain=(REAL_LINE, *POSITIVE))
-remainder = define("remainder", operator.mod, lambda g, out, x, y: g, lambda g, out, x, y: -g * floor_divide(x, y),
+remainder = define("remainder", operator.mod, unchanged, lambda g, out, x, y: -g * floor_divide(x, y),
     symbol="%", domain=(REAL_LINE, *POSITIVE))
 # fmt: on
+
+
+# Programs of these that are functions and methods alike
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """X, or the limit that it is beyond."""
+    return minimum(maximum(x, low), high)
+
+
+def degrees(x: Any) -> Any:
+    """An angle in radians as one in degrees."""
+    return x * (180 / math.pi)
+
+
+def radians(x: Any) -> Any:
+    """An angle in degrees as one in radians."""
+    return x * (math.pi / 180)
+
 
 # Every primitive of the library that takes operands, by its name; others may register more
 TABLE = {name: made for name, made in PRIMITIVES.items() if made.derivatives}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, real_number
-from micrograd.engine import further_primitives as further
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,9 +52,9 @@ class Methods:
     expm1: Method = method(primitives.expm1)
     log: Method = method(primitives.log)
     log1p: Method = method(primitives.log1p)
-    exp2: Method = method(further.exp2)
-    log2: Method = method(further.log2)
-    log10: Method = method(further.log10)
+    exp2: Method = method(further_primitives.exp2)
+    log2: Method = method(further_primitives.log2)
+    log10: Method = method(further_primitives.log10)
     sqrt: Method = method(primitives.sqrt)
     erf: Method = method(primitives.erf)
     erfc: Method = method(primitives.erfc)
@@ -70,9 +68,9 @@ class Methods:
     sinh: Method = method(primitives.sinh)
     cosh: Method = method(primitives.cosh)
     tanh: Method = method(primitives.tanh)
-    asinh: Method = method(further.asinh)
-    acosh: Method = method(further.acosh)
-    atanh: Method = method(further.atanh)
+    asinh: Method = method(further_primitives.asinh)
+    acosh: Method = method(further_primitives.acosh)
+    atanh: Method = method(further_primitives.atanh)
     arcsinh, arccosh, arctanh = asinh, acosh, atanh
     abs: Method = method(primitives.abs)
     sigmoid: Method = method(primitives.sigmoid)
@@ -91,30 +89,30 @@ class Methods:
 
     def clip(self, low: Any, high: Any) -> Any:
         """See micrograd.clip."""
-        return primitives.minimum(primitives.maximum(self, low), high)
+        return further_primitives.clip(self, low, high)
 
     def atan2(self, other: Any) -> Any:
         """See micrograd.atan2."""
-        return further.atan2(self, other)
+        return further_primitives.atan2(self, other)
 
     arctan2 = atan2
 
     def hypot(self, other: Any) -> Any:
         """See micrograd.hypot."""
-        return further.hypot(self, other)
+        return further_primitives.hypot(self, other)
 
     def degrees(self) -> Any:
         """See micrograd.degrees."""
-        return primitives.mul(self, 180 / math.pi)
+        return further_primitives.degrees(self)
 
     def radians(self) -> Any:
         """See micrograd.radians."""
-        return primitives.mul(self, math.pi / 180)
+        return further_primitives.radians(self)
 
     rad2deg, deg2rad = degrees, radians
 
-    __mod__, __rmod__ = operators(further.remainder)
-    __floordiv__, __rfloordiv__ = operators(further.floor_divide)
+    __mod__, __rmod__ = operators(further_primitives.remainder)
+    __floordiv__, __rfloordiv__ = operators(further_primitives.floor_divide)
 
     def __divmod__(self, other: Any) -> Any:
         whole = self // other

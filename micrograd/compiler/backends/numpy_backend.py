@@ -21,8 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.program import Map, Reduction, Take
-from micrograd.engine import further_primitives as further
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import Operations
 
 if TYPE_CHECKING:
@@ -78,16 +77,16 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     primitives.sinh: np.sinh,
     primitives.cosh: np.cosh,
     primitives.tanh: np.tanh,
-    further.exp2: np.exp2,
-    further.log2: np.log2,
-    further.log10: np.log10,
-    further.asinh: np.arcsinh,
-    further.acosh: np.arccosh,
-    further.atanh: np.arctanh,
-    further.atan2: np.arctan2,
-    further.hypot: np.hypot,
-    further.floor_divide: np.floor_divide,
-    further.remainder: np.remainder,
+    further_primitives.exp2: np.exp2,
+    further_primitives.log2: np.log2,
+    further_primitives.log10: np.log10,
+    further_primitives.asinh: np.arcsinh,
+    further_primitives.acosh: np.arccosh,
+    further_primitives.atanh: np.arctanh,
+    further_primitives.atan2: np.arctan2,
+    further_primitives.hypot: np.hypot,
+    further_primitives.floor_divide: np.floor_divide,
+    further_primitives.remainder: np.remainder,
     primitives.relu: lambda x: np.where(x <= 0, 0.0, x),
     primitives.abs: np.fabs,
     primitives.maximum: _maximum,
