@@ -208,14 +208,13 @@ class CompiledFunction:
         if values := [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]:
             operands = (*operands, *values)
             leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
-        name = getattr(self.function, "__name__", type(self.function).__name__)
         if not several:
-            made = [_node(outputs[0], Call(name, gradients, leaves_only), operands, inputs[special.wanted])]
+            made = [_node(outputs[0], Call(special.name, gradients, leaves_only), operands, inputs[special.wanted])]
         else:
             of_seeds = partial(self._gradients, special, given, inputs, operands)
-            call = _node(0.0, CallOfSeveral(name, len(outputs), of_seeds), operands, inputs[special.wanted])
+            call = _node(0.0, CallOfSeveral(special.name, len(outputs), of_seeds), operands, inputs[special.wanted])
             while len(self._parts) < len(outputs):
-                self._parts.append(OneOfSeveral(name, len(self._parts)))
+                self._parts.append(OneOfSeveral(special.name, len(self._parts)))
             made = [_result(output, part, call) for output, part in zip(outputs, self._parts, strict=False)]
         return [kind(node._data) if kind else node for node, kind in zip(made, special.plain, strict=True)]
 

@@ -30,9 +30,8 @@ class Kept:
 
     def __init__(self) -> None:
         self.programs: dict[Any, Specialised] = {}
-        self._owners: OrderedDict[Any, list[Any]] = (
-            OrderedDict()
-        )  # the objects that programs were traced for, the last used one last
+        # The objects that programs were traced for, the last used one last
+        self._owners: OrderedDict[Any, list[Any]] = OrderedDict()
         self._put_out: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self._room = ROOM
         self._warned = False

@@ -45,6 +45,7 @@ class Specialised:
         first: Values that shall be its first inputs.
 
     Attributes:
+        name: of the function.
         values: the Values that the function read from outside.
         result: what the function returned: symbols, where it computed numbers.
         computed: for each number or Value in the result, whether the program computes it; others stay as they are.
@@ -62,7 +63,8 @@ class Specialised:
     def __init__(
         self, function: Callable[..., Any], arguments: Structure, backend: Backend, first: Sequence[Value] = ()
     ) -> None:
-        self._request = Request(backend, name=getattr(function, "__name__", type(function).__name__))
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self._request = Request(backend, name=self.name)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import is_array, is_unknown, real_number
 from micrograd._support.containers import base_of, own_attributes, remade
-from micrograd.engine.node import own_attributes as own_attributes_of_node
+from micrograd.engine.node import user_attributes
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Structure:
         if isinstance(item, Value):
             self.leaves.append(item)
             if item.__dict__:  # which of them are there is static: a function may ask for one
-                return (Value, item.requires_grad, *own_attributes_of_node(item))
+                return (Value, item.requires_grad, *user_attributes(item))
             return (Value, item.requires_grad)
         if kind is str or kind is bool or item is None:
             return (kind, item)

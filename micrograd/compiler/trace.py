@@ -28,7 +28,7 @@ from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, in_place_of_other
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.structure import Structure
 from micrograd.engine import composites, further_primitives, primitives
-from micrograd.engine.node import Node, own_attributes
+from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
 from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_on_top, using
 from micrograd.engine.value import Value
@@ -100,7 +100,7 @@ class Tape(Recorder):
 
     def argument(self, number: int, leaf: Any) -> Symbol:
         """A new number in the place of a Value, a float or an int among the arguments."""
-        if isinstance(leaf, Value) and (attributes := own_attributes(leaf)):
+        if isinstance(leaf, Value) and (attributes := user_attributes(leaf)):
             self.attributes[len(self.operations)] = attributes.keys()
             return self._symbol(self._written((INPUT, number)), _Attributed)
         return self.input(number, type(leaf))
@@ -718,7 +718,7 @@ def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Va
 def _check_attributes(what: str, leaves: Sequence[Any]) -> None:
     """Refuse attributes that the function has set on symbols which stand for Values outside of it."""
     for symbol in leaves:
-        if isinstance(symbol, Symbol) and (attributes := own_attributes(symbol)):
+        if isinstance(symbol, Symbol) and (attributes := user_attributes(symbol)):
             raise TraceError(
                 f"the attribute {next(iter(attributes))!r} of {what} is set: a compiled function runs once, on "
                 "symbols, so at later calls nothing would be set. Set it outside of the function"

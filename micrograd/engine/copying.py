@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from micrograd.engine.node import Node, own_attributes
+from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
 
@@ -45,10 +45,10 @@ def _reduce(node: Value) -> tuple[Any, ...]:
     if any(node in graph.members for reference in _graphs.get() if (graph := reference())):
         return _empty, (), _state(node, {})
     if node.is_leaf:
-        return _empty, (), _state(node, own_attributes(node))
+        return _empty, (), _state(node, user_attributes(node))
     graph = _Graph(topological_order(node))
     _graphs.set((*(reference for reference in _graphs.get() if reference()), ref(graph)))
-    return _last, (graph, [(each, own) for each in graph if (own := own_attributes(each))])
+    return _last, (graph, [(each, own) for each in graph if (own := user_attributes(each))])
 
 
 def _state(node: Value, attributes: dict[str, Any]) -> tuple[Any, ...]:

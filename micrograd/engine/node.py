@@ -33,7 +33,7 @@ def requires_grad_version() -> object:
     return _version[0]
 
 
-def own_attributes(node: Node) -> dict[str, Any]:
+def user_attributes(node: Node) -> dict[str, Any]:
     """The attributes that the user has set on a node, by name, beside the label."""
     attributes = node.__dict__
     return {name: item for name, item in attributes.items() if name not in _OURS} if attributes else attributes

@@ -259,7 +259,7 @@ def _relu(x: Number) -> Number:
 
 
 def _whole_divisor(x: Number, y: Number) -> tuple[Number, Number]:
-    """The remainder with the sign of the divisor, and what it leaves of x over y, as Python computes them."""
+    """What is left of x, with the sign of y; and the quotient without it, still to be rounded: as Python does it."""
     left = _library("fmod", x, y)
     builder = x.code.builder
     other_sign = Condition(x.code, builder.xor((left < 0.0).truth, (y < 0.0).truth))
