@@ -326,6 +326,44 @@ def radians(x: Scalar) -> Scalar:
     return further_primitives.radians(x)
 
 
+def sinc(x: Scalar) -> Scalar:
+    """sin(pi * x) / (pi * x), and 1 at 0: the sinc of NumPy and PyTorch. It has all its digits near whole numbers too.
+
+    Example:
+        >>> sinc(0.0), sinc(0.5), sinc(1.0)
+        (1.0, 0.6366197723675814, 0.0)
+    """
+    return further_primitives.sinc(x)
+
+
+def lgamma(x: Scalar) -> Scalar:
+    """The natural logarithm of the absolute value of the gamma function at x.
+
+    Near its roots at 1 and 2 it has all its digits, which ``math.lgamma`` has not.
+
+    Raises:
+        ValueError: for x of 0, -1, -2 and so on, where the gamma function is infinite.
+
+    Example:
+        >>> lgamma(3.0) == log(2.0), lgamma(2.0)
+        (True, 0.0)
+    """
+    return further_primitives.lgamma(x)
+
+
+def digamma(x: Scalar) -> Scalar:
+    """The derivative of lgamma.
+
+    Raises:
+        ZeroDivisionError: for x of 0, -1, -2 and so on.
+
+    Example:
+        >>> digamma(2.0) - digamma(1.0)
+        1.0
+    """
+    return further_primitives.digamma(x)
+
+
 def sigmoid(x: Scalar) -> Scalar:
     """The logistic function 1 / (1 + exp(-x)); it neither overflows nor loses digits for any x.
 
@@ -426,6 +464,38 @@ def abs(x: Scalar) -> Scalar:
         2.0
     """
     return primitives.abs(x)
+
+
+def sign(x: Scalar) -> Scalar:
+    """1 where x is positive, -1 where it is negative, and 0 at 0. No gradient flows through it.
+
+    Example:
+        >>> sign(-2.5)
+        -1.0
+    """
+    return further_primitives.sign(x)
+
+
+def floor(x: Scalar) -> Scalar:
+    """The highest whole number that is not above x, as a float. No gradient flows through it.
+
+    ``math.floor(x)`` of a Value is an int.
+
+    Example:
+        >>> floor(-2.5)
+        -3.0
+    """
+    return further_primitives.floor(x)
+
+
+def ceil(x: Scalar) -> Scalar:
+    """The lowest whole number that is not below x, as a float. No gradient flows through it.
+
+    Example:
+        >>> ceil(-2.5)
+        -2.0
+    """
+    return further_primitives.ceil(x)
 
 
 def maximum(x: Any, *others: Any) -> Any:

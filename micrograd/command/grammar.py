@@ -57,7 +57,7 @@ UNARY = {"-": _Operator(operator.neg, 1, 3), "+": _Operator(operator.pos, 1, 3)}
 
 
 def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
-    """What can be called: the public primitives of one or two operands that a gradient flows through, and users' own.
+    """What can be called: the public primitives of one or two operands but detach, and users' own.
 
     Each with the number of its operands, those that have a default left out.
 
@@ -70,7 +70,7 @@ def functions() -> dict[str, tuple[int, Callable[..., Any]]]:
         public = getattr(functional, name, None)
         function = public if TABLE.get(name) is primitive else primitive
         count = len(primitive.derivatives) - len(getattr(function, "__defaults__", None) or ())
-        if function and any(primitive.derivatives) and count in (1, 2):
+        if function and count in (1, 2) and name != "detach":
             found[name] = count, function
     return dict(sorted(found.items(), key=lambda item: (item[1][0], item[0])))
 

@@ -26,12 +26,16 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Integers
     from micrograd.engine.primitive import Primitive
 
-# The primitives that raise for no numbers; so do the library's composites, but for the power.
+# The primitives that raise for no numbers; so do the library's composites, but for a few.
 _SAFE = {
     *(primitives.identity, primitives.detach, primitives.is_zero, primitives.equal, primitives.less),
     *(primitives.less_equal, primitives.where, primitives.neg, primitives.add, primitives.sub, primitives.mul),
     *(primitives.relu, primitives.abs, primitives.maximum, primitives.minimum, primitives.atan, primitives.tanh),
     *(primitives.erf, primitives.erfc, further_primitives.asinh, further_primitives.atan2, further_primitives.hypot),
+    further_primitives.floor,
+}
+_RAISING = {
+    *(primitives.lower_power, further_primitives.lgamma, further_primitives.digamma, further_primitives.hurwitz_zeta),
 }
 
 # Primitives that give nothing finite where their first operand is not finite.
@@ -44,7 +48,7 @@ _PASSING = {
 
 def is_safe(primitive: Primitive) -> bool:
     """Whether a primitive raises for no numbers."""
-    return primitive in _SAFE or (is_of_library(primitive) and primitive is not primitives.lower_power)
+    return primitive in _SAFE or (is_of_library(primitive) and primitive not in _RAISING)
 
 
 def may_raise(graph: Graph, applications: Sequence[Applications] | None = None) -> Integers:

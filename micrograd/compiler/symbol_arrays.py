@@ -25,7 +25,7 @@ import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
 from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, refuse
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -235,6 +235,18 @@ def _sign(x: Any) -> Any:
     return sign.as_plain(float if isinstance(x, float) else int)
 
 
+def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A rounding of one element: a float of a float, and an int of a Value, of which NumPy asks Python's own."""
+
+    def function(x: Any) -> Any:
+        if isinstance(x, int):
+            return x
+        whole = rounded(x)
+        return whole.only_finite().as_plain(int) if _is_value(x) else whole
+
+    return function
+
+
 def _and(x: Any, y: Any) -> Any:
     _check_logical("and", x, y)
     return _picked(_truth(x), y, x)
@@ -275,6 +287,8 @@ _FUNCTIONS: dict[str, Any] = {
     "fmin": _function(_smaller_of, 2),
     "clip": _function(_clipped, 3),
     "sign": _function(_sign, 1),
+    "floor": _function(_whole(further_primitives.floor), 1),
+    "ceil": _function(_whole(further_primitives.ceil), 1),
     "bitwise_and": _function(operator.and_, 2),
     "bitwise_or": _function(operator.or_, 2),
     "bitwise_xor": _function(operator.xor, 2),
@@ -286,7 +300,7 @@ _FUNCTIONS: dict[str, Any] = {
 }
 
 # Those of them that give numbers of numbers
-_OF_NUMBERS = ("maximum", "fmax", "minimum", "fmin", "clip", "sign")
+_OF_NUMBERS = ("maximum", "fmax", "minimum", "fmin", "clip", "sign", "floor", "ceil")
 
 # What Python has for numbers
 _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {

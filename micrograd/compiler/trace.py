@@ -27,7 +27,7 @@ from micrograd._support.checks import is_array, real_number, required_number
 from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.structure import Structure
-from micrograd.engine import composites, further_primitives, primitives
+from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
 from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_on_top, using
@@ -643,7 +643,7 @@ def is_plain(number: object) -> bool:
 def is_of_library(primitive: Primitive) -> bool:
     """Whether a primitive is one of the library's formulas, which raise nothing inside."""
     formula = getattr(primitive.composite, "func", primitive.composite)  # where it has settings
-    return getattr(formula, "__module__", None) == composites.__name__
+    return getattr(formula, "__module__", None) in (composites.__name__, special_functions.__name__)
 
 
 def _power(tape: Tape, x: Any, y: Any) -> Any:

@@ -152,3 +152,18 @@ def lower_power(on: Any, x: Any, y: Any, k: Any) -> Any:
     if on.somewhere(rounded):
         power = power * on.where(rounded, 1 + lost * on.log(on.minimum(size, 1e308) + 1e-323), 1.0)
     return power
+
+
+# Steps
+
+
+@composite
+def sign(on: Any, x: Any) -> Any:
+    """1 above 0, -1 below; 0 and NaN are themselves."""
+    return on.where(x > 0, 1.0, on.where(x < 0, -1.0, x))
+
+
+@composite
+def ceil(on: Any, x: Any) -> Any:
+    """The lowest whole number that is not below x."""
+    return -on.floor(-x)

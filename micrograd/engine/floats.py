@@ -20,3 +20,8 @@ def maximum(x: float, y: float) -> float:
 def minimum(x: float, y: float) -> float:
     """The smaller; NaN where one is NaN."""
     return x if x <= y or math.isnan(x) else y
+
+
+def floor(x: float) -> float:
+    """The highest whole number that is not above x, as a float; 0, infinity and NaN are themselves."""
+    return float(math.floor(x)) if x and math.isfinite(x) else x

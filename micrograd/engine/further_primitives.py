@@ -6,8 +6,9 @@ import math
 import operator
 from typing import Any
 
+from micrograd.engine import composites, floats, special_functions
 from micrograd.engine.primitive import PRIMITIVES, REAL_LINE, Primitive, define, unchanged
-from micrograd.engine.primitives import POSITIVE, UNIT, _one_less_square, maximum, minimum, sqrt
+from micrograd.engine.primitives import POSITIVE, UNIT, _one_less_square, maximum, minimum, sin, sqrt, where
 
 _LOG_2, _LOG_10 = math.log(2.0), math.log(10.0)
 _ABOVE_1 = ((1.0, math.inf),)
@@ -17,6 +18,23 @@ def _part(x: Any, y: Any, z: Any) -> Any:
     """X over y**2 + z**2, which itself may be too large or too small for a float."""
     size = hypot(y, z)
     return x / size / size
+
+
+def _trigamma(x: Any) -> Any:
+    """The slope of digamma; left of 0 by reflection (Abramowitz and Stegun 6.4.7)."""
+    left = where(x < 0, -x, 0.5)
+    above = left - floor(left)
+    ratio = math.pi / sin(math.pi * where(above > 0.5, above - 1, above))
+    reflected = ratio * ratio - hurwitz_zeta(1 + left, 2.0)
+    return where(x < 0, reflected, hurwitz_zeta(where(x < 0, 0.5, x), 2.0))
+
+
+def _bessel_slope(x: Any, order: int) -> Any:
+    """The slope of spherical_bessel by its neighbours (Abramowitz and Stegun 10.1.20)."""
+    above = spherical_bessel(x, order=order + 1)
+    if not order:
+        return -math.pi * above
+    return math.pi * (order * spherical_bessel(x, order=order - 1) - (order + 1) * above) / (2 * order + 1)
 
 
 # fmt: off
@@ -34,6 +52,18 @@ hypot: Primitive = define("hypot", math.hypot, lambda g, out, x, y: g * (x / out
 floor_divide = define("floor_divide", operator.floordiv, None, None, symbol="//", domain=(REAL_LINE, *POSITIVE))
 remainder = define("remainder", operator.mod, unchanged, lambda g, out, x, y: -g * floor_divide(x, y),
     symbol="%", domain=(REAL_LINE, *POSITIVE))
+# Steps, through which no gradient flows
+sign = define("sign", composites.sign, None)
+floor = define("floor", floats.floor, None)
+ceil = define("ceil", composites.ceil, None)
+# Sines over their angle, and the gamma function; each has slopes that are functions of their own
+sinc = define("sinc", special_functions.sinc, lambda g, out, x: -math.pi * g * spherical_bessel(x, order=1))
+spherical_bessel: Primitive = define("spherical_bessel", special_functions.spherical_bessel,
+    lambda g, out, x, order=1: g * _bessel_slope(x, order))
+lgamma = define("lgamma", special_functions.lgamma, lambda g, out, x: g * digamma(x), domain=POSITIVE)
+digamma: Primitive = define("digamma", special_functions.digamma, lambda g, out, x: g * _trigamma(x), domain=POSITIVE)
+hurwitz_zeta: Primitive = define("hurwitz_zeta", special_functions.hurwitz_zeta,
+    lambda g, out, x, power: -g * power * hurwitz_zeta(x, power + 1), None, domain=(*POSITIVE, (1.0, math.inf)))
 # fmt: on
 
 

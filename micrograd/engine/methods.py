@@ -72,7 +72,13 @@ class Methods:
     acosh: Method = method(further_primitives.acosh)
     atanh: Method = method(further_primitives.atanh)
     arcsinh, arccosh, arctanh = asinh, acosh, atanh
+    sinc: Method = method(further_primitives.sinc)
+    lgamma: Method = method(further_primitives.lgamma)
+    digamma: Method = method(further_primitives.digamma)
     abs: Method = method(primitives.abs)
+    sign: Method = method(further_primitives.sign)
+    floor: Method = method(further_primitives.floor)
+    ceil: Method = method(further_primitives.ceil)
     sigmoid: Method = method(primitives.sigmoid)
     softplus: Method = method(primitives.softplus)
     relu: Method = method(primitives.relu)

@@ -21,7 +21,7 @@ from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.primitive import Operations, Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 Formula: TypeAlias = "str | float | list[Any]"
 
@@ -124,9 +124,28 @@ def forward_formula(primitive: Primitive) -> Formula | None:
     return _written(primitive.composite, _QUANTITIES, *operands)
 
 
-def composites() -> dict[str, Formula | None]:
-    """The forward functions of the library that are formulas over others."""
-    return {name: forward_formula(made) for name, made in TABLE.items() if made.composite}
+def composites(used: Iterable[Formula | None]) -> dict[str, Formula | None]:
+    """The forward functions that are formulas over others: those whose names are in formulas, and in theirs.
+
+    Example:
+        >>> composites([["gelu", "0"]]).keys()
+        dict_keys(['gelu', 'normal_cdf'])
+    """
+    found: dict[str, Formula | None] = {}
+    left = [name for formula in used for name in _names(formula)]
+    while left:
+        if (name := left.pop(0)) not in found and TABLE[name].composite:
+            found[name] = forward_formula(TABLE[name])
+            left += _names(found[name])
+    return found
+
+
+def _names(formula: Formula | None) -> list[str]:
+    """The names of the primitives in a formula."""
+    if not isinstance(formula, list):
+        return []
+    name, *operands = formula
+    return [name] * (name in TABLE) + [found for operand in operands for found in _names(operand)]
 
 
 def _written(function: Callable[..., Any] | None, *operands: Any) -> Formula | None:

@@ -95,7 +95,7 @@ const FORWARD = {
   sin: Math.sin, cos: Math.cos, tan: Math.tan, asin: Math.asin, acos: Math.acos, atan: Math.atan,
   sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh, asinh: Math.asinh, acosh: Math.acosh, atanh: Math.atanh,
   exp2: (x) => 2 ** x, log2: Math.log2, log10: Math.log10, atan2: Math.atan2, hypot: Math.hypot,
-  remainder, floor_divide: (x, y) => Math.round((x - remainder(x, y)) / y),
+  remainder, floor_divide: (x, y) => Math.round((x - remainder(x, y)) / y), floor: Math.floor,
   relu: (x) => (x <= 0 ? 0 : x), erf, erfc, abs: Math.abs, maximum: Math.max, minimum: Math.min,
 };
 const COMPARE = {

@@ -53,22 +53,25 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
         except (ArithmeticError, ValueError, TypeError) as error:
             notes.append(f"There is no backward pass: {error}")
     keys: dict[Primitive, int] = {}
+    cards = [
+        {
+            "label": "".join(map(visible, str(node.label))),
+            "hint": grouping.hints.get(node, ""),
+            "kind": ("leaf" if node.requires_grad else "constant") if node.is_leaf else "result",
+            "primitive": None if node.is_leaf else keys.setdefault(node._primitive, len(keys)),
+            "operands": [number[operand] for operand in node._operands()],
+            "data": _jsonable(data[node]),
+            "group": grouping.of[node],
+        }
+        for node in nodes
+    ]
+    primitives = [_primitive(primitive) for primitive in keys]
+    shown = [formula for made in primitives for formula in ([made["name"]], made["forward"], *made["rules"])]
     data_of_page = {
         "root": number[root],
-        "nodes": [
-            {
-                "label": "".join(map(visible, str(node.label))),
-                "hint": grouping.hints.get(node, ""),
-                "kind": ("leaf" if node.requires_grad else "constant") if node.is_leaf else "result",
-                "primitive": None if node.is_leaf else keys.setdefault(node._primitive, len(keys)),
-                "operands": [number[operand] for operand in node._operands()],
-                "data": _jsonable(data[node]),
-                "group": grouping.of[node],
-            }
-            for node in nodes
-        ],
-        "primitives": [_primitive(primitive) for primitive in keys],
-        "composites": composites(),
+        "nodes": cards,
+        "primitives": primitives,
+        "composites": composites(shown),
         "groups": [vars(group) for group in grouping.groups],
         "backward": turns is not None,
         "turns": turns or [],

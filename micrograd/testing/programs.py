@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from micrograd import functional
 from micrograd._support.checks import required_number
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES, Primitive
 
 if TYPE_CHECKING:
@@ -42,8 +42,12 @@ KINKS: dict[str, Callable[..., float]] = {  # what is 0 at the kink
     "hypot": lambda x, y: abs(x) + abs(y),
     "floor_divide": lambda x, y: min(x % y, y - x % y, key=abs),
     "remainder": lambda x, y: min(x % y, y - x % y, key=abs),
+    "sign": lambda x: x,
+    "floor": lambda x: x - round(x),
+    "ceil": lambda x: x - round(x),
 }
-HELPERS = (primitives.lower_power,)  # they are for rules, and exist for some operands only: no part of a program
+# Those that are for rules, and exist for some operands only, are no part of a program
+HELPERS = (primitives.lower_power, further_primitives.spherical_bessel, further_primitives.hurwitz_zeta)
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "remainder": "%", "floor_divide": "//"}
 _SIGNS = {"neg": "-", "identity": "+"}
 _LONGEST = 200  # characters of a part that gets no name of its own

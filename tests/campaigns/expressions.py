@@ -106,8 +106,14 @@ def functions(np: Any, special: Any) -> dict[str, Callable[..., Any]]:
     """Every primitive with the functions of another library, written from its definition."""
     circular = ["sin", "cos", "tan", "sinh", "cosh", "tanh"]
     elementary = ["exp", "expm1", "log", "log1p", "sqrt", *circular, "maximum", "minimum", "abs"]
+    steps = ["sign", "floor", "ceil"]
+
+    def sinc(x: Any) -> Any:
+        angle = math.pi * np.where(x == 0, 1.0, x)
+        return np.where(x == 0, 1.0, np.sin(angle) / angle)
+
     return {
-        **{name: getattr(np, name) for name in elementary},
+        **{name: getattr(np, name) for name in (*elementary, *steps)},
         "identity": lambda x: x * 1.0,
         "where": lambda condition, x, y: np.where(condition != 0, x, y),
         "neg": lambda x: -x,
@@ -135,6 +141,9 @@ def functions(np: Any, special: Any) -> dict[str, Callable[..., Any]]:
         "leaky_relu": lambda x, slope: np.where(x > 0, x, slope * x),
         "elu": lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
         "silu": lambda x: x / (1 + np.exp(-x)),
+        "sinc": sinc,
+        "lgamma": special.gammaln,
+        "digamma": special.digamma,
         "erf": special.erf,
         "erfc": special.erfc,
         "normal_cdf": lambda x: special.erfc(-x * math.sqrt(0.5)) / 2,
@@ -167,7 +176,22 @@ def by_torch(torch: Any) -> Callable[[list[Program]], list[Iterable[Any]]]:
     names["arctan2"] = lambda y, x: torch.atan2(as_tensor(y), as_tensor(x))
     names["where"] = lambda condition, x, y: torch.where(condition, as_tensor(x), as_tensor(y))
     names["logaddexp"] = lambda x, y: torch.logaddexp(as_tensor(x), as_tensor(y))
-    for name in ("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "abs"):
+    for name in (
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "sqrt",
+        "abs",
+        "sign",
+        "ceil",
+    ):
         names[name] = getattr(torch, name)
     table = functions(SimpleNamespace(maximum=torch.maximum, minimum=torch.minimum, **names), torch.special)
 

@@ -60,10 +60,17 @@ def density(x):
     return mp.exp(-(x**2) / 2) / mp.sqrt(2 * mp.pi)
 
 
+def second_of_sinc(x):
+    if abs(x) > 1e-9:
+        return 2 * (mp.sincpi(x) - mp.cospi(x)) / x**2 - mp.pi**2 * mp.sincpi(x)
+    return mp.pi**2 * ((mp.pi * x) ** 2 / 10 - ONE / 3)  # its series, as the terms above cancel
+
+
 STRAIGHT = Second()  # of pieces of straight lines, or a number that no gradient flows to
 SECONDS = {
     **dict.fromkeys(["identity", "neg", "add", "sub", "relu", "abs", "maximum", "minimum", "where"], STRAIGHT),
     **dict.fromkeys(["detach", "is_zero", "equal", "less", "less_equal", "floor_divide", "remainder"], STRAIGHT),
+    **dict.fromkeys(["sign", "floor", "ceil"], STRAIGHT),
     "mul": Second({(0, 1): lambda x, y: ONE}),
     "div": Second(
         {(0, 1): lambda x, y: -1 / y**2, (1, 1): lambda x, y: 2 * x / y**3},
@@ -106,6 +113,9 @@ SECONDS = {
         terms=lambda x, y: 1 / mp.sqrt(x**2 + y**2),
         between=lambda x, y: of_sides(x, y, 3),
     ),
+    "sinc": Second({(0, 0): second_of_sinc}, terms=lambda x: 4 / abs(x) if abs(x) > 0.5 else 0),
+    "lgamma": Second({(0, 0): lambda x: mp.psi(1, x)}),
+    "digamma": Second({(0, 0): lambda x: mp.psi(2, x)}),
     "sqrt": Second({(0, 0): lambda x: -mp.power(x, -3 * ONE / 2) / 4}),
     "sin": Second({(0, 0): lambda x: -mp.sin(x)}),
     "cos": Second({(0, 0): lambda x: -mp.cos(x)}),

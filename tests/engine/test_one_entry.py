@@ -119,8 +119,9 @@ def test_in_expressions_of_the_command(entry):
 def test_the_commands_functions_of_the_library_are_the_public_ones():
     library = {name: count for name, (count, _) in functions().items() if hasattr(mg, name)}
     assert " ".join(library) == (
-        "abs acos acosh asin asinh atan atanh cos cosh elu erf erfc exp exp2 expm1 gelu leaky_relu log log10 log1p "
-        "log2 relu sigmoid silu sin sinh softplus sqrt tan tanh atan2 hypot maximum minimum"
+        "abs acos acosh asin asinh atan atanh ceil cos cosh digamma elu erf erfc exp exp2 expm1 floor gelu "
+        "leaky_relu lgamma log log10 log1p "
+        "log2 relu sigmoid sign silu sin sinc sinh softplus sqrt tan tanh atan2 hypot maximum minimum"
     )
     of_two = [name for name, count in library.items() if count == 2]
     assert of_two == ["atan2", "hypot", "maximum", "minimum"]

@@ -305,6 +305,7 @@ FUNCTIONS: dict[Any, Callable[..., Number]] = {
     primitives.relu: _relu,
     further_primitives.floor_divide: _floor_divide,
     further_primitives.remainder: _remainder,
+    further_primitives.floor: partial(_intrinsic, "floor"),
     primitives.sqrt: partial(_intrinsic, "sqrt"),
     primitives.abs: partial(_intrinsic, "fabs"),
     primitives.maximum: _maximum,

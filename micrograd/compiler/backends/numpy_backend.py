@@ -87,6 +87,7 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
     further_primitives.hypot: np.hypot,
     further_primitives.floor_divide: np.floor_divide,
     further_primitives.remainder: np.remainder,
+    further_primitives.floor: np.floor,
     primitives.relu: lambda x: np.where(x <= 0, 0.0, x),
     primitives.abs: np.fabs,
     primitives.maximum: _maximum,

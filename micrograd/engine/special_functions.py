@@ -1,0 +1,188 @@
+"""Composites that take more than a line: sinc and its slopes, the logarithm of the gamma function and its slopes.
+
+They are written over the same operations as those of composites.py, for whoever computes them. Each is exact in
+pieces: near a root, near a pole and far out it has a form of its own that cancels nothing. In a formula of pieces
+an operand is held inside of each piece, so that the piece that is not chosen stays finite:
+
+    near = on.minimum(x, 9.5)
+    on.where(x < 9.5, series(near), far_out(x))
+
+Formulas of the gamma function: Abramowitz and Stegun, chapter 6; of spherical Bessel functions: chapter 10.1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from micrograd.engine.primitive import composite
+
+_EULER = 0.5772156649015329
+# zeta(k) - 1 for k = 2, 3, ...: the coefficients of the gamma function's series around 2 (6.1.33)
+_ZETA_LESS_ONE = (
+    *(0.6449340668482264, 0.2020569031595943, 0.08232323371113819, 0.03692775514336993, 0.01734306198444914),
+    *(0.008349277381922827, 0.00407735619794434, 0.0020083928260822143, 0.0009945751278180853, 0.0004941886041194645),
+    *(0.0002460865533080483, 0.00012271334757848915, 6.124813505870483e-05, 3.058823630702049e-05),
+    *(1.528225940865187e-05, 7.637197637899763e-06, 3.81729326499984e-06, 1.908212716553939e-06, 9.539620338727962e-07),
+    *(
+        4.769329867878064e-07,
+        2.38450502727733e-07,
+        1.1921992596531106e-07,
+        5.960818905125948e-08,
+        2.980350351465228e-08,
+    ),
+)
+# The root of digamma in two parts, and digamma around it, over the distance: a polynomial fitted with mpmath
+_ROOT, _REST_OF_ROOT = 1.4616321449683622, 9.549995429965697e-17
+_AROUND_ROOT = (
+    *(0.9676722454476212, -0.4427631689835921, 0.2584997609556687, -0.16394270544241862, 0.10782405068533324),
+    *(-0.07219956125239833, 0.048804288921354876, -0.03316112699288993, 0.02259760081602993, -0.015424733465408253),
+    *(0.010540399993098224, -0.007205634748695976, 0.004896701614056688, -0.003349222735254419),
+    *(0.0025946296942270975, -0.0017749988418890284),
+)
+_NEAR = 9.5  # from here on, Stirling's series has all digits
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+# Bernoulli's numbers over factorials, B(2j) / (2j)!, for j = 1, 2, ... (23.1.30)
+_BERNOULLI = (
+    *(1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600),
+    -3617 / 10670622842880000,
+)
+_FAR = 20  # from here on, what is left of the sum of a zeta function is that of Euler and Maclaurin
+
+
+def _polynomial(coefficients: Any, x: Any) -> Any:
+    """The first coefficient, plus x times the second, and so on."""
+    *others, total = coefficients
+    for coefficient in reversed(others):
+        total = coefficient + x * total
+    return total
+
+
+def _from_whole(on: Any, x: Any) -> Any:
+    """How far a positive x is above the nearest whole number, exactly."""
+    above = x - on.floor(x)
+    return on.where(above > 0.5, above - 1, above)
+
+
+# sinc
+
+
+def _half_turns(on: Any, x: Any) -> tuple[Any, Any]:
+    """The sine and the cosine of pi * x for a positive x, which is made small before it is multiplied."""
+    rest = _from_whole(on, x)
+    whole = x - rest
+    sign = 1 - 2 * (whole - 2 * on.floor(0.5 * whole))
+    angle = math.pi * rest
+    return sign * on.sin(angle), sign * on.cos(angle)
+
+
+@composite
+def sinc(on: Any, x: Any) -> Any:
+    """sin(pi * x) / (pi * x), and 1 at 0."""
+    size = on.abs(x)
+    sine, _ = _half_turns(on, size)
+    return on.where(size < 1e-9, 1.0, sine / (math.pi * on.maximum(size, 1e-9)))
+
+
+@composite
+def spherical_bessel(on: Any, x: Any, order: int = 1) -> Any:
+    """The spherical Bessel function j of that order, at pi * x: what the slopes of sinc are made of."""
+    edge = (order + 1) / math.pi
+    size = on.abs(x)
+    near = math.pi * on.minimum(size, edge)
+    square = -0.5 * near * near
+    series = 1.0
+    for term in range(17 + order, 0, -1):  # (10.1.2)
+        series = 1 + series * square / (term * (2 * order + 2 * term + 1))
+    for factor in range(order):
+        series = series * near / (2 * factor + 3)
+    far = on.maximum(size, edge)
+    sine, cosine = _half_turns(on, far)
+    below, above = cosine / far / math.pi, sine / far / math.pi
+    for step in range(order):  # (10.1.19)
+        below, above = above, (2 * step + 1) / far / math.pi * above - below
+    value = on.where(size < edge, series, above)
+    return on.where(x < 0, -value, value) if order % 2 else value
+
+
+# The gamma function
+
+
+def _steps_to_2(on: Any, x: Any) -> tuple[Any, Any]:
+    """How many whole numbers x is above the interval of length 1 around 2, and how far from 2 it is without them."""
+    steps = on.floor(x - 1.5)
+    return steps, x - (steps + 2)
+
+
+@composite
+def lgamma(on: Any, x: Any) -> Any:
+    """The logarithm of the size of the gamma function; left of 0 by reflection (6.1.17)."""
+    size = on.where(x < 0, 1 - x, x)
+    near = on.minimum(size, _NEAR)
+    steps, rest = _steps_to_2(on, near)
+    signed = [(-1) ** k * less_one / k for k, less_one in enumerate(_ZETA_LESS_ONE, 2)]
+    value = rest * _polynomial([1 - _EULER, *signed], rest)
+    if on.somewhere(steps > 0):
+        product = 1.0
+        for step in range(1, 9):
+            product = product * on.where(steps >= step, near - step, 1.0)
+        value = value + on.log(product)
+    if on.somewhere(steps < 0):
+        below = on.where(steps < 0, near, 1.0)
+        value = value - on.log(below * on.where(steps < -1, near + 1, 1.0))
+    if on.somewhere(size >= _NEAR):
+        far = on.maximum(size, _NEAR)
+        inverse = 1 / far
+        series = inverse * _polynomial(_STIRLING, inverse * inverse)
+        stirling = (far - 0.5) * (on.log(far) - 1) + (0.5 * math.log(2 * math.pi) - 0.5) + series
+        value = on.where(size >= _NEAR, stirling, value)
+    if not on.somewhere(x < 0):
+        return value
+    sine = on.sin(math.pi * on.abs(_from_whole(on, on.where(x < 0, -x, 0.5))))  # 0 at a pole, whose logarithm raises
+    return on.where(x < 0, math.log(math.pi) - on.log(sine) - value, value)
+
+
+@composite
+def digamma(on: Any, x: Any) -> Any:
+    """The slope of lgamma; left of 0 by reflection (6.3.7)."""
+    size = on.where(x < 0, 1 - x, x)
+    near = on.minimum(size, _NEAR)
+    steps, rest = _steps_to_2(on, near)
+    value = _polynomial([1 - _EULER, *((-1) ** k * less_one for k, less_one in enumerate(_ZETA_LESS_ONE, 2))], rest)
+    if on.somewhere(steps > 0):
+        for step in range(1, 9):
+            value = value + on.where(steps >= step, 1 / on.where(steps >= step, near - step, 1.0), 0.0)
+    if on.somewhere(steps < 0):
+        value = value - on.where(steps < 0, 1 / on.where(steps < 0, near, 1.0), 0.0)
+        value = value - on.where(steps < -1, 1 / (near + 1), 0.0)
+    distance = on.maximum(on.minimum(size, 1.75) - _ROOT, -0.25) - _REST_OF_ROOT
+    if on.somewhere(on.abs(size - _ROOT) < 0.25):
+        around = distance * _polynomial(_AROUND_ROOT, distance)
+        value = on.where(on.abs(size - _ROOT) < 0.25, around, value)
+    if on.somewhere(size >= _NEAR):
+        far = on.maximum(size, _NEAR)
+        inverse = 1 / far
+        slopes = [(2 * power + 1) * term for power, term in enumerate(_STIRLING)]
+        square = inverse * inverse
+        far_out = on.log(far) - 0.5 * inverse - square * _polynomial(slopes, square)
+        value = on.where(size >= _NEAR, far_out, value)
+    if not on.somewhere(x < 0):
+        return value
+    tangent = on.tan(math.pi * _from_whole(on, on.where(x < 0, -x, 0.25)))
+    return on.where(x < 0, value + math.pi / tangent, value)
+
+
+@composite
+def hurwitz_zeta(on: Any, x: Any, power: Any) -> Any:
+    """The sum of (x + n)**-power over n = 0, 1, 2, ..., for a positive x and a power above 1 (Euler and Maclaurin)."""
+    total = 0.0
+    for n in range(_FAR):
+        if not on.somewhere(x + n < _FAR):
+            break
+        total = total + on.where(x + n < _FAR, on.minimum(x + n, _FAR) ** -power, 0.0)
+    far = x + on.maximum(on.ceil(_FAR - x), 0.0)
+    square = 1 / far / far
+    *others, rest = _BERNOULLI
+    for place, coefficient in reversed([*enumerate(others, 1)]):
+        rest = coefficient + (power + 2 * place - 1) * (power + 2 * place) * square * rest
+    return total + far ** (1 - power) * (1 / (power - 1) + 0.5 / far + power * square * rest)

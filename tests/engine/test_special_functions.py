@@ -1,0 +1,203 @@
+"""The gamma function's logarithm, sinc, and their slopes: what the table's tests do not reach.
+
+Left of 0, at poles, far from the first two derivatives, and on both backends. The truth is mpmath at 50 digits.
+"""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.engine import further_primitives
+from tests.engine.test_composites import compiled
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+mp = mpmath.mp.clone()
+mp.dps = 50
+
+
+def bessel(order, x):
+    """The spherical Bessel function at pi * x, by its definition."""
+    if not x:
+        return mp.mpf(not order)
+    angle = mp.pi * abs(mp.mpf(x))
+    return mp.sign(x) ** order * mp.sqrt(mp.pi / 2 / angle) * mp.besselj(order + mp.mpf(1) / 2, angle)
+
+
+def slope(name, order, x):
+    """The derivative of that order, in mpmath."""
+    if name == "sinc":
+        return mp.diff(mp.sincpi, x, order) if order else mp.sincpi(x)
+    if name == "digamma":
+        return mp.psi(order, x)
+    return mp.psi(order - 1, x) if order else mp.log(abs(mp.gamma(x)))
+
+
+def nth_derivative(function, order):
+    for _ in range(order):
+        function = mg.grad(function)
+    return function
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", range(5))
+@pytest.mark.parametrize("name", ["sinc", "lgamma", "digamma"])
+def test_derivatives_to_the_fourth_on_both_sides_of_0(name, order):
+    function = nth_derivative(getattr(mg, name), order)
+    for x in (0.01, 0.4999, 0.5, 0.9, 1.0, 1.2, 1.46, 1.5, 1.7, 2.0, 3.3, 9.4, 9.5, 11.0, 40.25, 3000.5):
+        for side in (x, -x):
+            if name != "sinc" and side < 0 and side.is_integer():
+                continue
+            true = slope(name, order, mp.mpf(side))
+            size = max(abs(true), 0.05 if side > 0 else math.factorial(order) * max(math.pi, 1 / x) ** (order + 1))
+            assert abs(function(side) - true) <= 2e-13 * size, side
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(st.floats(-40, 40) | st.floats(-170, 170))
+@example(-2.457024738220801)
+def test_left_of_0_they_are_right_to_the_size_of_1(x):
+    if x == round(x) and x <= 0:
+        return
+    for name in ("lgamma", "digamma"):
+        true = slope(name, 0, mp.mpf(x))
+        # near a pole, the digits that x has of its distance from there are what the result has
+        allowed = 16 * math.ulp(max(1.0, abs(float(true)))) + math.ulp(x) / abs(x - round(x) or 1.0)
+        assert abs(getattr(mg, name)(x) - true) <= allowed
+
+
+@pytest.mark.parametrize("x", [1.0, 2.0])
+@pytest.mark.parametrize("distance", [2.0**-52, -(2.0**-53), 1e-9, -1e-5])
+def test_near_its_roots_the_logarithm_has_all_its_digits(x, distance):
+    true = mp.loggamma(mp.mpf(x + distance))
+    assert abs(mg.lgamma(x + distance) - true) <= 4 * math.ulp(float(true))
+    assert mg.lgamma(x) == 0.0
+
+
+@pytest.mark.parametrize("distance", [0.0, 2.0**-52, -1e-9, 0.2499, 0.2501, -0.2499, -0.2501])
+def test_near_its_root_digamma_has_all_its_digits(distance):
+    x = 1.4616321449683622 + distance
+    true = mp.digamma(mp.mpf(x))
+    assert abs(mg.digamma(x) - true) <= 4 * math.ulp(float(true))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm", None])
+@pytest.mark.parametrize("x", [0.0, -0.0, -1.0, -7.0, -1e300])
+def test_at_a_pole_they_raise(backend, x):
+    for function, error in ((mg.lgamma, ValueError), (mg.digamma, ZeroDivisionError)):
+        run = function if backend is None else mg.compile(function, backend=backend)
+        hidden = lambda x, f=function: mg.tanh(f(x))  # noqa: E731
+        hidden = hidden if backend is None else mg.compile(hidden, backend=backend)
+        for f in (run, hidden):
+            with pytest.raises(error):
+                f(x)
+            with pytest.raises(error):
+                f(Value(x)).backward()
+
+
+def test_far_out_and_at_what_is_no_number():
+    assert [mg.lgamma(math.inf), mg.digamma(math.inf), mg.digamma(1e300)] == [math.inf, math.inf, math.log(1e300)]
+    assert mg.lgamma(5e-324) == pytest.approx(-math.log(5e-324), rel=1e-15)
+    for function in (mg.lgamma, mg.digamma, mg.sinc, mg.sign, mg.floor, mg.ceil):
+        assert math.isnan(function(math.nan))
+    assert math.isinf(mg.lgamma(1e307))
+    assert [mg.sinc(1e300), mg.sinc(2.0**52 + 1), mg.sinc(1e-200)] == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("name", ["lgamma", "digamma"])
+@settings(max_examples=60, deadline=None)
+@given(xs=st.lists(st.floats(-30, 30) | st.floats(min_value=1e-300, max_value=1e300), min_size=9, max_size=9))
+def test_backends_compute_what_floats_do(backend, name, xs):
+    primitive = getattr(further_primitives, name)
+    for lanes in (1, 9):
+        for x, found in zip(xs, compiled(primitive, backend, lanes)(xs[:lanes]), strict=False):
+            if x <= 0 and x == round(x):
+                assert not math.isfinite(found)
+            else:
+                expected = primitive.forward(x)
+                near_a_pole = math.ulp(x) / abs(x - round(x) or 1.0) if x < 0 else 0.0
+                assert (
+                    abs(found - expected) <= 16 * math.ulp(max(1.0, abs(expected))) + near_a_pole or found == expected
+                )
+
+
+class TestSlopes:
+    """The functions that slopes are made of."""
+
+    @pytest.mark.parametrize("power", [1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
+    def test_a_zeta_function(self, power):
+        for x in (1e-30, 0.1, 1.0, 2.5, 18.9, 19.9, 20.0, 21.5, 1e6, 1e30):
+            true = mp.zeta(mp.mpf(power), mp.mpf(x))
+            found = further_primitives.hurwitz_zeta(x, power)
+            assert abs(found - true) <= 6 * math.ulp(float(true)), x
+            for backend in ("numpy", "llvm"):
+                (result,) = compiled(further_primitives.hurwitz_zeta, backend, 1)([x], [power])
+                assert abs(result - true) <= 8 * math.ulp(float(true)), x
+
+    @pytest.mark.parametrize("order", range(6))
+    def test_spherical_bessel_functions(self, order):
+        primitive = further_primitives.spherical_bessel.with_settings(order=order)
+        edge = (order + 1) / math.pi
+        for x in (0.0, 1e-3, 0.3, edge - 1e-6, edge, edge + 1e-6, 1.0, 3.25, 17.75, 1e3, 1e9):
+            for side in (x, -x):
+                true = bessel(order, side)
+                allowed = 8 * math.ulp(float(abs(true) if x < edge else 1 / (mp.pi * x)))
+                assert abs(primitive(side) - true) <= allowed, side
+                for backend in ("numpy", "llvm"):
+                    (result,) = compiled(primitive, backend, 1)([side])
+                    assert abs(result - true) <= 2 * allowed, side
+
+    def test_they_are_no_part_of_random_programs_and_not_in_expressions(self):
+        from micrograd.command.grammar import functions
+        from micrograd.testing import strategies
+
+        for name in ("hurwitz_zeta", "spherical_bessel", "lower_power"):
+            assert getattr(further_primitives, name, None) not in strategies.registered()
+            assert name not in functions()
+
+
+class TestSteps:
+    @pytest.mark.parametrize("x", [-2.5, -1.0, -0.3, -0.0, 0.0, 5e-324, 0.7, 3.0, 4.000000001, 1e300, -1e300])
+    def test_they_are_those_of_math_as_floats(self, x):
+        expected = [math.floor(x), math.ceil(x), (x > 0) - (x < 0)]
+        found = [mg.floor(x), mg.ceil(x), mg.sign(x)]
+        assert (found, {type(y) for y in found}) == (expected, {float})
+        assert [Value(x).floor().data, Value(x).ceil().data, Value(x).sign().data] == expected
+
+    def test_no_gradient_flows_through_them(self):
+        x = Value(2.5)
+        (mg.floor(x) * x + mg.ceil(x) * x * x + mg.sign(x)).backward()
+        assert x.grad == 2.0 + 3.0 * 2 * 2.5
+        assert not any(f(x).requires_grad for f in (mg.floor, mg.ceil, mg.sign))
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+    @pytest.mark.parametrize("number", [1.5, -2.5, 3.0])
+    def test_numpys_own_round_arrays_inside_of_compiled_functions_as_outside(self, backend, number):
+        def f(xs):
+            return [np.floor(xs)[0] * xs[1], np.ceil(xs)[0], np.floor(xs).sum()]
+
+        for xs in (np.array([number, 0.5]), mg.array([number, 0.5]), np.array([3, 4])):
+            expected, found = f(xs), mg.compile(f, backend=backend)(xs)
+            assert [float(x) for x in found] == [float(x) for x in expected]
+            kinds = [
+                int if isinstance(x, np.integer) else float if isinstance(x, np.floating) else type(x) for x in expected
+            ]
+            assert [type(x) for x in found] == kinds
+        with pytest.raises(OverflowError):
+            mg.compile(f, backend=backend)(mg.array([math.inf, 1.0]))
+
+    def test_numpys_sinc_of_an_array_of_values(self):
+        xs = mg.array([0.3, -1.7])
+        ys = np.sinc(xs)
+        ys.sum().backward()
+        assert [y.data for y in ys] == pytest.approx([mg.sinc(0.3), mg.sinc(-1.7)], rel=1e-14)
+        assert [x.grad for x in xs] == pytest.approx([mg.grad(mg.sinc)(0.3), mg.grad(mg.sinc)(-1.7)], rel=1e-13)
