@@ -1,0 +1,189 @@
+"""A scalar exercise sheet: derivatives by formula and by differences, and a softmax on a Value class of one's own.
+
+It stands for what a learner does first: compute the same derivative in several ways and compare, and write the
+operations of a Value by hand. The sheet is Karpathy's "micrograd exercises", which belongs to his course Neural
+Networks: Zero to Hero. What carries over is the expression of three inputs and the point (2, 3, 4), the four logits,
+the class 3, the gradients that the sheet expects, to 1e-5, and the head of the class that it gives. It wants the
+gradient in four ways: a formula, one-sided and two-sided differences, and PyTorch; the last gave the figures of the
+softmax. All figures are checked against mpmath here, too.
+"""
+
+import math
+
+import mpmath
+import pytest
+
+import micrograd as mg
+from tests.strategies import by_hand, lecture_order
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
+
+POINT = (2, 3, 4)
+VALUE, SLOPES = 6.336362190988558, [-12.353553390593273, 10.25699027111255, 0.0625]
+LOGITS, LABEL = [0.0, 3.0, -2.0, 1.0], 3
+LOSS = 2.1755153626167147
+LOSS_SLOPES = [0.041772570515350445, 0.8390245074625319, 0.005653302662216329, -0.8864503806400986]
+
+WAYS = {
+    "eager": lambda f: f,
+    "numpy": lambda f: mg.compile(f, backend="numpy"),
+    "llvm": lambda f: mg.compile(f, backend="llvm"),
+}
+
+
+def expression(a, b, c, sin=mg.sin):
+    return -(a**3) + sin(3 * b) - 1.0 / c + b**2.5 - a**0.5
+
+
+def slopes_by_formula(a, b, c):
+    return [-3 * a**2 - 0.5 / a**0.5, 3 * math.cos(3 * b) + 2.5 * b**1.5, 1 / c**2]
+
+
+def slopes_by_differences(f, point, step, two_sided):
+    slopes = []
+    for i in range(len(point)):
+        above, below = list(point), list(point)
+        above[i] += step
+        below[i] -= step if two_sided else 0
+        slopes.append((f(*above) - f(*below)) / (2 * step if two_sided else step))
+    return slopes
+
+
+def errors(slopes, truth=SLOPES):
+    return [abs(slope - exact) for slope, exact in zip(slopes, truth, strict=True)]
+
+
+def softmax(logits):
+    powers = [logit.exp() for logit in logits]
+    return [power / sum(powers) for power in powers]
+
+
+def negative_log_likelihood(logits):
+    return -softmax(logits)[LABEL].log()
+
+
+def test_the_figures_of_the_sheet_are_right():
+    def loss(*logits):
+        return mpmath.log(sum(map(mpmath.exp, logits))) - logits[LABEL]
+
+    with mpmath.workdps(40):
+        point, logits = list(map(mpmath.mpf, POINT)), list(map(mpmath.mpf, LOGITS))
+        for f, at, value, slopes in (
+            (lambda *xs: expression(*xs, sin=mpmath.sin), point, VALUE, SLOPES),
+            (loss, logits, LOSS, LOSS_SLOPES),
+        ):
+            assert math.isclose(f(*at), value, rel_tol=2e-15)
+            for i, slope in enumerate(slopes):
+                order = tuple(int(i == j) for j in range(len(at)))
+                assert math.isclose(mpmath.diff(f, at, order), slope, rel_tol=2e-15)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_expression_has_the_value_and_the_slopes_of_the_sheet(way):
+    value, slopes = WAYS[way](mg.value_and_grad(expression, (0, 1, 2)))(*POINT)
+    assert math.isclose(value, VALUE, rel_tol=1e-14)
+    assert max(errors(slopes)) < 1e-13
+    assert max(errors(slopes, slopes_by_formula(*POINT))) < 1e-13
+    a, b, c = (mg.Value(number) for number in POINT)
+    WAYS[way](expression)(a, b, c).backward()
+    assert max(errors([a.grad, b.grad, c.grad])) < 1e-13
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_differences_come_near_and_two_sided_ones_nearer(way):
+    """One side is wrong by about half the step times the second derivative, two by a term in the square of the step."""
+    f = WAYS[way](expression)
+    one, two = (errors(slopes_by_differences(f, POINT, 1e-4, two_sided)) for two_sided in (False, True))
+    second = mg.hessian(lambda point: expression(*point))([float(number) for number in POINT])
+    for i in range(3):
+        assert math.isclose(one[i], 1e-4 / 2 * abs(second[i][i]), rel_tol=1e-2)
+        assert two[i] < 0.02 * one[i]
+    assert 1e-6 < max(errors(slopes_by_differences(f, POINT, 1e-6, two_sided=False))) < 1e-5
+    assert max(errors(slopes_by_differences(f, POINT, 1e-6, two_sided=True))) < 1e-8
+    assert max(errors(mg.testing.numerical_gradient(f, list(POINT)))) < 1e-9
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_softmax_has_the_loss_and_the_slopes_of_the_sheet(way):
+    logits = [mg.Value(logit) for logit in LOGITS]
+    loss = WAYS[way](negative_log_likelihood)(logits)
+    loss.backward()
+    assert math.isclose(loss.data, LOSS, rel_tol=1e-14)
+    assert max(errors([logit.grad for logit in logits], LOSS_SLOPES)) < 1e-14
+
+
+class Written(mg.Value):
+    """The class as a learner completes it, but for backward(): each operation a closure, and nothing inherited."""
+
+    def __init__(self, data, _children=(), _op="", label=""):
+        super().__init__(data, _children, _op, label=label)
+
+    def with_slopes(self, *shares):
+        """Assign the closure: for each operand what it gets of the gradient."""
+
+        def backward():
+            for operand, slope in shares:
+                operand.grad += slope * self.grad
+
+        self._backward = backward
+        return self
+
+    def __add__(self, other):
+        other = as_written(other)
+        return Written(self.data + other.data, (self, other), "+").with_slopes((self, 1.0), (other, 1.0))
+
+    def __mul__(self, other):
+        other = as_written(other)
+        result = Written(self.data * other.data, (self, other), "*")
+        return result.with_slopes((self, other.data), (other, self.data))
+
+    def __pow__(self, exponent):
+        result = Written(self.data**exponent, (self,), f"**{exponent}")
+        return result.with_slopes((self, exponent * self.data ** (exponent - 1)))
+
+    def exp(self):
+        result = Written(math.exp(self.data), (self,), "exp")
+        return result.with_slopes((self, result.data))
+
+    def log(self):
+        return Written(math.log(self.data), (self,), "log").with_slopes((self, 1 / self.data))
+
+    def __radd__(self, other):
+        return self + other
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def __neg__(self):
+        return self * -1
+
+
+def as_written(number):
+    return number if isinstance(number, Written) else Written(number)
+
+
+def backward_by_hand(root):
+    """As the sheet has it: an order by recursion over _prev, and then each closure from the root down."""
+    by_hand(root, lecture_order(root))
+
+
+@pytest.mark.parametrize("backward", [mg.Value.backward, backward_by_hand], ids=["inherited", "written"])
+def test_a_class_completed_by_a_learner_gives_them_too(backward):
+    logits = [Written(logit, label=f"logit {i}") for i, logit in enumerate(LOGITS)]
+    loss = negative_log_likelihood(logits)
+    backward(loss)
+    order = mg.topological_order(loss)
+    assert {type(node) for node in order} == {Written}
+    assert {node._op for node in order} == {"", "+", "*", "**-1", "exp", "log"}
+    assert math.isclose(loss.data, LOSS, rel_tol=1e-14)
+    assert max(errors([logit.grad for logit in logits], LOSS_SLOPES)) < 1e-14
+
+
+def test_a_method_assigned_to_the_class_in_a_later_cell_is_there(monkeypatch):
+    """Eagerly and compiled."""
+    monkeypatch.setattr(mg.Value, "odds", lambda self: self / (1 - self), raising=False)
+    for way in WAYS.values():
+        x = mg.Value(0.75)
+        odds = way(lambda x: x.odds())(x)
+        odds.backward()
+        assert (odds.data, x.grad) == (3.0, 16.0)
