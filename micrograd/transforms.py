@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import is_array, real_number
+from micrograd._support.checks import check_class, is_array, real_number
 from micrograd._support.containers import flatten, matching
 from micrograd.contexts.no_grad import differentiating
 from micrograd.engine import primitives
@@ -347,6 +347,8 @@ def _number(output: Value) -> Any:
 def _fresh(scalar: Any) -> Value:
     # Of a Value in the arguments f gets a copy, and is differentiated with respect to that. Where f uses the Value
     # itself as well, from a closure, it is a constant.
+    if isinstance(scalar, Value):
+        check_class(scalar, "a function that is differentiated is given other Values in place of those")
     with differentiating():
         recorder = recorder_on_top()
         if recorder is not None and (copied := recorder.copied(scalar)) is not None:

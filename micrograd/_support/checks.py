@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+from functools import lru_cache
 from numbers import Complex, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -70,6 +71,44 @@ def is_array(value: object) -> bool:
 def is_unknown(value: object) -> bool:
     """Whether this stands for a number that is not known yet, because a function is being traced."""
     return isinstance(value, Operand) and not value.known
+
+
+def check_class(value: Any, replacing: str) -> None:
+    """Refuse a Value of a class of the user's, where another Value takes its place and would lose what is its own.
+
+    Args:
+        value: the Value.
+        replacing: what takes its place, for the message.
+    """
+    kind: Any = type(value)
+    if (name := _own_name(kind)) is not None:
+        raise TypeError(
+            f"{replacing} in its arguments, which would lose the `{name}` of {kind.__name__}: write {name} as a "
+            f"function of Values, or let the function close over the {kind.__name__}"
+        )
+
+
+@lru_cache(256)
+def _own_name(kind: type) -> str | None:
+    """A name that a user's class gives its Values, beside how they are made and shown; None where there is none."""
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] == "micrograd":
+            break
+        if names := vars(base).keys() - _OF_EVERY_CLASS:
+            return min(names)
+    return None
+
+
+_OF_EVERY_CLASS = {
+    *vars(type("", (), {})),
+    *("__init__", "__new__", "__repr__", "__str__", "__slots__", "__annotations__"),
+    *(
+        "__firstlineno__",
+        "__static_attributes__",
+        "__annotate_func__",
+        "__annotations_cache__",
+    ),  # Python 3.13 and later
+}
 
 
 def check_settings(name: str, settings: dict[str, Any]) -> None:

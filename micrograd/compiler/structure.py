@@ -21,7 +21,7 @@ from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import is_array, is_unknown, real_number
+from micrograd._support.checks import check_class, is_array, is_unknown, real_number
 from micrograd._support.containers import base_of, own_attributes, remade
 from micrograd.engine.node import user_attributes
 from micrograd.engine.value import Value
@@ -59,6 +59,8 @@ class Structure:
             return (kind,)
         if isinstance(item, Value):
             self.leaves.append(item)
+            if kind is not Value and not self.returned:
+                check_class(item, "a compiled function is traced on symbols in place of the Values")
             if item.__dict__:  # which of them are there is static: a function may ask for one
                 return (Value, item.requires_grad, *user_attributes(item))
             return (Value, item.requires_grad)

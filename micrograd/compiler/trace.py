@@ -476,7 +476,7 @@ class Symbol(Value):
         "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or that "
         "the function closes over, write mg.array(x), which can be compared.",
     )
-    __float__ = _refused("the float of a number", "Write mg.exp for math.exp, and no float().")
+    __float__ = _refused("the float of a number", "Write mg.exp for math.exp, and x for float(x) and Value(x).")
     __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(THE_INT, FOR_AN_INDEX)
     __deepcopy__ = __reduce_ex__ = _refused("a deep copy or a pickle of a number", "Use it as it is, or return it.")
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")

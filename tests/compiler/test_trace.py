@@ -434,6 +434,21 @@ def test_a_kind_of_value_of_ones_own():
     result = mg.compile(lambda x: w * x)(3.0)
     result.backward()
     assert (result.data, w.grad) == (6.0, 3.0)
+    assert mg.compile(lambda x: x * 2)(Parameter(4.0)).data == mg.grad(lambda x: x * x)(Parameter(4.0)).data == 8.0
+
+
+@pytest.mark.parametrize("name", ["exp", "__add__", "scaled"])
+def test_what_a_kind_of_value_has_of_its_own_is_not_lost(name):
+    """In the place of an argument stands another Value, which has not got it."""
+    kind = type("Times", (type("Base", (Value,), {name: lambda self, *_: 5.0 * self}),), {"__doc__": "No change."})
+    f = {"exp": lambda x: x.exp(), "__add__": lambda x: x + 1.0, "scaled": lambda x: x.scaled()}[name]
+    assert f(kind(1.0)).data == 5.0
+    calls = (lambda x: mg.compile(lambda xs: f(*xs))([x]), mg.compile(f), mg.grad(f), mg.compile(mg.grad(f)))
+    for call in calls:
+        with pytest.raises(TypeError, match=f"would lose the `{name}` of Times"):
+            call(kind(1.0))
+    x = kind(1.0)
+    assert mg.compile(lambda: f(x))().data == 5.0
 
 
 def test_quotients_by_constants_of_any_size_are_as_exact_as_eager_ones():

@@ -90,9 +90,9 @@ PROGRAMS = {
     **{name: (getattr(np, name), truth, points) for name, (truth, points) in OF_TWO.items()},
     "neg": (lambda x: 3.0 * -x, lambda x: -3 * x, normal),
     "power of zero": (lambda y: np.power(0.0, y), lambda y: mpmath.mpf(0) ** y, square_to_one),
+    # np.sinc takes arrays of floats only
     "sinc": (lambda x: 3.0 * mg.sinc(x), lambda x: 3 * mpmath.sincpi(x), to_ten),
 }
-NOT_THERE_YET = {"sinc"}  # np.sinc takes arrays of floats only, so this one needs a name of micrograd's own
 
 
 def to_the_second_order(f):
@@ -127,15 +127,7 @@ def test_there_are_42_of_them():
     assert len(PROGRAMS) + len(OF_TWO) == 42
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.skipif(not hasattr(mg, name), reason=f"there is no mg.{name} yet"))
-        if name in NOT_THERE_YET
-        else name
-        for name in PROGRAMS
-    ],
-)
+@pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("way", WAYS)
 def test_an_operation_to_the_second_order(way, name):
     f, truth, points = PROGRAMS[name]
