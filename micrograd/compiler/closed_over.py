@@ -52,6 +52,7 @@ _by_identity: Any = object.__eq__
 _LENGTH: Any = ("length",)  # in the place of keys: look at the length only
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
 _NUMBERS = frozenset((float, int, bool, complex, type(None)))
+_SINGLE = frozenset((bool, type(None)))  # of which there is one object each
 _TEXTS = frozenset((str, bytes))
 _ATOMS = _NUMBERS | _TEXTS
 _OPAQUE = (BuiltinFunctionType, CodeType, Enum, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis))
@@ -150,9 +151,9 @@ class ClosedOver:
                 return False
             if self._made and [get() for get in self._made] != self._made_before:
                 return False
-            if all(map(is_, self._now(), self._before)):
+            if all(map(is_, chain.from_iterable([get() for get in self._getters]), self._before)):
                 return True
-            now = list(self._now())
+            now = self._now()
         except Exception:  # an object that cannot be compared, a variable that was deleted, a dict that grows
             return False
         if not all(map(_same, now, self._before)):
@@ -163,8 +164,8 @@ class ClosedOver:
     def _numbers_now(self) -> bytes:
         return dumps([list(get()) for get in self._numbers], _MARSHAL)
 
-    def _now(self) -> Iterable[Any]:
-        return chain.from_iterable([get() for get in self._getters])
+    def _now(self) -> list[Any]:
+        return list(chain.from_iterable([get() for get in self._getters]))
 
     def change(self) -> str:
         """How the first place is written where there is something else now."""
@@ -432,9 +433,9 @@ class ClosedOver:
                 self._alike.append(container)
                 self._alike_before.append(dict(zip(watched.names, items, strict=True)))
                 pairs = list(zip(watched.names, items, strict=True))
-                if names := tuple(name for name, item in pairs if type(item) in _NUMBERS):
+                if names := tuple(name for name, item in pairs if type(item) in _NUMBERS - _SINGLE):
                     of_numbers.setdefault(names, []).append(container)
-                if names := tuple(name for name, item in pairs if type(item) in _TEXTS):
+                if names := tuple(name for name, item in pairs if type(item) in _TEXTS | _SINGLE):
                     named.setdefault((itemgetter, names), []).append(container)
             else:
                 views.append(base_of(container).values(container) if isinstance(container, dict) else container)
@@ -456,7 +457,7 @@ class ClosedOver:
         if views:
             self._getters.append(partial(chain.from_iterable, views))
         self._made_before = [get() for get in self._made]
-        self._before = list(self._now())
+        self._before = self._now()
         self._numbers_before = self._numbers_now()
         self._lengths = list(map(len, self._sized))
         self._keys = list(chain.from_iterable(self._keyed))
