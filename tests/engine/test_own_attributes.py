@@ -105,6 +105,7 @@ def test_copies_and_pickles_keep_them(copied):
     assert (x_copy.m, x_copy.history, x_copy.label) == (0.5, [1.0, 2.0], "x")
     assert (y_copy._vis_color, y_copy.label) == ("red", "")
     assert x_copy.history is not x.history
+    assert (copied(x).m, copied(x).history) == (0.5, [1.0, 2.0])  # also of a leaf alone
     x_copy.m = 7.0
     assert x.m == 0.5
     y_copy.backward()
