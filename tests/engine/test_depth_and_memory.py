@@ -83,6 +83,14 @@ class TestDepthAndMemory:
         assert live_values() == before
         assert gc.collect() == 0
 
+    def test_a_node_of_two_operands_is_one_object_for_the_collector(self, without_collector):
+        a = Value(1.0)
+        result = a
+        before = len(gc.get_objects())
+        for _ in range(1000):
+            result = result * a + 1.0
+        assert len(gc.get_objects()) - before <= 2001  # the list that they are counted in is one more
+
     def test_asking_for_operands_and_closures_makes_no_cycles(self, without_collector):
         a = Value(2.0)
         for _ in range(10):
