@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from tests.campaigns.page import report
+from tests.campaigns.page import measured, report
 from tests.engine.test_higher_order import SECONDS, on_a_kink, second_derivatives
 from tests.engine.test_primitives import LARGEST, TRUTHS, has_no_truth, mp
 from tests.strategies import EXTREMES, TABLE
@@ -170,7 +170,7 @@ Where these are more than 8 units, or a result is missing:
 
 {remarks(results) or "nowhere."}
 
-To measure again: `python -m tests.campaigns.accuracy --points {points} --seed {seed} --write docs/reliability.md`.
+{measured(f"tests.campaigns.accuracy --points {points} --seed {seed}")}
 """
 
 

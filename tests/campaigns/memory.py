@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 import micrograd as mg
-from tests.campaigns.page import report
+from tests.campaigns.page import measured, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,12 +122,12 @@ def main(words: list[str] | None = None) -> None:
 
 {arguments.steps:,} steps of training with the garbage collector disabled, after {SETTLED} to settle: how many
 containers Python holds more at the end (a graph that waited for the collector would be thousands of them), and how
-many blocks of memory. Two containers are the measurement's own; among the blocks are up to 2,000 spare tuples of
-each size, which CPython keeps until it collects.
+many blocks of memory. One or two containers are the measurement's own; among the blocks are up to 2,000 spare tuples
+of each size, which CPython keeps until it collects.
 
 {chr(10).join(lines)}
 
-To measure again: `python -m tests.campaigns.memory --steps {arguments.steps} --write docs/reliability.md`.
+{measured(f"tests.campaigns.memory --steps {arguments.steps}")}
 """
     report(text, HEADING, arguments.write)
 

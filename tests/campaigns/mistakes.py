@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.campaigns.page import report
+from tests.campaigns.page import measured, report
 from tests.campaigns.planting import ROOT, Loader, Noticing, forked, load_libraries, path_of, run_pytest
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ notice. A mistake that none of these notices is said to survive.
 {chr(10).join(rows)}
 | all | {len(mistakes)} | {len(mistakes) - len(survivors)} |
 
-To plant them again: `python -m tests.campaigns.mistakes --write docs/reliability.md`.
+{measured("tests.campaigns.mistakes", "Planted", "plant them")}
 """
 
 

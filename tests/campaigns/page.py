@@ -2,6 +2,7 @@
 
 import re
 import sys
+from datetime import date
 from pathlib import Path
 
 
@@ -11,6 +12,11 @@ def report(text: str, heading: str, path: Path | None) -> None:
         page = path.read_text(encoding="utf-8") if path.exists() else "# Reliability\n"
         path.write_text(written(page, heading, text), encoding="utf-8")
     sys.stdout.write(text)
+
+
+def measured(campaign: str, what: str = "Measured", again: str = "measure") -> str:
+    """The line below a table: the day, and the command that writes the table anew."""
+    return f"{what} on {date.today()}. To {again} again: `python -m {campaign} --write docs/reliability.md`."
 
 
 def written(page: str, heading: str, text: str) -> str:
