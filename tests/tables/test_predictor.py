@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import pytest
 
+from micrograd.optim import AdamW
 from micrograd.tables.predictor import Settings, load, prepare, train
 from micrograd.tables.table import Table
 from tests.tables.common import small, written
@@ -24,6 +25,19 @@ def test_a_saved_model_predicts_as_before(study, tmp_path):
     loaded = load(tmp_path / "model.json")
     assert repr(loaded) == "Predictor('kind' from 'size', 'colour', 'weight')"
     assert loaded.predict(study.test) == study.predictor.predict(study.test)
+
+
+def test_it_is_trained_by_adamw_at_a_rate_that_falls_along_a_cosine(monkeypatch):
+    seen = []
+    monkeypatch.setattr("micrograd.tables.predictor.fit", lambda loss, examples, optimizer, **_: seen.append(optimizer))
+    study = prepare(small(60), "kind", Settings(epochs=4))
+    train(study)
+    (optimizer,) = seen
+    assert type(optimizer) is AdamW
+    steps = 4 * math.ceil(len(study.training.rows) / 16)
+    rates = [optimizer.learning_rate(step) for step in range(steps + 1)]
+    assert rates == sorted(rates, reverse=True)
+    assert (rates[0], rates[steps // 2], rates[-1]) == pytest.approx((0.01, 0.00505, 0.0001))
 
 
 def test_predictions_in_plain_numbers_are_those_of_the_network(study):
