@@ -174,6 +174,17 @@ class TestOthers:
             assert cached("another key", lambda: b"more") == b"more"
         assert {path: (path.read_bytes(), path.stat()) for path in filled.iterdir()} == before
 
+    @pytest.mark.parametrize(
+        ("what", "bits"), [("folder", 0o770), ("folder", 0o1777), ("entry", 0o602), ("key", 0o620), ("key", 0o604)]
+    )
+    def test_when_others_have_no_rights_any_more_it_is_used_again(self, filled, what, bits):
+        path = {"folder": filled, "entry": entry_in(filled), "key": filled / KEY}[what]
+        path.chmod(bits)
+        with pytest.warns(UserWarning, match="not kept"):
+            assert cached("key", lambda: b"anew") == b"anew"
+        subprocess.run(["chmod", "go-rwx", path], check=True)
+        assert cached("key", not_made) == b"content"
+
     def test_a_folder_of_another_user_is_refused_also_where_nobody_is_root(self, filled, monkeypatch):
         user = os.geteuid()
         monkeypatch.setattr(os, "geteuid", lambda: user + 1)
