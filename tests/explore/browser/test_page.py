@@ -228,6 +228,24 @@ class TestGraph:
         assert moved["x"] == pytest.approx(wider["x"] + 100, abs=2)
         assert moved["y"] == pytest.approx(wider["y"] + 50, abs=2)
 
+    def test_what_has_no_label_has_a_name(self, show):
+        page = show(mg.nn.Neuron(2, activation="tanh")([1.0, 2.0]) * 2)
+        names = page.locator("#nodes .item").evaluate_all("items => items.map((item) => item.ariaLabel.split(',')[0])")
+        weights, results = ([name for name in names if name[0] in kind] for kind in ("wb", "v"))
+        assert sorted(weights) == ["b", "w1", "w2"]
+        assert sorted(results) == [f"v{number}" for number in range(1, 7)]
+
+    def test_keys_zoom(self, show):
+        page = show(shared())
+        place = page.locator('.item[aria-label^="q,"]')
+        widths = [place.bounding_box()["width"]]
+        for key in "+-+0":
+            page.keyboard.press(key)
+            widths.append(place.bounding_box()["width"])
+        all_shown, wider, *back = widths
+        assert wider > all_shown
+        assert back == pytest.approx([all_shown, wider, all_shown])
+
     def test_touch(self, show):
         page = show(shared(), width=390, height=844, has_touch=True, is_mobile=True)
         page.locator("#next").tap()
@@ -267,13 +285,23 @@ class TestGraph:
         )
         assert (busy(processor) - before) / 20 < 0.1  # it is 0.01 to 0.04
 
-    def test_beyond_3000_values_it_opens_closed(self, show):
-        x = Value(0.5)
-        for _ in range(2000):
-            x = mg.tanh(x + 0.1)
-        page = show(x)
+    @pytest.mark.parametrize("size", [3000, 3001])
+    def test_a_large_one_opens_closed_and_beyond_3000_values_no_button_opens_all(self, show, size):
+        page = show(of_size(Value(0.5), size))
         assert page.locator("#nodes .item").count() < 100
-        assert page.locator("#expand").is_hidden()
+        assert page.locator("#expand").is_hidden() == (size > 3000)
+
+    @pytest.mark.parametrize("size", [120, 121])
+    def test_up_to_120_values_all_groups_are_open(self, show, size):
+        page = show(of_size(mg.nn.MLP(2, [2, 1])([1.0, 2.0]), size))
+        assert bool(page.locator("#nodes .item.closed").count()) == (size > 120)
+
+
+def of_size(root, size):
+    """A graph of so many Values."""
+    for _ in range(size - len(mg.topological_order(root))):
+        root = mg.tanh(root)
+    return root
 
 
 def busy(processor):
