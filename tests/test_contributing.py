@@ -112,15 +112,6 @@ def test_each_check_is_one_that_is_made_before_a_change_lands():
         assert words in TEXT
 
 
-def test_each_command_of_the_tables_names_what_is_there():
-    commands = re.findall(r"^\| [^|]*`python (?:-m )?(tests[./]\S+?)( [^`]*)?`", TEXT, re.MULTILINE)
-    assert len(commands) == 9
-    for name, options in commands:
-        path = ROOT / (name if name.endswith(".py") else f"{name.replace('.', '/')}.py")
-        text = path.read_text(encoding="utf-8")
-        assert all(f'"{option}"' in text for option in re.findall(r"--\w+", options))
-
-
 def test_each_path_and_extra_that_is_named_is_there():
     written = {written["file"] for written in WRITTEN.finditer(TEXT)}
     for path in set(re.findall(r"`((?:micrograd|tests|docs|\.ci)/[^` ]*)`", TEXT)) - written:

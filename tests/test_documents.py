@@ -14,12 +14,13 @@ import pytest
 
 import micrograd
 from micrograd.command.main import main
+from micrograd.testing import GradientError
 from tests.folders import DATA, ROOT
+from tests.pages import PAGES
 
 # What a name in the text may be that micrograd does not have: what it once had, what a recipe makes, and a file.
 NOT_NAMES = ("changelog.md", "contributing.md")
 TABLES = {"penguins.csv": DATA / "penguins.csv", "data.csv": DATA / "penguins.csv", "more.csv": DATA / "penguins.csv"}
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RECIPES = "contributing.md"  # changes the package: test_contributing.py makes a copy for it
 
 
@@ -35,7 +36,7 @@ def promised(code):
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page) and page.name != RECIPES], ids=lambda page: page.name
 )
-def test_every_code_block_runs_and_prints_what_it_promises(page, tmp_path, monkeypatch, capsys):
+def test_every_code_block_runs_and_prints_what_it_promises(page, tmp_path, monkeypatch, capsys, own_registry):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
     for code in blocks(page):
@@ -136,6 +137,42 @@ def test_what_a_page_says_of_a_wrong_command_is_what_it_prints(capsys):
         command, *promise = text.splitlines()
         assert main(shlex.split(command)[2:]) == 2
         assert capsys.readouterr().err.splitlines() == promise
+
+
+@pytest.mark.slow
+def test_the_property_of_the_page_on_testing_prints_a_program_that_fails_where_it_is_pasted(tmp_path, own_registry):
+    page = ROOT / "docs" / "testing.md"
+    (typed,) = [code for code in blocks(page) if "LN2_TYPED" in code]
+    told = page.read_text(encoding="utf-8").partition("In a test file")[2].partition("\n```")[0]
+    test, shown = "\n".join(re.findall(r"^    (.*)$", told, re.MULTILINE)).split("Failing test case: ")
+    code = """
+import math
+import micrograd as mg
+from hypothesis import given
+from micrograd.testing import gradcheck
+from micrograd.testing.strategies import expressions
+"""
+    (tmp_path / "test_it.py").write_text(code + typed + test, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "test_it.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    names = {}
+    exec(code + typed, names)
+    for text in (shown, run.stdout):
+        (program,) = re.findall(r"test_binary_log_in_any_program\(\n\W*\w*\W*expression=(mg.*),$", text, re.MULTILINE)
+        expression = eval(program, names)
+        with pytest.raises(GradientError):
+            names["gradcheck"](expression, expression.inputs)
+
+
+@pytest.mark.slow
+def test_readme_says_how_many_of_the_tests_are_fast():
+    (says,) = re.findall(r"runs (\w+) in (\w+) of them", (ROOT / "README.md").read_text(encoding="utf-8"))
+    part, whole = (["one", "two", "three", "four", "five"].index(word) + 1 for word in says)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    ((fast, every),) = re.findall(r"^(\d+)/(\d+) tests collected", run.stdout, re.MULTILINE)
+    assert int(fast) / int(every) == pytest.approx(part / whole, abs=0.05)
 
 
 def ten_lines():

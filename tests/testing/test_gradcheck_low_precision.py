@@ -13,6 +13,7 @@ from functools import cache
 import pytest
 
 from micrograd.testing import GradientError, gradcheck, numerical_gradient
+from tests.pages import section, tables
 from tests.rounding import brain, half, single
 
 pytestmark = pytest.mark.slow
@@ -84,6 +85,20 @@ def test_no_right_derivative_is_accused_and_no_wrong_one_called_right(kind):
     assert [verdicts["right"] for verdicts in wrong] == [0] * 4
     assert all(verdicts["WRONG"] >= least for verdicts, least in zip(wrong, ACCUSED[kind], strict=True))
     assert not any(verdicts["kink"] + verdicts["jump"] for verdicts in (right, *wrong))
+
+
+def test_the_page_on_reliability_has_these_counts():
+    """But for a few points, where the functions of another system round in another way."""
+    (found,) = [rows for rows in tables(section("reliability.md", "`gradcheck` itself")) if rows[0][0] == "float64"]
+    kind, compared = "", 0
+    for name, planted, *counts in found:
+        kind = name or kind
+        for what in planted.split(", "):
+            counted = verdicts(kind)[what]
+            shown = [int(count.removesuffix(" each")) for count in counts]
+            assert shown == pytest.approx([counted["WRONG"], counted["right"], counted["unclear"]], abs=5), (kind, what)
+            compared += 1
+    assert compared == len(FORMATS) * len(PLANTED)
 
 
 @pytest.mark.parametrize("rounding", [half, brain])

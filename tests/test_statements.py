@@ -1,0 +1,357 @@
+"""The numbers, the lists and the names that README and docs state are those of the library."""
+
+import argparse
+import ast
+import inspect
+import re
+import shlex
+from collections import Counter
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd.command import grammar, output
+from micrograd.command.words import parser, with_minus_signs
+from micrograd.compiler import closed_over, function, kept, program, progress
+from micrograd.compiler.backends import llvm_functions, numpy_backend
+from micrograd.compiler.function import CompiledFunction
+from micrograd.compiler.stages import STAGES
+from micrograd.engine.further_primitives import TABLE
+from micrograd.explore import NODE_LIMIT, groups
+from micrograd.tables import encoding, predictor, report, table
+from micrograd.testing import strategies
+from tests.campaigns import accuracy, expressions, mistakes
+from tests.folders import ROOT
+from tests.pages import PAGES, on_one_line, page_of, section, spans, tables
+from tests.test_wrong_calls import WRONG_CALLS
+from tests.testing import test_gradcheck_bar as bar
+from tests.testing import test_gradcheck_low_precision as low
+from tests.testing import test_gradcheck_points as points
+
+OF_BEFORE = ("changelog.md",)  # what it names may be gone
+MADE_BY_RECIPES = ("contributing.md",)  # test_contributing.py looks at the files there
+NOW = [page.name for page in PAGES if page.name not in OF_BEFORE]
+WORDS = {"two": 2, "five": 5, "six": 6, "eight": 8, "ten": 10, "forty": 40, "fifty": 50, "fifth": 0.2}
+
+
+def number(text):
+    return WORDS.get(text) or float(text.replace(",", ""))
+
+
+def default(function, name):
+    return inspect.signature(function).parameters[name].default
+
+
+def written_in(path, name):
+    """The number that a name has in a file that is no module."""
+    return int(re.search(rf"\b{name} ?= ?(\d+)\b", (ROOT / path).read_text(encoding="utf-8"))[1])
+
+
+SETTINGS = predictor.Settings()
+NUMBERS = [
+    ("command.md", r"At most ([\d,]+) characters", grammar.LONGEST),
+    ("command.md", r"text with more than (\d+) different values", encoding.MOST_CATEGORIES),
+    ("command.md", r"up to (\d+) different whole numbers", encoding.MOST_WHOLE_NUMBERS),
+    ("command.md", r"A (\w+) of the rows \(`--test`\)", SETTINGS.test),
+    ("command.md", r"in batches of (\d+)", SETTINGS.batch_size),
+    ("command.md", r"epochs enough for some ([\d,]+) rows", SETTINGS.epochs_for(240) * 240),
+    ("command.md", r"rows, from (\d+) to \d+", SETTINGS.epochs_for(10**9)),
+    ("command.md", r"rows, from \d+ to (\d+)", SETTINGS.epochs_for(1)),
+    ("compiler.md", r"longer than (\w+) seconds", progress.DELAY),
+    ("compiler.md", r"the last (\d+) are kept", kept.ROOM),
+    ("compiler.md", r"more than (\d+) take turns", kept.ROOM),
+    ("compiler.md", r"more than ([\d,]+) plain numbers", closed_over._LOOKED_AT),
+    ("compiler.md", r"more than (\d+) texts", closed_over._LOOKED_AT_ONE_BY_ONE),
+    ("compiler.md", r"After (\w+) in a row", function._TOO_OFTEN),
+    ("compiler.md", r"A sum of up to (\w+) terms", program.IN_ORDER),
+    ("compiler.md", r"A sum of more than (\w+) terms", program.IN_ORDER),
+    ("compiler.md", r"In sums of up to (\w+) shares", program.IN_ORDER),
+    ("explore.md", r"where more than (\d+) would stand", groups.LARGEST),
+    ("explore.md", r"graph of up to (\d+) Values all", written_in("micrograd/explore/page.js", "OPEN_UNASKED")),
+    ("explore.md", r"of more than ([\d,]+) no button", written_in("micrograd/explore/page.js", "SMOOTH")),
+    ("explore.md", r"at most (\d+) of them \(`frames=`\)", default(mg.Recording, "frames")),
+    ("explore.md", r"A page holds ([\d,]+) Values", NODE_LIMIT),
+    ("testing.md", r"`tolerance`, a relative ([\de-]+),", default(mg.testing.gradcheck, "tolerance")),
+    ("reliability.md", r"holds it to (\w+) smooth functions", len(bar.FUNCTIONS)),
+    ("reliability.md", r"holds it to (\w+) functions \(sine", len(low.FUNCTIONS)),
+    ("reliability.md", r"at (\d+) points from 0.1 to 6", len(low.POINTS)),
+    ("reliability.md", r"test_gradcheck_points.py` has (\d+) points", len(points.POINTS)),
+    ("reliability.md", r"handed (\d+) programs at a time", expressions.TOGETHER),
+    ("reliability.md", r"Gradients may differ by ([\de-]+) of", expressions.ALLOWED),
+    ("reliability.md", r"an error of ([\de-]+) in a local", expressions.ALLOWED * expressions.LEAST),
+    ("reliability.md", r"mpmath's at (\d+) digits", accuracy.mp.dps),
+    ("reliability.md", r"(\d+) of them across the public API", len(WRONG_CALLS)),
+    (
+        "reliability.md",
+        r"`.ci/run` fails below (\d+)%",
+        written_in(".ci/run", "cov-fail-under"),
+    ),
+    ("contributing.md", r"lines have at most (\d+) characters", written_in("pyproject.toml", "line-length")),
+]
+
+
+@pytest.mark.parametrize(("name", "says", "so"), NUMBERS, ids=[says for _, says, _ in NUMBERS])
+def test_a_number_is_that_of_the_library(name, says, so):
+    found = re.findall(says, on_one_line(name))
+    assert found
+    assert {number(text) for text in found} == {so}
+
+
+def public(module):
+    for name, found in vars(module).items():
+        home = getattr(found, "__module__", None)
+        if callable(found) and not name.startswith("_") and (home == module.__name__ or module is mg):
+            yield name
+
+
+COUNTS = [
+    ("README.md", r"operators, more than (\w+) functions", len(list(public(mg.functional)))),
+    ("primitives.md", r"knows more than (\w+) operations", len(TABLE)),
+    ("compiler.md", r"knows more than (\w+) base operations", len(numpy_backend.FUNCTIONS)),
+    ("compiler.md", r"knows more than (\w+) base operations", len(llvm_functions.FUNCTIONS)),
+]
+
+
+@pytest.mark.parametrize(("name", "says", "so"), COUNTS)
+def test_there_are_about_as_many_as_a_page_says(name, says, so):
+    (found,) = re.findall(says, on_one_line(name))
+    assert number(found) < so < 1.4 * number(found)
+
+
+def test_the_readme_counts_the_scalars_of_the_transformer_and_the_gradients_that_reach_its_weights(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
+    transformer, engine = import_module("transformer"), import_module("engines").Ours()
+    weights = transformer.parameters(engine.leaf)
+    parameters = {weight for matrix in weights.values() for row in matrix for weight in row}
+    loss = transformer.loss(weights, engine.leaf)
+    text = on_one_line("README.md")
+    assert (
+        f"({engine.nodes(loss, parameters):,} of them), {transformer.WIDTH} wide with {transformer.HEADS} heads" in text
+    )
+    assert f"the {len(parameters.intersection(mg.topological_order(loss))):,} `grad`s that the word reaches" in text
+
+
+# Names and lists
+
+NAMESPACES = (mg.nn, mg.nn.Module, mg.losses, mg.optim, mg.testing, strategies, mg, mg.Value)
+OBJECTS = {"mg": mg, "v": mg.Value, "fast": CompiledFunction}
+ELSEWHERE = ("articles.md",)  # half of what it calls belongs to the articles
+
+
+def called(name):
+    """What a name stands for where a page calls it; None where it is no name of the library."""
+    first, *rest = name.split(".")
+    if rest:
+        found = OBJECTS.get(first)
+        for part in rest if found else ():
+            found = getattr(found, part)
+        return found
+    return next((getattr(space, name) for space in NAMESPACES if hasattr(space, name)), None)
+
+
+def calls(text):
+    """The calls of the library in spans of code: the function and what is handed to it."""
+    for span in text:
+        if (match := re.fullmatch(r"(?:\w+ = )?([a-zA-Z_][\w.]*)\((.*)\)", span)) and (found := called(match[1])):
+            yield span, found, re.findall(r"(?:[^,(\[]|\([^()]*\)|\[[^\]]*\])+", match[2])
+
+
+def wrong_arguments(function, arguments, defaults=False):
+    """What a function is handed on a page and does not take; with defaults, also what is not its default."""
+    parameters = inspect.signature(function).parameters
+    kinds = Counter(parameter.kind for parameter in parameters.values())
+    given = 0
+    for argument in map(str.strip, arguments):
+        name, sign, value = argument.partition("=")
+        if argument == "..." or (argument.startswith("*") and kinds[inspect.Parameter.VAR_POSITIONAL]):
+            continue
+        if not (sign and name.isidentifier()):
+            given += 1
+        elif name not in parameters:
+            if not kinds[inspect.Parameter.VAR_KEYWORD]:
+                yield argument
+        elif defaults and value not in ("", "...") and parameters[name].default != ast.literal_eval(value):
+            yield argument
+    if given > len(parameters) and not kinds[inspect.Parameter.VAR_POSITIONAL]:
+        yield f"{given} arguments"
+
+
+@pytest.mark.parametrize("page", [name for name in NOW if name not in ELSEWHERE])
+def test_what_is_called_in_the_text_takes_what_it_is_given_there(page):
+    found = calls(spans(page_of(page)))
+    assert [(span, wrong) for span, *call in found for wrong in wrong_arguments(*call)] == []
+
+
+USED = ("v.backward(create_graph=True)",)  # and no default
+
+
+def test_the_tables_of_the_overview_show_the_defaults():
+    first = [span for table in tables(page_of("api.md")) for cell, *_ in table for span in spans(cell)]
+    found = list(calls(span for span in first if span not in USED))
+    assert len(found) > 40
+    assert [(span, wrong) for span, *call in found for wrong in wrong_arguments(*call, defaults=True)] == []
+
+
+@pytest.mark.parametrize("module", [mg, mg.nn, mg.losses, mg.optim], ids=lambda module: module.__name__)
+def test_whatever_is_public_is_in_the_overview(module):
+    words = set(re.findall(r"\w+", " ".join(spans(page_of("api.md")))))
+    assert [name for name in public(module) if name not in words] == []
+
+
+@pytest.mark.parametrize("page", NOW)
+def test_what_is_said_of_numpy_is_about_what_numpy_has(page):
+    names = set(re.findall(r"\bnp\.((?:random\.)?[a-zA-Z_]\w*)", page_of(page)))
+    assert [name for name in names if not hasattr(np, name)] == []
+
+
+def test_the_functions_that_are_listed_are_there():
+    for kind, names in tables(section("api.md", "Functions"))[0]:
+        for span in re.findall(r"`([a-z][\w ]*)`", names):
+            assert [name for name in span.split() if not hasattr(mg, name)] == [], kind
+
+
+def test_the_activations_and_initial_weights_are_all_that_there_are():
+    text = section("api.md", "Networks: `mg.nn`")
+    _, activations, initial = re.split("Activations: |Initial weights: ", text)
+    assert re.findall(r'"(\w+)"', activations) == list(mg.nn.ACTIVATIONS)
+    assert re.findall(r'"(\w+)"', initial) == list(mg.nn.INITIAL_WEIGHTS)
+
+
+SPOKEN = {"torch": "pytorch", "cosmic-ray": "cosmic ray", "axe-playwright-python": "axe-core"}
+
+
+def test_the_extras_bring_what_the_overview_says():
+    listed = dict(tables(section("api.md", "Extras"))[0])
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[project.optional-dependencies]")[2]
+    project = project.partition("\n[")[0]
+    extras = dict(re.findall(r'^(\w+) = (\[.*?"\])', project, re.DOTALL | re.MULTILINE))
+    names = [name for cell in listed for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(names) == sorted(extras)
+    (three,) = re.findall(r"micrograd\[([\w,]*)\]", extras["all"])
+    assert sorted(three.split(",")) == sorted(names[: names.index("all")])
+    for name in ("draw", "train", "compile", "testing", "campaigns", "browser"):
+        for package in re.findall(r'"([\w-]+)[><=]', extras[name]):
+            assert SPOKEN.get(package, package) in listed[f"`{name}`"].lower(), (name, package)
+
+
+def test_the_command_calls_the_functions_that_its_page_lists():
+    (listed,) = re.findall(r"calls of `([^`]*)`", on_one_line("command.md"))
+    assert sorted(listed.split()) == sorted(name for name in grammar.functions() if hasattr(mg, name))
+
+
+def subcommands():
+    (found,) = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    return found.choices
+
+
+@pytest.mark.parametrize("page", NOW)
+def test_the_commands_in_the_text_can_be_typed(page):
+    options = {option for command in subcommands().values() for option in command._option_string_actions}
+    for span in spans(page_of(page)):
+        if span.startswith("micrograd "):
+            _, command, *words = shlex.split(span)
+            if words and words != ["--help"]:
+                parser().parse_args(with_minus_signs([command, *words]))
+            else:
+                assert command in {"--help", *subcommands()}
+        elif span.startswith("--") and page == "command.md":
+            assert span.split()[0] in options
+
+
+def test_each_command_takes_json():
+    assert [name for name, command in subcommands().items() if "--json" not in command._option_string_actions] == []
+
+
+def test_missing_values_are_those_that_the_page_of_the_command_lists():
+    (listed,) = re.findall(r"are empty cells, (.*?), and what follows `--missing`", on_one_line("command.md"))
+    assert {"", *(text.lower() for text in spans(listed))} == table.MISSING
+
+
+def test_the_files_of_a_report_are_those_that_the_page_of_the_command_lists():
+    (files,) = tables(section("command.md", "Learning from a table").partition("### Beside")[0])
+    listed = [name for cell, _ in files for name in spans(cell)]
+    assert sorted(listed) == sorted(report.FILES)
+
+
+def test_the_exit_codes_are_those_that_the_page_of_the_command_lists():
+    codes = [output.OK, output.FAILED, output.WRONG, output.INTERRUPTED, output.BROKEN_PIPE]
+    assert [int(code) for code, _ in tables(section("command.md", "In scripts"))[0]] == codes
+
+
+def test_the_stages_are_those_that_the_page_of_the_compiler_lists():
+    listed = [row[0] for row in tables(section("compiler.md", "Where it is written"))[0]]
+    assert listed == [stage.name for stage in STAGES]
+
+
+def test_the_verdicts_and_columns_are_those_that_the_page_on_testing_lists():
+    columns, verdicts = tables(section("testing.md", "One point: `gradcheck`"))
+    header, line = str(mg.testing.gradcheck(lambda x: x * x, [1.0])).splitlines()
+    assert [row[0] for row in columns] == header.split()
+    assert [row[0] for row in verdicts] == ["`kink`", "`jump`", "`unclear`"]
+    assert line.split()[-1] == "right"
+
+
+# Files and commands
+
+COMMAND = re.compile(r"(?:[A-Z_]+=\w+ )?(?:\.venv/bin/)?(python|pytest) (.*)", re.DOTALL)
+
+
+def commands_of(page):
+    """What a page tells to run: the files, and the options."""
+    shell = re.findall(r"^```sh\n(.*?)^```", page_of(page), re.DOTALL | re.MULTILINE)
+    for line in [*spans(page_of(page)), *"".join(shell).splitlines()]:
+        if match := COMMAND.fullmatch(line):
+            words = shlex.split(
+                re.sub(r"-m (tests[.\w]+)", lambda module: module[1].replace(".", "/") + ".py", match[2])
+            )
+            paths = [word for word in words if word.startswith(("tests/", "demos/"))]
+            yield match[1], paths, [word for word in words if word.startswith("--")]
+
+
+@pytest.mark.parametrize("page", NOW)
+def test_a_command_names_files_that_are_there_and_options_that_they_have(page):
+    for what, paths, options in commands_of(page):
+        assert [path for path in paths if not (ROOT / path).exists()] == []
+        if what == "python" and paths:
+            text = (ROOT / paths[0]).read_text(encoding="utf-8")
+            assert [option for option in options if f'"{option}"' not in text] == [], paths
+
+
+@pytest.mark.parametrize("page", [name for name in NOW if name not in MADE_BY_RECIPES])
+def test_a_file_of_the_repository_that_is_named_is_there(page):
+    for span in spans(page_of(page)):
+        if re.fullmatch(r"[\w./]+\.(?:py|txt|js)|(?:\w+/)*(?:backends|contexts|engine|tests|demos|docs)/", span):
+            assert (ROOT / span).exists() or [*(ROOT / "micrograd").rglob(span)], span
+
+
+def test_what_measures_is_in_the_table_of_what_measures():
+    (rows,) = tables(section("contributing.md", "Campaigns and benchmarks"))
+    files = [path for name in ("campaigns", "benchmarks") for path in (ROOT / "tests" / name).glob("*.py")]
+    run = [path.stem for path in files if "__main__" in path.read_text(encoding="utf-8")]
+    assert sorted(re.search(r"tests[./]\w+[./](\w+)", row[0])[1] for row in rows) == sorted(run)
+
+
+JOINED = ("Mutation testing",)  # its table joins several runs
+HEADINGS = re.findall(r"^## (.*)$", page_of("reliability.md"), re.MULTILINE)
+FIGURES = [name for name in HEADINGS if tables(section("reliability.md", name)) and name not in JOINED]
+
+
+@pytest.mark.parametrize("heading", FIGURES)
+def test_figures_come_with_their_day_and_their_command(heading):
+    text = section("reliability.md", heading)
+    assert re.search(r"\b20\d\d-\d\d-\d\d\b", text)
+    assert re.search(r"`(?:python|pytest) ", text)
+
+
+def test_each_primitive_has_a_row_in_the_table_of_their_accuracy():
+    listed = {row[0] for row in tables(section("reliability.md", "Accuracy of the primitives"))[0]}
+    assert listed == {primitive.name for primitive in accuracy.TABLE}
+
+
+def test_the_table_of_planted_mistakes_counts_all_of_them():
+    planted = mistakes.read(mistakes.MISTAKES.read_text("utf-8"))
+    (rows,) = tables(section("reliability.md", "Planted mistakes"))
+    counts = Counter(mistake.room for mistake in planted) + Counter(all=len(planted))
+    assert {room: int(count) for room, count, _ in rows} == counts
