@@ -637,6 +637,19 @@ def test_what_would_freeze_a_number_is_refused(name):
         fast(mg.array(X), mg.array(Y))
 
 
+def test_an_array_of_plain_numbers_from_outside_has_no_index_that_is_a_comparison():
+    with pytest.raises(IndexError, match="arrays used as indices"):
+        mg.compile(lambda x: X[x > 0].sum() * x.sum())(mg.array(X))
+
+
+def test_a_number_that_maximum_picks_is_a_value_through_which_no_gradient_flows():
+    x = mg.array([-1.0, 2.0])
+    assert [type(picked) for picked in np.maximum(x, 0)] == [int, Value]
+    first, second = mg.compile(lambda x: np.maximum(x, 0))(x)
+    (first * 3 + second).backward()
+    assert (first.data, mg.gradients(x).tolist()) == (0.0, [0.0, 1.0])
+
+
 def test_numbers_whose_kind_of_array_is_not_known():
     for function in (np.logical_and, np.logical_or, np.logical_xor):
         with pytest.raises(TraceError, match=r"of numbers .*Write np.logical_\w+\(x != 0, y != 0\)"):

@@ -1142,3 +1142,32 @@ def test_long_chains_of_objects_defaults_and_containers_of_collections(backend):
         lambda: maps.maps[1].update(b=8.0),
         backend=backend,
     )
+
+
+class Meta(type):
+    scale = 2.0
+
+
+class OfMeta(metaclass=Meta):
+    pass
+
+
+def test_what_is_kept_by_a_cache_or_read_by_globals_or_from_a_metaclass_is_that_of_the_trace(monkeypatch):
+    """These are the limits that the page of the compiler names."""
+
+    @functools.cache
+    def cached():
+        return SCALE
+
+    draws = count(2)
+    functions = (
+        lambda x: x * cached(),
+        lambda x: x * globals()["SCALE"],
+        lambda x: x * OfMeta.scale,
+        lambda x: x * next(draws),
+    )
+    fast = [mg.compile(function, backend="numpy") for function in functions]
+    assert [function(3.0) for function in fast] == [6.0] * 4
+    monkeypatch.setitem(globals(), "SCALE", 5.0)
+    monkeypatch.setattr(Meta, "scale", 5.0)
+    assert [function(3.0) for function in fast] == [6.0] * 4
