@@ -241,9 +241,14 @@ def test_every_name_of_micrograd_on_a_page_is_there(page):
             found = getattr(found, part) if hasattr(found, part) else import_module(path)
 
 
+MEASURED = re.compile(
+    r"\d (?:s|ms|us|ns|MB|seconds|milliseconds|microseconds|minutes) (?!of no)|times as long|\d to \d+%|adds \d+%"
+)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_seconds_come_with_the_day_on_which_they_were_measured(page):
+def test_seconds_and_ratios_come_with_the_day_on_which_they_were_measured(page):
     """In the paragraph, or in the section, as under a table."""
     for section in re.split(r"^#+ ", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
-        if re.search(r"\d (?:s|ms|us|seconds|milliseconds|microseconds|minutes) (?!of no)", section):
+        if MEASURED.search(section):
             assert re.search(r"\b20\d\d-\d\d-\d\d\b", section), section[:200]
