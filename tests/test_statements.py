@@ -21,7 +21,7 @@ from micrograd.compiler.stages import STAGES
 from micrograd.engine.further_primitives import TABLE
 from micrograd.explore import NODE_LIMIT, groups
 from micrograd.tables import encoding, predictor, report, table
-from micrograd.testing import strategies
+from micrograd.testing import differences, strategies
 from tests.campaigns import accuracy, expressions, mistakes
 from tests.folders import ROOT
 from tests.pages import PAGES, on_one_line, page_of, section, spans, tables
@@ -81,6 +81,8 @@ NUMBERS = [
     ("reliability.md", r"handed (\d+) programs at a time", expressions.TOGETHER),
     ("reliability.md", r"Gradients may differ by ([\de-]+) of", expressions.ALLOWED),
     ("reliability.md", r"an error of ([\de-]+) in a local", expressions.ALLOWED * expressions.LEAST),
+    ("reliability.md", r"Fewer than (\w+) steps", differences._LEVELS),
+    ("reliability.md", r"more than 1/(\d+) of the value", 1 / differences._COARSEST),
     ("reliability.md", r"mpmath's at (\d+) digits", accuracy.mp.dps),
     ("reliability.md", r"(\d+) of them across the public API", len(WRONG_CALLS)),
     (

@@ -85,3 +85,29 @@ def test_plain_functions_whose_last_digits_show_a_millionth(scale):
             assert gradcheck(f, [x], gradient=slope)
             with pytest.raises(GradientError):
                 gradcheck(f, [x], gradient=lambda x, slope=slope: slope(x) * (1 + 1e-6))
+
+
+def verdict(f, x, slope):
+    try:
+        (row,) = gradcheck(f, [x], gradient=lambda x: slope).rows
+    except GradientError as error:
+        (row,) = error.report.rows
+    return row.verdict
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x: math.exp(math.cos(x)), lambda x: -math.sin(x) * math.exp(math.cos(x))),
+        (lambda x: math.sqrt(1 + x * x), lambda x: x / math.sqrt(1 + x * x)),
+    ],
+)
+def test_where_rounding_hides_a_millionth_it_shows_ten_of_them(f, slope):
+    for x, millionth in ((1e-8, "right"), (1e-7, "WRONG")):
+        assert [verdict(f, x, slope(x) * off) for off in (1, 1 + 1e-6, 1 + 1e-5)] == ["right", millionth, "WRONG"]
+
+
+def test_a_function_that_has_lost_its_digits_is_taken_at_its_word():
+    assert verdict(lambda x: math.log(1 + math.exp(-x)), 40.0, 0.0) == "right"
+    assert verdict(lambda x: (1e-8 * x + 1e8) - 1e8, 0.3, 1e-8) == "WRONG"
+    assert verdict(lambda x: (1e-7 * x + 1e6) - 1e6, 0.3, 1e-7) == "unclear"

@@ -169,6 +169,20 @@ def test_a_point_of_32_bits_so_far_out_that_the_function_moves_in_steps(x):
     assert verdict(f, x, -math.cos(single(x))) == "WRONG"
 
 
+def test_where_it_ends():
+    assert verdict(rounded(brain)(math.tanh), 12.0, 0.0) == "right"
+    assert [verdict(math.floor, x, slope) for x in (7.5, 1e6 + 0.5) for slope in (0.0, 1.0)] == [
+        *("right", "WRONG"),
+        *("WRONG", "right"),
+    ]
+    of_the_rest, of_all = rounded(half)(math.sin)(0.7), math.sin(0.7) + 0.7 * math.cos(0.7)
+    assert verdict(lambda x: x * rounded(half)(math.sin)(x), 0.7, of_the_rest) == "right"
+    assert verdict(lambda x: x * rounded(half)(math.sin)(x), 0.7, of_all) == "WRONG"
+    for x, expected in ((300.0, "right"), (4e4, "unclear"), (1e6, "unclear"), (1e8, "WRONG")):
+        places = [x * times for times in (1.0137, 1.037, 1.137)]
+        assert [verdict(rounded(single)(math.sin), x, math.cos(single(x))) for x in places] == [expected] * 3
+
+
 def test_a_pole_or_a_turn_within_reach_does_not_lead_the_line_astray():
     for rounding in (half, brain):
         for x in (0.0061, 0.0087, 0.013):
