@@ -112,6 +112,17 @@ def test_each_check_is_one_that_is_made_before_a_change_lands():
         assert words in TEXT
 
 
+def test_the_linters_run_before_each_commit_and_the_fast_tests_before_each_push():
+    config = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    first, *hooks = re.split(r"^ +- id: ", config, flags=re.MULTILINE)
+    assert "default_stages: [pre-commit]" in first
+    entries = {False: "", True: ""}
+    for hook in hooks:
+        entries["stages: [pre-push]" in hook] += re.search("entry: (.*)", hook)[1] + "\n"
+    assert all(linter in entries[False] for linter in ("ruff format", "ruff check", "mypy"))
+    assert entries[True] == 'python -m pytest --quiet -m "not slow"\n'
+
+
 def test_each_path_and_extra_that_is_named_is_there():
     written = {written["file"] for written in WRITTEN.finditer(TEXT)}
     for path in set(re.findall(r"`((?:micrograd|tests|docs|\.ci)/[^` ]*)`", TEXT)) - written:
