@@ -22,11 +22,10 @@ def _part(x: Any, y: Any, z: Any) -> Any:
 
 def _trigamma(x: Any) -> Any:
     """The slope of digamma; left of 0 by reflection (Abramowitz and Stegun 6.4.7)."""
-    left = where(x < 0, -x, 0.5)
-    above = left - floor(left)
+    right = hurwitz_zeta(where(x < 0, 1 - x, x), 2.0)
+    above = where(x < 0, -x - floor(-x), 0.5)
     ratio = math.pi / sin(math.pi * where(above > 0.5, above - 1, above))
-    reflected = ratio * ratio - hurwitz_zeta(1 + left, 2.0)
-    return where(x < 0, reflected, hurwitz_zeta(where(x < 0, 0.5, x), 2.0))
+    return where(x < 0, ratio * ratio - right, right)
 
 
 def _bessel_slope(x: Any, order: int) -> Any:

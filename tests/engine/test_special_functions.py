@@ -73,6 +73,13 @@ def test_left_of_0_they_are_right_to_the_size_of_1(x):
         assert abs(getattr(mg, name)(x) - true) <= allowed
 
 
+@pytest.mark.parametrize("order", range(3))
+@pytest.mark.parametrize("x", [-3.0 + 2.0**-30, -3.0 - 2.0**-30, -(2.0**-40), -7.0 + 2.0**-20, -12.0 - 2.0**-13])
+def test_beside_a_pole_slopes_have_all_their_digits(order, x):
+    true = float(slope("digamma", order, mp.mpf(x)))
+    assert nth_derivative(mg.digamma, order)(x) == pytest.approx(true, rel=2e-15)
+
+
 @pytest.mark.parametrize("x", [1.0, 2.0])
 @pytest.mark.parametrize("distance", [2.0**-52, -(2.0**-53), 1e-9, -1e-5])
 def test_near_its_roots_the_logarithm_has_all_its_digits(x, distance):
