@@ -87,17 +87,17 @@ def test_settings_are_printed(own_registry):
 
 
 @pytest.mark.parametrize(
-    ("condition", "part", "inputs"),
+    ("condition", "part"),
     [
-        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin(", 1),
-        (lambda e: len(e.inputs) == 2, "lambda x, y: ", 2),
+        (lambda e: any(p.name == "sin" for p, _ in e.steps), "mg.sin("),
+        (lambda e: len(e.inputs) == 2, "lambda x, y: "),
     ],
 )
-def test_programs_shrink_to_readable_ones(condition, part, inputs):
+def test_programs_shrink_to_readable_ones(condition, part):
     smallest = find(own(), condition, settings=quickly)
     assert part in repr(smallest)
-    assert len(smallest.inputs) == inputs
-    assert set(smallest.inputs) <= {0.0, 1.0}
+    assert len(smallest.inputs) <= 2
+    assert all(number in (-1.0, -0.5, 0.0, 0.5, 1.0) for number in smallest.inputs)
     assert len(smallest.steps) <= 3
 
 
@@ -280,7 +280,7 @@ def test_an_interval_with_a_single_float_gives_that_one():
 
 
 def test_programs_are_as_large_as_they_are_by_default():
-    found = drawn(own(), 120)
+    found = drawn(own(), 400)
     assert {len(program.inputs) for program in found} == {1, 2, 3, 4}
     inputs = [number for program in found for number in program.inputs]
     assert all(-3 <= number <= 3 and number == round(number, 3) for number in inputs)
