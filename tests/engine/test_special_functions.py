@@ -163,6 +163,14 @@ class TestSlopes:
                     (result,) = compiled(primitive, backend, 1)([side])
                     assert abs(result - true) <= 2 * allowed, side
 
+    def test_their_derivatives_and_domains_by_themselves(self):
+        bessel_of_1, zeta = further_primitives.spherical_bessel, further_primitives.hurwitz_zeta
+        assert mg.grad(bessel_of_1)(0.3) == mg.grad(lambda x: bessel_of_1(x, order=1))(0.3)
+        assert mg.grad(bessel_of_1)(0.3) == pytest.approx(float(mp.diff(lambda x: bessel(1, x), 0.3)), rel=1e-14)
+        assert mg.grad(zeta)(2.5, 1.5) == pytest.approx(float(mp.diff(lambda x: mp.zeta(1.5, x), 2.5)), rel=1e-14)
+        (low_x, high_x), (low_power, high_power) = zeta.domain  # below a power of 1 the sum is infinite
+        assert (low_x, low_power, high_x, high_power) == (0.0, 1.0, math.inf, math.inf)
+
     def test_they_are_no_part_of_random_programs_and_not_in_expressions(self):
         from micrograd.command.grammar import functions
         from micrograd.testing import strategies
