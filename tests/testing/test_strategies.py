@@ -14,7 +14,7 @@ import micrograd as mg
 from micrograd.testing import Expression, Program, gradcheck
 from micrograd.testing.programs import MODERATE, RandomChoices, grow, is_tame, registered
 from micrograd.testing.strategies import datasets, expressions, network, networks, numbers, operands
-from tests.strategies import TABLE
+from tests.strategies import KINKS, TABLE
 
 pytestmark = pytest.mark.slow
 
@@ -431,3 +431,23 @@ def test_without_hypothesis_the_extra_is_named(monkeypatch):
 def test_wrong_input(call, kind, match):
     with pytest.raises(kind, match=match):
         call()
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "distance"),
+    [
+        *(("atan2", inputs, distance) for inputs, distance in [((0.0, -1.0), 0), ((0.0, 0.0), 0), ((0.1, -0.5), 0.1)]),
+        *(
+            ("atan2", inputs, distance)
+            for inputs, distance in [((0.5, 0.0), 0.5), ((0.0, 0.5), 0.5), ((-0.2, 0.0), 0.2)]
+        ),
+        *(("hypot", inputs, distance) for inputs, distance in [((0.0, 0.0), 0), ((1.0, -1.0), 2.0)]),
+        *((name, (6.0, 3.0), 0) for name in ("remainder", "floor_divide")),
+        *((name, (x, y), 0.1) for name in ("remainder", "floor_divide") for x in (-6.1, 5.9, 6.1) for y in (-3.0, 3.0)),
+        *((name, (x,), 0.1) for name in ("floor", "ceil") for x in (-3.1, -2.9, -0.1, 0.1, 2.9, 3.1)),
+        ("sign", (-0.1,), 0.1),
+    ],
+)
+def test_how_far_a_kink_or_a_jump_is(name, inputs, distance):
+    """Random programs keep clear of them."""
+    assert abs(KINKS[name](*inputs)) == pytest.approx(distance)
