@@ -179,7 +179,7 @@ def hurwitz_zeta(on: Any, x: Any, power: Any) -> Any:
     for n in range(_FAR):
         if not on.somewhere(x + n < _FAR):
             break
-        total = total + on.where(x + n < _FAR, on.minimum(x + n, _FAR) ** -power, 0.0)
+        total = total + on.where(x + n < _FAR, on.pow(on.minimum(x + n, _FAR), -power), 0.0)
     far = x + on.maximum(on.ceil(_FAR - x), 0.0)
     square = 1 / far / far
     *others, rest = _BERNOULLI
