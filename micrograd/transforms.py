@@ -348,7 +348,7 @@ def _fresh(scalar: Any) -> Value:
     # Of a Value in the arguments f gets a copy, and is differentiated with respect to that. Where f uses the Value
     # itself as well, from a closure, it is a constant.
     if isinstance(scalar, Value):
-        check_class(scalar, "a function that is differentiated is given other Values in place of those")
+        check_class(scalar, "a function that is differentiated is given other Values in place of its arguments")
     with differentiating():
         recorder = recorder_on_top()
         if recorder is not None and (copied := recorder.copied(scalar)) is not None:

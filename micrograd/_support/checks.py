@@ -83,8 +83,8 @@ def check_class(value: Any, replacing: str) -> None:
     kind: Any = type(value)
     if (name := _own_name(kind)) is not None:
         raise TypeError(
-            f"{replacing} in its arguments, which would lose the `{name}` of {kind.__name__}: write {name} as a "
-            f"function of Values, or let the function close over the {kind.__name__}"
+            f"{replacing}, which would lose the `{name}` of {kind.__name__}: write {name} as a function of Values, or "
+            f"let the function close over the {kind.__name__}"
         )
 
 

@@ -59,8 +59,8 @@ class Structure:
             return (kind,)
         if isinstance(item, Value):
             self.leaves.append(item)
-            if kind is not Value and not self.returned:
-                check_class(item, "a compiled function is traced on symbols in place of the Values")
+            if kind is not Value:
+                check_class(item, _RETURNED if self.returned else _GIVEN)
             if item.__dict__:  # which of them are there is static: a function may ask for one
                 return (Value, item.requires_grad, *user_attributes(item))
             return (Value, item.requires_grad)
@@ -128,6 +128,8 @@ class Structure:
             raise ValueError(_TOO_DEEP) from None
 
 
+_GIVEN = "a compiled function is traced on symbols in place of the Values in its arguments"
+_RETURNED = "a compiled function returns Values of its own in place of those of the function"
 _TOO_DEEP = "what a compiled function takes and returns must not be nested this deep, or contain itself"
 
 

@@ -124,7 +124,7 @@ TESTS = {
     "compiler.function": ["compiler/test_function", "compiler/test_trace", "compiler/test_reroll",
                           "compiler/test_against_eager", "compiler/backends/test_backends", "compiler/test_training",
                           "compiler/test_several_results", "compiler/test_what_is_closed_over",
-                          "compiler/test_same_numbers"],
+                          "compiler/test_same_numbers", "compiler/test_kept"],
     "compiler.graph": ["compiler/test_stages", "compiler/test_trace", "compiler/test_against_eager",
                        "compiler/test_reroll", "compiler/test_same_numbers"],
     "compiler.layout": ["compiler/test_reroll", "compiler/test_training"],

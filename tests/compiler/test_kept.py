@@ -275,9 +275,9 @@ def test_objects_that_are_used_again_before_the_next_one_comes_are_not_warned_of
     assert traces() == 2 * ROOM + 1  # the one that is always used stays
 
 
-def test_lengths_and_texts_are_all_kept():
-    fast, traces = counting(lambda xs, name: sum(xs) * 2.0, backend="numpy")
+def test_lengths_texts_and_ranges_are_all_kept():
+    fast, traces = counting(lambda xs, name, places: sum(xs[place] for place in places) * 2.0, backend="numpy")
     for _ in range(2):
         for n in range(1, 2 * ROOM):
-            assert fast([1.0] * n, str(n)) == 2.0 * n
+            assert fast([1.0] * n, str(n), range(n)) == 2.0 * n
     assert traces() == 2 * ROOM - 1

@@ -449,6 +449,8 @@ def test_what_a_kind_of_value_has_of_its_own_is_not_lost(name):
             call(kind(1.0))
     x = kind(1.0)
     assert mg.compile(lambda: f(x))().data == 5.0
+    with pytest.raises(TypeError, match=f"returns Values of its own .* would lose the `{name}` of Times"):
+        mg.compile(lambda: x)()
 
 
 def test_quotients_by_constants_of_any_size_are_as_exact_as_eager_ones():

@@ -52,6 +52,9 @@ class TestRemainders:
                 expected = [x % y, x // y]
                 found = fast(x, y)
                 assert list(map(repr, found)) == list(map(repr, expected)), (x, y)
+        for x, y in ((36094705145.142845, 138.42857142857142), (2341381969581618.5, 9.303711084281492)):
+            assert list(fast(x, y)) == [x % y, x // y]  # the quotient is rounded to just below a whole number
+            assert list(fast(-x, y)) == [-x % y, -x // y]
         with pytest.raises(ZeroDivisionError):
             fast(1.0, 0.0)
 
