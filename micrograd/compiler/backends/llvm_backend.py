@@ -13,7 +13,9 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import math
+from itertools import chain
 from pathlib import Path
+from struct import pack, unpack
 from typing import TYPE_CHECKING, Any
 
 import llvmlite
@@ -26,7 +28,15 @@ from micrograd.compiler.backends import llvm_functions, llvm_kernels
 from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
-from micrograd.compiler.backends.llvm_kernels import KERNEL, WIDE, Loops, code_of, module_of
+from micrograd.compiler.backends.llvm_kernels import (
+    KERNEL,
+    WIDE,
+    Loops,
+    code_of,
+    has_many_segments,
+    module_of,
+    sorted_segments,
+)
 from micrograd.compiler.backends.object_cache import cached, is_object
 from micrograd.compiler.program import Reduction, Take
 
@@ -35,7 +45,7 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.backends.llvm_kernels import Code
     from micrograd.compiler.numbers import Floats, Integers
-    from micrograd.compiler.program import Kernel, Program
+    from micrograd.compiler.program import Access, Kernel, Program, Segment
     from micrograd.engine.primitive import Primitive
 
 
@@ -260,13 +270,15 @@ class NativeExecutable(Executable):
         return address, arguments.ctypes.data
 
     def _arguments(self, kernel: Kernel, code: Code) -> Integers:
-        numbers: list[Any] = [kernel.rows, kernel.columns]
-        for access in (kernel.target, *kernel.accesses):
-            table = access.table if access.table is not None else access.row_table
-            if table is None:
-                table = access.base + access.row_step * np.arange(kernel.rows)
-            self._kept.append(table := np.ascontiguousarray(table, dtype=np.int64))
-            numbers += [table.ctypes.data, access.column_step, access.term_step]
+        numbers: list[Any] = [kernel.rows, kernel.columns, *self._places(kernel.rows, kernel.target)]
+        if has_many_segments(kernel):
+            for parts in sorted_segments(kernel).values():
+                table = np.array([self._segment(kernel.rows, part) for part in parts], dtype=np.int64)
+                self._kept.append(table)
+                numbers += [len(parts), table.ctypes.data]
+            return np.array(numbers, dtype=np.int64)
+        for access in kernel.accesses:
+            numbers += self._places(kernel.rows, access)
         if isinstance(kernel, Reduction):
             numbers += [part.terms for part in kernel.segments]
         elif isinstance(kernel, Take):
@@ -276,6 +288,20 @@ class NativeExecutable(Executable):
             self._kept.append(function)
             numbers.append(ctypes.cast(function, ctypes.c_void_p).value)
         return np.array(numbers, dtype=np.int64)
+
+    def _segment(self, rows: int, part: Segment) -> list[int]:
+        """A segment in a table: the bits of its coefficient, how many terms it has, and where its factors are."""
+        factors = [access for access in (part.first, part.second) if access is not None]
+        (bits,) = unpack("q", pack("d", part.coefficient))
+        return [bits, part.terms, *chain.from_iterable(self._places(rows, access) for access in factors)]
+
+    def _places(self, rows: int, access: Access) -> list[int]:
+        """Where an operand is: the address of its table, its column step and its term step."""
+        table = access.table if access.table is not None else access.row_table
+        if table is None:
+            table = access.base + access.row_step * np.arange(rows)
+        self._kept.append(table := np.ascontiguousarray(table, dtype=np.int64))
+        return [table.ctypes.data, access.column_step, access.term_step]
 
 
 def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:

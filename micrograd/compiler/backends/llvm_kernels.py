@@ -9,6 +9,12 @@ code is only what decides how the loop is best written: how many segments there 
 whether its columns and terms lie side by side (step 1), stand still (step 0) or neither. So a transformer
 needs some thirty functions, and one of another size needs no other functions.
 
+A reduction of many segments, as a weight has that every step of a recurrent program uses, sorts them by the shapes
+of their factors. One loop runs over all of a sort, and reads from a table what is another thing in each:
+
+    for segment in table:
+        for term in range(segment.terms): total += segment.coefficient * first[term] * second[term]
+
 Where columns lie side by side, several columns are computed at a time in a vector; else, where terms do,
 several terms. A chain is a sum of few terms, which are added in their order. Longer sums may be taken in another
 order, and a product and a sum in them may be rounded once instead of twice. Nothing else is assumed of the
@@ -20,6 +26,7 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
@@ -28,15 +35,18 @@ from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, constant
 from micrograd.compiler.program import Map, Reduction, Take
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
+    from typing import TypeGuard
 
-    from micrograd.compiler.program import Access, Kernel
+    from micrograd.compiler.program import Access, Kernel, Segment
     from micrograd.engine.primitive import Primitive
 
 KERNEL = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer()])
 PER_ACCESS = 3  # arguments of an operand: the address of its table, its column step and its term step
 _FAST = ("contract", "reassoc")
 WIDE, _NARROW = 8, 4  # numbers in a vector
+_WRITTEN_OUT = 8  # segments of a reduction that have a loop each
+IN_TABLE = 2  # numbers of a segment in a table, beside those of its factors: its coefficient and its number of terms
 _TOGETHER = 4  # columns whose sums over vectors of terms are folded together
 
 ROWS, TERMS, ELEMENTS = "r", "t", "e"  # what an operand's table has an entry for
@@ -68,6 +78,7 @@ class Code:
         width: how many numbers are computed at a time.
         shapes: of the target and of the operands.
         parts: the coefficient of each segment of a reduction, how many factors it has and, in a chain, how many terms.
+        many: whether a part stands for any number of segments, whose coefficients are in a table.
         primitive: of a map.
     """
 
@@ -75,14 +86,17 @@ class Code:
     along: str
     width: int
     shapes: tuple[Shape, ...]
-    parts: tuple[tuple[float, int, int | None], ...] = ()
+    parts: tuple[tuple[float | None, int, int | None], ...] = ()
+    many: bool = False
     primitive: Primitive | None = None
 
     @property
     def name(self) -> str:
         """Unique for what the code is."""
-        name = [self.kind, f"{self.along}{self.width}", "".join(map(str, self.shapes))]
-        name += [f"{coefficient:.17g}x{factors}x{terms or ''}" for coefficient, factors, terms in self.parts]
+        name = [self.kind + "s" * self.many, f"{self.along}{self.width}", "".join(map(str, self.shapes))]
+        for coefficient, factors, terms in self.parts:
+            known = "" if coefficient is None else f"{coefficient:.17g}"
+            name.append(f"{known}x{factors}x{terms or ''}")
         if self.primitive is not None:
             name.append(native_name(self.primitive) or "call")
         return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
@@ -92,9 +106,14 @@ def code_of(kernel: Kernel) -> Code:
     """What code a kernel needs."""
     along, width = _vector(kernel)
     shapes = _shapes(kernel, along)
+    if has_many_segments(kernel):
+        kind = "maximum" if kernel.largest else "sum"
+        sorts = sorted_segments(kernel)
+        shapes = (shapes[0], *chain.from_iterable(sorts))
+        return Code(kind, along, width, shapes, tuple((None, len(factors), None) for factors in sorts), many=True)
     if isinstance(kernel, Reduction):
-        chain = "chain_from_zero" if kernel.from_zero else "chain"
-        kind = "maximum" if kernel.largest else chain if kernel.is_in_order else "sum"
+        chained = "chain_from_zero" if kernel.from_zero else "chain"
+        kind = "maximum" if kernel.largest else chained if kernel.is_in_order else "sum"
         parts = tuple(
             (part.coefficient, 1 if part.second is None else 2, part.terms if kernel.is_in_order else None)
             for part in kernel.segments
@@ -133,13 +152,30 @@ def _table(access: Access) -> str:
 
 
 def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
-    shapes = []
-    for number, access in enumerate((kernel.target, *kernel.accesses)):
-        step = {"columns": access.column_step, "terms": access.term_step}.get(along)
-        if along == "terms" and number == 0:  # the target's step is that along the columns
-            step = 1 if access.column_step == 1 and access.table is None else None
-        shapes.append(Shape(_table(access), step))
-    return tuple(shapes)
+    target = kernel.target
+    # Where terms are side by side in a vector, the target's step is that along the columns.
+    step = 1 if target.column_step == 1 and target.table is None else None
+    first = Shape(_table(target), step) if along == "terms" else _shape(target, along)
+    return (first, *(_shape(access, along) for access in kernel.accesses))
+
+
+def _shape(access: Access, along: str) -> Shape:
+    return Shape(_table(access), {"columns": access.column_step, "terms": access.term_step}.get(along))
+
+
+def has_many_segments(kernel: Kernel) -> TypeGuard[Reduction]:
+    """Whether a kernel is a reduction of so many segments that these are in a table."""
+    return isinstance(kernel, Reduction) and len(kernel.segments) > _WRITTEN_OUT
+
+
+def sorted_segments(kernel: Reduction) -> dict[tuple[Shape, ...], list[Segment]]:
+    """The segments of a reduction by the shapes of their factors: all of a sort share a loop."""
+    along, _ = _vector(kernel)
+    found: dict[tuple[Shape, ...], list[Segment]] = {}
+    for part in kernel.segments:
+        shapes = tuple(_shape(access, along) for access in (part.first, part.second) if access is not None)
+        found.setdefault(shapes, []).append(part)
+    return found
 
 
 def module_of(code: Code, name: str) -> ir.Module:
@@ -154,11 +190,9 @@ def module_of(code: Code, name: str) -> ir.Module:
 class _Operand:
     """An operand in the code: its arguments, and where the row that is being computed starts."""
 
-    def __init__(self, writer: _Writer, number: int, shape: Shape) -> None:
+    def __init__(self, writer: _Writer, arguments: list[Any], shape: Shape) -> None:
         self.writer, self.shape = writer, shape
-        address, self.column_step, self.term_step = (
-            writer.argument(2 + PER_ACCESS * number + index) for index in range(PER_ACCESS)
-        )
+        address, self.column_step, self.term_step = arguments
         self.table = writer.builder.inttoptr(address, INTEGER.as_pointer())
         along = writer.code.along
         if shape.step is not None and along == "columns":
@@ -262,8 +296,12 @@ class _Writer(Loops):
         self.module, self.code = module, code
         self.buffer, self.arguments = function.args
         self.rows, self.columns = self.argument(0), self.argument(1)
-        self.operands = [_Operand(self, number, shape) for number, shape in enumerate(code.shapes)]
-        self.extra = 2 + PER_ACCESS * len(code.shapes)  # the arguments from here on are the kind's own
+        shapes = code.shapes[:1] if code.many else code.shapes
+        self.operands = [
+            _Operand(self, [self.argument(2 + PER_ACCESS * number + index) for index in range(PER_ACCESS)], shape)
+            for number, shape in enumerate(shapes)
+        ]
+        self.extra = 2 + PER_ACCESS * len(shapes)  # the arguments from here on are the kind's own
         self.row: Any = None
         nothing = {"maximum": -math.inf, "chain": -0.0}  # 0 + -0 would be 0
         self.nothing = ir.Constant(DOUBLE, nothing.get(code.kind, 0.0))
@@ -305,20 +343,23 @@ class _Writer(Loops):
         """A number, a vector of columns, or two of them that share what stands still."""
         width = min(self.code.width, WIDE)
         columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(WIDE))]
-        totals = [self.splat(self.nothing, width) for _ in columns]
-        for coefficient, factors, terms in self._segments():
+
+        def include(totals: list[Any], coefficient: Any, factors: list[_Operand], terms: Any) -> list[Any]:
+            coefficient = self.splat(coefficient, width)
             if isinstance(terms, int):  # so few that they need no loop
                 for term in range(terms):
                     totals = self._next(totals, factors, columns, integer(term), integer(terms), width, coefficient)
-                continue
+                return totals
             with self.loop(integer(0), terms, 1, totals) as (term, sums):
                 self.carry(self._next(sums, factors, columns, term, terms, width, coefficient))
-            totals = self.carried
+            return self.carried
+
+        totals = self._over_segments([self.splat(self.nothing, width) for _ in columns], include)
         for place, total in zip(columns, totals, strict=True):
             self._store(place, total)
 
     def _next(
-        self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: float
+        self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: Any
     ) -> list[Any]:
         """The totals with one more term of each; what stands still is loaded once."""
         column, *_ = columns
@@ -332,16 +373,21 @@ class _Writer(Loops):
         """The sums, or maxima, of a few columns, over vectors of terms first and then over what is left."""
         builder, width = self.builder, self.code.width
         columns = [builder.add(column, integer(index)) for index in range(count)]
-        totals = [self.splat(self.nothing, width) for _ in columns]
-        rests = [self.nothing for _ in columns]
-        for coefficient, factors, terms in self._segments():
+
+        def include(sums: list[Any], coefficient: Any, factors: list[_Operand], terms: Any) -> list[Any]:
+            vector = self.splat(coefficient, width)
             whole = builder.mul(builder.sdiv(terms, integer(width)), integer(width))
+            totals, rests = sums[:count], sums[count:]
             with self.loop(integer(0), whole, width, totals) as (term, sums):
-                self.carry(self._terms(sums, factors, columns, term, terms, width, coefficient))
+                self.carry(self._terms(sums, factors, columns, term, terms, width, vector))
             totals = self.carried
             with self.loop(whole, terms, 1, rests) as (term, sums):
                 self.carry(self._terms(sums, factors, columns, term, terms, 1, coefficient))
-            rests = self.carried
+            return [*totals, *self.carried]
+
+        nothing = [self.splat(self.nothing, width) for _ in columns] + [self.nothing for _ in columns]
+        sums = self._over_segments(nothing, include)
+        totals, rests = sums[:count], sums[count:]
         folded = self._folded(totals)
         if count == 1:
             self._store(column, self._both(folded, *rests))
@@ -352,20 +398,45 @@ class _Writer(Loops):
         self._store(column, self._both(folded, rest))
 
     def _terms(
-        self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: float
+        self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: Any
     ) -> list[Any]:
         return [
             self._included(total, [f.load(column, term, terms, width) for f in factors], coefficient)
             for column, total in zip(columns, totals, strict=True)
         ]
 
-    def _segments(self) -> Generator[tuple[float, list[_Operand], Any], None, None]:
-        """The coefficient, the factors and the number of terms of each segment."""
+    def _over_segments(self, totals: list[Any], include: Callable[..., list[Any]]) -> list[Any]:
+        """The totals with the terms of all segments.
+
+        Args:
+            totals: what they are before.
+            include: writes the loop over the terms of a segment; takes the totals before, the coefficient, the factors
+                and the number of terms, and gives the totals after.
+        """
         number = 1
-        for segment, (coefficient, factors, terms) in enumerate(self.code.parts):
-            count = self.argument(self.extra + segment) if terms is None else terms
-            yield coefficient, self.operands[number : number + factors], count
-            number += factors
+        for place, (coefficient, factors, terms) in enumerate(self.code.parts):
+            following = number + factors
+            if coefficient is None:
+                segments, table = self.argument(self.extra + 2 * place), self.argument(self.extra + 2 * place + 1)
+                with self.loop(integer(0), segments, 1, totals) as (segment, sums):
+                    self.carry(include(sums, *self._segment(table, segment, self.code.shapes[number:following])))
+                totals = self.carried
+            else:
+                count = self.argument(self.extra + place) if terms is None else terms
+                constant = ir.Constant(DOUBLE, coefficient)
+                totals = include(totals, constant, self.operands[number:following], count)
+            number = following
+        return totals
+
+    def _segment(self, table: Any, segment: Any, shapes: tuple[Shape, ...]) -> tuple[Any, list[_Operand], Any]:
+        """The coefficient of a segment in a table, its factors, and how many terms it has."""
+        builder, size = self.builder, IN_TABLE + PER_ACCESS * len(shapes)
+        first = builder.gep(builder.inttoptr(table, INTEGER.as_pointer()), [builder.mul(segment, integer(size))])
+        bits, terms, *numbers = (builder.load(builder.gep(first, [integer(index)])) for index in range(size))
+        operands = [_Operand(self, numbers[PER_ACCESS * i :][:PER_ACCESS], shape) for i, shape in enumerate(shapes)]
+        for operand in operands:
+            operand.begin_row(self.row)
+        return builder.bitcast(bits, DOUBLE), operands, terms
 
     def _folded(self, vectors: list[Any]) -> Any:
         """Fold each of one or four vectors into a number; those of four are a vector."""
@@ -384,14 +455,14 @@ class _Writer(Loops):
     def _picked(self, x: Any, y: Any, places: Any) -> Any:
         return self.builder.shuffle_vector(x, y, _integers(places))
 
-    def _included(self, total: Any, factors: list[Any], coefficient: float) -> Any:
+    def _included(self, total: Any, factors: list[Any], coefficient: Any) -> Any:
         term, *others = factors
         for factor in others:
             term = self.builder.fmul(term, factor, flags=self.flags)
-        if coefficient == -1:
+        if coefficient == constant(term.type, -1.0):
             term = self.builder.fneg(term)
         else:  # no code comes of a multiplication by 1
-            term = self.builder.fmul(term, constant(term.type, coefficient), flags=self.flags)
+            term = self.builder.fmul(term, coefficient, flags=self.flags)
         return self._both(total, term)
 
     def _both(self, x: Any, y: Any) -> Any:

@@ -14,7 +14,7 @@ from micrograd.compiler.backends.llvm_kernels import code_of
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.program import Access, Map, Program, Reduction, Segment, Take
 
-GIVEN = 600  # numbers that the kernels read
+GIVEN = 900  # numbers that the kernels read
 NOTHING = np.zeros(0, dtype=np.int64)
 OWN = mg.primitive("own_map", "o", lambda x: 2 * x + 1, lambda g, out, x: 2 * g, replace=True)
 BETWEEN, UNTOUCHED = 5, 0.12345  # so many places before and after what a kernel writes stay as they are
@@ -135,11 +135,12 @@ MIXED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("layouts", MIXED)
 @pytest.mark.parametrize("largest", [False, True], ids=["sums", "maxima"])
-def test_reductions_of_all_layouts(layouts, largest, backend):
+@pytest.mark.parametrize("many", [False, True], ids=["few segments", "many"])
+def test_reductions_of_all_layouts(layouts, largest, many, backend):
     def make(rng, end):
         rows, columns = rng.choice([1, 3]), rng.choice([1, 2, 4, 5, 8, 9, 16, 19, 33])
         segments = []
-        for _ in range(rng.choice([1, 1, 2])):
+        for _ in range(rng.choice([1, 1, 2]) if not many else rng.randrange(9, 30)):
             terms = rng.choice([1, 2, 4, 7, 8, 9, 17])
             first, second = (operand(rng, rng.choice(MIXED[layouts]), rows, columns, terms) for _ in range(2))
             two = not largest and rng.random() < 0.6
@@ -421,6 +422,21 @@ def test_kernels_that_differ_in_size_alone_have_one_code():
     assert re.fullmatch(r"\w+", names[0])
     others = [product(2, 20, 13, -1.0), product(2, 9, 13), product(2, 5, 13), product(2, 2, 9), product(2, 20, 8)]
     assert len({names[0], *(code_of(other).name for other in others)}) == 6
+
+
+def test_the_code_of_a_sum_does_not_grow_with_its_segments():
+    def total(count, largest=False):
+        rng = random.Random(count)
+        parts = [(rng.choice([1.0, 0.5, rng.random()]), rng.randrange(1, 9)) for _ in range(count)]
+        segments = tuple(
+            Segment(c, n, Access(20 * k, 0, 0, 1), Access(9 * k, term_step=1)) for k, (c, n) in enumerate(parts)
+        )
+        return code_of(Reduction(1, 1, Access(), segments, largest))
+
+    assert total(9).name == total(90).name == total(900).name
+    assert len(total(900).name) < 100
+    assert total(90, largest=True).name != total(90).name
+    assert total(8).name != total(9).name
 
 
 STILL, MATRIX = Access(0), Access(0, column_step=9, term_step=1)
