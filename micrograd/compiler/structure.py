@@ -225,7 +225,7 @@ def _rebuilt(item: Any, leaves: Iterator[Any]) -> Any:
         for place, part in enumerate(parts):
             flat[place] = part
         result[...] = flat.reshape(item.shape)
-        return arranged(result) if not is_result and any(map(is_unknown, parts)) else result
+        return arranged(result) if any(map(is_unknown, parts)) else result
     return next(leaves) if isinstance(item, Value) or _is_number(item) else item
 
 
@@ -233,8 +233,7 @@ def _of_plain_numbers(parts: list[Any]) -> Any:
     """Bools, ints or floats as an array of such; None of others, and of ints that are too long for one."""
     import numpy as np
 
-    kinds = set(map(type, parts))
-    if len(kinds) != 1 or not kinds <= _ELEMENTS:
+    if not parts or not _ELEMENTS.issuperset(map(type, parts)):
         return None
     numbers = np.array(parts)
     return numbers if numbers.dtype.kind in "bif" else None

@@ -41,6 +41,12 @@ class Slotted:
 
 
 @dataclass(frozen=True)
+class SlottedAll:
+    __slots__ = ("__dict__", "__weakref__", "rate")
+    rate: object
+
+
+@dataclass(frozen=True)
 class Nested(Settings):
     inner: object = None
     hidden: object = field(default=0, compare=False)
@@ -78,6 +84,7 @@ ALIKE = {
     "frozensets": lambda: frozenset(["a", 1.5, (2, None)]),
     "frozen dataclasses": lambda: Settings(0.1, "a"),
     "frozen dataclasses with slots": lambda: Slotted(2.0),
+    "frozen dataclasses with slots and attributes": lambda: SlottedAll(2.0),
     "frozen dataclasses in each other": lambda: Nested(1, True, (Settings(-0.0), b"a", Mode.FAST), range(3)),
     "frozen dataclasses with a function": lambda: Settings(mg.tanh, Model),
     "frozen dataclasses with NaN": lambda: Settings(math.nan),
@@ -262,6 +269,14 @@ def test_many_objects_that_take_turns_are_all_kept_after_a_while():
         for _ in range(3):
             assert [fast(model, 2.0).data for model in models] == [2.0 * n for n in range(len(models))]
     assert traces() == before
+
+
+def test_as_many_objects_as_there_is_room_for_are_all_kept():
+    models = [Model(float(n)) for n in range(ROOM)]
+    fast, traces = counting(lambda model, x: model.w * x, backend="numpy")
+    for _ in range(2):
+        assert [fast(model, 2.0).data for model in models] == [2.0 * n for n in range(ROOM)]
+    assert traces() == ROOM
 
 
 def test_objects_that_are_used_again_before_the_next_one_comes_are_not_warned_of():

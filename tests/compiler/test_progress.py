@@ -23,6 +23,7 @@ from micrograd.compiler.backends.backend import Backend
 from tests.interrupts import interrupted_and_recording
 
 PATIENCE = 60.0  # seconds after which a test fails
+DELAY, PERIOD = progress.DELAY, progress.PERIOD  # as users have them
 
 
 class Terminal(io.StringIO):
@@ -156,6 +157,40 @@ def test_a_quick_trace_is_followed_by_no_thread(terminal, monkeypatch):
     monkeypatch.setattr(progress, "Thread", lambda **named: started.append(named) or threading.Thread(**named))
     assert mg.compile(lambda x: x * x)(Value(3.0)).data == 9.0
     assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "threads"),
+    [(0.0, 1), (DELAY / 4, 1), (DELAY * progress.QUICK, 1), (0.99 * DELAY * progress.QUICK, 0), (1e-9, 0)],
+)
+def test_after_quick_first_stages_there_is_no_thread(terminal, monkeypatch, before, threads):
+    monkeypatch.setattr(progress, "DELAY", DELAY)
+    started = []
+    monkeypatch.setattr(progress, "Thread", lambda **named: started.append(named) or threading.Thread(**named))
+    with progress.line_of("loss", before):
+        pass
+    assert len(started) == threads
+
+
+def test_the_seconds_count_from_the_first_stage_on(terminal, monkeypatch):
+    monkeypatch.setattr(progress, "clock", lambda: 5.0)
+    for settings, shown in (((), "trace, 0.0 s"), ((3.0,), "trace, 3.0 s")):
+        with progress.line_of("loss", *settings) as line:
+            line.stage = "trace"
+            terminal.wait_for(shown)
+
+
+def test_what_was_spent_before_is_a_part_of_the_delay(terminal, monkeypatch):
+    monkeypatch.setattr(progress, "DELAY", 3600.0)
+    with progress.line_of("loss", 3600.0) as line:
+        line.stage = "trace"
+        terminal.wait_for("loss: trace, ")
+
+
+def test_the_line_is_taken_away_between_two_looks_too(terminal, monkeypatch):
+    monkeypatch.setattr(progress, "PERIOD", PERIOD)
+    mg.compile(waiting(terminal))(Value(3.0))
+    assert terminal.shown[-1] == ""
 
 
 class Pipe(Terminal):

@@ -297,6 +297,7 @@ def test_arrays_of_plain_numbers_that_are_returned_are_those_of_numpy(backend):
     functions = [
         lambda a, n: (a * 2.0, n * 2, n * 2.0, a > 1, a.reshape(2, 1) + n),
         lambda a, n: np.array([a[0] + 1.0, a[1]]),
+        lambda a, n: (np.array([n[0], a[0]]), np.array([n[0], a[0] > 0]), np.array([a[0] > 0, 2.0 * a[0]])),
         lambda a, n: mg.grad(lambda b: (b * b).sum())(a),
         lambda a, n: mg.hessian(lambda b: (b**3).sum())(a),
         lambda a, n: np.where(n > 1, n, 0),
