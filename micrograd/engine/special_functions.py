@@ -40,14 +40,11 @@ _AROUND_ROOT = (
     *(0.010540399993098224, -0.007205634748695976, 0.004896701614056688, -0.003349222735254419),
     *(0.0025946296942270975, -0.0017749988418890284),
 )
-_NEAR = 9.5  # from here on, Stirling's series has all digits
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-# Bernoulli's numbers over factorials, B(2j) / (2j)!, for j = 1, 2, ... (23.1.30)
-_BERNOULLI = (
-    *(1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600),
-    -3617 / 10670622842880000,
-)
-_FAR = 20  # from here on, what is left of the sum of a zeta function is that of Euler and Maclaurin
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)  # of even orders (table 23.2)
+_NEAR = 9.5  # from here on, Stirling's series has all digits (6.1.41)
+_STIRLING = [number / order / (order - 1) for order, number in zip(range(2, 18, 2), _BERNOULLI, strict=True)]
+_FAR = 20  # from here on, what is left of the sum of a zeta function is that of Euler and Maclaurin (23.1.30)
+_REST = [number / math.factorial(order) for order, number in zip(range(2, 18, 2), _BERNOULLI, strict=True)]
 
 
 def _polynomial(coefficients: Any, x: Any) -> Any:
@@ -182,7 +179,7 @@ def hurwitz_zeta(on: Any, x: Any, power: Any) -> Any:
         total = total + on.where(x + n < _FAR, on.pow(on.minimum(x + n, _FAR), -power), 0.0)
     far = x + on.maximum(on.ceil(_FAR - x), 0.0)
     square = 1 / far / far
-    *others, rest = _BERNOULLI
+    *others, rest = _REST
     for place, coefficient in reversed([*enumerate(others, 1)]):
         rest = coefficient + (power + 2 * place - 1) * (power + 2 * place) * square * rest
     return total + far ** (1 - power) * (1 / (power - 1) + 0.5 / far + power * square * rest)

@@ -75,6 +75,7 @@ def terminal(monkeypatch):
     yield terminal
     assert threading.active_count() == threads
     assert not terminal.cells.strip()
+    assert terminal.cursor == 0
     assert not any("\n" in shown for shown in terminal.shown)
 
 

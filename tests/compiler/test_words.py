@@ -1,6 +1,7 @@
 """What a refusal says: the user's own expression, and what to write in its place."""
 
 import itertools
+import linecache
 import re
 import sys
 from collections import deque
@@ -120,9 +121,27 @@ def test_a_count_that_is_a_number_is_refused_and_said_to_be_static(name):
     assert "write len(n); or let the function close over n" in str(error.value) or name == "islice"
 
 
+@quoted
+def test_the_name_of_the_count_is_that_of_the_program():
+    with pytest.raises(TraceError, match=r"where steps is to be static, give range\(steps\) in its place"):
+        mg.compile(lambda x, steps: (x * np.arange(steps + 1)).sum())(Value(3.0), 2)
+    with pytest.raises(TraceError, match=r"where n is to be static"):
+        mg.compile(lambda x, rows, columns: (x * np.zeros((rows, columns))).sum())(Value(3.0), 2, 3)
+
+
 def test_a_range_in_the_place_of_a_count_is_static(backend):
     fast = mg.compile(lambda x, n: (x * np.arange(len(n))).sum() + len(np.zeros(len(n))), backend=backend)
     assert [fast(Value(2.0), range(n)).data for n in (1, 3, 1)] == [1.0, 9.0, 1.0]
+
+
+@quoted
+def test_an_expression_of_sixty_characters_is_whole():
+    expression = f"np.zeros(n + {'1' * 46})"
+    assert len(expression) == 60
+    linecache.cache["<sixty>"] = (0, None, [f"lambda n: {expression}\n"], "<sixty>")
+    f = eval(compile(f"lambda n: {expression}", "<sixty>", "eval"), {"np": np})
+    with pytest.raises(TraceError, match=re.escape(f"{expression} would freeze")):
+        mg.compile(f)(2)
 
 
 @quoted

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.engine import further_primitives
+from micrograd.engine import further_primitives, special_functions
 from tests.engine.test_composites import compiled
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -37,6 +37,24 @@ def slope(name, order, x):
     if name == "digamma":
         return mp.psi(order, x)
     return mp.psi(order - 1, x) if order else mp.log(abs(mp.gamma(x)))
+
+
+def test_the_numbers_in_the_series_are_those_of_the_books():
+    own = special_functions
+    assert [float(mp.bernoulli(2 * n)) for n in range(1, len(own._BERNOULLI) + 1)] == list(own._BERNOULLI)
+    assert [float(mp.zeta(k) - 1) for k in range(2, len(own._ZETA_LESS_ONE) + 2)] == list(own._ZETA_LESS_ONE)
+    root = mp.findroot(mp.digamma, 1.46)
+    assert [float(mp.euler), float(root), float(root - own._ROOT)] == [own._EULER, own._ROOT, own._REST_OF_ROOT]
+
+
+@pytest.mark.slow
+def test_the_polynomial_around_the_root_has_all_digits():
+    """A fit, so that its numbers may be others; but far less than rounding off."""
+    root = mp.findroot(mp.digamma, 1.46)
+    for distance in mp.linspace(-0.25, 0.25, 41):
+        fitted = sum(mp.mpf(c) * distance**power for power, c in enumerate(special_functions._AROUND_ROOT))
+        true = mp.digamma(root + distance) / distance if distance else mp.psi(1, root)
+        assert abs(fitted - true) <= 2e-16 * abs(true)
 
 
 def nth_derivative(function, order):
