@@ -121,7 +121,7 @@ def lgamma(on: Any, x: Any) -> Any:
     value = rest * _polynomial([1 - _EULER, *signed], rest)
     if on.somewhere(steps > 0):
         product = 1.0
-        for step in range(1, 9):
+        for step in range(1, 8):
             product = product * on.where(steps >= step, near - step, 1.0)
         value = value + on.log(product)
     if on.somewhere(steps < 0):
@@ -147,7 +147,7 @@ def digamma(on: Any, x: Any) -> Any:
     steps, rest = _steps_to_2(on, near)
     value = _polynomial([1 - _EULER, *((-1) ** k * less_one for k, less_one in enumerate(_ZETA_LESS_ONE, 2))], rest)
     if on.somewhere(steps > 0):
-        for step in range(1, 9):
+        for step in range(1, 8):
             value = value + on.where(steps >= step, 1 / on.where(steps >= step, near - step, 1.0), 0.0)
     if on.somewhere(steps < 0):
         value = value - on.where(steps < 0, 1 / on.where(steps < 0, near, 1.0), 0.0)
