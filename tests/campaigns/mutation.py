@@ -145,7 +145,7 @@ TESTS = {
     "compiler.program": ["compiler/backends/test_kernels", "compiler/test_reroll"],
     "compiler.reroll": ["compiler/test_reroll", "compiler/test_trace", "compiler/test_against_eager",
                         "compiler/test_same_numbers", "compiler/test_several_results"],
-    "compiler.symbol_arrays": ["compiler/test_arrays_inside"],
+    "compiler.symbol_arrays": ["compiler/test_arrays_inside", "engine/test_special_functions"],
     "compiler.trace": ["compiler/test_trace", "compiler/test_reroll", "compiler/test_against_eager",
                        "compiler/backends/test_backends", "compiler/test_same_numbers",
                        "compiler/test_compiled_derivatives", "compiler/test_arrays_inside",
