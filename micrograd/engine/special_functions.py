@@ -118,21 +118,16 @@ def lgamma(on: Any, x: Any) -> Any:
     near = on.minimum(size, _NEAR)
     steps, rest = _steps_to_2(on, near)
     signed = [(-1) ** k * less_one / k for k, less_one in enumerate(_ZETA_LESS_ONE, 2)]
-    value = rest * _polynomial([1 - _EULER, *signed], rest)
-    if on.somewhere(steps > 0):
-        product = 1.0
-        for step in range(1, 8):
-            product = product * on.where(steps >= step, near - step, 1.0)
-        value = value + on.log(product)
-    if on.somewhere(steps < 0):
-        below = on.where(steps < 0, near, 1.0)
-        value = value - on.log(below * on.where(steps < -1, near + 1, 1.0))
-    if on.somewhere(size >= _NEAR):
-        far = on.maximum(size, _NEAR)
-        inverse = 1 / far
-        series = inverse * _polynomial(_STIRLING, inverse * inverse)
-        stirling = (far - 0.5) * (on.log(far) - 1) + (0.5 * math.log(2 * math.pi) - 0.5) + series
-        value = on.where(size >= _NEAR, stirling, value)
+    product = 1.0
+    for step in range(1, 8):
+        product = product * on.where(steps >= step, near - step, 1.0)
+    quotient = on.where(steps < 0, near, 1.0) * on.where(steps < -1, near + 1, 1.0)
+    value = rest * _polynomial([1 - _EULER, *signed], rest) + on.log(product) - on.log(quotient)
+    far = on.maximum(size, _NEAR)
+    inverse = 1 / far
+    series = inverse * _polynomial(_STIRLING, inverse * inverse)
+    stirling = (far - 0.5) * (on.log(far) - 1) + (0.5 * math.log(2 * math.pi) - 0.5) + series
+    value = on.where(size >= _NEAR, stirling, value)
     if not on.somewhere(x < 0):
         return value
     sine = on.sin(math.pi * on.abs(_from_whole(on, on.where(x < 0, -x, 0.5))))  # 0 at a pole, whose logarithm raises
@@ -146,23 +141,18 @@ def digamma(on: Any, x: Any) -> Any:
     near = on.minimum(size, _NEAR)
     steps, rest = _steps_to_2(on, near)
     value = _polynomial([1 - _EULER, *((-1) ** k * less_one for k, less_one in enumerate(_ZETA_LESS_ONE, 2))], rest)
-    if on.somewhere(steps > 0):
-        for step in range(1, 8):
-            value = value + on.where(steps >= step, 1 / on.where(steps >= step, near - step, 1.0), 0.0)
-    if on.somewhere(steps < 0):
-        value = value - on.where(steps < 0, 1 / on.where(steps < 0, near, 1.0), 0.0)
-        value = value - on.where(steps < -1, 1 / (near + 1), 0.0)
-    distance = on.maximum(on.minimum(size, 1.75) - _ROOT, -0.25) - _REST_OF_ROOT
-    if on.somewhere(on.abs(size - _ROOT) < 0.25):
-        around = distance * _polynomial(_AROUND_ROOT, distance)
-        value = on.where(on.abs(size - _ROOT) < 0.25, around, value)
-    if on.somewhere(size >= _NEAR):
-        far = on.maximum(size, _NEAR)
-        inverse = 1 / far
-        slopes = [(2 * power + 1) * term for power, term in enumerate(_STIRLING)]
-        square = inverse * inverse
-        far_out = on.log(far) - 0.5 * inverse - square * _polynomial(slopes, square)
-        value = on.where(size >= _NEAR, far_out, value)
+    for step in range(1, 8):
+        value = value + on.where(steps >= step, 1 / on.maximum(near - step, 1.0), 0.0)
+    value = value - on.where(steps < 0, 1 / near, 0.0) - on.where(steps < -1, 1 / (near + 1), 0.0)
+    distance = near - _ROOT - _REST_OF_ROOT
+    around = distance * _polynomial(_AROUND_ROOT, distance)
+    value = on.where(on.abs(near - _ROOT) < 0.25, around, value)
+    far = on.maximum(size, _NEAR)
+    inverse = 1 / far
+    square = inverse * inverse
+    slopes = [(2 * power + 1) * term for power, term in enumerate(_STIRLING)]
+    stirling = on.log(far) - 0.5 * inverse - square * _polynomial(slopes, square)
+    value = on.where(size >= _NEAR, stirling, value)
     if not on.somewhere(x < 0):
         return value
     tangent = on.tan(math.pi * _from_whole(on, on.where(x < 0, -x, 0.25)))
