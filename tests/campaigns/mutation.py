@@ -102,7 +102,7 @@ TESTS = {
                         "contexts/test_anomaly"],
     "_support.checks": ["test_wrong_calls", *ENGINE, "contexts/test_no_grad", "engine/test_higher_order",
                         "engine/test_own_primitives", "test_losses", "test_optim", "test_nn", "test_transforms",
-                        "training/test_fit"],
+                        "training/test_fit", "compiler/test_trace"],
     "testing.differences": ["testing/test_gradcheck", "testing/test_gradcheck_bar", "testing/test_gradcheck_points",
                             "testing/test_gradcheck_low_precision"],
     "testing.gradcheck": ["testing/test_gradcheck", "testing/test_gradcheck_bar",

@@ -298,8 +298,19 @@ def test_modules_of_micrograd(backend):
     )
 
 
+class Word(str):
+    __slots__ = ()
+
+    def __repr__(self):
+        return "a word"
+
+
 @pytest.mark.parametrize(
-    "numbers", [(1, 1.0), (1.0, True), (0.0, -0.0), (2.0, "2"), (None, 0.0), (2.0, np.float64(2.0)), (1.0, math.nan)]
+    "numbers",
+    [
+        *((1, 1.0), (1.0, True), (True, 1), (False, 0.0), (0.0, -0.0), (2.0, "2"), ("two", Word("two"))),
+        *((None, 0.0), (2.0, np.float64(2.0)), (1.0, math.nan)),
+    ],
 )
 def test_equal_numbers_of_other_types_and_the_sign_of_zero_are_replacements(numbers):
     for fast, change in _of_number(numbers):
