@@ -233,7 +233,7 @@ def _of_plain_numbers(parts: list[Any]) -> Any:
     """Bools, ints or floats as an array of such; None of others, and of ints that are too long for one."""
     import numpy as np
 
-    if not parts or not _ELEMENTS.issuperset(map(type, parts)):
+    if not _ELEMENTS.issuperset(map(type, parts)):
         return None
     numbers = np.array(parts)
     return numbers if numbers.dtype.kind in "bif" else None
