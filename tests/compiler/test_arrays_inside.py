@@ -567,6 +567,8 @@ class TestClosedOver:
 
 REFUSED = {
     "an index": (lambda x, y: x[x > 0], "an index that depends on numbers"),
+    "one comparison as an index": (lambda x, y: x[x[0, 0] > 0], "an index that depends on numbers"),
+    "a number as an index": (lambda x, y: x[x[0, 0]], r"^(?!an index that depends).*mg\.take"),
     "an index in a tuple": (lambda x, y: x[0, x[0] > 0], "an index that depends on numbers"),
     "a number put in": (lambda x, y: operator.setitem(x, x > 0, 0), "an index that depends on numbers"),
     "np.where of one": (lambda x, y: np.where(x > 0), "an order or a number of elements"),
