@@ -335,9 +335,8 @@ def test_what_measures_is_in_the_table_of_what_measures():
     assert sorted(re.search(r"tests[./]\w+[./](\w+)", row[0])[1] for row in rows) == sorted(run)
 
 
-JOINED = ("Mutation testing",)  # its table joins several runs
 HEADINGS = re.findall(r"^## (.*)$", page_of("reliability.md"), re.MULTILINE)
-FIGURES = [name for name in HEADINGS if tables(section("reliability.md", name)) and name not in JOINED]
+FIGURES = [name for name in HEADINGS if tables(section("reliability.md", name))]
 
 
 @pytest.mark.parametrize("heading", FIGURES)

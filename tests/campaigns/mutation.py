@@ -27,6 +27,7 @@ import random
 import signal
 import sys
 import time
+from datetime import date
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -608,7 +609,7 @@ explained, the second among all.
 |---|---|---|---|---|---|---|
 {chr(10).join(map(str, [*rows, total]))}
 
-To run them again: `{words}`.
+The last run ended on {date.today()}. To run them again: `{words}`.
 
 What was killed once is not run again while its function stays the same, so that the table may join several runs; with
 `--fresh` all are run. Not among them are the modules for pictures, pages, tables, files and commands.
