@@ -6,6 +6,7 @@ import math
 import operator
 import sys
 from functools import lru_cache
+from itertools import takewhile
 from numbers import Complex, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -91,12 +92,8 @@ def check_class(value: Any, replacing: str) -> None:
 @lru_cache(256)
 def _own_name(kind: type) -> str | None:
     """A name that a user's class gives its Values, beside how they are made and shown; None where there is none."""
-    for base in kind.__mro__:
-        if base.__module__.partition(".")[0] == "micrograd":
-            break
-        if names := vars(base).keys() - _OF_EVERY_CLASS:
-            return min(names)
-    return None
+    users = takewhile(lambda base: base.__module__.partition(".")[0] != "micrograd", kind.__mro__)
+    return min((name for base in users for name in vars(base).keys() - _OF_EVERY_CLASS), default=None)
 
 
 _OF_EVERY_CLASS = {
