@@ -172,6 +172,7 @@ def programs(axis):
     return found
 
 
+@pytest.mark.slow
 class TestGradients:
     @pytest.mark.parametrize(
         ("shape", "axis"), [((3,), 0), ((2, 3), 0), ((2, 3), (0, 1)), ((2, 1, 2), -1), ((2, 2, 2), (0, 2))], ids=str
@@ -214,6 +215,7 @@ class TestGradients:
         assert v.grad == pytest.approx(1 + 1 / (1 + math.exp(0.5)))
 
 
+@pytest.mark.slow
 class TestCompiled:
     @backends
     @pytest.mark.parametrize(("shape", "axis"), [((4,), 0), ((2, 3), 0), ((2, 3), -1), ((2, 3, 2), (0, 2))], ids=str)

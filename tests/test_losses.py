@@ -64,6 +64,7 @@ def differences(loss, numbers, *targets, step=1e-6):
 class TestMeanSquaredError:
     @repeatable
     @given(pairs=st.lists(st.tuples(huge_logit, huge_logit), min_size=1, max_size=8))
+    @pytest.mark.slow
     def test_value_and_gradient_are_those_of_the_formula(self, pairs):
         predictions, targets = map(list, zip(*pairs, strict=True))
         loss, slopes = gradients(mean_squared_error, predictions, targets)
@@ -86,6 +87,7 @@ class TestMeanSquaredError:
 class TestHinge:
     @repeatable
     @given(pairs=st.lists(st.tuples(huge_logit, st.sampled_from([-1, 1])), min_size=1, max_size=8))
+    @pytest.mark.slow
     def test_value_and_gradient_are_those_of_the_formula(self, pairs):
         scores, targets = map(list, zip(*pairs, strict=True))
         loss, slopes = gradients(hinge, scores, targets)
@@ -156,6 +158,7 @@ class TestBinaryCrossEntropy:
 class TestCrossEntropy:
     @repeatable
     @given(row=rows)
+    @pytest.mark.slow
     def test_value_and_gradient_are_those_of_the_formula(self, row):
         logits, target = row
         loss, slopes = gradients(cross_entropy, logits, target)

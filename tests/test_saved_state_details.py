@@ -40,6 +40,7 @@ def test_no_two_states_have_one_checksum(tmp_path):
 
 
 @pytest.mark.parametrize("state", ALIKE, ids=repr)
+@pytest.mark.slow
 def test_a_state_is_read_as_it_was_written_and_not_with_the_checksum_of_another(tmp_path, state):
     path = tmp_path / "state"
     write_state(path, state)

@@ -30,6 +30,7 @@ BOXES = {
 
 
 @pytest.mark.parametrize(("put", "taken"), BOXES.values(), ids=BOXES.keys())
+@pytest.mark.slow
 def test_one_that_is_replaced_is_noticed(put, taken, backend):
     p = made(m=Value(3.0), scale=2.0, flag=True, row=[Value(1.0), 2.0])
     box = put(p)
@@ -91,6 +92,7 @@ def test_gradients_flow_to_values_in_attributes(backend):
     ],
 )
 @pytest.mark.parametrize("others", [{}, {"label": "p"}, {"color": "red"}], ids=["none", "label", "other"])
+@pytest.mark.slow
 def test_one_that_comes_and_goes_is_noticed(read, others, backend):
     p, q = made(**others), made(**others)
     check(

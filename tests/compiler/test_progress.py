@@ -407,6 +407,7 @@ print(mg.compile(loss, backend="numpy")(mg.Value(3.0)).data)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no terminals of this kind")
 @pytest.mark.parametrize("interrupted", [False, True])
+@pytest.mark.slow
 def test_on_a_real_terminal(interrupted):
     import pty
 

@@ -341,6 +341,7 @@ def test_the_result_draws_and_refuses_a_copy_and_a_second_derivative():
     assert mg.grad(mg.compile(lambda x: x * x * x))(2.0) == pytest.approx(12.0)
 
 
+@pytest.mark.slow
 def test_the_kernels_are_drawn_and_saved(tmp_path):
     w = [[Value(1.0), Value(2.0)], [Value(3.0), Value(4.0)]]
 

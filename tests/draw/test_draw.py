@@ -115,6 +115,7 @@ class TestTrace:
 
 
 class TestPicture:
+    @pytest.mark.slow
     def test_each_value_is_a_card_with_label_data_and_gradient(self):
         found = drawn(small())
         assert sorted(map(lines, found["leaf"])) == [

@@ -289,6 +289,7 @@ THIRDS = {
 @pytest.mark.parametrize("name", THIRDS)
 @settings(max_examples=10)
 @given(data=st.data())
+@pytest.mark.slow
 def test_third_derivatives_are_right_in_every_order_of_differentiation(name, data):
     primitive = next(primitive for primitive in TABLE if primitive.name == name)
     limits = [(max(low + 0.125, -2.5), min(high - 0.125, 2.5)) for low, high in primitive.domain]

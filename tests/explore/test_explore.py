@@ -89,6 +89,7 @@ class TestFormulas:
 class TestTape:
     @settings(deadline=None, max_examples=60)
     @given(programs())
+    @pytest.mark.slow
     def test_the_shares_add_up_to_the_gradients_of_the_engine(self, program):
         root = program(*map(Value, program.inputs))
         before = [node.grad for node in mg.topological_order(root)]

@@ -92,6 +92,7 @@ write_atomically(sys.argv[1], b"new")
         ((54321, 54321, 0o666), (12345, 12347, 0o666)),
     ],
 )
+@pytest.mark.slow
 def test_a_user_keeps_the_group_where_that_is_allowed(before, after):
     with tempfile.TemporaryDirectory() as name:
         folder, path = Path(name), Path(name) / "file"

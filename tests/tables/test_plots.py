@@ -41,6 +41,7 @@ def test_an_axis_has_one_way_of_writing_numbers(losses, guessing, shown):
     assert len({bool(set("⁰¹²³⁴⁵⁶⁷⁸⁹") & set(label)) for label in found if label}) == 1
 
 
+@pytest.mark.slow
 def test_a_loss_that_gets_to_0_has_an_ordinary_axis():
     found = [label.replace("\N{MINUS SIGN}", "-") for label in labels([1.0, 0.5, 0.0], 0.7)]
     assert math.isclose(float(found[1]) - float(found[0]), float(found[2]) - float(found[1]))

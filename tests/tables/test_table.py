@@ -91,6 +91,7 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 @given(
     st.integers(2, 4).flatmap(lambda width: st.lists(st.tuples(*[CELLS] * width), min_size=1)), st.sampled_from(";,\t|")
 )
+@pytest.mark.slow
 def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, rows, delimiter):
     header = [f"column-{index}" for index in range(len(rows[0]))]
     text = io.StringIO()

@@ -13,14 +13,13 @@ from micrograd.engine.primitive import Primitive
 from micrograd.testing import PrimitiveError, check_primitive
 from tests.strategies import TABLE
 
-pytestmark = pytest.mark.usefixtures("own_registry")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_registry")]
 
 
 # At one point inside of their domain these have no derivative, or jump so often that differences see nothing else.
 ODD = {"atan2": "raises ZeroDivisionError", "hypot": "raises ZeroDivisionError", "remainder": "WRONG"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
 def test_every_primitive_of_the_table_is_as_it_must_be(primitive):
     if primitive.name in ODD:

@@ -311,6 +311,7 @@ class TestGradientOfOnesOwn:
         assert gradcheck(math.sin, [0.5], gradient=lambda x: np.array(math.cos(x)))
         assert gradcheck(lambda x: np.array(math.sin(x)), [0.5], gradient=math.cos)
 
+    @pytest.mark.slow
     def test_32_bits_are_recognised(self):
         import numpy as np
 
@@ -441,6 +442,7 @@ class TestSecondOrder:
 class TestKinks:
     @pytest.mark.parametrize("f", [mg.relu, abs, lambda x: mg.maximum(3 * x, -x), lambda x: 1 + mg.relu(mg.sin(x))])
     @pytest.mark.parametrize("x", [0.0, 1e-300, -1e-300])
+    @pytest.mark.slow
     def test_one_at_the_point_is_named(self, f, x):
         (row,) = gradcheck(f, [x]).rows
         assert row.verdict in ("kink", "right")
