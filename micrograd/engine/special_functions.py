@@ -32,6 +32,8 @@ _ZETA_LESS_ONE = (
         2.980350351465228e-08,
     ),
 )
+_DIGAMMA_AT_2 = [1 - _EULER, *((-1) ** k * less_one for k, less_one in enumerate(_ZETA_LESS_ONE, 2))]
+_LGAMMA_AT_2 = [slope / power for power, slope in enumerate(_DIGAMMA_AT_2, 1)]
 # The root of digamma in two parts, and digamma around it, over the distance: a polynomial fitted with mpmath
 _ROOT, _REST_OF_ROOT = 1.4616321449683622, 9.549995429965697e-17
 _AROUND_ROOT = (
@@ -43,6 +45,7 @@ _AROUND_ROOT = (
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)  # of even orders (table 23.2)
 _NEAR = 9.5  # from here on, Stirling's series has all digits (6.1.41)
 _STIRLING = [number / order / (order - 1) for order, number in zip(range(2, 18, 2), _BERNOULLI, strict=True)]
+_STIRLING_SLOPES = [(2 * power + 1) * term for power, term in enumerate(_STIRLING)]
 _FAR = 20  # from here on, what is left of the sum of a zeta function is that of Euler and Maclaurin (23.1.30)
 _REST = [number / math.factorial(order) for order, number in zip(range(2, 18, 2), _BERNOULLI, strict=True)]
 
@@ -117,12 +120,11 @@ def lgamma(on: Any, x: Any) -> Any:
     size = on.where(x < 0, 1 - x, x)
     near = on.minimum(size, _NEAR)
     steps, rest = _steps_to_2(on, near)
-    signed = [(-1) ** k * less_one / k for k, less_one in enumerate(_ZETA_LESS_ONE, 2)]
     product = 1.0
     for step in range(1, 8):
         product = product * on.where(steps >= step, near - step, 1.0)
     quotient = on.where(steps < 0, near, 1.0) * on.where(steps < -1, near + 1, 1.0)
-    value = rest * _polynomial([1 - _EULER, *signed], rest) + on.log(product) - on.log(quotient)
+    value = rest * _polynomial(_LGAMMA_AT_2, rest) + on.log(product) - on.log(quotient)
     far = on.maximum(size, _NEAR)
     inverse = 1 / far
     series = inverse * _polynomial(_STIRLING, inverse * inverse)
@@ -140,7 +142,7 @@ def digamma(on: Any, x: Any) -> Any:
     size = on.where(x < 0, 1 - x, x)
     near = on.minimum(size, _NEAR)
     steps, rest = _steps_to_2(on, near)
-    value = _polynomial([1 - _EULER, *((-1) ** k * less_one for k, less_one in enumerate(_ZETA_LESS_ONE, 2))], rest)
+    value = _polynomial(_DIGAMMA_AT_2, rest)
     for step in range(1, 8):
         value = value + on.where(steps >= step, 1 / on.maximum(near - step, 1.0), 0.0)
     value = value - on.where(steps < 0, 1 / near, 0.0) - on.where(steps < -1, 1 / (near + 1), 0.0)
@@ -150,8 +152,7 @@ def digamma(on: Any, x: Any) -> Any:
     far = on.maximum(size, _NEAR)
     inverse = 1 / far
     square = inverse * inverse
-    slopes = [(2 * power + 1) * term for power, term in enumerate(_STIRLING)]
-    stirling = on.log(far) - 0.5 * inverse - square * _polynomial(slopes, square)
+    stirling = on.log(far) - 0.5 * inverse - square * _polynomial(_STIRLING_SLOPES, square)
     value = on.where(size >= _NEAR, stirling, value)
     if not on.somewhere(x < 0):
         return value
