@@ -148,9 +148,12 @@ def test_the_property_of_the_page_on_testing_prints_a_program_that_fails_where_i
     code = """
 import math
 import micrograd as mg
-from hypothesis import given
+from hypothesis import given, settings
 from micrograd.testing import gradcheck
 from micrograd.testing.strategies import expressions
+
+settings.register_profile("on a busy machine", deadline=None)
+settings.load_profile("on a busy machine")
 """
     (tmp_path / "test_it.py").write_text(code + typed + test, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "test_it.py"]
