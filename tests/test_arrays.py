@@ -359,7 +359,19 @@ class TestArray:
 
     @pytest.mark.parametrize(
         "nested",
-        ["abc", ["1"], None, [None], 1j, [1j], {1.0}, {"a": 1.0}, range(2), np.array(["1"]), object()],
+        [
+            "abc",
+            ["1"],
+            None,
+            [None],
+            1j,
+            [1j],
+            {1.0},
+            {"a": 1.0},
+            range(2),
+            np.array(["1"]),
+            pytest.param(object(), id="object"),
+        ],
         ids=repr,
     )
     def test_what_is_no_number_is_named(self, nested):

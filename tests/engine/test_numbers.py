@@ -87,7 +87,7 @@ class TestNumbersIn:
             leaf.backward(gradient=thing)
         assert (leaf.data, leaf.grad) == (1.0, 0.0)
 
-    @pytest.mark.parametrize("thing", ["3", b"3", None, 1j, [1], {}, object()], ids=repr)
+    @pytest.mark.parametrize("thing", ["3", b"3", None, 1j, [1], {}, pytest.param(object(), id="object")], ids=repr)
     @pytest.mark.parametrize(
         "operation",
         [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.lt, operator.ge],

@@ -541,7 +541,9 @@ class TestDecorator:
             assert x.grad == 3.0
 
     @pytest.mark.parametrize(
-        "made", [2.0, (2.0,), (2.0, 3.0), (2.0, lambda g: g, None), None, [2.0, lambda g: g]], ids=str
+        "made",
+        [2.0, (2.0,), (2.0, 3.0), (2.0, lambda g: g, None), None, [2.0, lambda g: g]],
+        ids=["a number", "a tuple of one", "two numbers", "a tuple of three", "None", "a list"],
     )
     def test_a_function_must_return_a_value_and_a_function(self, made):
         own = mg.operation(lambda x: made)
