@@ -47,6 +47,10 @@ class Layout:
             self.end = -(-self.end // _LINE) * _LINE
         return self.stretch(count)
 
+    def whole_lines(self) -> int:
+        """How many numbers there are; of a line and more, the lines are filled up."""
+        return self.end if self.end < _LINE else -(-self.end // _LINE) * _LINE
+
     def constant(self, numbers: Floats) -> int:
         """The start of a stretch that holds these numbers."""
         content = np.ascontiguousarray(numbers).tobytes()  # so that 0 is not -0, and NaN is NaN

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.program import Kernel, Program
+    from micrograd.compiler.program import Access, Kernel, Program
 
 MOST_KERNELS = 400
 _FORWARD, _BACKWARD, _GIVEN = "#e3edf7", "#fbe8d3", "#f2f2f2"
@@ -43,8 +43,9 @@ def draw_program(
     """
     from micrograd.draw.graph import FONT
 
-    if len(program.kernels) > MOST_KERNELS:
-        raise ValueError(f"the program has {len(program.kernels):,} kernels; up to {MOST_KERNELS} can be drawn")
+    kernels = list(program.with_turns())
+    if len(kernels) > MOST_KERNELS:
+        raise ValueError(f"the program has {len(kernels):,} kernels; up to {MOST_KERNELS} can be drawn")
     if kind is None:
         from micrograd.draw.layout import Picture
 
@@ -59,19 +60,20 @@ def draw_program(
     inputs, seeds = set(program.inputs.tolist()), set(program.seeds.tolist())
     writer = np.full(program.size, -1)  # the kernel that wrote each number last; -1 for none
     backward: set[int] = set()
-    for number, kernel in enumerate(program.kernels):
-        read = np.unique(np.concatenate([positions.ravel() for positions in _read(kernel)]))
+    for number, (turns, kernel) in enumerate(kernels):  # what a loop reads of the turn before comes from itself
+        writer[_all_turns(kernel.target, turns, kernel.rows, kernel.columns, 1)] = number
+    for number, (turns, kernel) in enumerate(kernels):
+        read = np.unique(np.concatenate([positions.ravel() for positions in _read(kernel, turns)]))
         sources = _writers(writer, read)
         if backward.intersection(sources) or seeds.intersection(read.tolist()):
             backward.add(number)
-        picture.node(str(number), _label(kernel), fillcolor=_BACKWARD if number in backward else _FORWARD)
+        picture.node(str(number), _label(kernel, turns), fillcolor=_BACKWARD if number in backward else _FORWARD)
         for name, given in (("inputs", inputs), ("1", seeds)):
             if given.intersection(read.tolist()):
                 picture.node(f"given_{name}", name, fillcolor=_GIVEN)
                 sources.append(f"given_{name}")
         for source in sources:
             picture.edge(str(source), str(number))
-        writer[kernel.target.positions(kernel.rows, kernel.columns, 1)] = number
     gradients = np.arange(program.gradients.start, program.gradients.stop)
     for name, results in (("output", program.outputs), ("gradients", gradients)):
         if len(results):
@@ -86,22 +88,25 @@ def _writers(writer: Integers, places: Integers) -> list[Any]:
     return sorted(set(np.unique(writer[places]).tolist()) - {-1})
 
 
-def _label(kernel: Kernel) -> str:
+def _label(kernel: Kernel, turns: int) -> str:
     shape = f"{kernel.rows} × {kernel.columns}" if kernel.rows > 1 else f"{kernel.columns}"
     terms = f"\n{kernel.terms} terms each" if kernel.terms > 1 else ""
-    return f"{kernel.kind}\n{shape}{terms}"
+    times = f"\n{turns:,} times" if turns > 1 else ""
+    return f"{kernel.kind}\n{shape}{terms}{times}"
 
 
-def _read(kernel: Kernel) -> list[Any]:
+def _read(kernel: Kernel, turns: int) -> list[Any]:
     """The places of the numbers that a kernel reads."""
+    rows, columns = kernel.rows, kernel.columns
     if isinstance(kernel, Reduction):
         return [
-            access.positions(kernel.rows, kernel.columns, part.terms)
-            for part in kernel.segments
-            for access in (part.first, part.second)
-            if access is not None
+            _all_turns(access, turns, rows, columns, part.terms) for part in kernel.segments for access in part.factors
         ]
     if isinstance(kernel, Take):
-        elements = kernel.elements.positions(kernel.rows, kernel.columns, kernel.terms)
-        return [kernel.index.positions(kernel.rows, kernel.columns, 1), elements]
-    return [access.positions(kernel.rows, kernel.columns, kernel.terms) for access in kernel.operands]
+        return [kernel.index.positions(rows, columns, 1), kernel.elements.positions(rows, columns, kernel.terms)]
+    return [_all_turns(access, turns, rows, columns, kernel.terms) for access in kernel.operands]
+
+
+def _all_turns(access: Access, turns: int, rows: int, columns: int, terms: int) -> Integers:
+    """The places of an operand at all turns of a loop."""
+    return np.add.outer(access.turn_step * np.arange(turns), access.positions(rows, columns, terms))

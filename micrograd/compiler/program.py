@@ -9,12 +9,16 @@ where they are by affine maps: element (row, column, term) of an operand is at
 The product of a 3 by 2 matrix at 0 and a vector at 6, to be written at 8, is a kernel of 1 row and 3
 columns: the target at 8 + column, the first factor at 0 + 2 * column + term, the second at 6 + term.
 Where an index map is not affine, a table says where each row starts, or where each element is.
+
+Kernels that repeat, as those of each step of a recurrent network do, are a loop: the same kernels run turn after
+turn, and what they read and write moves by ``turn_step`` at each turn.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +26,8 @@ import numpy as np
 from micrograd.compiler.numbers import no_integers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.engine.primitive import Primitive
 
@@ -41,6 +47,7 @@ class Access:
         row_table: where each row starts, in place of base and row_step.
         table: where each term of each row starts, of shape (rows, 1, terms), in place of base, row_step
             and term_step; or where each element is, of shape (rows, columns, terms), in place of all of them.
+        turn_step: how far all of it moves at each turn of the loop that the kernel is in.
     """
 
     base: int = 0
@@ -49,6 +56,15 @@ class Access:
     term_step: int = 0
     row_table: Integers | None = None
     table: Integers | None = None
+    turn_step: int = 0
+
+    def at(self, turn: int) -> Access:
+        """The same at a turn of the loop that it is in."""
+        offset = turn * self.turn_step
+        if not offset:
+            return self
+        row_table, table = (None if found is None else found + offset for found in (self.row_table, self.table))
+        return replace(self, base=self.base + offset, row_table=row_table, table=table)
 
     def positions(self, rows: int, columns: int, terms: int) -> Integers:
         """The places of all elements, of shape (rows, columns, terms)."""
@@ -70,6 +86,15 @@ class Segment:
     terms: int
     first: Access
     second: Access | None
+
+    @property
+    def factors(self) -> list[Access]:
+        """The index maps of its factors, one or two."""
+        return [self.first] if self.second is None else [self.first, self.second]
+
+    def at(self, turn: int) -> Segment:
+        """The same at a turn of a loop."""
+        return replace(self, first=self.first.at(turn), second=self.second and self.second.at(turn))
 
 
 @dataclass(frozen=True)
@@ -119,7 +144,11 @@ class Reduction:
     @property
     def accesses(self) -> list[Access]:
         """The index maps of its operands."""
-        return [access for part in self.segments for access in (part.first, part.second) if access is not None]
+        return [access for part in self.segments for access in part.factors]
+
+    def at(self, turn: int) -> Reduction:
+        """The same at a turn of a loop."""
+        return replace(self, target=self.target.at(turn), segments=tuple(part.at(turn) for part in self.segments))
 
     def _is_product_of_matrices(self) -> bool:
         return all(
@@ -156,6 +185,11 @@ class Map:
         """The index maps of its operands."""
         return list(self.operands)
 
+    def at(self, turn: int) -> Map:
+        """The same at a turn of a loop."""
+        operands = tuple(access.at(turn) for access in self.operands)
+        return replace(self, target=self.target.at(turn), operands=operands)
+
 
 @dataclass(frozen=True)
 class Take:
@@ -181,12 +215,31 @@ Kernel = Reduction | Map | Take
 
 
 @dataclass(frozen=True)
+class Loop:
+    """Kernels that run turn after turn, each reading and writing further on.
+
+    Attributes:
+        turns: how many there are.
+        kernels: those of the first turn, in the order in which they run. There are no takes among them.
+    """
+
+    turns: int
+    kernels: tuple[Reduction | Map, ...]
+
+    def unrolled(self) -> Iterator[Kernel]:
+        """The kernels of all turns, in the order in which they run."""
+        for turn in range(self.turns):
+            for kernel in self.kernels:
+                yield kernel.at(turn)
+
+
+@dataclass(frozen=True)
 class Program:
     """Kernels in the order in which they run, and where inputs and results are in the buffer.
 
     Attributes:
         size: how many numbers the buffer has.
-        kernels: each reads what inputs, constants and kernels before it have written.
+        kernels: and loops of some; each reads what inputs, constants and kernels before it have written.
         inputs: where the inputs are: the Values that were read, and then the leaves of the arguments; and where
             there are gradients of several outputs, the seeds.
         outputs: where the outputs are.
@@ -198,7 +251,7 @@ class Program:
     """
 
     size: int
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[Kernel | Loop, ...]
     inputs: Integers = field(default_factory=no_integers)
     outputs: Integers = field(default_factory=no_integers)
     seeds: Integers = field(default_factory=no_integers)
@@ -221,7 +274,20 @@ class Program:
     @property
     def flops(self) -> int:
         """How many operations on floats a run takes."""
-        return sum(kernel.flops for kernel in self.kernels)
+        return sum(turns * kernel.flops for turns, kernel in self.with_turns())
+
+    def with_turns(self) -> Iterator[tuple[int, Kernel]]:
+        """Each kernel that is written down, and how often a run runs it."""
+        for kernel in self.kernels:
+            if isinstance(kernel, Loop):
+                yield from zip(repeat(kernel.turns), kernel.kernels, strict=False)
+            else:
+                yield 1, kernel
+
+    def unrolled(self) -> Iterator[Kernel]:
+        """All kernels in the order in which they run, those of a loop once for each turn."""
+        for kernel in self.kernels:
+            yield from kernel.unrolled() if isinstance(kernel, Loop) else (kernel,)
 
     def explain(self) -> str:
         """The kernels as a table: by kind and shape, how many there are, and what they gather."""
@@ -229,13 +295,13 @@ class Program:
         scalars: Counter[tuple[str, str]] = Counter()
         flops: Counter[tuple[str, str]] = Counter()
         gathers: Counter[tuple[str, str]] = Counter()
-        for kernel in self.kernels:
+        for turns, kernel in self.with_turns():
             shape = f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
             key = (kernel.kind, shape)
-            counts[key] += 1
-            scalars[key] += kernel.rows * kernel.columns * kernel.terms
-            flops[key] += kernel.flops
-            gathers[key] += sum(access.table is not None for access in kernel.accesses)
+            counts[key] += turns
+            scalars[key] += turns * kernel.rows * kernel.columns * kernel.terms
+            flops[key] += turns * kernel.flops
+            gathers[key] += turns * sum(access.table is not None for access in kernel.accesses)
         rows = [["kernel", "rows x columns x terms", "times", "scalars", "flops", "gathers"]]
         rows += [
             [kind, shape, *(f"{table[kind, shape]:,}" for table in (counts, scalars, flops, gathers))]
@@ -244,9 +310,10 @@ class Program:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         seconds = ", ".join(f"{stage} {1e3 * taken:.0f} ms" for stage, taken in self.seconds.items())
+        loops = [f"{len(loop.kernels)} run {loop.turns:,} times" for loop in self.kernels if isinstance(loop, Loop)]
         summary = (
-            f"{self.nodes:,} scalar operations became {len(self.kernels)} kernels: {self.flops:,} flops, "
-            f"{8 * self.size:,} bytes"
+            f"{self.nodes:,} scalar operations became {sum(1 for _ in self.with_turns()):,} kernels"
+            f"{', of which ' + ', '.join(loops) if loops else ''}: {self.flops:,} flops, {8 * self.size:,} bytes"
         )
         return "\n".join([summary, *([f"Took {seconds}"] if seconds else []), "", *lines])
 

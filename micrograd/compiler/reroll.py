@@ -14,30 +14,35 @@ factor at ``base of w + 2 * o + t`` and its second at ``base of x + t``: a matri
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections import defaultdict
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from micrograd.compiler.body import body_of
 from micrograd.compiler.checks import to_look_at
 from micrograd.compiler.graph import MAXIMUM
 from micrograd.compiler.layout import Layout
-from micrograd.compiler.program import IN_ORDER, Access, Kernel, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.loops import repeats
+from micrograd.compiler.program import IN_ORDER, Access, Kernel, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from micrograd.compiler.body import Body
     from micrograd.compiler.graph import Applications, Graph
     from micrograd.compiler.numbers import Floats, Integers
 
 # The groups of what is in no group: of ONE, the factor that is none, and of constants. They come after all others.
 _NOTHING = sys.maxsize
 _CONSTANTS = _NOTHING - 1
+_CHANGING = _NOTHING - 2  # constants that are others at each turn of a loop
 _FEW = 16  # up to so many runs of numbers are checked by a kernel each
 
 
@@ -52,13 +57,12 @@ def reroll(graph: Graph, start: int) -> Program:
     Returns:
         The program. The inputs lie in its buffer in order, and the gradients one after the other.
     """
-    rolling = _Rolling(graph)
+    rolling = _Rolling(graph, Layout(), count())
     for nodes in (*graph.inputs, graph.seeds):
         rolling.place(nodes)
         rolling.layout.end = max(rolling.layout.end, start)
     gradients = rolling.reserve(graph.gradients)
-    for roll in _rolls(graph, rolling):
-        roll()
+    rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0")
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
     outputs = rolling.with_checks(rolling.outputs(graph.outputs), to_look_at(graph))
     return Program(
@@ -72,22 +76,6 @@ def reroll(graph: Graph, start: int) -> Program:
     )
 
 
-def _rolls(graph: Graph, rolling: _Rolling) -> Iterator[Callable[[], None]]:
-    """The calls that roll all nodes, level after level."""
-    users, used = graph.edges()
-    levels = Edges(graph.size, used, users).levels()
-    by_level: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
-    owners, starts, counts = np.unique(graph.terms.owner, return_index=True, return_counts=True)
-    for (level,), rows in _alike(levels[owners][:, None]):
-        by_level[level].append(partial(rolling.reductions, owners[rows], starts[rows], counts[rows]))
-    for application in graph.applications:
-        roll = rolling.take if application.primitive is TAKE else rolling.map
-        for (level,), rows in _alike(levels[application.nodes][:, None]):
-            by_level[level].append(partial(roll, application.chosen(rows)))
-    for level in sorted(by_level):
-        yield from by_level[level]
-
-
 def _alike(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
     """Each different row of the matrices, laid side by side, and the numbers of the rows that are the same."""
     rows = np.concatenate(signatures, axis=1)
@@ -95,6 +83,16 @@ def _alike(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
     changes = np.flatnonzero((np.diff(rows[order], axis=0) != 0).any(axis=1)) + 1
     for where in np.split(order, changes) if len(order) else ():
         yield rows[where[0]], where
+
+
+_Places: TypeAlias = "tuple[Integers, int]"  # positions, and how far they move at each turn of the loop
+
+
+def _run(rolls: dict[int, list[Callable[[], None]]], begin: int, end: int) -> None:
+    """Roll the nodes of some levels."""
+    for level in range(begin, end):
+        for roll in rolls.get(level, ()):
+            roll()
 
 
 class _Alike(NamedTuple):
@@ -107,27 +105,127 @@ class _Alike(NamedTuple):
 
 
 class _Rolling:
-    """One reroll as far as it has come: where each node lies, in which group it is, and the kernels."""
+    """One reroll as far as it has come: where each node lies, in which group it is, and the kernels.
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    Of the body of a loop, what is said of a node is so at the first turn, and ``turn_step`` is how far it then moves
+    at each turn. The nodes of a group move equally far.
+    """
+
+    def __init__(self, graph: Graph, layout: Layout, groups: Iterator[int]) -> None:
+        self.graph, self.layout, self.groups = graph, layout, groups
         self.position = np.zeros(graph.size, dtype=np.int64)
-        self.is_reserved = np.zeros(graph.size, dtype=bool)  # what has a position before it is rolled
+        self.reserved = np.zeros(graph.size, dtype=np.int64)  # not 0 for what has a position before it is rolled
         self.group = np.append(np.full(graph.size, _CONSTANTS), _NOTHING)  # the last entry is that of ONE
-        self.groups = count()
-        self.layout = Layout()
-        self.kernels: list[Kernel] = []
+        self.turn_step = np.zeros(graph.size, dtype=np.int64)
+        self.placed: list[Integers] = []
+        self.kernels: list[Kernel | Loop] = []
+
+    def roll(self, with_loops: bool) -> None:
+        """Roll all nodes, level after level, and what repeats as a loop."""
+        users, used = self.graph.edges()
+        levels = Edges(self.graph.size, used, users).levels()
+        rolls = self._by_level(levels)
+        done = 0
+        for repeat in repeats(self.graph, levels) if with_loops else ():
+            _run(rolls, done, repeat.first)
+            done = repeat.first
+            body = body_of(self.graph, repeat, self.position, self.reserved != 0)
+            if body is not None:
+                _run(rolls, done, body.repeat.first)
+                self._loop(body)
+                done = body.repeat.end
+        _run(rolls, done, max(rolls, default=0) + 1)
+
+    def _by_level(self, levels: Integers) -> dict[int, list[Callable[[], None]]]:
+        """The calls that roll the nodes of each level."""
+        graph = self.graph
+        by_level: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
+        owners, starts, counts = np.unique(graph.terms.owner, return_index=True, return_counts=True)
+        for (level,), rows in _alike(levels[owners][:, None]):
+            by_level[level].append(partial(self.reductions, owners[rows], starts[rows], counts[rows]))
+        for application in graph.applications:
+            roll = self.take if application.primitive is TAKE else self.map
+            for (level,), rows in _alike(levels[application.nodes][:, None]):
+                by_level[level].append(partial(roll, application.chosen(rows)))
+        return by_level
+
+    def _loop(self, body: Body) -> None:
+        """Roll a loop. Its first turn is rolled twice: before, to see which groups its nodes make."""
+        repeat, own = body.repeat, body.repeat.nodes.shape[1]
+        reserved = np.where(self.reserved[repeat.nodes[0]] != 0, 1, 0)
+        if reserved.any():
+            moves = self.position[repeat.nodes[1]] - self.position[repeat.nodes[0]]
+            reserved = np.where(reserved, 1 + np.unique(moves, return_inverse=True)[1], 0)
+        trial = self._of_body(body, Layout())
+        trial.reserved[:own] = reserved
+        trial.position[:own] = np.where(reserved, self.position[repeat.nodes[0]], 0)
+        earlier = np.flatnonzero(body.owners >= 0)
+        trial.group[own + earlier] = self._new_groups(repeat.alike[body.owners[earlier]], body.lags[earlier])
+        trial.roll(with_loops=False)
+
+        layout = Layout()
+        offsets = np.zeros(own, dtype=np.int64)
+        for nodes in trial.placed:
+            offsets[nodes] = layout.stretch_in_lines(len(nodes)) + np.arange(len(nodes))
+        turn_step = layout.whole_lines()
+        turns_before = int(body.lags.max(initial=0))
+        start = self.layout.stretch_in_lines(turn_step * (turns_before + repeat.turns)) + turns_before * turn_step
+        at_turn = start + offsets + turn_step * np.arange(repeat.turns)[:, None]
+        self.position[repeat.nodes] = np.where(reserved, self.position[repeat.nodes], at_turn)
+        self._copy(body.given, start + offsets[body.given_owners] + turn_step * body.given_turns)
+
+        rolling = self._of_body(body, self.layout)
+        rolling.position[:own] = self.position[repeat.nodes[0]]
+        rolling.turn_step[:own] = self.position[repeat.nodes[1]] - self.position[repeat.nodes[0]]
+        rolling.reserved[:own] = 1 + reserved
+        owners = body.owners[earlier]
+        rolling.position[own + earlier] = rolling.position[owners] - body.lags[earlier] * turn_step
+        rolling.turn_step[own + earlier] = turn_step
+        rolling.group[own + earlier] = trial.group[owners]
+        rolling.roll(with_loops=False)
+        self.kernels.append(Loop(repeat.turns, tuple(rolling.kernels)))
+        self.group[repeat.nodes] = rolling.group[:own]
+
+    def _of_body(self, body: Body, layout: Layout) -> _Rolling:
+        """The rolling of a loop's first turn; what it reads of others has its place and its group."""
+        rolling = _Rolling(body.graph, layout, self.groups)
+        _, columns = body.changing.shape
+        start = self.layout.constant(body.changing) if columns else 0
+        is_changing = body.columns >= 0
+        position = np.where(is_changing, start + body.columns, self.position[body.sources])
+        turn_step = np.where(is_changing, columns, body.turn_steps)
+        group = self._new_groups(np.where(is_changing, _CHANGING, self.group[body.sources]), turn_step)
+        is_constant = body.graph.is_constant[-len(position) :]
+        own = body.repeat.nodes.shape[1]
+        rolling.position[own:] = position
+        rolling.turn_step[own:] = turn_step
+        rolling.group[own:-1] = np.where(is_constant, _CONSTANTS, group)
+        return rolling
+
+    def _new_groups(self, *described: Integers) -> Integers:
+        """A group for each of some nodes; it is the same one for those that are described by the same numbers."""
+        _, which = np.unique(np.stack(described), axis=1, return_inverse=True)
+        groups = np.array([next(self.groups) for _ in range(int(which.max(initial=-1)) + 1)], dtype=np.int64)
+        return groups[which.ravel()]
+
+    def _copy(self, nodes: Integers, places: Integers) -> None:
+        """Copy the numbers of nodes to some places."""
+        if len(nodes):
+            operand = self._positions(nodes[:, None]), 0
+            rows, columns, target, (access,) = _accesses((places, 0), [operand])
+            self.kernels.append(Reduction(rows, columns, target, (Segment(1.0, 1, access, None),)))
 
     def reserve(self, nodes: Integers) -> slice:
         """Give nodes a place each, side by side, before they are rolled."""
         start = self.layout.stretch(len(nodes))
         self.position[nodes] = np.arange(start, start + len(nodes))
-        self.is_reserved[nodes] = True
+        self.reserved[nodes] = 1
         return slice(start, start + len(nodes))
 
     def place(self, nodes: Integers) -> None:
         """Give nodes a place each, side by side, unless one is reserved for them; and make them a group."""
-        if not self.is_reserved[nodes].any():
+        if not self.reserved[nodes].any():
+            self.placed.append(nodes)
             start = self.layout.stretch_in_lines(len(nodes))
             self.position[nodes] = np.arange(start, start + len(nodes))
         self.group[nodes] = next(self.groups)
@@ -146,7 +244,7 @@ class _Rolling:
             runs = [places]
         start = self.layout.stretch(len(runs))
         for number, run in enumerate(runs):
-            *_, (access,) = _accesses(run[:1], [run[None, :]])
+            *_, (access,) = _accesses((run[:1], 0), [(run[None, :], 0)])
             zeros = Segment(0.0, len(run), access, None)  # 0 times what is not finite is NaN
             self.kernels.append(Reduction(1, 1, Access(start + number), (zeros,)))
         made = self.layout.stretch(len(outputs))
@@ -167,12 +265,12 @@ class _Rolling:
         kinds = self.graph.kind[nodes]
         # Few terms stay in the order of the program. Of two, the order does not matter.
         in_order = (kinds != MAXIMUM) & ~self.graph.unordered[nodes] & (counts > 2) & (counts <= IN_ORDER)
-        keys = np.stack([kinds, self.is_reserved[nodes], counts, in_order, self.graph.from_zero[nodes]], axis=1)
-        for (kind, is_reserved, terms, ordered, from_zero), chosen in _alike(keys):
+        keys = np.stack([kinds, self.reserved[nodes], counts, in_order, self.graph.from_zero[nodes]], axis=1)
+        for (kind, reserved, terms, ordered, from_zero), chosen in _alike(keys):
             rows = starts[chosen][:, None] + np.arange(terms)
             for alike in self._alike_terms(nodes[chosen], rows, sort=not ordered):
                 groups = frozenset(map(tuple, alike.signature.tolist()))
-                together[kind, is_reserved, from_zero, groups].append(alike)
+                together[kind, reserved, from_zero, groups].append(alike)
         for (kind, _, from_zero, _), parts in together.items():
             self.place(np.sort(np.concatenate([part.nodes for part in parts])))
             for part in parts:
@@ -197,13 +295,12 @@ class _Rolling:
         changes = np.flatnonzero((np.diff(alike.signature, axis=0) != 0).any(axis=1)) + 1
         for columns in np.split(np.arange(len(alike.signature)), changes):
             _, other, coefficient = alike.signature[columns[0]]
-            factors = [self._positions(alike.first[:, columns])]
-            if other != _NOTHING:
-                factors.append(self._positions(alike.second[:, columns]))
-            for start, end in _affine_runs(factors):
-                operands += [factor[:, start:end] for factor in factors]
+            nodes = [alike.first[:, columns], *([alike.second[:, columns]] if other != _NOTHING else [])]
+            factors = [self._operand(factor) for factor in nodes]
+            for start, end in _affine_runs([positions for positions, _ in factors]):
+                operands += [(positions[:, start:end], turn_step) for positions, turn_step in factors]
                 parts.append((float(coefficient.view(np.float64)), end - start, len(factors) == 2))
-        rows, width, target, accesses = _accesses(self.position[alike.nodes], operands)
+        rows, width, target, accesses = _accesses(self._target(alike.nodes), operands)
         given = iter(accesses)
         segments = tuple(
             Segment(number, terms, next(given), next(given) if two else None) for number, terms, two in parts
@@ -215,8 +312,8 @@ class _Rolling:
         for _, alike in _alike(self.group[application.operands]):
             nodes, operands = application.nodes[alike], application.operands[alike]
             self.place(nodes)
-            columns = [self._positions(column[:, None]) for column in operands.T]
-            rows, width, target, accesses = _accesses(self.position[nodes], columns)
+            columns = [self._operand(column[:, None]) for column in operands.T]
+            rows, width, target, accesses = _accesses(self._target(nodes), columns)
             self.kernels.append(Map(application.primitive, rows, width, target, tuple(accesses)))
 
     def take(self, application: Applications) -> None:
@@ -229,9 +326,17 @@ class _Rolling:
             elements = self._positions(np.stack([tables[row] for row in alike]))
             self.place(nodes)
             rows, columns, target, (index, table) = _accesses(
-                self.position[nodes], [self._positions(indices), elements]
+                self._target(nodes), [self._operand(indices), (elements, 0)]
             )
             self.kernels.append(Take(rows, columns, elements.shape[1], target, index, table))
+
+    def _target(self, nodes: Integers) -> _Places:
+        """Where the nodes of a group lie."""
+        return self.position[nodes], int(self.turn_step[nodes[0]])
+
+    def _operand(self, nodes: Integers) -> _Places:
+        """Where a matrix of nodes of one group lies."""
+        return self._positions(nodes), int(self.turn_step[nodes[0, 0]])
 
     def _positions(self, nodes: Integers) -> Integers:
         """Where a matrix of nodes lies; constants are put into the buffer as they are needed, in order."""
@@ -277,39 +382,40 @@ def _step(positions: Integers) -> int:
     return int(positions[1] - positions[0]) if len(positions) > 1 else 0
 
 
-def _accesses(target: Integers, operands: list[Integers]) -> tuple[int, int, Access, list[Access]]:
+def _accesses(target: _Places, operands: list[_Places]) -> tuple[int, int, Access, list[Access]]:
     """Index maps for results and operands. The positions of an operand have a row for each result and a column a term.
 
     Returns:
         How many rows and columns the results are seen as, their map, and that of each operand.
     """
-    matrices = [target[:, None], *operands]
+    results, turn_step = target
+    matrices, turn_steps = zip((results[:, None], turn_step), *operands, strict=True)
     affine = [_same_steps(matrix) and not np.diff(matrix[0], n=2).any() for matrix in matrices]
-    columns = len(target)
+    columns = len(results)
     for positions, is_affine in zip(matrices, affine, strict=True):
         if is_affine:
             distances = np.diff(positions[:, 0])
             breaks = np.flatnonzero(distances != distances[:1]) + 1
             columns = math.gcd(columns, int(np.gcd.reduce(breaks)))
-    rows = len(target) // columns
+    rows = len(results) // columns
     accesses = []
-    for positions, is_affine in zip(matrices, affine, strict=True):
+    for positions, is_affine, turn_step in zip(matrices, affine, turn_steps, strict=True):
         if not is_affine:
-            accesses.append(_gather(np.stack(np.split(positions, rows))))
+            accesses.append(_gather(np.stack(np.split(positions, rows)), turn_step))
             continue
         places = positions[:, 0]
         starts, column_step, term_step = places[::columns], _step(places[:columns]), _step(positions[0])
         if np.diff(starts, n=2).any():
             table = np.ascontiguousarray(starts)
-            accesses.append(Access(column_step=column_step, term_step=term_step, row_table=table))
+            accesses.append(Access(0, 0, column_step, term_step, row_table=table, turn_step=turn_step))
         else:
-            accesses.append(Access(int(starts[0]), _step(starts), column_step, term_step))
+            accesses.append(Access(int(starts[0]), _step(starts), column_step, term_step, turn_step=turn_step))
     return rows, columns, accesses[0], accesses[1:]
 
 
-def _gather(positions: Integers) -> Access:
+def _gather(positions: Integers, turn_step: int) -> Access:
     """The index map of what is not affine: a table. Where columns are evenly apart, it is one of terms only."""
     starts, column_step = positions[:, :1], _step(positions[0, :, 0])
     if (positions - starts == column_step * np.arange(positions.shape[1])[None, :, None]).all():
-        return Access(column_step=column_step, table=np.ascontiguousarray(starts))
-    return Access(table=np.ascontiguousarray(positions))
+        return Access(column_step=column_step, table=np.ascontiguousarray(starts), turn_step=turn_step)
+    return Access(table=np.ascontiguousarray(positions), turn_step=turn_step)

@@ -2,7 +2,11 @@
 
 A program is a table: for each kernel the address of its function and the address of its arguments.
 
-    for step in table: step.function(buffer, step.arguments)
+    for step in table: step.function(buffer, step.arguments, 0)
+
+A loop in the program is a step, whose arguments say how many turns it has and where the table of its kernels is:
+
+    for turn in range(turns): for step in table: step.function(buffer, step.arguments, turn)
 
 So only the kernels that are new have to be compiled for a new program, and those are looked up on disk
 first.
@@ -38,7 +42,7 @@ from micrograd.compiler.backends.llvm_kernels import (
     sorted_segments,
 )
 from micrograd.compiler.backends.object_cache import cached, is_object
-from micrograd.compiler.program import Reduction, Take
+from micrograd.compiler.program import Loop, Reduction, Take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,14 +149,28 @@ def _runner() -> ir.Module:
     return module
 
 
-def _run_table(code: Loops, buffer: Any, table: Any, count: Any) -> None:
+def _turner() -> ir.Module:
+    """The function that runs the kernels of a loop, turn after turn."""
+    module = ir.Module(name="loop")
+    function = ir.Function(module, KERNEL, "micrograd_loop")
+    buffer, arguments, _ = function.args
+    code = Loops(function)
+    turns, address, count = (code.builder.load(code.builder.gep(arguments, [integer(place)])) for place in range(3))
+    table = code.builder.inttoptr(address, INTEGER.as_pointer())
+    with code.loop(integer(0), turns, 1) as turn:
+        _run_table(code, buffer, table, count, turn)
+    code.builder.ret_void()
+    return module
+
+
+def _run_table(code: Loops, buffer: Any, table: Any, count: Any, turn: Any = None) -> None:
     """Write a loop over a table of kernels and their arguments."""
     builder = code.builder
     with code.loop(integer(0), count, 1) as index:
         place = builder.mul(index, integer(2))
         kernel = builder.inttoptr(builder.load(builder.gep(table, [place])), KERNEL.as_pointer())
         arguments = builder.load(builder.gep(table, [builder.add(place, integer(1))]))
-        builder.call(kernel, [buffer, builder.inttoptr(arguments, INTEGER.as_pointer())])
+        builder.call(kernel, [buffer, builder.inttoptr(arguments, INTEGER.as_pointer()), turn or integer(0)])
 
 
 def _batch_runner() -> ir.Module:
@@ -261,7 +279,9 @@ class NativeExecutable(Executable):
             self.raised.clear()
             raise error
 
-    def _step(self, kernel: Kernel) -> tuple[int, int]:
+    def _step(self, kernel: Kernel | Loop) -> tuple[int, int]:
+        if isinstance(kernel, Loop):
+            return self._loop(kernel)
         code = code_of(kernel)
         name = f"micrograd_{code.name}"
         address = machine().address(name, lambda: module_of(code, name))
@@ -269,16 +289,23 @@ class NativeExecutable(Executable):
         self._kept.append(arguments)
         return address, arguments.ctypes.data
 
+    def _loop(self, loop: Loop) -> tuple[int, int]:
+        table = np.array([self._step(kernel) for kernel in loop.kernels], dtype=np.int64)
+        arguments = np.array([loop.turns, table.ctypes.data, len(table)], dtype=np.int64)
+        self._kept += [table, arguments]
+        return machine().address("micrograd_loop", _turner), arguments.ctypes.data
+
     def _arguments(self, kernel: Kernel, code: Code) -> Integers:
-        numbers: list[Any] = [kernel.rows, kernel.columns, *self._places(kernel.rows, kernel.target)]
+        turning = code.turning
+        numbers: list[Any] = [kernel.rows, kernel.columns, *self._places(kernel.rows, kernel.target, turning)]
         if has_many_segments(kernel):
             for parts in sorted_segments(kernel).values():
-                table = np.array([self._segment(kernel.rows, part) for part in parts], dtype=np.int64)
+                table = np.array([self._segment(kernel.rows, part, turning) for part in parts], dtype=np.int64)
                 self._kept.append(table)
                 numbers += [len(parts), table.ctypes.data]
             return np.array(numbers, dtype=np.int64)
         for access in kernel.accesses:
-            numbers += self._places(kernel.rows, access)
+            numbers += self._places(kernel.rows, access, turning)
         if isinstance(kernel, Reduction):
             numbers += [part.terms for part in kernel.segments]
         elif isinstance(kernel, Take):
@@ -289,19 +316,18 @@ class NativeExecutable(Executable):
             numbers.append(ctypes.cast(function, ctypes.c_void_p).value)
         return np.array(numbers, dtype=np.int64)
 
-    def _segment(self, rows: int, part: Segment) -> list[int]:
+    def _segment(self, rows: int, part: Segment, turning: bool) -> list[int]:
         """A segment in a table: the bits of its coefficient, how many terms it has, and where its factors are."""
-        factors = [access for access in (part.first, part.second) if access is not None]
         (bits,) = unpack("q", pack("d", part.coefficient))
-        return [bits, part.terms, *chain.from_iterable(self._places(rows, access) for access in factors)]
+        return [bits, part.terms, *chain.from_iterable(self._places(rows, factor, turning) for factor in part.factors)]
 
-    def _places(self, rows: int, access: Access) -> list[int]:
-        """Where an operand is: the address of its table, its column step and its term step."""
+    def _places(self, rows: int, access: Access, turning: bool) -> list[int]:
+        """Where an operand is: the address of its table, and its steps along columns, terms and, in a loop, turns."""
         table = access.table if access.table is not None else access.row_table
         if table is None:
             table = access.base + access.row_step * np.arange(rows)
         self._kept.append(table := np.ascontiguousarray(table, dtype=np.int64))
-        return [table.ctypes.data, access.column_step, access.term_step]
+        return [table.ctypes.data, access.column_step, access.term_step, *([access.turn_step] if turning else [])]
 
 
 def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:

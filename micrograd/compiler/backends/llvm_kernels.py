@@ -2,7 +2,7 @@
 
 Every kernel is compiled to the same signature,
 
-    void kernel(double *buffer, const int64_t *arguments)
+    void kernel(double *buffer, const int64_t *arguments, int64_t turn)
 
 and its arguments say where its operands are, how far apart they are and how many there are. Fixed in the
 code is only what decides how the loop is best written: how many segments there are, and of each operand
@@ -14,6 +14,8 @@ of their factors. One loop runs over all of a sort, and reads from a table what 
 
     for segment in table:
         for term in range(segment.terms): total += segment.coefficient * first[term] * second[term]
+
+In a loop of kernels, each operand lies further on by its step times the turn.
 
 Where columns lie side by side, several columns are computed at a time in a vector; else, where terms do,
 several terms. A chain is a sum of few terms, which are added in their order. Longer sums may be taken in another
@@ -41,12 +43,11 @@ if TYPE_CHECKING:
     from micrograd.compiler.program import Access, Kernel, Segment
     from micrograd.engine.primitive import Primitive
 
-KERNEL = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer()])
-PER_ACCESS = 3  # arguments of an operand: the address of its table, its column step and its term step
+KERNEL = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer(), INTEGER])
 _FAST = ("contract", "reassoc")
 WIDE, _NARROW = 8, 4  # numbers in a vector
 _WRITTEN_OUT = 8  # segments of a reduction that have a loop each
-IN_TABLE = 2  # numbers of a segment in a table, beside those of its factors: its coefficient and its number of terms
+_IN_TABLE = 2  # numbers of a segment in a table, beside those of its factors: its coefficient and its number of terms
 _TOGETHER = 4  # columns whose sums over vectors of terms are folded together
 
 ROWS, TERMS, ELEMENTS = "r", "t", "e"  # what an operand's table has an entry for
@@ -79,6 +80,7 @@ class Code:
         shapes: of the target and of the operands.
         parts: the coefficient of each segment of a reduction, how many factors it has and, in a chain, how many terms.
         many: whether a part stands for any number of segments, whose coefficients are in a table.
+        turning: whether operands move at each turn of a loop.
         primitive: of a map.
     """
 
@@ -88,12 +90,22 @@ class Code:
     shapes: tuple[Shape, ...]
     parts: tuple[tuple[float | None, int, int | None], ...] = ()
     many: bool = False
+    turning: bool = False
     primitive: Primitive | None = None
+
+    @property
+    def per_access(self) -> int:
+        """Arguments of an operand: the address of its table, its steps along columns and terms, and in a loop turns."""
+        return 3 + self.turning
 
     @property
     def name(self) -> str:
         """Unique for what the code is."""
-        name = [self.kind + "s" * self.many, f"{self.along}{self.width}", "".join(map(str, self.shapes))]
+        name = [
+            self.kind + "s" * self.many + "_turning" * self.turning,
+            f"{self.along}{self.width}",
+            "".join(map(str, self.shapes)),
+        ]
         for coefficient, factors, terms in self.parts:
             known = "" if coefficient is None else f"{coefficient:.17g}"
             name.append(f"{known}x{factors}x{terms or ''}")
@@ -106,11 +118,20 @@ def code_of(kernel: Kernel) -> Code:
     """What code a kernel needs."""
     along, width = _vector(kernel)
     shapes = _shapes(kernel, along)
+    turning = any(access.turn_step for access in (kernel.target, *kernel.accesses))
     if has_many_segments(kernel):
         kind = "maximum" if kernel.largest else "sum"
         sorts = sorted_segments(kernel)
         shapes = (shapes[0], *chain.from_iterable(sorts))
-        return Code(kind, along, width, shapes, tuple((None, len(factors), None) for factors in sorts), many=True)
+        return Code(
+            kind,
+            along,
+            width,
+            shapes,
+            tuple((None, len(factors), None) for factors in sorts),
+            many=True,
+            turning=turning,
+        )
     if isinstance(kernel, Reduction):
         chained = "chain_from_zero" if kernel.from_zero else "chain"
         kind = "maximum" if kernel.largest else chained if kernel.is_in_order else "sum"
@@ -118,9 +139,9 @@ def code_of(kernel: Kernel) -> Code:
             (part.coefficient, 1 if part.second is None else 2, part.terms if kernel.is_in_order else None)
             for part in kernel.segments
         )
-        return Code(kind, along, width, shapes, parts)
+        return Code(kind, along, width, shapes, parts, turning=turning)
     if isinstance(kernel, Map):
-        return Code("map", along, width, shapes, primitive=kernel.primitive)
+        return Code("map", along, width, shapes, turning=turning, primitive=kernel.primitive)
     return Code("take", along, width, shapes)
 
 
@@ -173,7 +194,7 @@ def sorted_segments(kernel: Reduction) -> dict[tuple[Shape, ...], list[Segment]]
     along, _ = _vector(kernel)
     found: dict[tuple[Shape, ...], list[Segment]] = {}
     for part in kernel.segments:
-        shapes = tuple(_shape(access, along) for access in (part.first, part.second) if access is not None)
+        shapes = tuple(_shape(access, along) for access in part.factors)
         found.setdefault(shapes, []).append(part)
     return found
 
@@ -192,13 +213,14 @@ class _Operand:
 
     def __init__(self, writer: _Writer, arguments: list[Any], shape: Shape) -> None:
         self.writer, self.shape = writer, shape
-        address, self.column_step, self.term_step = arguments
+        address, self.column_step, self.term_step, *turn_step = arguments
         self.table = writer.builder.inttoptr(address, INTEGER.as_pointer())
         along = writer.code.along
         if shape.step is not None and along == "columns":
             self.column_step = integer(shape.step)
         elif shape.step is not None:
             self.term_step = integer(shape.step)
+        self.offset = [writer.builder.mul(writer.turn, step) for step in turn_step]
         self.start: Any = None
 
     def begin_row(self, row: Any) -> None:
@@ -231,7 +253,8 @@ class _Operand:
         return builder.load(builder.bitcast(pointer, ir.VectorType(DOUBLE, width).as_pointer()), align=8)
 
     def _entry(self, index: Any) -> Any:
-        return self.writer.builder.load(self.writer.builder.gep(self.table, [index]))
+        entry = self.writer.builder.load(self.writer.builder.gep(self.table, [index]))
+        return self.writer.builder.add(entry, *self.offset) if self.offset else entry
 
 
 class Loops:
@@ -294,14 +317,14 @@ class _Writer(Loops):
     def __init__(self, module: ir.Module, function: ir.Function, code: Code) -> None:
         super().__init__(function)
         self.module, self.code = module, code
-        self.buffer, self.arguments = function.args
+        self.buffer, self.arguments, self.turn = function.args
         self.rows, self.columns = self.argument(0), self.argument(1)
-        shapes = code.shapes[:1] if code.many else code.shapes
+        shapes, size = code.shapes[:1] if code.many else code.shapes, code.per_access
         self.operands = [
-            _Operand(self, [self.argument(2 + PER_ACCESS * number + index) for index in range(PER_ACCESS)], shape)
+            _Operand(self, [self.argument(2 + size * number + index) for index in range(size)], shape)
             for number, shape in enumerate(shapes)
         ]
-        self.extra = 2 + PER_ACCESS * len(shapes)  # the arguments from here on are the kind's own
+        self.extra = 2 + size * len(shapes)  # the arguments from here on are the kind's own
         self.row: Any = None
         nothing = {"maximum": -math.inf, "chain": -0.0}  # 0 + -0 would be 0
         self.nothing = ir.Constant(DOUBLE, nothing.get(code.kind, 0.0))
@@ -430,10 +453,11 @@ class _Writer(Loops):
 
     def _segment(self, table: Any, segment: Any, shapes: tuple[Shape, ...]) -> tuple[Any, list[_Operand], Any]:
         """The coefficient of a segment in a table, its factors, and how many terms it has."""
-        builder, size = self.builder, IN_TABLE + PER_ACCESS * len(shapes)
+        builder, per_access = self.builder, self.code.per_access
+        size = _IN_TABLE + per_access * len(shapes)
         first = builder.gep(builder.inttoptr(table, INTEGER.as_pointer()), [builder.mul(segment, integer(size))])
         bits, terms, *numbers = (builder.load(builder.gep(first, [integer(index)])) for index in range(size))
-        operands = [_Operand(self, numbers[PER_ACCESS * i :][:PER_ACCESS], shape) for i, shape in enumerate(shapes)]
+        operands = [_Operand(self, numbers[per_access * i :][:per_access], shape) for i, shape in enumerate(shapes)]
         for operand in operands:
             operand.begin_row(self.row)
         return builder.bitcast(bits, DOUBLE), operands, terms

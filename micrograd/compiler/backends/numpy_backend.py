@@ -130,7 +130,7 @@ class NumpyExecutable(Executable):
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         super().__init__(program, buffer)
-        self._steps = [self._step(kernel) for kernel in program.kernels]
+        self._steps = [self._step(kernel) for kernel in program.unrolled()]
 
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
@@ -225,8 +225,7 @@ class NumpyExecutable(Executable):
 
     def _products(self, part: Segment, rows: int, columns: int) -> Callable[[], Floats]:
         """A function that gives a segment's terms: the first axis is that of the terms."""
-        accesses = [access for access in (part.first, part.second) if access is not None]
-        x, *others = [self._view(access, rows, columns, part.terms, first=True) for access in accesses]
+        x, *others = [self._view(access, rows, columns, part.terms, first=True) for access in part.factors]
         coefficient = part.coefficient
         if not others:
             return x if coefficient == 1 else lambda: coefficient * x()

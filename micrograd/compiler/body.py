@@ -1,0 +1,241 @@
+"""Body: what the turns of a loop compute, as a graph of the first turn.
+
+The nodes of one turn stand beside those of the next one by one. Each operand must be one of these, the same in all
+turns:
+
+    of a turn     a node of the same turn, or of so many turns before
+    moving        a node that is not of the loop, and lies equally far on in the buffer at each turn
+    a constant    the same at each turn, or one for each turn
+
+In ``for x in xs: h = tanh(w * h + x)`` they are the sum and h, then w, which moves by 0, and x, which moves by 1.
+Every operand of every turn is looked at. Turns at the begin or at the end that do not fit are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from micrograd.compiler.graph import ONE, OTHER, Applications, Graph, Terms
+from micrograd.compiler.loops import FEWEST_TURNS
+from micrograd.compiler.numbers import no_integers
+
+if TYPE_CHECKING:
+    from micrograd.compiler.loops import Repeat
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
+
+_OWN, _EARLIER, _MOVING, _SAME, _CONSTANTS = range(5)  # the sorts of operands
+
+
+@dataclass(frozen=True)
+class Body:
+    """A loop, and the graph of its first turn.
+
+    The nodes of the graph are those of the first turn, in the order of Repeat.nodes, and then what they read
+    beside each other. The arrays below have an entry for each of the latter.
+
+    Attributes:
+        repeat: the turns.
+        graph: of the first turn.
+        sources: the nodes of the whole graph that they are at the first turn; of constants that change, 0.
+        turn_steps: how far they move at each turn.
+        owners: of the nodes of an earlier turn, which nodes of a turn they are; -1 for others.
+        lags: and how many turns before.
+        columns: of the constants that change, which column of changing they are; -1 for others.
+        changing: constants that are others at each turn, a row for each turn.
+        given: the nodes of the whole graph that are read at the first turns in place of those of a turn before.
+        given_turns: which turns these stand for: -1 is the one before the first.
+        given_owners: and which nodes of a turn.
+    """
+
+    repeat: Repeat
+    graph: Graph
+    sources: Integers
+    turn_steps: Integers
+    owners: Integers
+    lags: Integers
+    columns: Integers
+    changing: Floats
+    given: Integers
+    given_turns: Integers
+    given_owners: Integers
+
+
+class _Operands:
+    """All operands of all turns, side by side: a row for each turn.
+
+    Attributes:
+        nodes: which they are.
+        sorts: what sort each column is of.
+        owners: of nodes of a turn, which one.
+        lags: how many turns before.
+        steps: how far they move at each turn.
+    """
+
+    def __init__(self, graph: Graph, repeat: Repeat, position: Integers) -> None:
+        terms = [graph.terms.first[repeat.terms], graph.terms.second[repeat.terms]]
+        applied = [
+            application.operands[rows].reshape(repeat.turns, -1)
+            for application, rows in zip(graph.applications, repeat.applications, strict=True)
+        ]
+        self.nodes = nodes = np.concatenate([*terms, *applied], axis=1)
+        turn_of, owner_of = np.full((2, graph.size + 1), -1)  # the last entries are those of ONE
+        turn_of[repeat.nodes] = np.arange(repeat.turns)[:, None]
+        owner_of[repeat.nodes] = np.arange(repeat.nodes.shape[1])
+        self.position, self.turn_of, self.owner_of = position, turn_of, owner_of
+        middle = repeat.turns // 2  # what the first and the last turns read may be something else
+        example, following = nodes[middle], nodes[middle + 1]
+        inside = turn_of[example] >= 0
+        self.lags = np.where(inside, middle - turn_of[example], 0)
+        self.owners = owner_of[example]
+        is_constant = np.append(graph.is_constant, True)[nodes]  # so is ONE
+        changes = (nodes != example).any(axis=0) & is_constant[middle]
+        self.sorts = np.select(
+            [inside & (self.lags == 0), inside, changes, is_constant[middle]],
+            [_OWN, _EARLIER, _CONSTANTS, _SAME],
+            _MOVING,
+        )
+        place = np.append(position, 0)
+        self.steps = np.where(self.sorts == _MOVING, place[following] - place[example], 0)
+
+        turns = np.arange(repeat.turns)[:, None]
+        of_turn = (turn_of[nodes] == turns - self.lags) & (owner_of[nodes] == self.owners)
+        outside = turn_of[nodes] < 0
+        moved = outside & ~is_constant & (place[nodes] == place[example] + (turns - middle) * self.steps)
+        first = (self.sorts == _EARLIER) & (turns < self.lags) & outside
+        self.fits = np.select(
+            [self.sorts <= _EARLIER, self.sorts == _MOVING, self.sorts == _SAME],
+            [of_turn | first, moved, nodes == example],
+            is_constant & ((nodes == ONE) == (example == ONE)),
+        )
+
+
+def body_of(graph: Graph, repeat: Repeat, position: Integers, is_reserved: Booleans) -> Body | None:
+    """The longest loop among the turns of a repeat; None if too few are alike.
+
+    Args:
+        graph: the whole graph.
+        repeat: of it.
+        position: where its nodes lie that are not of the repeat.
+        is_reserved: which nodes of the repeat have a position, too.
+    """
+    operands = _Operands(graph, repeat, position)
+    coefficients = graph.terms.coefficient[repeat.terms].view(np.int64)
+    results = np.where(is_reserved[repeat.nodes], position[repeat.nodes], 0)
+    middle = repeat.turns // 2
+    steps = results[middle + 1] - results[middle]
+    evenly = results == results[middle] + (np.arange(repeat.turns)[:, None] - middle) * steps
+    fits = operands.fits.all(axis=1) & (coefficients == coefficients[middle]).all(axis=1) & evenly.all(axis=1)
+    begin, end = _longest(fits)
+    # What stands for nodes of a turn before the first may be several things: then these turns are no part of the loop.
+    for first in (begin, begin + int(operands.lags.max(initial=0))):
+        if end - first < FEWEST_TURNS:
+            return None
+        given = _given(operands, first)
+        if given is not None:
+            return _body(graph, repeat.part(first, end), operands, first, given)
+    return None
+
+
+def _longest(fits: Booleans) -> tuple[int, int]:
+    """Where the longest run of marks begins and ends."""
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], fits, [False]]).astype(np.int8)))
+    if not len(changes):
+        return 0, 0
+    longest = int(np.argmax(changes[1::2] - changes[::2]))
+    return int(changes[2 * longest]), int(changes[2 * longest + 1])
+
+
+def _given(operands: _Operands, begin: int) -> Integers | None:
+    """What is read in place of nodes of the turns before the first one: the turn, the node of a turn, and the node.
+
+    None if that differs from one operand to another.
+    """
+    rows = [np.zeros((0, 3), dtype=np.int64)]
+    for lag in range(1, int(operands.lags.max(initial=0)) + 1):
+        columns = np.flatnonzero((operands.sorts == _EARLIER) & (operands.lags >= lag))
+        turns = operands.lags[columns] - lag  # the turns that read what is this many turns before the first
+        nodes = operands.nodes[begin + turns, columns]
+        rows.append(np.stack([np.full(len(columns), -lag), operands.owners[columns], nodes], axis=1))
+    found = np.unique(np.concatenate(rows), axis=0)
+    return None if len(np.unique(found[:, :2], axis=0)) < len(found) else found
+
+
+def _body(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: Integers) -> Body:
+    """The body of a loop."""
+    nodes = operands.nodes[begin : begin + repeat.turns]
+    of_changing = np.flatnonzero(operands.sorts == _CONSTANTS)
+    bits = graph.constants[nodes[:, of_changing]].view(np.int64)  # so that 0 is not -0, and NaN is NaN
+    bits, which = np.unique(bits, axis=1, return_inverse=True)
+    columns = np.full(nodes.shape[1], -1)
+    columns[of_changing] = which.ravel()
+
+    sources = np.where(np.isin(operands.sorts, (_MOVING, _SAME)), nodes[0], 0)
+    earlier = operands.sorts == _EARLIER
+    owners, lags = np.where(earlier, operands.owners, -1), np.where(earlier, operands.lags, 0)
+    described = np.stack([sources, operands.steps, owners, lags, columns], axis=1)
+    number = np.where(operands.sorts == _OWN, operands.owners, ONE)
+    is_read = (operands.sorts != _OWN) & (nodes[0] != ONE)
+    read, which = np.unique(described[is_read], axis=0, return_inverse=True)
+    number[is_read] = repeat.nodes.shape[1] + which.ravel()
+    made = _graph(graph, repeat, number, read[:, 0])
+    sources, turn_steps, of, before, which = read.T
+    return Body(
+        repeat,
+        made,
+        sources,
+        turn_steps,
+        of,
+        before,
+        which,
+        bits.view(np.float64),
+        given[:, 2],
+        given[:, 0],
+        given[:, 1],
+    )
+
+
+def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers) -> Graph:
+    """The graph of the first turn.
+
+    Args:
+        graph: the whole graph.
+        repeat: the turns of the loop.
+        number: which node of the new graph each operand is.
+        sources: which nodes of the whole graph those are that come after the turn's own.
+    """
+    own, rows = repeat.nodes[0], repeat.terms[0]
+    index_of = np.zeros(graph.size, dtype=np.int64)
+    index_of[own] = np.arange(len(own))
+    terms = Terms(
+        index_of[graph.terms.owner[rows]], graph.terms.coefficient[rows], *number[: 2 * len(rows)].reshape(2, -1)
+    )
+    applications = []
+    begin = 2 * len(rows)
+    for application, (chosen, *_) in zip(graph.applications, repeat.applications, strict=True):
+        operands = application.operands[chosen]
+        end = begin + operands.size
+        if len(chosen):
+            nodes = index_of[application.nodes[chosen]]
+            applications.append(Applications(application.primitive, nodes, number[begin:end].reshape(operands.shape)))
+        begin = end
+
+    def of_own(marks: Booleans) -> Booleans:
+        return np.append(marks[own], np.zeros(len(sources), dtype=bool))
+
+    size = len(own) + len(sources)
+    return Graph(
+        kind=np.append(graph.kind[own], np.full(len(sources), OTHER)),
+        constants=np.append(np.full(len(own), np.nan), graph.constants[sources]),
+        is_constant=np.append(np.zeros(len(own), dtype=bool), graph.is_constant[sources]),
+        terms=terms,
+        applications=tuple(applications),
+        tables=(),
+        inputs=(),
+        outputs=no_integers(),
+        differentiable=np.zeros(size, dtype=bool),
+        unordered=of_own(graph.unordered),
+        from_zero=of_own(graph.from_zero),
+    )
