@@ -19,7 +19,7 @@ import sys
 from collections import defaultdict
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -183,7 +183,8 @@ class _Rolling:
         rolling.turn_step[own + earlier] = turn_step
         rolling.group[own + earlier] = trial.group[owners]
         rolling.roll(with_loops=False)
-        self.kernels.append(Loop(repeat.turns, tuple(rolling.kernels)))
+        kernels = cast("list[Reduction | Map]", rolling.kernels)  # no take repeats, and there is no loop inside
+        self.kernels.append(Loop(repeat.turns, tuple(kernels)))
         self.group[repeat.nodes] = rolling.group[:own]
 
     def _of_body(self, body: Body, layout: Layout) -> _Rolling:

@@ -357,3 +357,51 @@ def test_the_picture_and_the_explanation_show_a_loop_once():
     f(series(20))
     assert "run 19 times" in f.explain(series(20))
     assert "19 times" in f.draw_dot().source
+
+
+def test_small_kernels_of_a_loop_become_one_function_that_computes_the_same():
+    """Sums from 0, sums of many terms, maxima, factors of other signs and a primitive that is composed of others."""
+    w = [Value(0.1 * i - 0.5) for i in range(10)]
+
+    def f(x):
+        h = x
+        for _ in range(12):
+            summed = sum([h * w[0], x])
+            h = mg.silu(summed) - 0.5 * mg.tanh(mg.dot(w, [h, x, summed, h, x, h, x, h, x, h])) - w[1] * h
+            h = h - mg.detach(mg.maximum(mg.maximum(h, x), mg.maximum(summed, -h)))
+        return h
+
+    fast = mg.compile(f, backend="llvm")
+    assert fast(0.3).data == pytest.approx(f(0.3).data, rel=1e-13)
+    assert mg.gradient(fast(0.3), w) == pytest.approx(mg.gradient(f(0.3), w), rel=1e-12)
+
+
+def test_a_zero_keeps_its_sign_in_a_loop():
+    def f(x, zeros):
+        found = []
+        for zero in zeros:
+            x = -(x * zero)
+            found.append(x)
+        return found
+
+    zeros = [0.0, -0.0] * 6
+    for backend in ("numpy", "llvm"):
+        compiled = mg.compile(f, backend=backend)(Value(-0.0), zeros)
+        signs = [math.copysign(1.0, value.data) for value in f(Value(-0.0), zeros)]
+        assert [math.copysign(1.0, value.data) for value in compiled] == signs
+
+
+def test_a_primitive_of_ones_own_runs_in_a_loop(own_registry):
+    cube = mg.primitive("cube", "cube", lambda x: x * x * x, lambda g, out, x: 3.0 * g * x * x)
+
+    def f(x):
+        for _ in range(10):
+            x = 0.5 * cube(x) + 0.3
+        return x
+
+    w = Value(0.9)
+    for backend in ("numpy", "llvm"):
+        fast = mg.compile(lambda: f(w), backend=backend)
+        (slope,) = mg.gradient(fast(), [w])
+        (expected,) = mg.gradient(f(w), [w])
+        assert (fast().data, slope) == (f(w).data, pytest.approx(expected, rel=1e-13))

@@ -361,8 +361,8 @@ def test_the_kernels_are_drawn_and_saved(tmp_path):
     chain = mg.compile(lambda x: loss.function([x, x], 0), backend="numpy")
 
     def long(x):
-        for _ in range(500):
-            x = mg.sin(x)
+        for turn in range(500):  # in no order that repeats, so that there is no loop
+            x = mg.sin(x) if math.sin(turn * turn) > 0 else mg.cos(x)
         return x
 
     deep = mg.compile(long, backend="numpy")

@@ -28,7 +28,7 @@ import numpy as np
 from llvmlite import ir
 
 from micrograd._support.locks import new_lock_for_library
-from micrograd.compiler.backends import llvm_functions, llvm_kernels
+from micrograd.compiler.backends import llvm_functions, llvm_kernels, llvm_scalars
 from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
@@ -41,6 +41,7 @@ from micrograd.compiler.backends.llvm_kernels import (
     module_of,
     sorted_segments,
 )
+from micrograd.compiler.backends.llvm_scalars import module_of_scalars, name_of, scalars, together
 from micrograd.compiler.backends.object_cache import cached, is_object
 from micrograd.compiler.program import Loop, Reduction, Take
 
@@ -58,7 +59,7 @@ def _version() -> str:
 
     The formulas of composites are not in it: a kernel's name has a hash of what became of them.
     """
-    writers = (__file__, llvm_kernels.__file__, llvm_functions.__file__)
+    writers = (__file__, llvm_kernels.__file__, llvm_scalars.__file__, llvm_functions.__file__)
     content = b"".join(Path(path).read_bytes() for path in writers)
     return hashlib.sha256(content).hexdigest()
 
@@ -290,10 +291,16 @@ class NativeExecutable(Executable):
         return address, arguments.ctypes.data
 
     def _loop(self, loop: Loop) -> tuple[int, int]:
-        table = np.array([self._step(kernel) for kernel in loop.kernels], dtype=np.int64)
+        steps = [self._step(*part) if len(part) == 1 else self._small(part) for part in together(loop.kernels)]
+        table = np.array(steps, dtype=np.int64)
         arguments = np.array([loop.turns, table.ctypes.data, len(table)], dtype=np.int64)
         self._kept += [table, arguments]
         return machine().address("micrograd_loop", _turner), arguments.ctypes.data
+
+    def _small(self, kernels: Sequence[Kernel]) -> tuple[int, int]:
+        found = scalars(kernels)
+        name = name_of(found)
+        return machine().address(name, lambda: module_of_scalars(found, name)), 0
 
     def _arguments(self, kernel: Kernel, code: Code) -> Integers:
         turning = code.turning

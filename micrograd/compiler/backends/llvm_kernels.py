@@ -116,7 +116,7 @@ class Code:
 
 def code_of(kernel: Kernel) -> Code:
     """What code a kernel needs."""
-    along, width = _vector(kernel)
+    along, width = vector_of(kernel)
     shapes = _shapes(kernel, along)
     turning = any(access.turn_step for access in (kernel.target, *kernel.accesses))
     if has_many_segments(kernel):
@@ -145,7 +145,7 @@ def code_of(kernel: Kernel) -> Code:
     return Code("take", along, width, shapes)
 
 
-def _vector(kernel: Kernel) -> tuple[str, int]:
+def vector_of(kernel: Kernel) -> tuple[str, int]:
     """Along what, and in how long vectors, a kernel is best computed."""
     columns, terms, operands = kernel.columns, kernel.terms, kernel.accesses
     if isinstance(kernel, Take) or (isinstance(kernel, Map) and not native_name(kernel.primitive)):
@@ -191,7 +191,7 @@ def has_many_segments(kernel: Kernel) -> TypeGuard[Reduction]:
 
 def sorted_segments(kernel: Reduction) -> dict[tuple[Shape, ...], list[Segment]]:
     """The segments of a reduction by the shapes of their factors: all of a sort share a loop."""
-    along, _ = _vector(kernel)
+    along, _ = vector_of(kernel)
     found: dict[tuple[Shape, ...], list[Segment]] = {}
     for part in kernel.segments:
         shapes = tuple(_shape(access, along) for access in part.factors)
