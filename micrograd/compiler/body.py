@@ -5,7 +5,8 @@ turns:
 
     of a turn     a node of the same turn, or of so many turns before
     moving        a node that is not of the loop, and lies equally far on in the buffer at each turn
-    a constant    the same at each turn, or one for each turn
+    a constant    the same at each turn
+    of a table    any other node or constant that is not of the loop, one for each turn; a table has them in a row
 
 In ``for x in xs: h = tanh(w * h + x)`` they are the sum and h, then w, which moves by 0, and x, which moves by 1.
 Every operand of every turn is looked at. Turns at the begin or at the end that do not fit are left out.
@@ -24,9 +25,10 @@ from micrograd.compiler.numbers import no_integers
 
 if TYPE_CHECKING:
     from micrograd.compiler.loops import Repeat
-    from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from micrograd.compiler.numbers import Booleans, Integers
 
-_OWN, _EARLIER, _MOVING, _SAME, _CONSTANTS = range(5)  # the sorts of operands
+_OWN, _EARLIER, _MOVING, _SAME, _TABLE = range(5)  # the sorts of operands
+_LEFT_OUT = 4  # turns, rather than that a table is made
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,12 @@ class Body:
     Attributes:
         repeat: the turns.
         graph: of the first turn.
-        sources: the nodes of the whole graph that they are at the first turn; of constants that change, 0.
+        sources: the nodes of the whole graph that they are at the first turn; of nodes of a turn before, 0.
         turn_steps: how far they move at each turn.
         owners: of the nodes of an earlier turn, which nodes of a turn they are; -1 for others.
         lags: and how many turns before.
-        columns: of the constants that change, which column of changing they are; -1 for others.
-        changing: constants that are others at each turn, a row for each turn.
+        columns: of those that are in a table, which column of it they are; -1 for others.
+        table: nodes of the whole graph, a row for each turn.
         given: the nodes of the whole graph that are read at the first turns in place of those of a turn before.
         given_turns: which turns these stand for: -1 is the one before the first.
         given_owners: and which nodes of a turn.
@@ -57,7 +59,7 @@ class Body:
     owners: Integers
     lags: Integers
     columns: Integers
-    changing: Floats
+    table: Integers
     given: Integers
     given_turns: Integers
     given_owners: Integers
@@ -84,32 +86,35 @@ class _Operands:
         turn_of, owner_of = np.full((2, graph.size + 1), -1)  # the last entries are those of ONE
         turn_of[repeat.nodes] = np.arange(repeat.turns)[:, None]
         owner_of[repeat.nodes] = np.arange(repeat.nodes.shape[1])
-        self.position, self.turn_of, self.owner_of = position, turn_of, owner_of
+        self.outside = turn_of[nodes] < 0
         middle = repeat.turns // 2  # what the first and the last turns read may be something else
         example, following = nodes[middle], nodes[middle + 1]
-        inside = turn_of[example] >= 0
+        inside = ~self.outside[middle]
         self.lags = np.where(inside, middle - turn_of[example], 0)
         self.owners = owner_of[example]
         is_constant = np.append(graph.is_constant, True)[nodes]  # so is ONE
         changes = (nodes != example).any(axis=0) & is_constant[middle]
-        self.sorts = np.select(
-            [inside & (self.lags == 0), inside, changes, is_constant[middle]],
-            [_OWN, _EARLIER, _CONSTANTS, _SAME],
-            _MOVING,
-        )
+        sorts = [inside & (self.lags == 0), inside, changes, is_constant[middle]]
+        self.sorts = np.select(sorts, [_OWN, _EARLIER, _TABLE, _SAME], _MOVING)
         place = np.append(position, 0)
         self.steps = np.where(self.sorts == _MOVING, place[following] - place[example], 0)
 
         turns = np.arange(repeat.turns)[:, None]
         of_turn = (turn_of[nodes] == turns - self.lags) & (owner_of[nodes] == self.owners)
-        outside = turn_of[nodes] < 0
-        moved = outside & ~is_constant & (place[nodes] == place[example] + (turns - middle) * self.steps)
-        first = (self.sorts == _EARLIER) & (turns < self.lags) & outside
+        first = (self.sorts == _EARLIER) & (turns < self.lags) & self.outside
+        moved = self.outside & ~is_constant & (place[nodes] == place[example] + (turns - middle) * self.steps)
+        self.in_a_table = self.outside & ((nodes == ONE) == (example == ONE))
         self.fits = np.select(
             [self.sorts <= _EARLIER, self.sorts == _MOVING, self.sorts == _SAME],
             [of_turn | first, moved, nodes == example],
-            is_constant & ((nodes == ONE) == (example == ONE)),
+            self.in_a_table,
         )
+
+    def with_tables(self) -> None:
+        """Take from a table what does not move evenly."""
+        uneven = (self.sorts == _MOVING) & ~self.fits.all(axis=0)
+        self.sorts[uneven], self.steps[uneven] = _TABLE, 0
+        self.fits[:, uneven] = self.in_a_table[:, uneven]
 
 
 def body_of(graph: Graph, repeat: Repeat, position: Integers, is_reserved: Booleans) -> Body | None:
@@ -127,8 +132,11 @@ def body_of(graph: Graph, repeat: Repeat, position: Integers, is_reserved: Boole
     middle = repeat.turns // 2
     steps = results[middle + 1] - results[middle]
     evenly = results == results[middle] + (np.arange(repeat.turns)[:, None] - middle) * steps
-    fits = operands.fits.all(axis=1) & (coefficients == coefficients[middle]).all(axis=1) & evenly.all(axis=1)
-    begin, end = _longest(fits)
+    others_fit = (coefficients == coefficients[middle]).all(axis=1) & evenly.all(axis=1)
+    begin, end = _longest(operands.fits.all(axis=1) & others_fit)
+    if end - begin < repeat.turns - _LEFT_OUT:
+        operands.with_tables()
+        begin, end = _longest(operands.fits.all(axis=1) & others_fit)
     # What stands for nodes of a turn before the first may be several things: then these turns are no part of the loop.
     for first in (begin, begin + int(operands.lags.max(initial=0))):
         if end - first < FEWEST_TURNS:
@@ -166,13 +174,13 @@ def _given(operands: _Operands, begin: int) -> Integers | None:
 def _body(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: Integers) -> Body:
     """The body of a loop."""
     nodes = operands.nodes[begin : begin + repeat.turns]
-    of_changing = np.flatnonzero(operands.sorts == _CONSTANTS)
-    bits = graph.constants[nodes[:, of_changing]].view(np.int64)  # so that 0 is not -0, and NaN is NaN
-    bits, which = np.unique(bits, axis=1, return_inverse=True)
+    in_table = np.flatnonzero(operands.sorts == _TABLE)
+    found, first, which = np.unique(nodes[:, in_table], axis=1, return_index=True, return_inverse=True)
+    order = np.lexsort((first, ~graph.is_constant[found].all(axis=0)))  # constants first, and as they are read
     columns = np.full(nodes.shape[1], -1)
-    columns[of_changing] = which.ravel()
+    columns[in_table] = np.argsort(order)[which.ravel()]
 
-    sources = np.where(np.isin(operands.sorts, (_MOVING, _SAME)), nodes[0], 0)
+    sources = np.where(operands.sorts >= _MOVING, nodes[0], 0)
     earlier = operands.sorts == _EARLIER
     owners, lags = np.where(earlier, operands.owners, -1), np.where(earlier, operands.lags, 0)
     described = np.stack([sources, operands.steps, owners, lags, columns], axis=1)
@@ -180,24 +188,13 @@ def _body(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: 
     is_read = (operands.sorts != _OWN) & (nodes[0] != ONE)
     read, which = np.unique(described[is_read], axis=0, return_inverse=True)
     number[is_read] = repeat.nodes.shape[1] + which.ravel()
-    made = _graph(graph, repeat, number, read[:, 0])
-    sources, turn_steps, of, before, which = read.T
-    return Body(
-        repeat,
-        made,
-        sources,
-        turn_steps,
-        of,
-        before,
-        which,
-        bits.view(np.float64),
-        given[:, 2],
-        given[:, 0],
-        given[:, 1],
-    )
+    sources, turn_steps, owners, lags, columns = read.T
+    made = _graph(graph, repeat, number, sources, (owners >= 0) | (columns >= 0))
+    before = {"given": given[:, 2], "given_turns": given[:, 0], "given_owners": given[:, 1]}
+    return Body(repeat, made, sources, turn_steps, owners, lags, columns, found[:, order], **before)
 
 
-def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers) -> Graph:
+def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers, moves: Booleans) -> Graph:
     """The graph of the first turn.
 
     Args:
@@ -205,6 +202,7 @@ def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers) ->
         repeat: the turns of the loop.
         number: which node of the new graph each operand is.
         sources: which nodes of the whole graph those are that come after the turn's own.
+        moves: which of them are something else at each turn, and so no constants.
     """
     own, rows = repeat.nodes[0], repeat.terms[0]
     index_of = np.zeros(graph.size, dtype=np.int64)
@@ -229,7 +227,7 @@ def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers) ->
     return Graph(
         kind=np.append(graph.kind[own], np.full(len(sources), OTHER)),
         constants=np.append(np.full(len(own), np.nan), graph.constants[sources]),
-        is_constant=np.append(np.zeros(len(own), dtype=bool), graph.is_constant[sources]),
+        is_constant=np.append(np.zeros(len(own), dtype=bool), graph.is_constant[sources] & ~moves),
         terms=terms,
         applications=tuple(applications),
         tables=(),

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # The groups of what is in no group: of ONE, the factor that is none, and of constants. They come after all others.
 _NOTHING = sys.maxsize
 _CONSTANTS = _NOTHING - 1
-_CHANGING = _NOTHING - 2  # constants that are others at each turn of a loop
+_IN_TABLE = _NOTHING - 2  # what a loop reads from its table
 _FEW = 16  # up to so many runs of numbers are checked by a kernel each
 
 
@@ -156,7 +156,8 @@ class _Rolling:
         if reserved.any():
             moves = self.position[repeat.nodes[1]] - self.position[repeat.nodes[0]]
             reserved = np.where(reserved, 1 + np.unique(moves, return_inverse=True)[1], 0)
-        trial = self._of_body(body, Layout())
+        table = self._table(body.table)
+        trial = self._of_body(body, Layout(), *table)
         trial.reserved[:own] = reserved
         trial.position[:own] = np.where(reserved, self.position[repeat.nodes[0]], 0)
         earlier = np.flatnonzero(body.owners >= 0)
@@ -174,28 +175,36 @@ class _Rolling:
         self.position[repeat.nodes] = np.where(reserved, self.position[repeat.nodes], at_turn)
         self._copy(body.given, start + offsets[body.given_owners] + turn_step * body.given_turns)
 
-        rolling = self._of_body(body, self.layout)
+        rolling = self._of_body(body, self.layout, *table)
         rolling.position[:own] = self.position[repeat.nodes[0]]
         rolling.turn_step[:own] = self.position[repeat.nodes[1]] - self.position[repeat.nodes[0]]
         rolling.reserved[:own] = 1 + reserved
         owners = body.owners[earlier]
-        rolling.position[own + earlier] = rolling.position[owners] - body.lags[earlier] * turn_step
-        rolling.turn_step[own + earlier] = turn_step
+        rolling.turn_step[own + earlier] = rolling.turn_step[owners]
+        rolling.position[own + earlier] = rolling.position[owners] - body.lags[earlier] * rolling.turn_step[owners]
         rolling.group[own + earlier] = trial.group[owners]
         rolling.roll(with_loops=False)
         kernels = cast("list[Reduction | Map]", rolling.kernels)  # no take repeats, and there is no loop inside
         self.kernels.append(Loop(repeat.turns, tuple(kernels)))
         self.group[repeat.nodes] = rolling.group[:own]
 
-    def _of_body(self, body: Body, layout: Layout) -> _Rolling:
+    def _table(self, nodes: Integers) -> tuple[Integers, Integers]:
+        """Put nodes into a table with a row for each turn: where each column starts, and how far apart the rows are."""
+        count = int(self.graph.is_constant[nodes].all(axis=0).sum())  # constants come first
+        constants, others = np.split(nodes, [count], axis=1)
+        start = self.layout.constant(self.graph.constants[constants]) if constants.size else 0
+        places = self.layout.stretch(others.size) + np.arange(others.size).reshape(others.shape)
+        self._copy(others.ravel(), places.ravel())
+        starts = np.concatenate([start + np.arange(count), places[0], [0]])  # the last is of what is in no table
+        return starts, np.repeat([count, others.shape[1], 0], [count, others.shape[1], 1])
+
+    def _of_body(self, body: Body, layout: Layout, starts: Integers, turn_steps: Integers) -> _Rolling:
         """The rolling of a loop's first turn; what it reads of others has its place and its group."""
         rolling = _Rolling(body.graph, layout, self.groups)
-        _, columns = body.changing.shape
-        start = self.layout.constant(body.changing) if columns else 0
-        is_changing = body.columns >= 0
-        position = np.where(is_changing, start + body.columns, self.position[body.sources])
-        turn_step = np.where(is_changing, columns, body.turn_steps)
-        group = self._new_groups(np.where(is_changing, _CHANGING, self.group[body.sources]), turn_step)
+        in_table = body.columns >= 0
+        position = np.where(in_table, starts[body.columns], self.position[body.sources])
+        turn_step = np.where(in_table, turn_steps[body.columns], body.turn_steps)
+        group = self._new_groups(np.where(in_table, _IN_TABLE, self.group[body.sources]), turn_step)
         is_constant = body.graph.is_constant[-len(position) :]
         own = body.repeat.nodes.shape[1]
         rolling.position[own:] = position

@@ -1,6 +1,7 @@
 """That what repeats becomes a loop, and that a loop computes what its turns written out do."""
 
 import math
+import random
 from functools import reduce
 
 import numpy as np
@@ -195,6 +196,23 @@ def test_a_turn_may_read_what_several_turns_before_made(flat):
     assert_the_same(run, flat(f, 0.5))
 
 
+def test_what_lies_unevenly_in_the_buffer_is_put_in_a_table(flat):
+    """Equal operations are one node, so what a turn reads is now one of a few that are computed before."""
+    w, v = Value(0.5), Value(0.25)
+    rng = random.Random(1)
+    bits = [rng.choice([0.0, 1.0, 2.0]) for _ in range(30)]
+
+    def f(h):
+        h = 1.0 * h
+        for bit in bits:
+            h = mg.sin(w * h + mg.sigmoid(bit * v)) + mg.cos(v * bit)
+        return h
+
+    run = mg.compile(f, backend="numpy").program(0.3)
+    assert [turns > 15 for turns, _ in loops(run)] == [True, True]
+    assert_the_same(run, flat(f, 0.3))
+
+
 def test_turns_that_differ_stay_out_of_the_loop(flat):
     w = Value(0.5)
 
@@ -249,6 +267,7 @@ programs = st.fixed_dictionaries(
         "turns": st.integers(8, 20),
         "result": st.sampled_from(["last", "sum of states", "sum of all"]),
         "odd": st.sampled_from([None, 0, 5, 11]),
+        "before": st.sampled_from([0.0, 1.0, 2.0]),
     }
 )
 
@@ -271,6 +290,7 @@ def function_of(program, weights, table):
     """A function of the inputs of all turns, written as a loop of Python."""
 
     def f(state, xs):
+        state = [program["before"] * x for x in state]
         before, seen = state, []
         for turn in range(program["turns"]):
             sources = {"state": state, "before": before, "input": [xs[turn]], "weight": weights}

@@ -1,0 +1,427 @@
+"""That what repeats becomes a loop, and that a loop computes what its turns written out do."""
+
+import math
+import random
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.compiler.program import Loop, Reduction
+
+
+@pytest.fixture
+def flat(monkeypatch):
+    """A function that compiles without loops."""
+
+    def made(function, *arguments, backend="numpy"):
+        with monkeypatch.context() as without:
+            without.setenv("MICROGRAD_LOOPS", "0")
+            return mg.compile(function, backend=backend).program(*arguments)
+
+    return made
+
+
+def loops(run):
+    """How many turns each loop of a program has, and how many kernels."""
+    return [(kernel.turns, len(kernel.kernels)) for kernel in run.program.kernels if isinstance(kernel, Loop)]
+
+
+class Expressions(dict):
+    """Each expression has a number here, so that equal ones are written down once.
+
+    Attributes:
+        in_order: whether sums of the same few terms in another order are something else.
+    """
+
+    def __init__(self, in_order):
+        self.in_order = in_order
+
+    def of(self, *expression):
+        """The number of an expression."""
+        return self.setdefault(expression, len(self))
+
+    def of_results(self, program, places):
+        """The numbers of what is in some places after a run, read off its kernels one element at a time."""
+        at = {place: self.of("input", number) for number, place in enumerate(program.inputs.tolist())}
+        for start, numbers in program.constants:
+            at |= {start + i: self.of("constant", float(number).hex()) for i, number in enumerate(numbers)}
+        at |= {place: self.of("seed", number) for number, place in enumerate(program.seeds.tolist())}
+        for kernel in program.unrolled():
+            made = {}
+            for where in np.ndindex(kernel.rows, kernel.columns):
+                if isinstance(kernel, Reduction):
+                    result = self._reduction(kernel, at, where)
+                else:
+                    operands = [at[place_of(kernel, access, where)] for access in kernel.operands]
+                    result = self.of(kernel.kind, *operands)
+                made[place_of(kernel, kernel.target, where)] = result
+            at |= made
+        return [at[place] for place in places]
+
+    def _reduction(self, kernel, at, where):
+        terms = [
+            (part.coefficient, *sorted(at[place_of(kernel, access, where, part.terms, t)] for access in part.factors))
+            for part in kernel.segments
+            for t in range(part.terms)
+        ]
+        (coefficient, first, *others), *more = terms
+        if coefficient == 1 and not others and not more and not kernel.from_zero:
+            return first  # a copy
+        in_order = self.in_order and kernel.is_in_order and len(terms) > 2
+        return self.of(kernel.largest, kernel.from_zero, *(terms if in_order else sorted(terms)))
+
+
+def place_of(kernel, access, where, terms=1, term=0):
+    """Where one element is."""
+    return int(access.positions(kernel.rows, kernel.columns, terms)[(*where, term)])
+
+
+def assert_the_same(run, other):
+    """That two programs compute the same, written out; the terms of a gradient come in no order."""
+    for in_order, places in ((True, lambda program: program.outputs.tolist()), (False, gradients_of)):
+        expressions = Expressions(in_order)
+        found = (expressions.of_results(program, places(program)) for program in (run.program, other.program))
+        assert len(set(map(tuple, found))) == 1
+
+
+def gradients_of(program):
+    return list(range(*program.gradients.indices(program.size)))
+
+
+def recurrent(xs, w, u, b, h=None):
+    """A recurrent network: its states are h."""
+    h = h or [0.0] * len(w)
+    for x in xs:
+        h = [mg.tanh(mg.dot(row, h) + mg.dot(column, x) + c) for row, column, c in zip(w, u, b, strict=True)]
+    return h
+
+
+def network(hidden=3, inputs=2):
+    w = [[Value(0.1 * (i + 2 * j - 3)) for i in range(hidden)] for j in range(hidden)]
+    u = [[Value(0.2 * (i - j)) for i in range(inputs)] for j in range(hidden)]
+    return w, u, [Value(0.1 * i) for i in range(hidden)]
+
+
+def series(length, width=2):
+    return [[math.sin(3.0 * t + i) for i in range(width)] for t in range(length)]
+
+
+@pytest.mark.parametrize("hidden", [1, 3, 9])
+def test_a_recurrent_network_is_a_loop_each_way_however_long_it_is(flat, hidden):
+    w, u, b = network(hidden)
+
+    def f(xs):
+        h = recurrent(xs, w, u, b)
+        return mg.dot(h, h)
+
+    found = {}
+    for length in (12, 40):
+        run = mg.compile(f, backend="numpy").program(series(length))
+        found[length] = [kernels for _, kernels in loops(run)], len(list(run.program.with_turns()))
+        assert [turns > length - 4 for turns, _ in loops(run)] == [True, True]
+    assert found[12] == found[40]
+    assert_the_same(run, flat(f, series(40)))
+
+
+def test_runge_kutta_is_a_loop_each_way(flat):
+    k, damping = Value(2.0), Value(0.3)
+
+    def slope(y):
+        return [y[1], -k * mg.sin(y[0]) - damping * y[1]]
+
+    def f(y, steps):
+        for _ in range(len(steps)):
+            first = slope(y)
+            second = slope([a + 0.05 * d for a, d in zip(y, first, strict=True)])
+            y = [a + 0.05 * (c + d) for a, c, d in zip(y, first, second, strict=True)]
+        return y[0] * y[0]
+
+    run = mg.compile(f, backend="numpy").program([1.0, 0.0], [0.0] * 30)
+    assert len(loops(run)) == 2
+    assert_the_same(run, flat(f, [1.0, 0.0], [0.0] * 30))
+
+
+def test_gradients_of_what_each_turn_reads_lie_where_they_were_asked_for(flat):
+    w = Value(0.5)
+    xs = [Value(0.1 * i) for i in range(20)]
+    ys = [Value(0.1 * i) for i in range(40)]
+
+    def f():
+        h = 0.0
+        for t, x in enumerate(xs):
+            h = mg.tanh(w * h + x * ys[2 * t])
+        return h + sum(ys[1::2])
+
+    fast = mg.compile(f, backend="numpy")
+    assert len(loops(fast.program())) == 2
+    assert_the_same(fast.program(), flat(f))
+    fast().backward()
+    found = [value.grad for value in (w, *xs, *ys)]
+    for value in (w, *xs, *ys):
+        value.grad = 0.0
+    f().backward()
+    assert found == pytest.approx([value.grad for value in (w, *xs, *ys)], rel=1e-12)
+
+
+def test_constants_that_are_others_at_each_turn_are_a_table(flat):
+    w = Value(0.5)
+    data = [0.1 * t * t for t in range(20)]
+
+    def f(h):
+        for x in data:
+            h = mg.sin(w * h + x) + mg.maximum(h, x) ** 2
+        return h
+
+    run = mg.compile(f, backend="numpy").program(0.3)
+    assert len(loops(run)) == 2
+    assert_the_same(run, flat(f, 0.3))
+
+
+def test_a_turn_may_read_what_several_turns_before_made(flat):
+    w = [Value(0.3), Value(-0.2), Value(0.4)]
+
+    def f(x):
+        last = [x, 2 * x, 3 * x]
+        for _ in range(20):
+            last = [*last[1:], mg.sin(mg.dot(w, last))]
+        return last[-1] * last[-2]
+
+    run = mg.compile(f, backend="numpy").program(0.5)
+    assert len(loops(run)) == 2
+    assert_the_same(run, flat(f, 0.5))
+
+
+def test_what_lies_unevenly_in_the_buffer_is_put_in_a_table(flat):
+    """Equal operations are one node, so what a turn reads is now one of a few that are computed before."""
+    w, v = Value(0.5), Value(0.25)
+    rng = random.Random(1)
+    bits = [rng.choice([0.0, 1.0, 2.0]) for _ in range(30)]
+
+    def f(h):
+        h = 1.0 * h
+        for bit in bits:
+            h = mg.sin(w * h + mg.sigmoid(bit * v)) + mg.cos(v * bit)
+        return h
+
+    run = mg.compile(f, backend="numpy").program(0.3)
+    assert [turns > 25 for turns, _ in loops(run)] == [True, True]
+    assert_the_same(run, flat(f, 0.3))
+
+
+def test_turns_that_differ_stay_out_of_the_loop(flat):
+    w = Value(0.5)
+
+    def f(x):
+        for turn in range(30):
+            x = mg.sin(w * x) if turn not in (0, 3, 28) else mg.cos(x)
+        return x
+
+    run = mg.compile(f, backend="numpy").program(0.5)
+    assert sorted(turns for turns, _ in loops(run))[-1] > 20
+    assert_the_same(run, flat(f, 0.5))
+
+
+@pytest.mark.parametrize("turns", [1, 7, 8, 9])
+def test_few_turns_are_written_out(flat, turns):
+    def f(x):
+        for _ in range(turns):
+            x = mg.sin(x)
+        return x
+
+    run = mg.compile(f, backend="numpy").program(0.5)
+    assert bool(loops(run)) == (turns >= 8)
+    assert_the_same(run, flat(f, 0.5))
+
+
+def test_the_switch_turns_loops_off(flat):
+    def f(x):
+        for _ in range(30):
+            x = mg.sin(x)
+        return x
+
+    assert loops(flat(f, 0.5)) == []
+    assert loops(mg.compile(f, backend="numpy").program(0.5)) == [(30, 1)]
+
+
+# Programs that nobody chose
+
+leaves = st.sampled_from(
+    ["state 0", "state 1", "before 0", "input 0", "next input", "weight 0", "weight 1", "table", "constant"]
+)
+steps = st.recursive(
+    leaves,
+    lambda parts: st.one_of(
+        st.tuples(st.sampled_from(["+", "-", "*", "maximum", "minimum"]), parts, parts),
+        st.tuples(st.sampled_from(["neg", "relu", "abs", "bounded"]), parts),
+    ),
+    max_leaves=6,
+)
+programs = st.fixed_dictionaries(
+    {
+        "step": st.lists(steps, min_size=1, max_size=2),
+        "turns": st.integers(8, 20),
+        "result": st.sampled_from(["last", "sum of states", "sum of all"]),
+        "odd": st.sampled_from([None, 0, 5, 11]),
+        "before": st.sampled_from([0.0, 1.0, 2.0]),
+    }
+)
+
+
+def made(step, leaf):
+    """An expression of numbers, given the leaves."""
+    if isinstance(step, str):
+        return leaf(step)
+    name, *operands = step
+    x, *others = (made(operand, leaf) for operand in operands)
+    if others:
+        (y,) = others
+        return {"+": lambda: x + y, "-": lambda: x - y, "*": lambda: x * y}.get(name, lambda: getattr(mg, name)(x, y))()
+    if name == "bounded":  # so that integers stay small, and are exact
+        return mg.maximum(mg.minimum(x, 9.0), -9.0)
+    return -x if name == "neg" else getattr(mg, name)(x)
+
+
+def function_of(program, weights, table):
+    """A function of the inputs of all turns, written as a loop of Python."""
+
+    def f(state, xs):
+        state = [program["before"] * x for x in state]
+        before, seen = state, []
+        for turn in range(program["turns"]):
+            sources = {"state": state, "before": before, "input": [xs[turn]], "weight": weights}
+            fixed = {"next input": xs[turn + 1], "table": table[turn], "constant": 3.0}
+
+            def leaf(name, sources=sources, fixed=fixed):
+                if name in fixed:
+                    return fixed[name]
+                kind, number = name.split()
+                return sources[kind][int(number) % len(sources[kind])]
+
+            step = program["step"] if turn != program["odd"] else ["input 0"] * len(program["step"])
+            before, state = state, [mg.maximum(mg.minimum(made(part, leaf), 50.0), -50.0) for part in step]
+            seen += state
+        results = {"last": lambda: state[0], "sum of states": lambda: sum(state), "sum of all": lambda: sum(seen)}
+        return results[program["result"]]() + 0.0 * weights[0] + 0.0 * weights[1]
+
+    return f
+
+
+@settings(max_examples=1500, derandomize=False, database=None)
+@given(programs, st.integers(0, 1000))
+def test_a_loop_is_its_turns_written_out(program, seed):
+    drawn = np.random.default_rng(seed)
+    weights = [Value(float(w)) for w in drawn.integers(-2, 3, size=2)]
+    f = function_of(program, weights, drawn.integers(-2, 3, size=program["turns"]).astype(float).tolist())
+    state = [float(x) for x in drawn.integers(-3, 4, size=len(program["step"]))]
+    xs = [float(x) for x in drawn.integers(-3, 4, size=program["turns"] + 1)]
+    results = {}
+    for switch in ("0", "1"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("MICROGRAD_LOOPS", switch)
+            results[switch] = mg.compile(f, backend="numpy").program(state, xs)
+    assert_the_same(results["1"], results["0"])
+    expected = f(state, xs)
+    expected.backward()
+    gradients = [w.grad for w in weights]
+    for backend in ("numpy", "llvm"):
+        for w in weights:
+            w.grad = 0.0
+        result = mg.compile(f, backend=backend)(state, xs)
+        result.backward()
+        assert (result.data, [w.grad for w in weights]) == (expected.data, gradients)
+
+
+def test_what_raises_in_a_turn_raises_as_eager_does():
+    w = Value(1.0)
+
+    def f(x, down):
+        for d in down:
+            x = mg.sqrt(w * x) - d
+        return mg.tanh(mg.exp(-x))
+
+    fast = mg.compile(f)
+    assert fast(1.0, [0.0] * 20).data == f(1.0, [0.0] * 20).data
+    for turn in (0, 7, 18):
+        down = [0.0] * 20
+        down[turn] = 4.0
+        with pytest.raises(ValueError, match="sqrt") as eager:
+            f(1.0, down)
+        with pytest.raises(ValueError, match="sqrt") as compiled:
+            fast(1.0, down)
+        assert str(compiled.value) == str(eager.value)
+
+
+def test_derivatives_of_loops_are_loops():
+    w = Value(0.3)
+
+    def f(x):
+        return reduce(lambda h, _: mg.sin(w * h + x), range(25), x)
+
+    second = mg.compile(mg.grad(mg.grad(f)))
+    assert second(0.7) == pytest.approx(mg.grad(mg.grad(f))(0.7), rel=1e-12)
+    assert "times" in second.explain(0.7)
+
+
+def test_the_picture_and_the_explanation_show_a_loop_once():
+    w, u, b = network()
+
+    @mg.compile(backend="numpy")
+    def f(xs):
+        return sum(recurrent(xs, w, u, b))
+
+    f(series(20))
+    assert "run 19 times" in f.explain(series(20))
+    assert "19 times" in f.draw_dot().source
+
+
+def test_small_kernels_of_a_loop_become_one_function_that_computes_the_same():
+    """Sums from 0, sums of many terms, maxima, factors of other signs and a primitive that is composed of others."""
+    w = [Value(0.1 * i - 0.5) for i in range(10)]
+
+    def f(x):
+        h = x
+        for _ in range(12):
+            summed = sum([h * w[0], x])
+            h = mg.silu(summed) - 0.5 * mg.tanh(mg.dot(w, [h, x, summed, h, x, h, x, h, x, h])) - w[1] * h
+            h = h - mg.detach(mg.maximum(mg.maximum(h, x), mg.maximum(summed, -h)))
+        return h
+
+    fast = mg.compile(f, backend="llvm")
+    assert fast(0.3).data == pytest.approx(f(0.3).data, rel=1e-13)
+    assert mg.gradient(fast(0.3), w) == pytest.approx(mg.gradient(f(0.3), w), rel=1e-12)
+
+
+def test_a_zero_keeps_its_sign_in_a_loop():
+    def f(x, zeros):
+        found = []
+        for zero in zeros:
+            x = -(x * zero)
+            found.append(x)
+        return found
+
+    zeros = [0.0, -0.0] * 6
+    for backend in ("numpy", "llvm"):
+        compiled = mg.compile(f, backend=backend)(Value(-0.0), zeros)
+        signs = [math.copysign(1.0, value.data) for value in f(Value(-0.0), zeros)]
+        assert [math.copysign(1.0, value.data) for value in compiled] == signs
+
+
+def test_a_primitive_of_ones_own_runs_in_a_loop(own_registry):
+    cube = mg.primitive("cube", "cube", lambda x: x * x * x, lambda g, out, x: 3.0 * g * x * x)
+
+    def f(x):
+        for _ in range(10):
+            x = 0.5 * cube(x) + 0.3
+        return x
+
+    w = Value(0.9)
+    for backend in ("numpy", "llvm"):
+        fast = mg.compile(lambda: f(w), backend=backend)
+        (slope,) = mg.gradient(fast(), [w])
+        (expected,) = mg.gradient(f(w), [w])
+        assert (fast().data, slope) == (f(w).data, pytest.approx(expected, rel=1e-13))
