@@ -23,20 +23,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from micrograd.compiler.body import body_of
 from micrograd.compiler.checks import to_look_at
 from micrograd.compiler.graph import MAXIMUM
 from micrograd.compiler.layout import Layout
-from micrograd.compiler.loops import repeats
+from micrograd.compiler.loop_body import body_of
 from micrograd.compiler.program import IN_ORDER, Access, Kernel, Loop, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.repeats import repeats
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from micrograd.compiler.body import Body
     from micrograd.compiler.graph import Applications, Graph
+    from micrograd.compiler.loop_body import Body
     from micrograd.compiler.numbers import Floats, Integers
 
 # The groups of what is in no group: of ONE, the factor that is none, and of constants. They come after all others.

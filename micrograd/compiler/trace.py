@@ -93,6 +93,7 @@ class Tape(Recorder):
         self.operations: dict[tuple[Any, ...], int] = {}
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
+        self._known: dict[Value | float, int] = {}  # places of Values and of literals other than 0, found quickly
         self.tables: dict[tuple[int, ...], int] = {}
         self._copies: set[int] = set()
         self.checked: dict[int, None] = {}
@@ -155,7 +156,7 @@ class Tape(Recorder):
         if isinstance(operand, Value) and not isinstance(operand, Symbol):
             place = self.values.get(operand)
             if place is None:
-                place = self.values[operand] = self._written((INPUT, operand))
+                place = self.values[operand] = self._known[operand] = self._written((INPUT, operand))
                 self.roles.setdefault((primitive, index), []).append(operand)
             return place
         if isinstance(operand, Symbol):
@@ -163,18 +164,23 @@ class Tape(Recorder):
                 raise TraceError(f"a number of another trace is used here ({running_line()}): return it, or give it in")
             return operand._place
         number = required_number(operand, "an operand")
-        return self._written((LITERAL, number, math.copysign(1.0, number)))
+        place = self._written((LITERAL, number, math.copysign(1.0, number)))
+        if number:  # 0 is equal to -0, and is another number
+            self._known[number] = place
+        return place
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
         if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)):
             return None
         key: list[Any] = [SUM_OF_PRODUCTS, self.place(start, SUM_OF_PRODUCTS)]
+        known = self._known.get
         for role, operands in enumerate((xs, ys), start=1):
             key += [
                 operand._place
-                if type(operand) is Symbol and operand._tape is self
-                else self.place(operand, SUM_OF_PRODUCTS, role)
+                if (kind := type(operand)) is Symbol and operand._tape is self
+                else (known(operand) if kind is float or kind is Value else None)
+                or self.place(operand, SUM_OF_PRODUCTS, role)
                 for operand in operands
             ]
         return self._symbol(self._written(tuple(key)), _kind_of(SUM_OF_PRODUCTS, (start, *xs, *ys)))
@@ -330,7 +336,15 @@ class Tape(Recorder):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        for written in (self.operations, self.values, self.roles, self.tables, self.checked, self.attributes):
+        for written in (
+            self.operations,
+            self.values,
+            self._known,
+            self.roles,
+            self.tables,
+            self.checked,
+            self.attributes,
+        ):
             written.clear()
 
     def _written(self, key: tuple[Any, ...]) -> int:

@@ -28,6 +28,7 @@ class Edges:
         self.targets = targets[np.argsort(sources, kind="stable")]
         self.counts = np.bincount(sources, minlength=size)
         self.starts = np.cumsum(self.counts) - self.counts
+        self._place = np.zeros(size, dtype=np.int64)
 
     def leaving(self, nodes: Integers) -> Integers:
         """The targets of all edges that begin in these nodes."""
@@ -38,16 +39,22 @@ class Edges:
         places = np.repeat(self.starts[nodes] - ends + counts, counts) + np.arange(ends[-1])
         return np.asarray(self.targets[places])
 
+    def _distinct(self, nodes: Integers) -> Integers:
+        """The nodes without repetitions: where several are the same, the last one stays."""
+        places = np.arange(len(nodes))
+        self._place[nodes] = places
+        return nodes[self._place[nodes] == places]
+
     def reached(self, nodes: Integers) -> Booleans:
         """Which nodes can be reached from these; they themselves can."""
         marks = np.zeros(self.size, dtype=bool)
         marks[nodes] = True
-        frontier = np.unique(nodes)
+        frontier = self._distinct(nodes)
         while len(frontier):
             found = self.leaving(frontier)
             fresh = found[~marks[found]]
             marks[fresh] = True
-            frontier = np.unique(fresh)
+            frontier = self._distinct(fresh)
         return marks
 
     def levels(self) -> Integers:
@@ -59,7 +66,7 @@ class Edges:
         while len(frontier):
             found = self.leaving(frontier)
             np.subtract.at(missing, found, 1)
-            frontier = np.unique(found[missing[found] == 0])
+            frontier = self._distinct(found[missing[found] == 0])
             level += 1
             levels[frontier] = level
         return levels

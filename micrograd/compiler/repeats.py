@@ -1,4 +1,4 @@
-"""Loops: stretches of levels that repeat, found in the graph before it becomes kernels.
+"""Repeats: stretches of levels that come again and again, found in the graph before it becomes kernels.
 
 A recurrent program has levels that come again and again. In
 
@@ -100,16 +100,17 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
 
 def _kinds(graph: Graph) -> Integers:
     """For each node a number that says how it is made; nodes of one number may be alike."""
-    size = graph.size
-    made_by = np.full(size, len(graph.applications))
+    size, count = graph.size, len(graph.applications)
+    made_by = np.full(size, count)
     for number, application in enumerate(graph.applications):
-        made_by[application.nodes] = (
-            np.arange(len(application.nodes)) - size if application.primitive is TAKE else number
-        )
+        made_by[application.nodes] = number
+        if application.primitive is TAKE:  # they are not rolled: each is a kind of its own
+            made_by[application.nodes] = count + 1 + np.arange(len(application.nodes))
     terms = np.bincount(graph.terms.owner, minlength=size)
-    rows = np.stack([graph.kind, terms, made_by, graph.from_zero, graph.unordered], axis=1)
-    _, kinds = np.unique(rows, axis=0, return_inverse=True)
-    return np.asarray(kinds).ravel()
+    kinds = made_by
+    for numbers in (graph.kind, terms, graph.from_zero, graph.unordered):
+        kinds = kinds * (int(numbers.max(initial=0)) + 1) + numbers
+    return np.asarray(np.unique(kinds, return_inverse=True)[1])
 
 
 def _described(kinds: Integers, starts: Integers) -> Integers:

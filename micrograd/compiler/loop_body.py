@@ -1,4 +1,4 @@
-"""Body: what the turns of a loop compute, as a graph of the first turn.
+"""Loop body: what the turns of a loop compute, as a graph of the first turn.
 
 The nodes of one turn stand beside those of the next one by one. Each operand must be one of these, the same in all
 turns:
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.graph import ONE, OTHER, Applications, Graph, Terms
-from micrograd.compiler.loops import FEWEST_TURNS
 from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.repeats import FEWEST_TURNS
 
 if TYPE_CHECKING:
-    from micrograd.compiler.loops import Repeat
     from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.compiler.repeats import Repeat
 
 _OWN, _EARLIER, _MOVING, _SAME, _TABLE = range(5)  # the sorts of operands
 _LEFT_OUT = 4  # turns, rather than that a table is made
@@ -93,7 +93,7 @@ class _Operands:
         self.lags = np.where(inside, middle - turn_of[example], 0)
         self.owners = owner_of[example]
         is_constant = np.append(graph.is_constant, True)[nodes]  # so is ONE
-        changes = (nodes != example).any(axis=0) & is_constant[middle]
+        changes = (nodes != example).any(axis=0) & is_constant[middle] & (example != ONE)
         sorts = [inside & (self.lags == 0), inside, changes, is_constant[middle]]
         self.sorts = np.select(sorts, [_OWN, _EARLIER, _TABLE, _SAME], _MOVING)
         place = np.append(position, 0)
@@ -103,7 +103,7 @@ class _Operands:
         of_turn = (turn_of[nodes] == turns - self.lags) & (owner_of[nodes] == self.owners)
         first = (self.sorts == _EARLIER) & (turns < self.lags) & self.outside
         moved = self.outside & ~is_constant & (place[nodes] == place[example] + (turns - middle) * self.steps)
-        self.in_a_table = self.outside & ((nodes == ONE) == (example == ONE))
+        self.in_a_table = self.outside & (nodes != ONE)
         self.fits = np.select(
             [self.sorts <= _EARLIER, self.sorts == _MOVING, self.sorts == _SAME],
             [of_turn | first, moved, nodes == example],
