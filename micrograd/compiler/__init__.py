@@ -3,7 +3,7 @@
     trace       run the function once on symbols, which write down what is done to them
     normalise   flatten sums, and see the products in them: everything is a dot product or a primitive
     adjoint     add the reverse program, from the primitives' own derivative rules
-    reroll      group what is alike into kernels over arrays, and lay the arrays out in one buffer
+    reroll      group what is alike into kernels over arrays, what repeats into loops, and lay all out in one buffer
     compile     make something that runs the kernels: with NumPy, or native code through LLVM
 
 Take ``y[o] = w[o][0] * x[0] + w[o][1] * x[1]``, written for o in range(3). The trace holds nine

@@ -9,6 +9,8 @@ stand there at regular distances, and a loop over them is a loop over an array. 
 
 all y are on one level, have two terms, and take w and x from the inputs. Term t of y[o] has its first
 factor at ``base of w + 2 * o + t`` and its second at ``base of x + t``: a matrix times a vector.
+
+Where the levels repeat (see repeats.py and loop_body.py), the kernels of one turn become a loop.
 """
 
 from __future__ import annotations

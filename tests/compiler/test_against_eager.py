@@ -404,6 +404,13 @@ def test_zeros_of_both_signs_are_constants_of_their_own(backend):
     assert [math.copysign(1.0, number) for number in fast(-1.0)] == [1.0, -1.0]
 
 
+def test_zeros_of_both_signs_are_factors_of_their_own(backend):
+    neuron = mg.nn.Neuron(1, nonlin=False)
+    neuron.w[0].data, neuron.b.data = 1.0, -0.0
+    fast = mg.compile(lambda: [neuron([zero]) for zero in (0.0, -0.0)], backend=backend)
+    assert [math.copysign(1.0, number.data) for number in fast()] == [1.0, -1.0]
+
+
 def test_the_elements_of_some_tables_have_a_gradient_and_those_of_others_have_none(backend):
     frozen, w, u = ([Value(number + 0.5 * k, requires_grad=k > 0) for number in range(3)] for k in range(3))
     fast = mg.compile(lambda i, j: mg.take(frozen, i) * mg.take(w, j) + mg.take(u, i) * mg.take(w, i), backend=backend)

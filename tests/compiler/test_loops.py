@@ -213,6 +213,69 @@ def test_what_lies_unevenly_in_the_buffer_is_put_in_a_table(flat):
     assert_the_same(run, flat(f, 0.3))
 
 
+def test_signs_that_change_from_turn_to_turn_are_no_loop(flat):
+    w = Value(0.5)
+    rng = random.Random(2)
+    signs = [rng.choice([1, -1]) for _ in range(30)]
+
+    def f(h, x):
+        for sign in signs:
+            h = mg.sin(w * h + x if sign > 0 else w * h - x)
+        return h
+
+    assert_the_same(mg.compile(f, backend="numpy").program(0.3, 0.7), flat(f, 0.3, 0.7))
+
+
+def test_a_state_that_begins_as_two_things_begins_the_loop_a_turn_later(flat):
+    w, x, y = Value(0.5), Value(0.3), Value(0.7)
+
+    def f():
+        state = x
+        for turn in range(20):
+            state = mg.sin(w * state) + mg.cos(state if turn else y)
+        return state
+
+    fast = mg.compile(f, backend="numpy")
+    assert loops(fast.program())[0] == (18, 6)  # of 20: the last one has no successor, the first one two beginnings
+    assert_the_same(fast.program(), flat(f))
+
+
+def test_a_program_may_begin_with_a_constant(flat):
+    w = Value(0.5)
+
+    def f():
+        state = mg.maximum(0.25, w)
+        for _ in range(20):
+            state = mg.tanh(w * state + 0.5)
+        return state
+
+    fast = mg.compile(f, backend="numpy")
+    assert len(loops(fast.program())) == 2
+    assert_the_same(fast.program(), flat(f))
+
+
+def test_a_turn_may_gather(flat):
+    """Nothing lies evenly in what is drawn, so there are tables, and they move on from turn to turn."""
+    rng = random.Random(3)
+    drawn = [rng.randrange(9) for _ in range(12)]
+    w = [Value(0.1 * i - 0.4) for i in range(12)]
+
+    def f(x):
+        h = [x * (i + 1) for i in range(9)]
+        for _ in range(15):
+            total = mg.dot(w, [h[i] for i in drawn])
+            h = [mg.tanh(h[i] + total) for i in range(9)]  # which raises nothing, so that nothing is checked
+        return h[0] * h[8]
+
+    run = mg.compile(f, backend="numpy").program(0.1)
+    (forward, backward) = [kernel for kernel in run.program.kernels if isinstance(kernel, Loop)]
+    assert any(a.table is not None for kernel in forward.kernels for a in kernel.accesses)
+    assert any(a.table is not None or a.row_table is not None for kernel in backward.kernels for a in kernel.accesses)
+    assert_the_same(run, flat(f, 0.1))
+    compiled, eager = mg.compile(f)(0.1), f(0.1)
+    assert mg.gradient(compiled, w) == pytest.approx(mg.gradient(eager, w), rel=1e-11)
+
+
 def test_turns_that_differ_stay_out_of_the_loop(flat):
     w = Value(0.5)
 
@@ -404,11 +467,19 @@ def test_a_zero_keeps_its_sign_in_a_loop():
             found.append(x)
         return found
 
+    def from_zero(x, zeros):
+        found = []
+        for zero in zeros:
+            x = -sum([x, zero])
+            found.append(x)
+        return found
+
     zeros = [0.0, -0.0] * 6
-    for backend in ("numpy", "llvm"):
-        compiled = mg.compile(f, backend=backend)(Value(-0.0), zeros)
-        signs = [math.copysign(1.0, value.data) for value in f(Value(-0.0), zeros)]
-        assert [math.copysign(1.0, value.data) for value in compiled] == signs
+    for function in (f, from_zero):
+        for backend in ("numpy", "llvm"):
+            compiled = mg.compile(function, backend=backend)(Value(-0.0), zeros)
+            signs = [math.copysign(1.0, value.data) for value in function(Value(-0.0), zeros)]
+            assert [math.copysign(1.0, value.data) for value in compiled] == signs
 
 
 def test_a_primitive_of_ones_own_runs_in_a_loop(own_registry):

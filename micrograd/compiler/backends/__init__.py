@@ -4,5 +4,6 @@ backend.py         the contract: program -> run, run(numbers) -> (outputs, gradi
 executable.py      what a backend may do beside: keep a program in a buffer, for fit and for fast.program()
 choice.py          the backends by name; a new one is a file, and a line there
 numpy_backend.py   NumPy: the reference
-llvm_backend.py    native code through LLVM; llvm_kernels.py and llvm_functions.py write it, object_cache.py keeps it
+llvm_backend.py    native code through LLVM, which object_cache.py keeps; it is written by
+                   llvm_kernels.py, llvm_scalars.py (small kernels of loops) and llvm_functions.py (primitives)
 """
