@@ -101,7 +101,7 @@ class _Operands:
 
         turns = np.arange(repeat.turns)[:, None]
         of_turn = (turn_of[nodes] == turns - self.lags) & (owner_of[nodes] == self.owners)
-        first = (self.sorts == _EARLIER) & (turns < self.lags) & self.outside
+        first = (self.sorts == _EARLIER) & (turns < self.lags) & self.outside & (nodes != ONE)
         moved = self.outside & ~is_constant & (place[nodes] == place[example] + (turns - middle) * self.steps)
         self.in_a_table = self.outside & (nodes != ONE)
         self.fits = np.select(
