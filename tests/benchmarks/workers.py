@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
+import os
 import sys
 import threading
+from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,14 +37,36 @@ class Worker:
         self._process.start()
         other_end.close()
 
-    def ask(self) -> Any:
+    def ask(self, limit: float | None = None) -> Any:
         """The next answer.
+
+        Args:
+            limit: how many seconds of the processor it may take; the process is ended if it takes more.
 
         Raises:
             OSError, EOFError: if the process has ended; it has printed why.
+            TimeoutError: if it took too long.
         """
         self._connection.send(None)
+        end = math.inf if limit is None else self._used() + limit
+        while not self._connection.poll(None if limit is None else 0.1):
+            if self._used() > end:
+                self._process.kill()
+                raise TimeoutError(f"no answer within {limit} s")
         return self._connection.recv()
+
+    def _used(self) -> float:
+        """The seconds that the process has run; where the system does not say it, those of the clock."""
+        status = Path(f"/proc/{self._process.pid}/stat")
+        if not status.exists():
+            return monotonic()
+        user, system = status.read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def exit_code(self) -> int | None:
+        """How the process ended, once it has: the negative number of the signal that ended it, or 0."""
+        self._process.join()
+        return self._process.exitcode
 
     def __enter__(self) -> Worker:
         return self

@@ -1,0 +1,31 @@
+"""The programs of the suite, one file each: what people bring to a library of gradients.
+
+To add one, write a file with the function in scalars and in arrays, and name it here.
+"""
+
+from __future__ import annotations
+
+from programs.bundle import bundle
+from programs.gmm import gmm
+from programs.lstm import lstm
+from programs.mlp import mlp
+from programs.recurrent import recurrent
+from programs.runge_kutta import runge_kutta
+from programs.transformer import LARGE, SMALL, transformer
+
+PROGRAMS = {
+    "gmm-2-5": gmm(2, 5),
+    "gmm-10-5": gmm(10, 5),
+    "gmm-10-25": gmm(10, 25),
+    "ba": bundle(),
+    "lstm": lstm(),
+    "rnn-50": recurrent(50),
+    "rnn-500": recurrent(500),
+    "rk-200": runge_kutta(200),
+    "rk-1000": runge_kutta(1000),
+    "mlp": mlp(),
+    "mlp-arguments": mlp(arguments=True),
+    "transformer": transformer("transformer, 2 layers 64 wide, 64 letters", LARGE, 1, 63),
+    "word": transformer("the benchmark's transformer, one word", SMALL, 1, 6),
+    "words": transformer("the benchmark's transformer, 32 words", SMALL, 32, 6, arguments=True),
+}

@@ -1,0 +1,171 @@
+"""Measure the programs of the suite beside peers: ``python tests/benchmarks/suite.py``, some twenty minutes.
+
+Prints one Markdown table; ``--write`` puts it into docs/performance.md, too. ``--only`` picks programs, ``--peers``
+picks peers. They come from the extra: ``pip install -e '.[bench]'``; those that are missing are left out and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import sys
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from programs import PROGRAMS
+from run import processor, show
+from runners import RUNNERS, Ours
+from turns import Limits, measured
+
+if TYPE_CHECKING:
+    from turns import Row
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
+START, END = "<!-- measured: python tests/benchmarks/suite.py --write -->", "<!-- end of what was measured -->"
+HEADING = [
+    "program",
+    "by",
+    "first call, s",
+    "memory, MB",
+    "step, ms",
+    "times ours",
+    "value alone, ms",
+    "step / its value",
+    "step / fastest value",
+]
+
+
+def main() -> None:
+    """Print the table that the command line asks for."""
+    parser = arguments()
+    options = parser.parse_args()
+    if options.write and (options.only or options.peers is not None):
+        parser.error("--write takes the whole table: leave out --only and --peers")
+    wanted = [
+        runner
+        for runner in RUNNERS
+        if runner is Ours or any(name in runner.name.lower() for name in options.peers or [""])
+    ]
+    runners = [runner for runner in wanted if runner.installed()]
+    limits = Limits(options.limit, options.memory, options.core)
+    rows = []
+    for key in options.only or PROGRAMS:
+        rows.append(measured(PROGRAMS[key], runners, options.rounds, limits))
+        sys.stderr.write("".join(f"{line}\n" for line in markdown([HEADING, *lines(rows[-1])])[2:]))
+    missing = [runner.name for runner in wanted if not runner.installed()]
+    text = report([line for of_program in rows for line in lines(of_program)], missing, options.rounds)
+    show(text)
+    if options.write:
+        PAGE.write_text(with_report(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Measure the programs of the suite beside peers.")
+    parser.add_argument("--only", nargs="+", choices=[*PROGRAMS], metavar="NAME", help=f"of {', '.join(PROGRAMS)}")
+    parser.add_argument(
+        "--peers",
+        nargs="*",
+        type=str.lower,
+        metavar="NAME",
+        help="only peers with this in their name; without a name, none",
+    )
+    parser.add_argument("--rounds", type=int, default=15, help="turns of each (default: 15)")
+    parser.add_argument("--limit", type=int, default=120, help="seconds that a first call may take (default: 120)")
+    parser.add_argument("--memory", type=float, default=12.0, help="gigabytes for each process (default: 12)")
+    parser.add_argument("--core", type=int, default=last_core(), help="the core to run on (default: the last one)")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md, too")
+    return parser
+
+
+def last_core() -> int | None:
+    """The last core that this process may run on; the first one has more to do for the system."""
+    return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+
+
+def report(body: list[list[str]], missing: list[str], rounds: int) -> str:
+    """The table, and what it was measured on."""
+    where = f"{platform.python_implementation()} {platform.python_version()}, {processor()}, {os.cpu_count()} cores"
+    left_out = f" Not installed, and left out: {', '.join(missing)}." if missing else ""
+    said = f"Measured on {date.today().isoformat()}: {where}; medians of {rounds} rounds.{left_out}"
+    return "\n".join([said, "", *markdown([HEADING, *body])])
+
+
+def with_report(page: str, text: str) -> str:
+    """A page with a report in the place of the one before."""
+    start, end = (page.index(mark) for mark in (START, END))
+    return f"{page[:start]}{START}\n\n{text}\n\n{page[end:]}"
+
+
+def lines(rows: list[Row]) -> list[list[str]]:
+    """The lines of the table for one program, its title in the first."""
+    ours = rows[0].seconds.get("gradient")
+    primals = [median(row.seconds["primal"]) for row in rows if "primal" in row.seconds]
+    found = []
+    for row in rows:
+        found.append(line(row, ours, min(primals, default=None)))
+        if "values" in row.seconds:
+            found.append(through_values(row, ours))
+    found[0][0] = rows[0].program
+    return found
+
+
+def line(row: Row, ours: list[float] | None, fastest: float | None) -> list[str]:
+    """What was measured of a runner."""
+    first = number(row.first, "{:.2f}") if row.first is not None or row.failure is None else row.failure
+    memory = number(row.memory, "{:,.0f}", 1e-6)
+    if row.failure is not None:
+        return ["", row.runner, first, memory, row.failure if row.first is not None else "-", "-", "-", "-", "-"]
+    step, primal = (row.seconds.get(kind) for kind in ("gradient", "primal"))
+    return [
+        "",
+        row.runner,
+        first,
+        memory,
+        milliseconds(step),
+        ratio(step, ours),
+        milliseconds(primal),
+        ratio(step, primal),
+        "-" if step is None or fastest is None else f"{median(step) / fastest:.1f}",
+    ]
+
+
+def through_values(row: Row, ours: list[float] | None) -> list[str]:
+    """The same runner's step that fills the grad of every Value."""
+    step = row.seconds["values"]
+    return ["", f"{row.runner}, through Values", "-", "-", milliseconds(step), ratio(step, ours), "-", "-", "-"]
+
+
+def number(found: float | None, form: str, scale: float = 1.0) -> str:
+    """A number, or a dash where there is none."""
+    return "-" if found is None else form.format(found * scale)
+
+
+def milliseconds(seconds: list[float] | None) -> str:
+    """The median, three digits of it."""
+    if seconds is None:
+        return "-"
+    found = 1e3 * median(seconds)
+    return f"{found:,.0f}" if found >= 100 else f"{found:#.3g}"
+
+
+def ratio(seconds: list[float] | None, others: list[float] | None) -> str:
+    """The median of the ratios, round by round."""
+    if seconds is None or others is None:
+        return "-"
+    return f"{median(mine / other for mine, other in zip(seconds, others, strict=False)):,.2f}"
+
+
+def markdown(table: list[list[str]]) -> list[str]:
+    """The lines of a Markdown table, its first line the heading."""
+    cells = [[re.sub(r"\|", r"\\|", cell) for cell in row] for row in table]
+    heading, *body = [f"| {' | '.join(row)} |" for row in cells]
+    return [heading, f"|{'---|' * len(table[0])}", *body]
+
+
+if __name__ == "__main__":
+    main()
