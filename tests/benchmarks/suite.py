@@ -43,6 +43,8 @@ def main() -> None:
     """Print the table that the command line asks for."""
     parser = arguments()
     options = parser.parse_args()
+    if not Ours.installed():
+        parser.error(f"{Ours.name} needs {' and '.join(Ours.needs)}")
     if options.write and (options.only or options.peers is not None):
         parser.error("--write takes the whole table: leave out --only and --peers")
     wanted = [
@@ -129,8 +131,8 @@ def line(row: Row, ours: list[float] | None, fastest: float | None) -> list[str]
         milliseconds(step),
         ratio(step, ours),
         milliseconds(primal),
-        ratio(step, primal),
-        "-" if step is None or fastest is None else f"{median(step) / fastest:.1f}",
+        ratio(step, primal, "{:,.1f}"),
+        "-" if step is None or fastest is None else f"{median(step) / fastest:,.1f}",
     ]
 
 
@@ -153,11 +155,11 @@ def milliseconds(seconds: list[float] | None) -> str:
     return f"{found:,.0f}" if found >= 100 else f"{found:#.3g}"
 
 
-def ratio(seconds: list[float] | None, others: list[float] | None) -> str:
+def ratio(seconds: list[float] | None, others: list[float] | None, form: str = "{:,.2f}") -> str:
     """The median of the ratios, round by round."""
     if seconds is None or others is None:
         return "-"
-    return f"{median(mine / other for mine, other in zip(seconds, others, strict=False)):,.2f}"
+    return form.format(median(mine / other for mine, other in zip(seconds, others, strict=False)))
 
 
 def markdown(table: list[list[str]]) -> list[str]:

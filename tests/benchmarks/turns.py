@@ -214,7 +214,7 @@ def confine(limits: Limits) -> None:
     if sys.platform == "linux":
         import resource
 
-        room = int(limits.gigabytes * 1e9)
+        room = resource.RLIM_INFINITY if limits.gigabytes == math.inf else int(limits.gigabytes * 1e9)
         resource.setrlimit(resource.RLIMIT_DATA, (room, resource.RLIM_INFINITY))
 
 
