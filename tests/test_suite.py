@@ -231,6 +231,13 @@ def test_the_page_has_a_place_for_the_table():
     assert once.endswith(page.partition(suite.END)[2])
 
 
+def test_peers_are_picked_by_a_part_of_their_name():
+    peers = import_module("suite").peers
+    assert [peer.name for peer in peers(["jax", "torch"])] == ["JAX, jit", "PyTorch, eager"]
+    assert len(peers([""])) == 5
+    assert peers([]) == []
+
+
 def test_the_missing_peers_are_named():
     report = import_module("suite").report([], ["JAX, jit"], 3)
     assert "Not installed, and left out: JAX, jit." in report

@@ -22,6 +22,7 @@ from runners import RUNNERS, Ours
 from turns import Limits, measured
 
 if TYPE_CHECKING:
+    from runners import Runner
     from turns import Row
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
@@ -47,11 +48,7 @@ def main() -> None:
         parser.error(f"{Ours.name} needs {' and '.join(Ours.needs)}")
     if options.write and (options.only or options.peers is not None):
         parser.error("--write takes the whole table: leave out --only and --peers")
-    wanted = [
-        runner
-        for runner in RUNNERS
-        if runner is Ours or any(name in runner.name.lower() for name in options.peers or [""])
-    ]
+    wanted = [Ours, *peers([""] if options.peers is None else options.peers)]
     runners = [runner for runner in wanted if runner.installed()]
     limits = Limits(options.limit, options.memory, options.core)
     rows = []
@@ -82,6 +79,11 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--core", type=int, default=last_core(), help="the core to run on (default: the last one)")
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md, too")
     return parser
+
+
+def peers(names: list[str]) -> list[type[Runner]]:
+    """The peers with one of these in their name."""
+    return [runner for runner in RUNNERS if runner is not Ours and any(name in runner.name.lower() for name in names)]
 
 
 def last_core() -> int | None:
