@@ -73,7 +73,7 @@ def arguments() -> argparse.ArgumentParser:
         metavar="NAME",
         help="only peers with this in their name; without a name, none",
     )
-    parser.add_argument("--rounds", type=int, default=15, help="turns of each (default: 15)")
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each (default: 9)")
     parser.add_argument("--limit", type=int, default=120, help="seconds that a first call may take (default: 120)")
     parser.add_argument("--memory", type=float, default=12.0, help="gigabytes for each process (default: 12)")
     parser.add_argument("--core", type=int, default=last_core(), help="the core to run on (default: the last one)")

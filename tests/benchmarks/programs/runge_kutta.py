@@ -67,4 +67,6 @@ def arrays(xp: Any, w: Numbers, given: Numbers) -> Any:
 
 def runge_kutta(steps: int) -> Program:
     """The program for so many steps."""
-    return Program(f"Runge-Kutta, {steps:,} steps", partial(data, steps), scalars, arrays, c="runge_kutta.c")
+    return Program(
+        f"Runge-Kutta, {steps:,} steps, plain loop", partial(data, steps), scalars, arrays, c="runge_kutta.c"
+    )
