@@ -12,6 +12,7 @@ import platform
 import re
 import sys
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -56,7 +57,8 @@ def main() -> None:
         rows.append(measured(PROGRAMS[key], runners, options.rounds, limits))
         sys.stderr.write("".join(f"{line}\n" for line in markdown([HEADING, *lines(rows[-1])])[2:]))
     missing = [runner.name for runner in wanted if not runner.installed()]
-    text = report([line for of_program in rows for line in lines(of_program)], missing, options.rounds)
+    body = [line for of_program in rows for line in lines(of_program)]
+    text = report(body, versions(runners), missing, options.rounds)
     show(text)
     if options.write:
         PAGE.write_text(with_report(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
@@ -91,9 +93,15 @@ def last_core() -> int | None:
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
-def report(body: list[list[str]], missing: list[str], rounds: int) -> str:
+def versions(runners: list[type[Runner]]) -> list[str]:
+    """The packages that run programs, with their versions."""
+    return [f"{name} {version(name)}" for name in dict.fromkeys(name for runner in runners for name in runner.needs)]
+
+
+def report(body: list[list[str]], packages: list[str], missing: list[str], rounds: int) -> str:
     """The table, and what it was measured on."""
-    where = f"{platform.python_implementation()} {platform.python_version()}, {processor()}, {os.cpu_count()} cores"
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    where = ", ".join([python, *packages, processor(), f"{os.cpu_count()} cores"])
     left_out = f" Not installed, and left out: {', '.join(missing)}." if missing else ""
     said = f"Measured on {date.today().isoformat()}: {where}; medians of {rounds} rounds.{left_out}"
     return "\n".join([said, "", *markdown([HEADING, *body])])
