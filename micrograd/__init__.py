@@ -73,6 +73,7 @@ from micrograd.functional import (
     tanh,
     where,
 )
+from micrograd.loops import scan, vmap
 from micrograd.training.fit import fit
 from micrograd.training.recording import Recording
 from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp

@@ -1,0 +1,325 @@
+"""The two loops that users of JAX know: scan hands a state from turn to turn, and vmap runs every turn by itself.
+
+    def step(total, x):                              # a state and an input: the next state, and an output
+        return total + x, total * x
+
+    scan(step, 0.0, [1.0, 2.0, 3.0])                 # (6.0, [0.0, 2.0, 9.0])
+    vmap(lambda x, w: w * x, (0, None))([1.0, 2.0], 3.0)       # [3.0, 6.0]
+
+They are plain Python loops over Values. A list or an array is a sequence of turns; a tuple or a dict holds several
+sequences that are gone through side by side. What the turns give is put together in the same way.
+
+The compiler has another way of taking turns: it runs the function a few times, and repeats what was written down.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from micrograd._support.checks import Operand, is_array, real_number, required_count
+from micrograd._support.containers import array_of, base_of, remade
+from micrograd.engine.recorder import Layer, holding, on_top
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Take = Callable[[int], Any]
+
+
+def scan(
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    state: Any,
+    inputs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
+    """Hand a state from turn to turn: ``state, output = step(state, input)`` for each of the inputs.
+
+    Args:
+        step: takes the state and the input of a turn, and returns the next state and an output, as a tuple. The
+            output may be None.
+        state: the first one: a number or Value, or lists, tuples, dicts and arrays of such, nested to any depth.
+        inputs: a list, a range, or an array, whose first axis is gone through; or a tuple or dict of them, of one
+            length, of which step gets a tuple or dict of items. None: step gets None, and there must be a length.
+        length: how many turns there are; where inputs say it, it may be left out.
+        reverse: go from the last input to the first. The outputs stay at the places of their inputs.
+
+    Returns:
+        The last state, and the outputs: a list of them. Where they are arrays, one array with an axis more, the
+        first; of tuples and dicts, one tuple or dict, with the outputs of each place put together. Of numbers a list,
+        too, but where arrays are gone through, an array.
+
+    Raises:
+        TypeError: if step is not callable or returns no pair, inputs hold something to go through that is neither list
+            nor array, or there is neither an input nor a length.
+        ValueError: if there is no turn, lengths differ, or the state or the output changes its structure.
+
+    Example:
+        >>> scan(lambda total, x: (total + x, total * x), 0.0, [1.0, 2.0, 3.0])
+        (6.0, [0.0, 2.0, 9.0])
+        >>> from micrograd import Value
+        >>> rate = Value(0.5)
+        >>> last, _ = scan(lambda y, _: (y - rate * y, None), 8.0, length=3)
+        >>> last.backward()
+        >>> last.data, rate.grad
+        (1.0, -6.0)
+    """
+    _check_function(step, "scan")
+    sequences = _Sequences()
+    take = sequences.through(inputs, 0, "inputs")
+    if length is not None:
+        sequences.lengths["length"] = required_count(length, "length")
+    if not sequences.lengths:
+        raise TypeError("scan needs inputs to go through, or a length")
+    count = sequences.length("scan")
+    turn, form = _turns_of(step, count), _form(state)
+    outputs: list[Any] = [None] * count
+    for index in reversed(range(count)) if reverse else range(count):
+        pair = turn(_copied(state), take(index))
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"step must return a tuple of the next state and an output, not {pair!r:.80}")
+        if _form(pair[0]) != form:
+            raise ValueError(
+                f"the state must keep its structure: turn {index} was given {state!r:.60}, and returns {pair[0]!r:.60}"
+            )
+        state, outputs[index] = pair
+    return state, _stacked(_alike(outputs), 0, sequences.in_arrays)
+
+
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+    """The function that runs f for every item of its arguments, and puts together what f returns.
+
+    Args:
+        f: a function of the items.
+        in_axes: which axis of the arguments is gone through, or None for what every turn is handed as it is. A
+            tuple says it of each positional argument; there, a tuple or dict may stand for an argument that is one.
+            Of arrays it may be any axis, of lists in lists one from 0 up. Named arguments are gone through along
+            axis 0.
+        out_axes: which axis of the result the turns make; a tuple or dict where f returns one.
+
+    Returns:
+        A function of the same arguments. What it gives is put together as the outputs of ``scan`` are.
+
+    Raises:
+        TypeError: if f is not callable; when called, if an argument is neither list nor array along an axis.
+        ValueError: when called, if there is nothing to go through, lengths differ, f returns something of another
+            structure than in the first turn, or there is no such axis.
+
+    Example:
+        >>> vmap(lambda x, w: w * x, in_axes=(0, None))([1.0, 2.0, 3.0], 10.0)
+        [10.0, 20.0, 30.0]
+        >>> vmap(lambda point: point["x"] * point["y"])({"x": [1.0, 2.0], "y": [3.0, 4.0]})
+        [3.0, 8.0]
+    """
+    _check_function(f, "vmap")
+
+    @wraps(f)
+    def mapped(*arguments: Any, **named: Any) -> Any:
+        axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(arguments)
+        if len(axes) != len(arguments):
+            raise ValueError(f"in_axes has {len(axes)} axes, but there are {len(arguments)} positional arguments")
+        given: dict[Any, tuple[Any, Any]] = dict(enumerate(zip(arguments, axes, strict=True)))
+        given |= {name: (argument, 0) for name, argument in named.items()}
+        fixed = {place: argument for place, (argument, axis) in given.items() if axis is None}
+        sequences = _Sequences()
+        takes = {
+            place: sequences.through(argument, axis, f"argument {place!r}")
+            for place, (argument, axis) in given.items()
+            if axis is not None
+        }
+
+        def run(items: dict[Any, Any]) -> Any:
+            every = {**fixed, **items}
+            return f(*[every[place] for place in range(len(arguments))], **{name: every[name] for name in named})
+
+        if not sequences.lengths:
+            raise ValueError("vmap needs an argument to go through: there is none whose axis is not None")
+        count = sequences.length("vmap")
+        turn = _turns_of(run, count)
+        outputs = [turn({place: take(index) for place, take in takes.items()}) for index in range(count)]
+        return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
+
+    return mapped
+
+
+# Who takes the turns
+
+
+class Turns(Layer):
+    """Another way of running a function turn after turn; one is in use for one thread or asyncio task."""
+
+    def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
+        """What to call in the place of a function that is to be called count times."""
+        raise NotImplementedError
+
+
+_turns: ContextVar[Turns | None] = ContextVar("turns", default=None)
+
+
+@contextmanager
+def taking(turns: Turns) -> Iterator[None]:
+    """Let the loops inside take their turns in another way."""
+    yield from holding(_turns, turns)
+
+
+def _turns_of(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    turns = on_top(_turns)
+    return function if turns is None else turns.of(function, count)
+
+
+# What is gone through
+
+
+def _check_function(function: object, name: str) -> None:
+    if not callable(function):
+        raise TypeError(f"{name} takes a function, not {type(function).__name__}: {function!r:.80}")
+
+
+class _Sequences:
+    """What is gone through, side by side.
+
+    Attributes:
+        lengths: of each sequence, by how it is called in messages.
+        in_arrays: whether one of them is an array.
+    """
+
+    def __init__(self) -> None:
+        self.lengths: dict[str, int] = {}
+        self.in_arrays = False
+
+    def length(self, name: str) -> int:
+        """The length that all have."""
+        for path, length in self.lengths.items():
+            if not length:
+                raise ValueError(f"{name} of nothing: {path} has length 0, and no turn says what comes out")
+        if len(set(self.lengths.values())) > 1:
+            shown = [f"that of {path} is {length}" for path, length in self.lengths.items()]
+            raise ValueError(f"{name} goes through sequences of one length, but {' and '.join(shown):.200}")
+        return length
+
+    def through(self, nested: Any, axis: Any, path: str) -> Take:
+        """What gives the item of each turn.
+
+        Args:
+            nested: what is gone through.
+            axis: along which axis; None for not at all; a tuple or dict of them for a tuple or a dict.
+            path: how it is called in messages.
+        """
+        if nested is None or axis is None:
+            return lambda index: nested
+        _check_axis(axis, "in_axes")
+        if isinstance(nested, (tuple, dict)):
+            axes = _axes_of(nested, axis, path)
+            takes = [self.through(part, axes[name], f"{path}[{name!r}]") for name, part in _parts(nested).items()]
+            return lambda index: remade(nested, [take(index) for take in takes])
+        if not isinstance(axis, int):
+            raise ValueError(f"{path} is no tuple or dict, and has one axis, not {axis!r:.80}")
+        if is_array(nested):
+            return self._through_array(nested, axis, path)
+        if not isinstance(nested, (list, range)):
+            raise TypeError(
+                f"{path} must be a list or an array to be gone through, not {type(nested).__name__}: {nested!r:.80}. "
+                "What every turn needs, let the function close over, or give vmap None as its axis"
+            )
+        if axis < 0:
+            raise ValueError(f"{path} is a list, whose axes are counted from 0: there is no axis {axis}")
+        if axis == 0:
+            self.lengths[path] = len(nested)
+            return lambda index: _copied(nested[index])
+        rows = [self.through(row, axis - 1, f"{path}[{number}]") for number, row in enumerate(nested)]
+        return lambda index: [take(index) for take in rows]
+
+    def _through_array(self, array: Any, axis: int, path: str) -> Take:
+        import numpy as np
+
+        if hasattr(array, "mask"):
+            raise TypeError(f"{path} is a {type(array).__name__} with a mask: fill it first")
+        if not -array.ndim <= axis < array.ndim:
+            raise ValueError(f"{path} is an array of shape {array.shape}: there is no axis {axis}")
+        self.lengths[path] = array.shape[axis]
+        self.in_arrays = True
+        if array.ndim == 1:
+            numbers = array.tolist()  # Python's numbers, and not NumPy's
+            return lambda index: numbers[index]
+        rows = np.moveaxis(array, axis, 0)
+        return lambda index: rows[index].copy()
+
+
+def _check_axis(axis: Any, name: str) -> None:
+    if isinstance(axis, bool) or not isinstance(axis, (int, tuple, dict)):
+        raise TypeError(f"{name} must be an int, or a tuple or dict of them, not {axis!r:.80}")
+
+
+def _axes_of(container: Any, axis: Any, path: str) -> dict[Any, Any]:
+    """The axis of each part of a tuple or a dict."""
+    names = _parts(container).keys()
+    if isinstance(axis, int):
+        return dict.fromkeys(names, axis)
+    axes = _parts(axis)
+    if isinstance(axis, dict) is not isinstance(container, dict) or axes.keys() != names:
+        raise ValueError(f"the axes {axis!r:.80} do not fit {path}, whose parts are {', '.join(map(repr, names)):.80}")
+    return axes
+
+
+def _parts(container: Any) -> dict[Any, Any]:
+    """The parts of a tuple or a list by their numbers, or of a dict by their keys."""
+    items = base_of(container).items(container) if isinstance(container, dict) else enumerate(container)
+    return dict(items)
+
+
+# What the turns give
+
+
+def _copied(nested: Any) -> Any:
+    """The same items in containers of their own: what a turn changes in place, it changes for itself only."""
+    if isinstance(nested, (list, tuple, dict)):
+        return remade(nested, list(map(_copied, _parts(nested).values())))
+    return nested.copy() if is_array(nested) else nested
+
+
+def _form(nested: Any) -> Any:
+    """What stays the same from turn to turn: the classes of containers, their lengths, keys and shapes."""
+    if isinstance(nested, Operand) or real_number(nested) is not None:
+        return "a number"
+    if isinstance(nested, (list, tuple, dict)):
+        return type(nested), {name: _form(part) for name, part in _parts(nested).items()}
+    return ("an array", nested.shape) if is_array(nested) else type(nested)
+
+
+def _alike(outputs: list[Any]) -> list[Any]:
+    """The outputs of all turns, which must have one structure."""
+    form = _form(outputs[0])
+    for index, output in enumerate(outputs):
+        if _form(output) != form:
+            raise ValueError(
+                f"every turn must return the same structure: turn 0 returns {outputs[0]!r:.60}, and turn {index} "
+                f"{output!r:.60}"
+            )
+    return outputs
+
+
+def _stacked(outputs: list[Any], axis: Any, in_arrays: bool) -> Any:
+    """The outputs put together along an axis; numbers in an array or a list."""
+    _check_axis(axis, "out_axes")
+    first = outputs[0]
+    if isinstance(first, (tuple, dict)):
+        axes, rows = _axes_of(first, axis, "what f returns"), list(map(_parts, outputs))
+        return remade(first, [_stacked([row[name] for row in rows], axes[name], in_arrays) for name in _parts(first)])
+    if not isinstance(axis, int):
+        raise ValueError(f"what f returns is no tuple or dict, and has one axis, not {axis!r:.80}")
+    if first is None:
+        return None
+    if is_array(first):
+        import numpy as np
+
+        if not -first.ndim - 1 <= axis <= first.ndim:
+            raise ValueError(f"f returns an array of shape {first.shape}: there is no axis {axis} beside its own")
+        return np.stack(outputs, axis)
+    if axis == 0:
+        return array_of((len(outputs),))(outputs) if in_arrays and _form(first) == "a number" else outputs
+    if not isinstance(first, list) or axis < 0:
+        raise ValueError(f"f returns {first!r:.60}: there is no axis {axis}")
+    return [_stacked(list(column), axis - 1, in_arrays) for column in zip(*outputs, strict=True)]

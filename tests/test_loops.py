@@ -1,0 +1,348 @@
+"""scan and vmap: the Python loops that they stand for, containers, axes, and what they refuse."""
+
+import inspect
+import subprocess
+import sys
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+from tests.loops import OPERATIONS, SMOOTH, WIDTH, bodies, plain_scan
+
+Point = namedtuple("Point", ["x", "y"])
+small = st.integers(-3, 3).map(float)
+fractions = st.floats(-2, 2).map(lambda x: round(x, 3))
+
+
+def accumulate(total, x):
+    return total + x, total * x
+
+
+def loss_of(scan, body, count):
+    """A function of the weights, the first state and the inputs, all in one list."""
+
+    def loss(numbers):
+        weights, state, xs = numbers[:2], numbers[2 : 2 + WIDTH], numbers[2 + WIDTH :]
+        assert len(xs) == count
+        state, outputs = scan(lambda state, x: body(weights, state, x), tuple(state), xs)
+        return sum(outputs) + sum(state) * 2.0
+
+    return loss
+
+
+@st.composite
+def programs(draw, operations, bound, numbers):
+    """A body, how often it runs, and the numbers for it."""
+    count = draw(st.integers(1, 4))
+    return draw(bodies(operations, bound)), count, [draw(numbers) for _ in range(2 + WIDTH + count)]
+
+
+class TestScan:
+    @given(programs(OPERATIONS, 3.0, small))
+    def test_it_is_the_python_loop(self, program):
+        body, count, numbers = program
+        results = []
+        for scan in (mg.scan, plain_scan):
+            loss = loss_of(scan, body, count)
+            results.append((mg.value_and_grad(loss)(numbers), mg.hessian(loss)(numbers)))
+        assert repr(results[0]) == repr(results[1])  # also where there is a -0
+
+    @given(programs(SMOOTH, 0.0, fractions))
+    def test_its_derivatives_are_those_of_finite_differences(self, program):
+        body, count, numbers = program
+        mg.testing.gradcheck(lambda *xs: loss_of(mg.scan, body, count)(list(xs)), numbers)
+
+    def test_second_derivatives_are_those_of_finite_differences(self):
+        def swing(length, friction):
+            def step(state, _):
+                angle, speed = state
+                speed = speed + 0.1 * (-mg.sin(angle) / length - friction * speed)
+                return (angle + 0.1 * speed, speed), None
+
+            (angle, _), _ = mg.scan(step, (1.0, 0.0), length=6)
+            return angle
+
+        mg.testing.gradcheck(swing, [1.3, 0.2], order=2)
+
+    def test_values_in_state_inputs_and_closure_all_get_gradients(self):
+        rate, start, xs = Value(0.5), Value(2.0), [Value(1.0), Value(3.0)]
+        last, outputs = mg.scan(lambda s, x: (rate * s + x, s * x), start, xs)
+        (last + sum(outputs)).backward()
+        assert (last.data, [output.data for output in outputs]) == (4.0, [2.0, 6.0])
+        assert (rate.grad, start.grad, [x.grad for x in xs]) == (9.0, 2.75, [5.5, 3.0])
+
+    def test_reverse_goes_from_the_end_and_leaves_outputs_in_place(self):
+        seen = []
+        last, outputs = mg.scan(lambda s, x: (seen.append(x), (s * 10 + x, s))[1], 0, [1, 2, 3], reverse=True)
+        assert (seen, last, outputs) == ([3, 2, 1], 321, [32, 3, 0])
+
+    def test_the_body_runs_once_a_turn(self):
+        runs = []
+        mg.scan(lambda s, x: (runs.append(x), (s, x))[1], 0.0, range(100))
+        assert runs == list(range(100))
+
+    @pytest.mark.parametrize(
+        ("inputs", "items"),
+        [
+            ([1.0, 2.0], [1.0, 2.0]),
+            (range(2), [0, 1]),
+            ([[1.0, 2.0], [3.0]], [[1.0, 2.0], [3.0]]),
+            (["a", None], ["a", None]),
+            (([1, 2], [3, 4]), [(1, 3), (2, 4)]),
+            ({"x": [1, 2], "y": ([3, 4], [5, 6])}, [{"x": 1, "y": (3, 5)}, {"x": 2, "y": (4, 6)}]),
+            (Point([1, 2], [3, 4]), [Point(1, 3), Point(2, 4)]),
+            (([1, 2], None), [(1, None), (2, None)]),
+            (np.array([1.5, 2.5]), [1.5, 2.5]),
+            (np.array([1, 2]), [1, 2]),
+        ],
+    )
+    def test_what_a_turn_is_given(self, inputs, items):
+        seen = []
+        mg.scan(lambda s, x: (seen.append(x), (s, None))[1], 0.0, inputs)
+        assert seen == items
+        assert list(map(type, seen)) == list(map(type, items))
+
+    def test_of_an_array_it_goes_through_the_first_axis(self):
+        x = np.arange(12.0).reshape(2, 3, 2)
+        last, outputs = mg.scan(lambda s, row: (s + row, row.sum(axis=0)), np.zeros((3, 2)), x)
+        np.testing.assert_array_equal(last, x.sum(axis=0))
+        np.testing.assert_array_equal(outputs, x.sum(axis=1))
+        assert outputs.dtype == float
+
+    @pytest.mark.parametrize(
+        ("inputs", "output", "together"),
+        [
+            ([1, 2], lambda x: x * 2.0, [2.0, 4.0]),
+            ([1, 2], lambda x: [x, -x], [[1, -1], [2, -2]]),
+            ([1, 2], lambda x: (x, [x]), ([1, 2], [[1], [2]])),
+            ([1, 2], lambda x: {"a": x, "b": (x, None)}, {"a": [1, 2], "b": ([1, 2], None)}),
+            ([1, 2], lambda x: Point(x, -x), Point([1, 2], [-1, -2])),
+            ([1, 2], lambda x: None, None),
+            ([1, 2], str, ["1", "2"]),
+        ],
+    )
+    def test_how_outputs_are_put_together(self, inputs, output, together):
+        _, outputs = mg.scan(lambda s, x: (s, output(x)), 0.0, inputs)
+        assert outputs == together
+        assert type(outputs) is type(together)
+
+    def test_arrays_in_arrays_out(self):
+        w = Value(2.0)
+        _, (values, numbers, names) = mg.scan(lambda s, x: (s, (w * x, x, str(x))), 0.0, np.array([1.0, 2.0]))
+        assert (values.shape, values.dtype) == ((2,), object)
+        np.testing.assert_array_equal(mg.numbers(values), [2.0, 4.0])
+        assert numbers.dtype == float
+        assert names == ["1.0", "2.0"]
+
+    def test_a_turn_has_containers_of_its_own(self):
+        first, items = {"h": np.zeros(2), "log": [0.0]}, [np.ones(2), np.ones(2)]
+
+        def step(state, x):
+            state["h"] += x
+            state["log"][0] += 1.0
+            x *= 5.0
+            return state, state
+
+        last, outputs = mg.scan(step, first, items)
+        np.testing.assert_array_equal(first["h"], [0.0, 0.0])
+        np.testing.assert_array_equal(items, np.ones((2, 2)))
+        assert (first["log"], last["log"], outputs["log"]) == ([0.0], [2.0], [[1.0], [2.0]])
+        np.testing.assert_array_equal(outputs["h"], [[1.0, 1.0], [2.0, 2.0]])
+
+    def test_under_no_grad_and_detect_anomaly(self):
+        w = Value(0.5)
+        with mg.no_grad():
+            last, _ = mg.scan(lambda s, x: (w * s + x, None), 1.0, [1.0] * 5)
+        assert not last.requires_grad
+        with mg.detect_anomaly(), pytest.raises(FloatingPointError, match="line"):
+            mg.scan(lambda s, x: (s * s, None), Value(1e200), [1.0] * 5)
+
+    def test_an_error_in_a_turn_comes_out_as_it_is(self):
+        with pytest.raises(ZeroDivisionError):
+            mg.scan(lambda s, x: (s / x, None), Value(1.0), [1.0, 0.0])
+
+    def test_it_needs_no_numpy(self):
+        code = (
+            "import sys; sys.modules['numpy'] = None; import micrograd as mg; w = mg.Value(2.0)\n"
+            "last, ys = mg.scan(lambda s, x: (w * s + x, [s]), 1.0, [1.0, 2.0]); last.backward()\n"
+            "print(last.data, w.grad, len(ys), mg.vmap(lambda x: x * x)([1.0, 2.0]))"
+        )
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert run.stdout == "8.0 5.0 2 [1.0, 4.0]\n"
+
+
+class TestVmap:
+    @given(bodies(OPERATIONS, 3.0), st.lists(st.tuples(small, small, small), min_size=1, max_size=4), small, small)
+    def test_it_is_the_python_loop(self, body, rows, v, w):
+        def mapped(rows, weights):
+            return sum(mg.vmap(lambda row, ws: body(ws, row[:2], row[2])[1], (0, None))(rows, weights))
+
+        def loop(rows, weights):
+            return sum([body(weights, row[:2], row[2])[1] for row in rows])
+
+        for derivative in (mg.value_and_grad, mg.jacobian):
+            results = [derivative(f, (0, 1))(list(map(list, rows)), [v, w]) for f in (mapped, loop)]
+            assert repr(results[0]) == repr(results[1])
+
+    @pytest.mark.parametrize(
+        ("in_axes", "out_axes", "arguments", "expected"),
+        [
+            (0, 0, ([1.0, 2.0], [3.0, 4.0]), [3.0, 8.0]),
+            ((0, None), 0, ([1.0, 2.0], 10.0), [10.0, 20.0]),
+            ([None, 0], 0, (10.0, [1.0, 2.0]), [10.0, 20.0]),
+            ((0, 0), 0, ([1.0, 2.0], range(2)), [0.0, 2.0]),
+        ],
+    )
+    def test_axes_of_arguments(self, in_axes, out_axes, arguments, expected):
+        assert mg.vmap(lambda x, y: x * y, in_axes, out_axes)(*arguments) == expected
+
+    @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+    @pytest.mark.parametrize("out_axis", [0, 1, 2, -1])
+    def test_any_axis_of_an_array_goes_in_and_out(self, axis, out_axis):
+        x = np.arange(24.0).reshape(2, 3, 4)
+        found = mg.vmap(lambda part: 2.0 * part, axis, out_axis)(x)
+        np.testing.assert_array_equal(found, np.moveaxis(2.0 * x, axis, out_axis))
+
+    def test_axes_of_lists_in_lists(self):
+        rows = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+        assert mg.vmap(lambda column: column, 1)(rows) == [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+        assert mg.vmap(lambda column: column, 1, 1)(rows) == rows
+        assert mg.vmap(sum, 1)([np.array([1.0, 2.0]), np.array([3.0, 4.0])]).tolist() == [4.0, 6.0]
+
+    def test_axes_in_nested_containers(self):
+        def f(pair, point):
+            return {"sum": pair[0] + pair[1], "row": np.array([point["x"], point["y"][0]])}
+
+        x = np.array([[1.0], [2.0]])
+        found = mg.vmap(f, ((0, None), {"x": 0, "y": 1}), {"row": 1, "sum": 0})(
+            ([1.0, 2.0], 5.0), {"x": [3.0, 4.0], "y": x.T}
+        )
+        assert list(found) == ["sum", "row"]
+        np.testing.assert_array_equal(found["sum"], [6.0, 7.0])
+        np.testing.assert_array_equal(found["row"], [[3.0, 4.0], [1.0, 2.0]])
+
+    def test_named_arguments_are_gone_through_along_their_first_axis(self):
+        assert mg.vmap(lambda x, *, scale: x * scale, None)(2.0, scale=[1.0, 10.0]) == [2.0, 20.0]
+
+    def test_it_nests(self):
+        table = mg.vmap(mg.vmap(lambda x, y: x * y, (None, 0)), (0, None))
+        assert table([1.0, 2.0], [3.0, 4.0]) == [[3.0, 4.0], [6.0, 8.0]]
+
+    def test_derivatives_of_it_and_it_of_derivatives(self):
+        assert mg.vmap(mg.grad(lambda x: x**3))([1.0, 2.0]) == [3.0, 12.0]
+        assert mg.jacobian(mg.vmap(lambda x: x**3))([1.0, 2.0]) == [[3.0, 0.0], [0.0, 12.0]]
+        assert mg.hessian(lambda xs: sum(mg.vmap(lambda x: x**3)(xs)))([1.0, 2.0]) == [[6.0, 0.0], [0.0, 12.0]]
+
+    def test_it_looks_like_the_function(self):
+        def price(x, *, rate=1.0):
+            """What it costs."""
+
+        mapped = mg.vmap(price)
+        assert (mapped.__name__, mapped.__doc__) == ("price", "What it costs.")
+        assert inspect.signature(mapped) == inspect.signature(price)
+
+
+STEP = "lambda s, x: (s, x)"
+WRONG = [
+    ("mg.scan(3, 0.0, [1.0])", TypeError, "scan takes a function, not int: 3"),
+    ("mg.vmap(None)", TypeError, "vmap takes a function, not NoneType: None"),
+    (f"mg.scan({STEP}, 0.0)", TypeError, "scan needs inputs to go through, or a length"),
+    (f"mg.scan({STEP}, 0.0, ())", TypeError, "scan needs inputs to go through, or a length"),
+    (f"mg.scan({STEP}, 0.0, [])", ValueError, "scan of nothing: inputs has length 0, and no turn says what comes out"),
+    (f"mg.scan({STEP}, 0.0, ([1], []))", ValueError, "scan of nothing: inputs[1] has length 0"),
+    (f"mg.scan({STEP}, 0.0, np.zeros((0, 2)))", ValueError, "scan of nothing: inputs has length 0"),
+    (f"mg.scan({STEP}, 0.0, length=0)", ValueError, "length must be at least 1, not 0"),
+    (f"mg.scan({STEP}, 0.0, length=2.0)", TypeError, "length must be an int, not float: 2.0"),
+    (
+        f"mg.scan({STEP}, 0.0, {{'a': [1], 'b': [1, 2]}})",
+        ValueError,
+        "scan goes through sequences of one length, but that of inputs['a'] is 1 and that of inputs['b'] is 2",
+    ),
+    (
+        f"mg.scan({STEP}, 0.0, [1], 2)",
+        ValueError,
+        "scan goes through sequences of one length, but that of inputs is 1 and that of length is 2",
+    ),
+    (f"mg.scan({STEP}, 0.0, 'abc')", TypeError, "inputs must be a list or an array to be gone through, not str: 'abc'"),
+    (
+        f"mg.scan({STEP}, 0.0, iter([1]))",
+        TypeError,
+        "inputs must be a list or an array to be gone through, not list_it",
+    ),
+    (f"mg.scan({STEP}, 0.0, v)", TypeError, "inputs must be a list or an array to be gone through, not Value: Value("),
+    (f"mg.scan({STEP}, 0.0, ([1], 2.0))", TypeError, "inputs[1] must be a list or an array to be gone through, not fl"),
+    (f"mg.scan({STEP}, 0.0, np.array(1.0))", ValueError, "inputs is an array of shape (): there is no axis 0"),
+    (f"mg.scan({STEP}, 0.0, np.ma.array([1.0]))", TypeError, "inputs is a MaskedArray with a mask: fill it first"),
+    (
+        "mg.scan(lambda s, x: s, 0.0, [1])",
+        TypeError,
+        "step must return a tuple of the next state and an output, not 0.0",
+    ),
+    (
+        "mg.scan(lambda s, x: (s, x, x), 0.0, [1])",
+        TypeError,
+        "step must return a tuple of the next state and an output",
+    ),
+    (
+        "mg.scan(lambda s, x: ([s, s], x), 0.0, [1])",
+        ValueError,
+        "the state must keep its structure: turn 0 was given 0.0, and returns [0.0, 0.0]",
+    ),
+    (
+        "mg.scan(lambda s, x: (s[:x], x), [0.0] * 3, [3, 2])",
+        ValueError,
+        "the state must keep its structure: turn 1 was",
+    ),
+    ("mg.scan(lambda s, x: (tuple(s), x), [0.0], [3])", ValueError, "the state must keep its structure"),
+    ("mg.scan(lambda s, x: ({'b': 0}, x), {'a': 0}, [3])", ValueError, "the state must keep its structure"),
+    ("mg.scan(lambda s, x: (s[1:], x), np.zeros(2), [3])", ValueError, "the state must keep its structure"),
+    ("mg.scan(lambda s, x: (None, x), 0.0, [3])", ValueError, "the state must keep its structure"),
+    (
+        "mg.scan(lambda s, x: (s, x if x else None), 0.0, [1, 0])",
+        ValueError,
+        "every turn must return the same structure: turn 0 returns 1, and turn 1 None",
+    ),
+    ("mg.vmap(v.exp)()", ValueError, "vmap needs an argument to go through: there is none whose axis is not None"),
+    ("mg.vmap(len, None)([1.0])", ValueError, "vmap needs an argument to go through"),
+    ("mg.vmap(len)([])", ValueError, "vmap of nothing: argument 0 has length 0"),
+    ("mg.vmap(max)([1], [1, 2])", ValueError, "vmap goes through sequences of one length, but that of argument 0 is 1"),
+    ("mg.vmap(max, (0,))([1], [2])", ValueError, "in_axes has 1 axes, but there are 2 positional arguments"),
+    ("mg.vmap(max, 'a')([1])", TypeError, "in_axes must be an int, or a tuple or dict of them, not 'a'"),
+    ("mg.vmap(max, True)([1])", TypeError, "in_axes must be an int, or a tuple or dict of them, not True"),
+    ("mg.vmap(max, 1.0)([1])", TypeError, "in_axes must be an int, or a tuple or dict of them, not 1.0"),
+    ("mg.vmap(max, ((0, 0),))([1])", ValueError, "argument 0 is no tuple or dict, and has one axis, not (0, 0)"),
+    ("mg.vmap(max, ((0, 0),))(([1],))", ValueError, "the axes (0, 0) do not fit argument 0, whose parts are 0"),
+    (
+        "mg.vmap(max, ({'b': 0},))({'a': [1]})",
+        ValueError,
+        "the axes {'b': 0} do not fit argument 0, whose parts are 'a'",
+    ),
+    ("mg.vmap(max, ({0: 0},))(([1],))", ValueError, "the axes {0: 0} do not fit argument 0"),
+    ("mg.vmap(abs)(2.0)", TypeError, "argument 0 must be a list or an array to be gone through, not float: 2.0. What "),
+    ("mg.vmap(abs, -1)([1.0])", ValueError, "argument 0 is a list, whose axes are counted from 0: there is no axis -1"),
+    ("mg.vmap(abs, 1)([1.0])", TypeError, "argument 0[0] must be a list or an array to be gone through"),
+    ("mg.vmap(abs, 1)(np.ones(2))", ValueError, "argument 0 is an array of shape (2,): there is no axis 1"),
+    ("mg.vmap(abs, 0, 1)([1.0])", ValueError, "f returns 1.0: there is no axis 1"),
+    ("mg.vmap(list, 0, -1)([[1.0]])", ValueError, "f returns [1.0]: there is no axis -1"),
+    ("mg.vmap(abs, 0, 2)(np.ones((2, 2)))", ValueError, "f returns an array of shape (2,): there is no axis 2 beside"),
+    ("mg.vmap(abs, 0, None)([1.0])", TypeError, "out_axes must be an int, or a tuple or dict of them, not None"),
+    ("mg.vmap(abs, 0, (0,))([1.0])", ValueError, "what f returns is no tuple or dict, and has one axis, not (0,)"),
+    (
+        "mg.vmap(lambda x: (x, x), 0, (0,))([1.0])",
+        ValueError,
+        "the axes (0,) do not fit what f returns, whose parts are",
+    ),
+    ("mg.vmap(lambda x: [x] * x)([1, 2])", ValueError, "every turn must return the same structure: turn 0 returns [1]"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "says"), WRONG, ids=[call for call, *_ in WRONG])
+def test_a_wrong_call_says_what_is_wrong(call, error, says):
+    with pytest.raises(error) as raised:
+        eval(call, {"mg": mg, "np": np, "v": Value(1.0)})
+    assert str(raised.value).startswith(says)
