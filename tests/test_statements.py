@@ -14,7 +14,7 @@ import pytest
 import micrograd as mg
 from micrograd.command import grammar, output
 from micrograd.command.words import parser, with_minus_signs
-from micrograd.compiler import closed_over, function, kept, program, progress
+from micrograd.compiler import closed_over, function, kept, program, progress, turns
 from micrograd.compiler.backends import llvm_functions, numpy_backend
 from micrograd.compiler.function import CompiledFunction
 from micrograd.compiler.stages import STAGES
@@ -65,6 +65,8 @@ NUMBERS = [
     ("compiler.md", r"more than ([\d,]+) plain numbers", closed_over._LOOKED_AT),
     ("compiler.md", r"more than (\d+) texts", closed_over._LOOKED_AT_ONE_BY_ONE),
     ("compiler.md", r"After (\w+) in a row", function._TOO_OFTEN),
+    ("compiler.md", r"of fewer than (\w+) turns", turns._FEWEST),
+    ("compiler.md", r"more than (\w+) before the turns repeat", turns._MOST_RECORDINGS),
     ("compiler.md", r"A sum of up to (\w+) terms", program.IN_ORDER),
     ("compiler.md", r"A sum of more than (\w+) terms", program.IN_ORDER),
     ("compiler.md", r"In sums of up to (\w+) shares", program.IN_ORDER),

@@ -275,7 +275,7 @@ class ClosedOver:
         elif isinstance(item, _OPAQUE):
             return
         elif kind is ModuleType:
-            if not _is_foreign(item.__name__):
+            if not is_foreign(item.__name__):
                 self._open_up(id(item), path, "M", item, vars(item), {})
         elif isinstance(item, type):
             self._visit_class(item.__qualname__, item, _ByName())
@@ -310,7 +310,7 @@ class ClosedOver:
             self._queue += [(path, part) for part in found]
         if function.__dict__:
             self._open_up(id(function), function.__name__, ".", function, function.__dict__, {})
-        if not _is_foreign(function.__globals__.get("__name__") or ""):
+        if not is_foreign(function.__globals__.get("__name__") or ""):
             self._codes[function.__code__] = None
             of_globals, of_attributes = _names_in(function.__code__)
             self._names |= of_attributes
@@ -359,7 +359,7 @@ class ClosedOver:
         if attributes is not None and "__wrapped__" in attributes:  # a compiled function, or one with a cache
             self._queue.append((path, attributes["__wrapped__"]))
         ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.") or base in _OF_COLLECTIONS]
-        own = [base for base in kind.__mro__ if not _is_foreign(base.__module__)]
+        own = [base for base in kind.__mro__ if not is_foreign(base.__module__)]
         if any(base.__module__.startswith(_INSIDE) for base in ours) and not issubclass(kind, Value):
             return
         if not own and not ours and kind is not SimpleNamespace:
@@ -378,7 +378,7 @@ class ClosedOver:
 
     def _visit_class(self, path: str, kind: type, owner: Any) -> None:
         for base in kind.__mro__:
-            if not _is_foreign(base.__module__) and (id(base) not in self._open or isinstance(owner, _ByName)):
+            if not is_foreign(base.__module__) and (id(base) not in self._open or isinstance(owner, _ByName)):
                 taken = self._open[id(base)][-1] if id(base) in self._open else {}
                 self._open_up(id(base), base.__qualname__, "C", owner, vars(base), taken)
 
@@ -616,7 +616,7 @@ def _slots(kind: type) -> list[str]:
 
 
 @lru_cache(1024)
-def _is_foreign(module: str) -> bool:
+def is_foreign(module: str) -> bool:
     """Whether a module belongs to Python, NumPy, this package or another one that is installed."""
     top = module.partition(".")[0]
     if top == "__main__":  # in a notebook, its file is that of another package

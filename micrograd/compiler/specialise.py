@@ -16,6 +16,7 @@ from micrograd.compiler.backends.executable import Executable
 from micrograd.compiler.closed_over import ClosedOver
 from micrograd.compiler.stages import Made, Request, Source, run_stages
 from micrograd.compiler.trace import TraceError, is_plain
+from micrograd.compiler.turns import traced_once
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.value import Value
 
@@ -68,7 +69,7 @@ class Specialised:
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            traced = run_stages(Made(Source(function, arguments, first)), "trace", self._request)
+            traced = run_stages(Made(Source(traced_once(function), arguments, first)), "trace", self._request)
         except BaseException:
             self.closed_over.put_back()
             raise
