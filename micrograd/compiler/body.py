@@ -124,7 +124,7 @@ class Leaves:
         is_own = leaf._place in leaf._tape.attributes if isinstance(leaf, Symbol) else type(leaf) is not Value
         if is_own or user_attributes(leaf):
             raise UnlikeError
-        return self.number(leaf), leaf.requires_grad
+        return self.number(leaf), isinstance(leaf, Symbol) or leaf.requires_grad
 
 
 # One turn
@@ -142,8 +142,8 @@ class _Given(Symbol):
     def _refuse(self, *_: object) -> NoReturn:
         refuse("which Value is given in a turn of a loop", "Write the loop in Python.")
 
-    __hash__ = __copy__ = _refuse
-    label = is_leaf = property(_refuse, _refuse)
+    __hash__ = __copy__ = __repr__ = __str__ = _refuse
+    label = is_leaf = requires_grad = property(_refuse, _refuse)
 
 
 class Body(Tape):

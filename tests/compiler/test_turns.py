@@ -167,6 +167,13 @@ class TestAlike:
             return mg.tanh(x[1] * s + x[0]), x[0] + s
 
         assert runs_with_the_same_tape(lambda s: mg.scan(step, s, weights), Value(1.0)) == REPEATED
+
+        def trained_only(s, x):
+            return s * (x if x.requires_grad else 1.0), None
+
+        frozen_ones = [Value(2.0, requires_grad=False) for _ in range(TURNS)]
+        inputs = [value for pair in zip(frozen_ones, labelled, strict=True) for value in pair][:TURNS]
+        runs_with_the_same_tape(lambda s: mg.scan(named_step(trained_only), s, inputs), Value(1.0))
         frozen_ones = [[Value(1.0, requires_grad=False), Value(2.0)] for _ in range(TURNS)]
         assert runs_with_the_same_tape(lambda s: mg.scan(step, s, frozen_ones), Value(1.0)) == REPEATED
 
@@ -590,6 +597,14 @@ def named(s, x):
     return s * (len(x.label) + 1.0) * x, None
 
 
+def asked_whether_it_is_trained(s, x):
+    return s * (2.0 if x.requires_grad else 3.0), None
+
+
+def shown(s, x):
+    return s * (2.0 if "4" in repr(x) else 3.0) + x * len(str(x)), None
+
+
 def asked_whether_it_is_a_leaf(s, x):
     return s * (2.0 if x.is_leaf else 3.0), None
 
@@ -604,12 +619,8 @@ def differentiated_by_what_was_before(s, x):
 
 
 ASKING = [
-    keyed,
-    compared_by_identity,
-    looked_for_in_a_list,
-    named,
-    asked_whether_it_is_a_leaf,
-    differentiated_by_a_weight,
+    *(keyed, compared_by_identity, looked_for_in_a_list, named, shown),
+    *(asked_whether_it_is_trained, asked_whether_it_is_a_leaf, differentiated_by_a_weight),
 ]
 
 
@@ -617,7 +628,11 @@ class TestAsking:
     """Bodies that ask what only the Value of that turn knows."""
 
     @pytest.mark.parametrize("body", ASKING, ids=lambda body: body.__name__)
-    @pytest.mark.parametrize("values", [labelled, [*labelled[:3], *labelled[:3], *labelled[:14]]], ids=["all", "again"])
+    @pytest.mark.parametrize(
+        "values",
+        [labelled, [*labelled[:3], *labelled[:3], *labelled[:14]], [*labelled[:7], frozen, *labelled[7:-1]]],
+        ids=["different", "some again", "one frozen"],
+    )
     def test_it_runs_as_it_is_written(self, body, values):
         step = named_step(body)
         start = 1.0 if body is differentiated_by_a_weight else w

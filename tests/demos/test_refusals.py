@@ -36,6 +36,7 @@ def assert_refused(result, *words):
             "unrecognized arguments: --nonsense",
         ),
         (("newton.py", "--steps", "0"), "0 is below 1"),
+        (("pendulum.py", "--steps", "49"), "--steps: 49 is below 50"),
         (("newton.py", "--output", "file/report"), "cannot make the folder file/report"),
         (("arrays.py", "--depth", "3"), "unrecognized arguments"),
         (("names.py", "--temperature", "0"), "--temperature must be from 0.01 to 100"),
@@ -61,7 +62,7 @@ def test_missing_matplotlib_is_named_at_once(demo, tmp_path):
     assert not list(tmp_path.glob("*-report"))
 
 
-@pytest.mark.parametrize("demo", ["arrays.py", "mnist.py", "newton.py"])
+@pytest.mark.parametrize("demo", ["arrays.py", "mnist.py", "newton.py", "pendulum.py"])
 def test_missing_numpy_is_named_at_once(demo, tmp_path):
     (tmp_path / "numpy.py").write_text("raise ImportError('no numpy')")
     result = run(demo, folder=tmp_path, path=tmp_path)
