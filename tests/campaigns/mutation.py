@@ -61,6 +61,7 @@ TESTS = {
                    "test_transforms", "compiler/test_trace", "compiler/test_against_eager"],
     "nn": ["test_nn", "training/test_fit", "support/test_saving", "test_wrong_calls",
            "explore/test_explore::TestGroups", "compiler/test_trace"],
+    "loops": ["test_loops", "compiler/test_turns"],
     "losses": ["test_losses", "test_axes", "test_wrong_calls", "test_arrays", "compiler/test_trace",
                "compiler/test_against_eager",
                "compiler/test_training"],
@@ -118,6 +119,7 @@ TESTS = {
     "compiler.backends.choice": ["compiler/backends/test_backends", "compiler/test_trace"],
     "compiler.backends.executable": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
                                      "compiler/test_reroll"],
+    "compiler.body": ["compiler/test_turns"],
     "compiler.call": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_several_results"],
     "compiler.checks": ["compiler/test_same_numbers", "compiler/test_against_eager"],
     "compiler.closed_over": ["compiler/test_what_is_closed_over", "compiler/test_closed_over_machine",
@@ -162,6 +164,7 @@ TESTS = {
     "compiler.steps": ["compiler/test_training"],
     "compiler.structure": ["compiler/test_structure", "compiler/test_kept", "compiler/test_trace",
                            "compiler/test_arrays_inside", "compiler/test_attributes_of_values"],
+    "compiler.turns": ["compiler/test_turns"],
     "compiler.update": ["compiler/test_training"],
     "compiler.walks": ["compiler/test_walks", "compiler/test_reroll"],
 }  # fmt: skip

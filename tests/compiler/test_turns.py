@@ -771,18 +771,30 @@ exact = st.lists(small, min_size=2 + WIDTH, max_size=2 + WIDTH)
 
 @pytest.mark.slow
 class TestRandomBodies:
-    @given(bodies(OPERATIONS, 3.0), exact, st.booleans())
-    def test_the_tape_is_that_of_the_plain_loop(self, body, numbers, is_plain):
+    @settings(max_examples=40)
+    @given(bodies(OPERATIONS, 3.0), bodies(OPERATIONS, 3.0), exact, st.data())
+    def test_the_tape_is_that_of_the_plain_loop(self, body, other, numbers, data):
+        """Of turns that get arguments, Values from outside, constants, or what other turns got; in loops in loops."""
         xs = [-1.0, 2.0, 3.0, 0.0, 1.0, -3.0, 2.0, 2.0]
-        kind = float if is_plain else Value
+        weights = [Value(x) for x in xs]
+        kinds = data.draw(st.lists(st.sampled_from(["x", "x", "x", "weight", "1.0", "state", "first"]), min_size=8))
+        is_nested, reverse = data.draw(st.booleans()), data.draw(st.booleans())
+        kind = data.draw(st.sampled_from([float, Value]))
 
         def f(numbers, xs):
             def step(state, x):
-                return body((numbers[0], w), state, x)
+                state, output = body((numbers[0], w), state, x)
+                if is_nested:
+                    state, outputs = mg.scan(lambda t, y: other((output, x), t, y), state, [*xs[:3], x, output, v])
+                    output = outputs[0] + outputs[5]
+                return state, output
 
-            return mg.scan(step, (0.0, numbers[1]), xs), mg.vmap(lambda x: step((x, w), numbers[0]))(xs)
+            found = {"x": xs, "weight": weights, "1.0": [1.0] * 8, "state": [numbers[1]] * 8, "first": [xs[0]] * 8}
+            inputs = [found[name][place % 8] for place, name in enumerate(kinds)]
+            mapped = mg.vmap(lambda x: body((x, w), (x, numbers[2]), numbers[3]))(xs)
+            return mapped, mg.scan(step, (0.0, numbers[1]), inputs, reverse=reverse)
 
-        runs_with_the_same_tape(f, list(map(kind, numbers)), list(map(kind, xs)), plain=2 * len(xs))
+        runs_with_the_same_tape(f, list(map(kind, numbers)), list(map(kind, xs)), plain=len(kinds))
 
     @settings(max_examples=25)
     @given(bodies(OPERATIONS, 3.0), exact, st.lists(small, min_size=6, max_size=6))
