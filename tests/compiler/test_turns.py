@@ -222,13 +222,15 @@ class TestAlike:
 
         runs_with_the_same_tape(lambda xs: mg.scan(step, (xs[0], xs[0]), xs), list(map(Value, NUMBERS)))
 
-        def same(state, x):
+        def step_of_one(state, x):
             return (state[0] * x,) * 2, state[0] is state[1]
 
         def f(xs):
-            return mg.scan(same, (xs[0], xs[0]), xs)
+            return mg.scan(named_step(step_of_one), (xs[0], xs[0]), xs)
 
-        assert set(traced(traced_once(f), list(map(Value, NUMBERS)))[0].result.nested[1]) == {True}
+        found, runs = traced(traced_once(f), list(map(Value, NUMBERS)))
+        assert set(found.result.nested[1]) == {True}
+        assert runs == REPEATED
 
     def test_inside_no_grad_and_no_grad_inside(self):
         def step(s, x):
@@ -488,24 +490,26 @@ class TestRemembering:
     @pytest.mark.parametrize(
         "draw",
         [
-            random.random,
             lambda: random.randint(0, 1),
             lambda: random.choice("ab") == "a",
-            np.random.rand,
             lambda: np.random.randint(0, 2),
-            functools.partial(random.Random(3).random),
             random.Random(3).random,
             lambda generator=np.random.default_rng(3): generator.integers(2),  # noqa: B008  # made once, as a user does
             lambda rng=random.Random(3): rng.randint(0, 1),  # noqa: B008  # so is this one
         ],
     )
     def test_random_numbers_are_drawn_in_every_turn(self, draw):
+        """Also where two recordings happen to draw the same."""
+
         def step(s, x):
             return s * x + float(draw()), None
 
         before = random.getstate(), np.random.get_state()
         try:
-            assert traced(traced_once(scanned(step)), list(map(Value, NUMBERS)))[1] == TURNS
+            for seed in range(8):
+                random.seed(seed)
+                np.random.seed(seed)
+                assert traced(traced_once(scanned(step)), list(map(Value, NUMBERS)))[1] == TURNS
         finally:
             random.setstate(before[0])
             np.random.set_state(before[1])
@@ -552,6 +556,20 @@ class TestRemembering:
         result, runs = traced(traced_once(f), list(map(Value, NUMBERS)))
         assert result.result.nested[1] == [0] * 8 + list(range(1, TURNS - 7))
         assert runs == REPEATED + TURNS - 8
+
+    def test_only_later_turns_remember_what_they_do_not_use(self):
+        seen = []
+
+        def step(s, x):
+            if x[0] == "late":
+                seen.append(1)
+            return s * x[1], None
+
+        def f(xs):
+            return mg.scan(step, xs[0] * w, [*zip(["early"] * 8 + ["late"] * (TURNS - 8), xs, strict=True)])
+
+        assert traced(traced_once(f), list(map(Value, NUMBERS)))[1] == REPEATED + TURNS - 8
+        assert len(seen) == TURNS - 8
 
     def test_a_number_that_is_kept_by_a_recorded_turn_is_refused(self):
         kept = []
