@@ -202,7 +202,7 @@ class TestVmap:
         assert mg.vmap(lambda x, y: x * y, in_axes, out_axes)(*arguments) == expected
 
     @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
-    @pytest.mark.parametrize("out_axis", [0, 1, 2, -1])
+    @pytest.mark.parametrize("out_axis", [0, 1, 2, -1, -3])
     def test_any_axis_of_an_array_goes_in_and_out(self, axis, out_axis):
         x = np.arange(24.0).reshape(2, 3, 4)
         found = mg.vmap(lambda part: 2.0 * part, axis, out_axis)(x)
@@ -222,7 +222,8 @@ class TestVmap:
         found = mg.vmap(f, ((0, None), {"x": 0, "y": 1}), {"row": 1, "sum": 0})(
             ([1.0, 2.0], 5.0), {"x": [3.0, 4.0], "y": x.T}
         )
-        assert list(found) == ["sum", "row"]
+        assert list(found) == ["sum", "row"]  # as the first turn has them
+        assert list(mg.vmap(lambda x: {"a": x, "b": x} if x else {"b": x, "a": x})([1, 0])) == ["a", "b"]
         np.testing.assert_array_equal(found["sum"], [6.0, 7.0])
         np.testing.assert_array_equal(found["row"], [[3.0, 4.0], [1.0, 2.0]])
 
@@ -330,6 +331,11 @@ WRONG = [
     ("mg.vmap(abs, 0, 1)([1.0])", ValueError, "f returns 1.0: there is no axis 1"),
     ("mg.vmap(list, 0, -1)([[1.0]])", ValueError, "f returns [1.0]: there is no axis -1"),
     ("mg.vmap(abs, 0, 2)(np.ones((2, 2)))", ValueError, "f returns an array of shape (2,): there is no axis 2 beside"),
+    (
+        "mg.vmap(abs, 0, -3)(np.ones((2, 2)))",
+        ValueError,
+        "f returns an array of shape (2,): there is no axis -3 beside",
+    ),
     ("mg.vmap(abs, 0, None)([1.0])", TypeError, "out_axes must be an int, or a tuple or dict of them, not None"),
     ("mg.vmap(abs, 0, (0,))([1.0])", ValueError, "what f returns is no tuple or dict, and has one axis, not (0,)"),
     (
