@@ -140,6 +140,7 @@ class _Given(Symbol):
         return True if self is other else self._refuse()
 
     def _refuse(self, *_: object) -> NoReturn:
+        self._tape.has_refused = True
         refuse("which Value is given in a turn of a loop", "Write the loop in Python.")
 
     __hash__ = __copy__ = __repr__ = __str__ = _refuse
@@ -154,6 +155,7 @@ class Body(Tape):
 
     Attributes:
         written: all that two turns have in common if the function does the same in both.
+        has_refused: whether the turn has asked what only another Value knows, and may have gone on without the answer.
     """
 
     def __init__(self, outer: Tape) -> None:
@@ -164,6 +166,7 @@ class Body(Tape):
         self._uses: dict[int, tuple[int, Primitive | None, int]] = {}
         self._result: Any = None
         self.written: Any = None
+        self.has_refused = False
         self._steps: list[_Step] = []  # of the next turn
         self._later: list[_Step] = []  # of those after it
         self._places: list[Any] = []  # on the tape around, of what stands on this one
@@ -171,12 +174,19 @@ class Body(Tape):
         self._now: Sequence[Value] = ()  # what is given
 
     def record(self, function: Callable[..., Any], arguments: Any, leaves: Leaves) -> None:
-        """Run a function on symbols in the place of the Values among its arguments."""
+        """Run a function on symbols in the place of the Values among its arguments.
+
+        Raises:
+            UnlikeError: if it cannot be repeated.
+            Exception: whatever the function raises, which it may not do where it runs as it is written.
+        """
         for number, leaf in enumerate(leaves.all):
             kind: type[Symbol] = type(leaf) if is_plain(leaf) else _Given  # type: ignore[assignment]  # it is plain
             self._given.append(self._symbol(self._written((INPUT, ("given", number))), kind))
         with tracing(self), in_place_of_others():
             self._result = function(*filled(arguments, lambda leaf: self._given[leaves.number(leaf)]))
+        if self.has_refused:
+            raise UnlikeError
         self.written = (
             *(tuple(self.operations), tuple(self.tables), tuple(self.checked), frozenset(self._copies)),
             *(tuple(self._uses.items()), told(self._result, self._describing())),
@@ -234,6 +244,7 @@ class Body(Tape):
         if not all(map(self._is_own, results)) or not all(
             self._is_own(source) and source._place in self._copies for source in sources
         ):
+            self.has_refused = True
             refuse("a derivative by what was there before a turn of a loop", "Write the loop in Python.")
 
     # What is written for other turns
