@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import random
 from collections import deque, namedtuple
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, lru_cache
 from numbers import Number
 from operator import attrgetter, itemgetter, methodcaller
 from pickle import dumps
@@ -43,7 +43,6 @@ _MOST_RECORDINGS = 8  # in a loop
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, where loops that it runs on a tape write their bodies down once."""
 
-    @wraps(function, updated=())
     def run(*arguments: Any, **named: Any) -> Any:
         with taking(TracedOnce()):
             return function(*arguments, **named)

@@ -18,7 +18,7 @@ import micrograd as mg
 from micrograd import TraceError, Value
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.trace import trace
-from micrograd.compiler.turns import _FEWEST, _MOST_RECORDINGS, traced_once
+from micrograd.compiler.turns import _MOST_RECORDINGS, traced_once
 from tests.loops import OPERATIONS, SMOOTH, WIDTH, bodies
 
 TURNS = 20
@@ -300,12 +300,17 @@ class TestAlike:
         def step(s, item):
             return s * len(item[0]) + item[1], item[0]
 
-        def f(xs, kinds):
-            items = [("x" * (place % len(kinds)), x) for place, x in enumerate(xs)]
-            return mg.scan(step, xs[0] * w, items)
+        def runs_of(kinds):
+            def f(xs):
+                return mg.scan(step, xs[0] * w, [*zip(kinds, xs, strict=True)])
 
-        for kinds, runs in ((2, 1 + 2 * 2), (4, 1 + _MOST_RECORDINGS), (5, TURNS), (TURNS, TURNS)):
-            assert runs_with_the_same_tape(f, list(map(Value, NUMBERS)), range(kinds)) == runs
+            return runs_with_the_same_tape(f, list(map(Value, NUMBERS)))
+
+        assert runs_of(["x", "yy"] * 10) == 1 + 2 * 2
+        assert runs_of(["x", "yy", "zzz", "uuuu"] * 5) == 1 + _MOST_RECORDINGS
+        assert runs_of(["x", "yy", "zzz", "uuuu", "vvvvv"] * 4) == TURNS
+        assert runs_of(["x" * place for place in range(TURNS)]) == TURNS
+        assert runs_of("aaabbccddaaaeaaaaaaa") == 1 + _MOST_RECORDINGS + len("eaaaaaaa")
 
     def test_a_derivative_of_a_loop_inside(self):
         def step(s, x):
@@ -783,9 +788,9 @@ class TestAsking:
         def step(s, x):
             return s * x, None
 
-        for count in range(1, _FEWEST + 1):
+        for count in range(1, 6):
             runs = runs_with_the_same_tape(scanned(step), NUMBERS[:count], plain=count)
-            assert runs == (count if count < _FEWEST else REPEATED)
+            assert runs == (count if count < 5 else REPEATED)
 
 
 def loss_of(body, turns):
