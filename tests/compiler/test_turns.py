@@ -519,6 +519,17 @@ class TestRemembering:
             random.setstate(before[0])
             np.random.set_state(before[1])
 
+    def test_random_numbers_of_another_generator_of_numpy(self):
+        def step(s, x):
+            return s * x + np.random.randint(0, 2), None
+
+        before = np.random.get_bit_generator()
+        np.random.set_bit_generator(np.random.PCG64(3))
+        try:
+            assert traced(traced_once(scanned(step)), list(map(Value, NUMBERS)))[1] == TURNS
+        finally:
+            np.random.set_bit_generator(before)
+
     def test_what_two_recordings_do_not_have_in_common(self):
         def step(s, x):
             return s + mg.Value(0.0) * x, None  # a Value that is made in each turn
