@@ -688,6 +688,49 @@ class TestAsking:
         runs = runs_with_the_same_tape(scanned(step, start, values), 1.0)
         assert runs >= TURNS  # what was tried and given up counts, too
 
+    def test_a_derivative_by_what_other_turns_were_given_too(self):
+        def step(s, x):
+            s = s * x + x
+            return s, mg.gradient(s, x, create_graph=True)
+
+        runs_with_the_same_tape(lambda x: mg.scan(step, 1.0, [x] * TURNS), Value(2.0))
+        runs_with_the_same_tape(scanned(step), list(map(Value, NUMBERS)))
+
+    def test_attributes_of_values_are_those_of_each(self):
+        scaled = [Value(1.0) for _ in range(TURNS)]
+        for number, value in enumerate(scaled):
+            value.scale = float(number % 4)
+
+        def step(s, x):
+            return s * x * getattr(x, "scale", 5.0), None
+
+        assert runs_with_the_same_tape(lambda s: mg.scan(step, s, scaled), Value(1.0)) == TURNS
+
+        def of_arguments(s, x):
+            return s * x, None
+
+        assert runs_with_the_same_tape(scanned(named_step(of_arguments)), scaled) == TURNS
+
+    def test_a_value_is_itself(self):
+        def step(s, x):
+            return s * (2.0 if x == x else 3.0), None
+
+        assert runs_with_the_same_tape(scanned(step), list(map(Value, NUMBERS))) == REPEATED
+
+    def test_tuples_of_classes_with_ways_of_their_own(self):
+        class Pair(tuple):
+            __slots__ = ()
+
+        class Longer(Point):
+            __slots__ = ()
+
+        def step(state, x):
+            return type(state)([state[0] * x, state[1] + x]) if type(state) is Pair else type(state)(x, state[0]), None
+
+        for start in (Pair((w, v)), Longer(w, v)):
+            runs = runs_with_the_same_tape(lambda xs, start=start: mg.scan(step, start, xs)[0][0], NUMBERS)
+            assert runs == TURNS
+
     def test_a_copy_is_made_in_every_turn(self):
         def step(s, x):
             return copy.copy(x) * s, None
