@@ -177,6 +177,16 @@ class TestAlike:
         frozen_ones = [[Value(1.0, requires_grad=False), Value(2.0)] for _ in range(TURNS)]
         assert runs_with_the_same_tape(lambda s: mg.scan(step, s, frozen_ones), Value(1.0)) == REPEATED
 
+    def test_weights_that_only_later_turns_use_stay_in_their_roles(self):
+        def step(s, item):
+            kind, x = item
+            return mg.tanh(s * w + x) if kind == "early" else mg.tanh(s * v + x), None
+
+        def f(xs):
+            return mg.scan(step, xs[0] * w, [*zip(["early"] * 8 + ["late"] * (TURNS - 8), xs, strict=True)])
+
+        assert runs_with_the_same_tape(f, list(map(Value, NUMBERS))) == REPEATED + 2
+
     def test_labelled_values_as_inputs(self):
         def step(s, x):
             return s * x, None
