@@ -10,7 +10,7 @@ stand there at regular distances, and a loop over them is a loop over an array. 
 all y are on one level, have two terms, and take w and x from the inputs. Term t of y[o] has its first
 factor at ``base of w + 2 * o + t`` and its second at ``base of x + t``: a matrix times a vector.
 
-Where the levels repeat (see repeats.py and loop_body.py), the kernels of one turn become a loop.
+Where the levels repeat (see repeats.py and turn_graph.py), the kernels of one turn become a loop.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ import numpy as np
 from micrograd.compiler.checks import to_look_at
 from micrograd.compiler.graph import MAXIMUM
 from micrograd.compiler.layout import Layout
-from micrograd.compiler.loop_body import body_of
 from micrograd.compiler.program import IN_ORDER, Access, Kernel, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.repeats import repeats
 from micrograd.compiler.trace import TAKE
+from micrograd.compiler.turn_graph import turn_graph_of
 from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from micrograd.compiler.graph import Applications, Graph
-    from micrograd.compiler.loop_body import Body
     from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.turn_graph import TurnGraph
 
 # The groups of what is in no group: of ONE, the factor that is none, and of constants. They come after all others.
 _NOTHING = sys.maxsize
@@ -119,7 +119,7 @@ class _Rolling:
         self.reserved = np.zeros(graph.size, dtype=np.int64)  # not 0 for what has a position before it is rolled
         self.group = np.append(np.full(graph.size, _CONSTANTS), _NOTHING)  # the last entry is that of ONE
         self.turn_step = np.zeros(graph.size, dtype=np.int64)
-        self.placed: list[Integers] = []
+        self.placed: list[Integers] = []  # groups, in the order in which they got their places
         self.kernels: list[Kernel | Loop] = []
 
     def roll(self, with_loops: bool) -> None:
@@ -131,11 +131,11 @@ class _Rolling:
         for repeat in repeats(self.graph, levels) if with_loops else ():
             _run(rolls, done, repeat.first)
             done = repeat.first
-            body = body_of(self.graph, repeat, self.position, self.reserved != 0)
-            if body is not None:
-                _run(rolls, done, body.repeat.first)
-                self._loop(body)
-                done = body.repeat.end
+            turn = turn_graph_of(self.graph, repeat, self.position, self.reserved != 0)
+            if turn is not None:
+                _run(rolls, done, turn.repeat.first)
+                self._loop(turn)
+                done = turn.repeat.end
         _run(rolls, done, max(rolls, default=0) + 1)
 
     def _by_level(self, levels: Integers) -> dict[int, list[Callable[[], None]]]:
@@ -151,44 +151,47 @@ class _Rolling:
                 by_level[level].append(partial(roll, application.chosen(rows)))
         return by_level
 
-    def _loop(self, body: Body) -> None:
+    def _loop(self, turn: TurnGraph) -> None:
         """Roll a loop. Its first turn is rolled twice: before, to see which groups its nodes make."""
-        repeat, own = body.repeat, body.repeat.nodes.shape[1]
+        repeat, own = turn.repeat, turn.repeat.nodes.shape[1]
         reserved = np.where(self.reserved[repeat.nodes[0]] != 0, 1, 0)
         if reserved.any():
             moves = self.position[repeat.nodes[1]] - self.position[repeat.nodes[0]]
             reserved = np.where(reserved, 1 + np.unique(moves, return_inverse=True)[1], 0)
-        table = self._table(body.table)
-        trial = self._of_body(body, Layout(), *table)
+        table = self._table(turn.table)
+        trial = self._of_turn(turn, Layout(), *table)
         trial.reserved[:own] = reserved
         trial.position[:own] = np.where(reserved, self.position[repeat.nodes[0]], 0)
-        earlier = np.flatnonzero(body.owners >= 0)
-        trial.group[own + earlier] = self._new_groups(repeat.alike[body.owners[earlier]], body.lags[earlier])
+        earlier = np.flatnonzero(turn.owners >= 0)
+        trial.group[own + earlier] = self._new_groups(repeat.alike[turn.owners[earlier]], turn.lags[earlier])
         trial.roll(with_loops=False)
 
-        layout = Layout()
-        offsets = np.zeros(own, dtype=np.int64)
-        for nodes in trial.placed:
-            offsets[nodes] = layout.stretch_in_lines(len(nodes)) + np.arange(len(nodes))
-        turn_step = layout.whole_lines()
-        turns_before = int(body.lags.max(initial=0))
+        offsets, turn_step = trial.laid_out(own)
+        turns_before = int(turn.lags.max(initial=0))
         start = self.layout.stretch_in_lines(turn_step * (turns_before + repeat.turns)) + turns_before * turn_step
         at_turn = start + offsets + turn_step * np.arange(repeat.turns)[:, None]
         self.position[repeat.nodes] = np.where(reserved, self.position[repeat.nodes], at_turn)
-        self._copy(body.given, start + offsets[body.given_owners] + turn_step * body.given_turns)
+        self._copy(turn.given, start + offsets[turn.given_owners] + turn_step * turn.given_turns)
 
-        rolling = self._of_body(body, self.layout, *table)
+        rolling = self._of_turn(turn, self.layout, *table)
         rolling.position[:own] = self.position[repeat.nodes[0]]
         rolling.turn_step[:own] = self.position[repeat.nodes[1]] - self.position[repeat.nodes[0]]
         rolling.reserved[:own] = 1 + reserved
-        owners = body.owners[earlier]
+        owners = turn.owners[earlier]
         rolling.turn_step[own + earlier] = rolling.turn_step[owners]
-        rolling.position[own + earlier] = rolling.position[owners] - body.lags[earlier] * rolling.turn_step[owners]
+        rolling.position[own + earlier] = rolling.position[owners] - turn.lags[earlier] * rolling.turn_step[owners]
         rolling.group[own + earlier] = trial.group[owners]
         rolling.roll(with_loops=False)
         kernels = cast("list[Reduction | Map]", rolling.kernels)  # no take repeats, and there is no loop inside
         self.kernels.append(Loop(repeat.turns, tuple(kernels)))
         self.group[repeat.nodes] = rolling.group[:own]
+
+    def laid_out(self, count: int) -> tuple[Integers, int]:
+        """Where each of the first so many nodes lies among those of a turn, and how many numbers a turn takes."""
+        layout, offsets = Layout(), np.zeros(count, dtype=np.int64)
+        for nodes in self.placed:
+            offsets[nodes] = layout.stretch_in_lines(len(nodes)) + np.arange(len(nodes))
+        return offsets, layout.whole_lines()
 
     def _table(self, nodes: Integers) -> tuple[Integers, Integers]:
         """Put nodes into a table with a row for each turn: where each column starts, and how far apart the rows are."""
@@ -200,15 +203,15 @@ class _Rolling:
         starts = np.concatenate([start + np.arange(count), places[0], [0]])  # the last is of what is in no table
         return starts, np.repeat([count, others.shape[1], 0], [count, others.shape[1], 1])
 
-    def _of_body(self, body: Body, layout: Layout, starts: Integers, turn_steps: Integers) -> _Rolling:
+    def _of_turn(self, turn: TurnGraph, layout: Layout, starts: Integers, turn_steps: Integers) -> _Rolling:
         """The rolling of a loop's first turn; what it reads of others has its place and its group."""
-        rolling = _Rolling(body.graph, layout, self.groups)
-        in_table = body.columns >= 0
-        position = np.where(in_table, starts[body.columns], self.position[body.sources])
-        turn_step = np.where(in_table, turn_steps[body.columns], body.turn_steps)
-        group = self._new_groups(np.where(in_table, _IN_TABLE, self.group[body.sources]), turn_step)
-        is_constant = body.graph.is_constant[-len(position) :]
-        own = body.repeat.nodes.shape[1]
+        rolling = _Rolling(turn.graph, layout, self.groups)
+        in_table = turn.columns >= 0
+        position = np.where(in_table, starts[turn.columns], self.position[turn.sources])
+        turn_step = np.where(in_table, turn_steps[turn.columns], turn.turn_steps)
+        group = self._new_groups(np.where(in_table, _IN_TABLE, self.group[turn.sources]), turn_step)
+        own = turn.repeat.nodes.shape[1]
+        is_constant = turn.graph.is_constant[own:]
         rolling.position[own:] = position
         rolling.turn_step[own:] = turn_step
         rolling.group[own:-1] = np.where(is_constant, _CONSTANTS, group)

@@ -1,4 +1,4 @@
-"""Loop body: what the turns of a loop compute, as a graph of the first turn.
+"""Turn graph: what the turns of a loop compute, as a graph of the first turn.
 
 The nodes of one turn stand beside those of the next one by one. Each operand must be one of these, the same in all
 turns:
@@ -32,7 +32,7 @@ _LEFT_OUT = 4  # turns, rather than that a table is made
 
 
 @dataclass(frozen=True)
-class Body:
+class TurnGraph:
     """A loop, and the graph of its first turn.
 
     The nodes of the graph are those of the first turn, in the order of Repeat.nodes, and then what they read
@@ -117,7 +117,7 @@ class _Operands:
         self.fits[:, uneven] = self.in_a_table[:, uneven]
 
 
-def body_of(graph: Graph, repeat: Repeat, position: Integers, is_reserved: Booleans) -> Body | None:
+def turn_graph_of(graph: Graph, repeat: Repeat, position: Integers, is_reserved: Booleans) -> TurnGraph | None:
     """The longest loop among the turns of a repeat; None if too few are alike.
 
     Args:
@@ -143,7 +143,7 @@ def body_of(graph: Graph, repeat: Repeat, position: Integers, is_reserved: Boole
             return None
         given = _given(operands, first)
         if given is not None:
-            return _body(graph, repeat.part(first, end), operands, first, given)
+            return _turn_graph(graph, repeat.part(first, end), operands, first, given)
     return None
 
 
@@ -171,8 +171,8 @@ def _given(operands: _Operands, begin: int) -> Integers | None:
     return None if len(np.unique(found[:, :2], axis=0)) < len(found) else found
 
 
-def _body(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: Integers) -> Body:
-    """The body of a loop."""
+def _turn_graph(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: Integers) -> TurnGraph:
+    """The graph, with what it reads beside it."""
     nodes = operands.nodes[begin : begin + repeat.turns]
     in_table = np.flatnonzero(operands.sorts == _TABLE)
     found, first, which = np.unique(nodes[:, in_table], axis=1, return_index=True, return_inverse=True)
@@ -191,7 +191,7 @@ def _body(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: 
     sources, turn_steps, owners, lags, columns = read.T
     made = _graph(graph, repeat, number, sources, (owners >= 0) | (columns >= 0))
     before = {"given": given[:, 2], "given_turns": given[:, 0], "given_owners": given[:, 1]}
-    return Body(repeat, made, sources, turn_steps, owners, lags, columns, found[:, order], **before)
+    return TurnGraph(repeat, made, sources, turn_steps, owners, lags, columns, found[:, order], **before)
 
 
 def _graph(graph: Graph, repeat: Repeat, number: Integers, sources: Integers, moves: Booleans) -> Graph:
