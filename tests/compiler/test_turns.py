@@ -706,6 +706,17 @@ class TestAsking:
         runs_with_the_same_tape(lambda x: mg.scan(step, 1.0, [x] * TURNS), Value(2.0))
         runs_with_the_same_tape(scanned(step), list(map(Value, NUMBERS)))
 
+    @pytest.mark.parametrize("place", range(12))
+    def test_a_derivative_by_a_number_that_has_the_place_of_a_copy(self, place):
+        def f(xs):
+            def step(s, x):
+                s = s * xs[place] + mg.grad(lambda z: z * z)(x)
+                return s, mg.gradient(s, xs[place], create_graph=True)
+
+            return mg.scan(step, xs[0] * w, [x * w for x in xs])
+
+        assert runs_with_the_same_tape(f, list(map(Value, NUMBERS))) > TURNS
+
     def test_attributes_of_values_are_those_of_each(self):
         scaled = [Value(1.0) for _ in range(TURNS)]
         for number, value in enumerate(scaled):
