@@ -310,8 +310,9 @@ class _Rolling:
         changes = np.flatnonzero((np.diff(alike.signature, axis=0) != 0).any(axis=1)) + 1
         for columns in np.split(np.arange(len(alike.signature)), changes):
             _, other, coefficient = alike.signature[columns[0]]
-            nodes = [alike.first[:, columns], *([alike.second[:, columns]] if other != _NOTHING else [])]
-            factors = [self._operand(factor) for factor in nodes]
+            factors = [self._operand(alike.first[:, columns])]
+            if other != _NOTHING:
+                factors.append(self._operand(alike.second[:, columns], across=_lie_apart(factors[0][0])))
             for start, end in _affine_runs([positions for positions, _ in factors]):
                 operands += [(positions[:, start:end], turn_step) for positions, turn_step in factors]
                 parts.append((float(coefficient.view(np.float64)), end - start, len(factors) == 2))
@@ -349,12 +350,16 @@ class _Rolling:
         """Where the nodes of a group lie."""
         return self.position[nodes], int(self.turn_step[nodes[0]])
 
-    def _operand(self, nodes: Integers) -> _Places:
-        """Where a matrix of nodes of one group lies."""
-        return self._positions(nodes), int(self.turn_step[nodes[0, 0]])
+    def _operand(self, nodes: Integers, across: bool = False) -> _Places:
+        """Where a matrix of nodes of one group lies; see _positions."""
+        return self._positions(nodes, across), int(self.turn_step[nodes[0, 0]])
 
-    def _positions(self, nodes: Integers) -> Integers:
-        """Where a matrix of nodes lies; constants are put into the buffer as they are needed, in order."""
+    def _positions(self, nodes: Integers, across: bool = False) -> Integers:
+        """Where a matrix of nodes lies.
+
+        Constants are put into the buffer as they are needed: row after row, so that the terms of a sum lie side by
+        side; or across, so that those of all sums do, term after term.
+        """
         is_constant = self.graph.is_constant[nodes]
         if not is_constant.any():
             return self.position[nodes]
@@ -365,11 +370,17 @@ class _Rolling:
             bits = bits[:, :1]
         # Rows that are the same, as a point's for all neurons of a layer, are one row in the buffer
         _, first, which = np.unique(bits, axis=0, return_index=True, return_inverse=True)
-        rows = self._constants(bits[np.sort(first)].view(np.float64))
+        numbers = bits[np.sort(first)].view(np.float64)
+        rows = self._constants(numbers.T).T if across else self._constants(numbers)
         return np.asarray(np.broadcast_to(rows[np.argsort(np.argsort(first))[which.ravel()]], nodes.shape))
 
     def _constants(self, numbers: Floats) -> Integers:
         return self.layout.constant(numbers) + np.arange(numbers.size).reshape(numbers.shape)
+
+
+def _lie_apart(positions: Integers) -> bool:
+    """Whether the terms of a sum do not lie side by side."""
+    return bool((np.abs(positions[0, 1:] - positions[0, :-1]) > 1).any())
 
 
 def _affine_runs(factors: list[Integers]) -> list[tuple[int, int]]:

@@ -353,6 +353,21 @@ def test_constants_that_repeat_are_in_the_buffer_once():
     ]
 
 
+def test_constants_lie_side_by_side_along_the_vectors_of_a_gradient():
+    """The points of a batch are constants: in a layer their terms go with the weights', in its gradient their columns."""
+    w = layer(9, 4)
+    points = [[math.sin(10.0 * i + j) for j in range(9)] for i in range(6)]
+
+    def loss():
+        return sum(mg.tanh(mg.dot(row, point)) for point in points for row in w)
+
+    found = {(k.rows, k.columns, k.terms): k for k in mg.compile(loss).program().program.kernels if k.terms in (6, 9)}
+    forward, backward = found[6, 4, 9].segments[0], found[4, 9, 6].segments[0]
+    assert [factor.term_step for factor in (forward.first, forward.second)] == [1, 1]
+    assert [factor.column_step for factor in (backward.first, backward.second)] == [0, 1]
+    assert forward.second.base == backward.second.base  # and they are in the buffer once
+
+
 def checks(f, *arguments):
     """The kernels that look whether numbers are finite, and the one that hands on what they found."""
     fast = mg.compile(f, backend="numpy")
