@@ -354,7 +354,7 @@ def test_constants_that_repeat_are_in_the_buffer_once():
 
 
 def test_constants_lie_side_by_side_along_the_vectors_of_a_gradient():
-    """Of the points of a batch, the terms lie side by side in a layer, and the columns in the gradient of its weights."""
+    """Constant points: side by side lie the terms in a layer, and the columns in the gradient of its weights."""
     w = layer(9, 4)
     points = [[math.sin(10.0 * i + j) for j in range(9)] for i in range(6)]
 
