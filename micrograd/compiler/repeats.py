@@ -26,14 +26,12 @@ import numpy as np
 from micrograd.compiler.trace import TAKE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Integers
 
 FEWEST_TURNS = 8  # fewer are left as they are
+_FEWEST_LEVELS = 16  # of all turns together
 _LONGEST_PERIOD = 1024  # levels of a turn
-_OUTSIDE = -1
 
 
 @dataclass(frozen=True)
@@ -80,35 +78,41 @@ class Repeat:
 
 def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     """The stretches of levels that repeat, from the first to the last."""
-    made = np.zeros(graph.size, dtype=bool)
-    made[graph.terms.owner] = True
-    for application in graph.applications:
-        made[application.nodes] = True
-    nodes = np.flatnonzero(made)
+    made_by, row = _made_by(graph)
+    is_made = made_by < len(graph.applications)
+    is_made[graph.terms.owner] = True
+    nodes = np.flatnonzero(is_made)
     count = int(levels.max(initial=0)) + 1
-    kinds = _kinds(graph)
+    kinds = _kinds(graph, made_by, row)
     order = nodes[np.lexsort((nodes, kinds[nodes], levels[nodes]))]
     starts = np.searchsorted(levels[order], np.arange(count + 1))
     described = _described(kinds[order], starts)
     found = []
-    for first, period, turns in _periodic(described, 1, count):
+    for first, period, turns in _periodic(described):
         of_turns = order[starts[first] : starts[first + period * turns]].reshape(turns, -1)
         _, alike = np.unique(np.stack([levels, kinds])[:, of_turns[0]], axis=1, return_inverse=True)
-        found.append(_repeat(graph, first, period, of_turns, alike.ravel()))
+        terms = _terms(graph, of_turns)
+        rows = [row[of_turns[:, made_by[of_turns[0]] == number]] for number in range(len(graph.applications))]
+        found.append(Repeat(first, period, of_turns, alike.ravel(), terms, tuple(rows)))
     return found
 
 
-def _kinds(graph: Graph) -> Integers:
-    """For each node a number that says how it is made; nodes of one number may be alike."""
-    size, count = graph.size, len(graph.applications)
-    made_by = np.full(size, count)
+def _made_by(graph: Graph) -> tuple[Integers, Integers]:
+    """The number of the application that makes each node, and its row there; else how many applications there are."""
+    made_by, row = np.full(graph.size, len(graph.applications)), np.zeros(graph.size, dtype=np.int64)
     for number, application in enumerate(graph.applications):
         made_by[application.nodes] = number
-        if application.primitive is TAKE:  # they are not rolled: each is a kind of its own
-            made_by[application.nodes] = count + 1 + np.arange(len(application.nodes))
-    terms = np.bincount(graph.terms.owner, minlength=size)
+        row[application.nodes] = np.arange(len(application.nodes))
+    return made_by, row
+
+
+def _kinds(graph: Graph, made_by: Integers, row: Integers) -> Integers:
+    """For each node a number that says how it is made; nodes of one number may be alike."""
+    takes = [number for number, application in enumerate(graph.applications) if application.primitive is TAKE]
+    each = np.where(np.isin(made_by, takes), 1 + row, 0)  # takes are not rolled: each is a kind of its own
+    terms = np.bincount(graph.terms.owner, minlength=graph.size)
     kinds = made_by
-    for numbers in (graph.kind, terms, graph.from_zero, graph.unordered):
+    for numbers in (graph.kind, terms, graph.from_zero, graph.unordered, each):
         kinds = kinds * (int(numbers.max(initial=0)) + 1) + numbers
     return np.asarray(np.unique(kinds, return_inverse=True)[1])
 
@@ -120,37 +124,36 @@ def _described(kinds: Integers, starts: Integers) -> Integers:
     return np.array([known.setdefault(part, len(known)) for part in parts])
 
 
-def _periodic(described: Integers, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The first level, the period and the number of turns of each stretch, the longest ones first looked for."""
-    best = (0, 0, 0)
-    for period in range(1, min(_LONGEST_PERIOD, (end - begin) // FEWEST_TURNS) + 1):
-        same = described[begin : end - period] == described[begin + period : end]
+def _periodic(described: Integers) -> list[tuple[int, int, int]]:
+    """The first level, the period and the number of turns of stretches that do not overlap, in order.
+
+    Where several overlap, the longest one is taken, and of equally long ones that with the shortest turns.
+    """
+    found = [np.zeros((3, 0), dtype=np.int64)]
+    for period in range(1, min(_LONGEST_PERIOD, len(described) // FEWEST_TURNS) + 1):
+        same = described[:-period] == described[period:]
         changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
         starts, stops = changes[::2], changes[1::2]
-        if len(starts):
-            longest = int(np.argmax(stops - starts))
-            turns = int(stops[longest] - starts[longest]) // period + 1
-            if turns >= FEWEST_TURNS and turns * period > best[1] * best[2]:
-                best = begin + int(starts[longest]), period, turns
-    first, period, turns = best
-    if turns:
-        yield from _periodic(described, begin, first)
-        yield best
-        yield from _periodic(described, first + period * turns, end)
+        turns = (stops - starts) // period + 1
+        enough = (turns >= FEWEST_TURNS) & (turns * period >= _FEWEST_LEVELS)
+        found.append(np.stack([starts, np.full(len(starts), period), turns])[:, enough])
+    candidates = np.concatenate(found, axis=1)
+    order = np.lexsort((candidates[1], -candidates[1] * candidates[2]))
+    taken = np.zeros(len(described), dtype=bool)
+    chosen = []
+    for first, period, turns in candidates.T[order].tolist():
+        stretch = slice(first, first + period * turns)
+        if not taken[stretch].any():
+            taken[stretch] = True
+            chosen.append((first, period, turns))
+    return sorted(chosen)
 
 
-def _repeat(graph: Graph, first: int, period: int, nodes: Integers, alike: Integers) -> Repeat:
+def _terms(graph: Graph, nodes: Integers) -> Integers:
+    """Which terms are those of the nodes of each turn."""
     starts = np.searchsorted(graph.terms.owner, nodes)
     counts = np.searchsorted(graph.terms.owner, nodes[0], side="right") - starts[0]
-    place = np.full(graph.size, _OUTSIDE)
-    applications = []
-    for application in graph.applications:
-        place[application.nodes] = np.arange(len(application.nodes))
-        rows = place[nodes]
-        applications.append(rows[:, rows[0] != _OUTSIDE])
-        place[application.nodes] = _OUTSIDE
-    terms = np.repeat(starts, counts, axis=1) + _counted(counts)
-    return Repeat(first, period, nodes, alike, terms, tuple(applications))
+    return np.asarray(np.repeat(starts, counts, axis=1) + _counted(counts))
 
 
 def _counted(counts: Integers) -> Integers:
