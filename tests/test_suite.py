@@ -115,6 +115,13 @@ def test_gradients_derived_by_hand_are_right(name):
     assert import_module("turns").differs(on_numpy(program).result(), eager(program)) is None
 
 
+def test_runge_kutta_with_scan_is_the_plain_loop():
+    module = import_module("programs.runge_kutta")
+    value, gradient = eager(module.runge_kutta(6, scan=True))
+    expected, slopes = eager(module.runge_kutta(6))
+    assert (value, gradient) == (pytest.approx(expected, rel=1e-13), pytest.approx(slopes, rel=1e-11))
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_gradient_in_c_is_right():
     program = tiny("runge_kutta")

@@ -158,7 +158,15 @@ def casadi_functions() -> SimpleNamespace:
             return mean([cross_entropy(row, each) for row, each in zip(scores, target, strict=True)])
         return logsumexp(scores) - scores[target]
 
+    def scan(step: Any, state: Any, inputs: Any) -> tuple[Any, list[Any]]:
+        outputs = []
+        for item in inputs:
+            state, output = step(state, item)
+            outputs.append(output)
+        return state, outputs
+
     return SimpleNamespace(
+        scan=scan,
         dot=dot,
         mean=mean,
         softmax=softmax,

@@ -23,6 +23,7 @@ PROGRAMS = {
     "rnn-500": recurrent(500),
     "rk-200": runge_kutta(200),
     "rk-1000": runge_kutta(1000),
+    "rk-1000-scan": runge_kutta(1000, scan=True),
     "mlp": mlp(),
     "mlp-arguments": mlp(arguments=True),
     "transformer": transformer("transformer, 2 layers 64 wide, 64 letters", LARGE, 1, 63),

@@ -1,4 +1,4 @@
-"""Predators and prey fitted to what was counted: Runge-Kutta's method of order 4, in a plain loop.
+"""Predators and prey fitted to what was counted: Runge-Kutta's method of order 4, in a plain loop and with mg.scan.
 
 The rates of x' = a x - b x y and y' = d x y - c y and the first numbers of both animals are the parameters; the loss
 is the mean square of the errors after each step.
@@ -10,6 +10,8 @@ from functools import partial
 from typing import Any
 
 from programs.program import Numbers, Program
+
+import micrograd as mg
 
 STEP = 0.01
 TRUE = {"a": 1.1, "b": 0.4, "c": 0.4, "d": 0.1, "prey": 10.0, "predators": 5.0}
@@ -53,6 +55,18 @@ def scalars(w: Numbers, given: Numbers) -> Any:
     return total / len(given["counted"])
 
 
+def with_scan(w: Numbers, given: Numbers) -> Any:
+    """The same, without a loop of its own."""
+
+    def after(state: Any, counted: Any) -> tuple[Any, Any]:
+        x, y = step(w, state)
+        prey, predators = counted
+        return (x, y), (x - prey) ** 2 + (y - predators) ** 2
+
+    _, errors = mg.scan(after, (w["prey"], w["predators"]), given["counted"])
+    return sum(errors) / len(errors)
+
+
 def arrays(xp: Any, w: Numbers, given: Numbers) -> Any:
     """The same; there is nothing here for arrays but the errors."""
 
@@ -65,8 +79,7 @@ def arrays(xp: Any, w: Numbers, given: Numbers) -> Any:
     return (errors * errors).sum() / len(given["counted"])
 
 
-def runge_kutta(steps: int) -> Program:
+def runge_kutta(steps: int, scan: bool = False) -> Program:
     """The program for so many steps."""
-    return Program(
-        f"Runge-Kutta, {steps:,} steps, plain loop", partial(data, steps), scalars, arrays, c="runge_kutta.c"
-    )
+    title = f"Runge-Kutta, {steps:,} steps, {'mg.scan' if scan else 'plain loop'}"
+    return Program(title, partial(data, steps), with_scan if scan else scalars, arrays, c="runge_kutta.c")
