@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from programs.program import Numbers, Program
-
 import micrograd as mg
+from programs.program import Numbers, Program
 
 STEP = 0.01
 TRUE = {"a": 1.1, "b": 0.4, "c": 0.4, "d": 0.1, "prey": 10.0, "predators": 5.0}
