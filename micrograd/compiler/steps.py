@@ -41,7 +41,8 @@ class CompiledSteps:
 
     Args:
         loss: of one example.
-        examples: all of them; each structure among them needs a program.
+        examples: all of them; each structure among them needs a program. Or a matrix: the loss takes one of its
+            rows, as a list, and all have one program.
         optimizer: whose update is compiled too.
         eager: takes the steps that the programs cannot.
         backend: "auto", "numpy" or "llvm".
@@ -52,15 +53,17 @@ class CompiledSteps:
     """
 
     def __init__(
-        self, loss: Callable[..., Any], examples: Sequence[Any], optimizer: Optimizer, eager: Any, backend: str
+        self, loss: Callable[..., Any], examples: Sequence[Any] | Floats, optimizer: Optimizer, eager: Any, backend: str
     ) -> None:
         if type(optimizer).step is not Optimizer.step:
             raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
         self._optimizer, self._eager = optimizer, eager
         self._loss, self._backend = loss, backend_of(backend)
         self._executable = self._backend.executable("fit")
+        self._rows = examples if isinstance(examples, np.ndarray) else None
+        different = examples if self._rows is None else [self._rows[0].tolist()]
         self._structures = [
-            Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples
+            Structure((example if isinstance(example, tuple) else (example,), {})) for example in different
         ]
         for number, structure in enumerate(self._structures):
             if any(isinstance(leaf, Value) and leaf.requires_grad for leaf in structure.leaves):
@@ -87,13 +90,28 @@ class CompiledSteps:
         with line_of(getattr(self._loss, "__name__", "a loss")) as line:
             line.stage = "compile"
             self._step = executable(self._update.program, self._buffer)
-            runs = [executable(program, self._buffer) for program in programs]
-            numbers = [np.array(structure.numbers()) for structure in structures]
-            self._batches = executable.batches(self._buffer, runs, numbers, self._which, self._update.gradients)
+            self._runs = [executable(program, self._buffer) for program in programs]
+            if self._rows is None:
+                self._give([np.array(structure.numbers()) for structure in structures])
+            else:
+                self.give_rows(self._rows)
         self._current = False  # whether the buffer has the numbers of the Values
         self._changed = False  # whether it has newer ones
         self._steps: int = optimizer.steps
         self._rate: float | None = optimizer.rate
+
+    def give_rows(self, rows: Floats) -> None:
+        """Take the following steps on the rows of this matrix, which is as wide as the one before."""
+        self._rows, self._which = rows, np.zeros(len(rows), dtype=np.int64)
+        self._give(list(rows))
+
+    def _give(self, numbers: Sequence[Floats]) -> None:
+        self._batches = self._executable.batches(self._buffer, self._runs, numbers, self._which, self._update.gradients)
+
+    def numbers(self) -> list[float]:
+        """What the parameters are after the last step; update_values gives the Values these numbers."""
+        found: list[float] = self._buffer[self._update.parameters].tolist()
+        return found
 
     def _read_beside_parameters(self, programs: list[Program]) -> list[tuple[Sequence[Value], Any]]:
         """The other Values that each program reads, and where in the buffer it does."""

@@ -122,7 +122,7 @@ def fit(
     steps: Any = _Eager(loss, examples, optimizer)
     if compile:
         steps = compiled_steps(loss, examples, optimizer, steps, "auto" if compile is True else compile)
-    bar = _progress_bar(progress, epochs * math.ceil(len(examples) / batch_size))
+    bar = progress_bar(progress, epochs * math.ceil(len(examples) / batch_size))
     try:
         for epoch in range(epochs):
             order = shuffler.sample(range(len(examples)), len(examples))
@@ -181,8 +181,16 @@ class _Eager:
         """Do nothing: the Values are what is trained."""
 
 
-def _progress_bar(progress: bool | None, steps: int) -> Any:
-    """A tqdm bar, or None for none."""
+def progress_bar(progress: bool | None, steps: int) -> Any:
+    """A tqdm bar for so many steps, or None for none.
+
+    Args:
+        progress: whether to show one; None for on a terminal, if tqdm is there.
+        steps: how many there will be.
+
+    Raises:
+        ImportError: if there must be one, and tqdm is not installed.
+    """
     if progress is False or (progress is None and not (sys.stderr and sys.stderr.isatty())):
         return None
     try:

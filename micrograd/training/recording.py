@@ -70,10 +70,15 @@ class Recording:
         self._frames: list[Frame] = [(0, self._numbers())]
         self._last = self._frames[0]
 
-    def step(self, loss: float) -> None:
-        """Record a step that has just been made; fit calls this."""
+    def step(self, loss: float, numbers: list[float] | None = None) -> None:
+        """Record a step that has just been made; fit calls this.
+
+        Args:
+            loss: the mean loss of its batch.
+            numbers: those of the parameters after it; by default what the Values of the model have.
+        """
         self.losses.append(loss)
-        self._last = (len(self.losses), self._numbers())
+        self._last = (len(self.losses), self._numbers() if numbers is None else numbers)
         if len(self.losses) % self._every == 0:
             self._frames.append(self._last)
         if len(self._frames) > self._most:
