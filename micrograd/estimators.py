@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from copy import copy
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,7 +43,7 @@ from micrograd.training.recording import Recording
 from micrograd.training.rows import FUNCTIONS, Course, Plan, State, network_of, outputs_of, train
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from micrograd._support.files import StrPath
     from micrograd.compiler.numbers import Floats
@@ -330,6 +331,16 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         outputs: Floats = rows @ self.coefs_[-1] + self.intercepts_[-1]
         return outputs
 
+    def _stages(self, X: Any) -> Iterator[Floats]:  # noqa: N803  # see fit
+        """The outputs with the parameters of each frame of the film."""
+        rows, film = self._rows(X), self.record_
+        if film is None:
+            raise ValueError("no stages were recorded: set record=True before fit")
+        stage = copy(self)
+        for _, numbers in film.frames():
+            stage._set_parameters(np.array(numbers))
+            yield stage._outputs(rows)
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {name: None if name == "record_" else value for name, value in state.items()}
@@ -401,7 +412,7 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803  # see fit
         """The probability of each class, a column for each, in the order of ``classes_``."""
-        return self._probabilities(self._rows(X))
+        return self._probabilities(self._outputs(self._rows(X)))
 
     def predict_log_proba(self, X: Any) -> Floats:  # noqa: N803  # see fit
         """The logarithms of the probabilities."""
@@ -412,8 +423,15 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
         """The likeliest class of each row; for several labels at once 0 or 1 for each."""
         return self._likeliest(self._rows(X))
 
-    def _probabilities(self, rows: Floats) -> Floats:
-        outputs = self._outputs(rows)
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:  # noqa: N803  # see fit
+        """The probabilities at each frame of the training's film, before the first step and after the last among them.
+
+        Raises:
+            ValueError: if the training was not recorded.
+        """
+        return map(self._probabilities, self._stages(X))
+
+    def _probabilities(self, outputs: Floats) -> Floats:
         if self.out_activation_ == "softmax":
             of_classes: Floats = softmax(outputs, axis=1)
             return of_classes
@@ -421,7 +439,7 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
         return positive if self._several else np.column_stack([1 - positive, positive])
 
     def _likeliest(self, rows: Floats) -> Any:
-        probabilities = self._probabilities(rows)
+        probabilities = self._probabilities(self._outputs(rows))
         if self._several:
             return (probabilities > 0.5).astype(int)
         return self.classes_[probabilities.argmax(axis=1)]
@@ -502,7 +520,17 @@ class MLPRegressor(RegressorMixin, _Network):  # type: ignore[misc]  # scikit-le
 
     def predict(self, X: Any) -> Floats:  # noqa: N803  # see fit
         """The numbers of each row: an array of shape (rows,), or (rows, outputs) where there are several."""
-        outputs = self._outputs(self._rows(X))
+        return self._numbers(self._outputs(self._rows(X)))
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:  # noqa: N803  # see fit
+        """The predictions at each frame of the training's film, before the first step and after the last among them.
+
+        Raises:
+            ValueError: if the training was not recorded.
+        """
+        return map(self._numbers, self._stages(X))
+
+    def _numbers(self, outputs: Floats) -> Floats:
         return outputs if self._several else outputs[:, 0]
 
     def _targets(self, y: Any, known: bool, classes: Any) -> Floats:

@@ -235,7 +235,20 @@ class TestExplore:
         assert np.reshape(film.losses, (3, 3)).mean(axis=1) == pytest.approx(estimator.loss_curve_)
         assert film.frames()[-1][1] == [parameter.data for parameter in estimator._model().parameters()]
         assert film.targets is None if sides is None else set(film.targets) == sides
-        assert quick().fit(ROWS, KINDS).record_ is None
+        if target != "labels":
+            stages = list(estimator.staged_predict_proba(ROWS))
+            assert len(stages) == len(film.frames())
+            assert (stages[-1] == estimator.predict_proba(ROWS)).all()
+            assert (
+                stages[0] == quick(target, learning_rate_init=1e-300).fit(ROWS, TARGETS[target]).predict_proba(ROWS)
+            ).all()
+
+    def test_stages_of_numbers_end_with_the_prediction_and_need_a_film(self):
+        estimator = quick("number", record=True).fit(ROWS, TARGETS["number"])
+        *_, last = estimator.staged_predict(ROWS)
+        assert (last == estimator.predict(ROWS)).all()
+        with pytest.raises(ValueError, match="set record=True before fit"):
+            next(quick("number").fit(ROWS, TARGETS["number"]).staged_predict(ROWS))
 
 
 class TestRunning:
