@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Colours that people tell apart who see colours differently (Okabe and Ito 2008).
 BLUE, ORANGE = "#0072b2", "#d55e00"
 DARK = "#333333"
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same pictures everywhere
@@ -157,6 +158,28 @@ def new_figure(width: float, height: float) -> Figure:
 
     mpl.rcParams.update(STYLE)
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def label_plainly(axis: Any) -> None:
+    """Label a logarithmic axis in one way: 0.001, 0.01, 0.1, or 10⁻⁵, 10⁻⁴, 10⁻³; a linear axis stays as it is.
+
+    Args:
+        axis: of matplotlib, with everything drawn already.
+    """
+    if axis.get_scale() != "log":
+        return
+    low, high = axis.get_view_interval()
+    with_powers = low <= 1e-5 or high >= 1e6  # where shorter numbers would have an exponent
+
+    def label(number: float, _: Any = None) -> str:
+        if not with_powers:
+            return f"{number:g}"
+        factor, exponent = f"{number:.3e}".split("e")
+        power = f"10{str(int(exponent)).translate(SUPERSCRIPT)}"
+        return power if float(factor) == 1 else f"{float(factor):g}·{power}"
+
+    axis.set_major_formatter(label)
+    axis.set_minor_formatter(label if high < 10 * low else lambda number, _: "")  # where a power of 10 is far
 
 
 def save_figure(figure: Figure, path: Path, cropped: bool = False) -> None:

@@ -26,6 +26,7 @@ from common import (
     DARK,
     ORANGE,
     at_least_one,
+    label_plainly,
     new_figure,
     options,
     read_options,
@@ -37,7 +38,6 @@ from common import (
 
 import micrograd as mg
 from micrograd.draw.graph import save as save_graph
-from micrograd.tables.plots import label_plainly
 
 if TYPE_CHECKING:
     from argparse import Namespace

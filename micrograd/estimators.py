@@ -40,7 +40,7 @@ from micrograd.engine.value import Value
 from micrograd.explore import explore
 from micrograd.optim import constant, cosine
 from micrograd.training.recording import Recording
-from micrograd.training.rows import FUNCTIONS, Course, Plan, State, network_of, outputs_of, train
+from micrograd.training.rows import FUNCTIONS, Course, Plan, State, activated, network_of, outputs_of, train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -284,7 +284,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else math.inf
         self.best_loss_ = None if self.early_stopping else min(self.loss_curve_, default=math.inf)
         self.t_ += len(course.losses) * len(parts[0])
-        self.record_ = course.recording
+        self.interrupted_, self.record_ = course.interrupted, course.recording
 
     def _warn(self, course: Course, *, converged: bool) -> None:
         if course.interrupted:
@@ -325,9 +325,8 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
     def _outputs(self, rows: Floats) -> Floats:
         """What the last layer gives for each row."""
-        function = FUNCTIONS[self.activation]
         for coef, intercept in zip(self.coefs_[:-1], self.intercepts_[:-1], strict=True):
-            rows = function(rows @ coef + intercept)
+            rows = activated(self.activation, rows @ coef + intercept)
         outputs: Floats = rows @ self.coefs_[-1] + self.intercepts_[-1]
         return outputs
 
@@ -381,7 +380,7 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
         coefs_: the weights of each layer, of shape (inputs, neurons); ``intercepts_`` the biases.
         loss_curve_: the mean loss of each epoch, without the penalty; ``loss_`` is the last, ``best_loss_`` the least.
         validation_scores_: the accuracy after each epoch on the rows held back; None without early stopping.
-        n_iter_: how many epochs there were.
+        n_iter_: how many epochs there were; ``interrupted_`` says whether Ctrl-C ended them.
         n_features_in_: how many inputs there are; ``feature_names_in_`` their names, where the rows had names.
         record_: a Recording of the training for ``micrograd.explore``; None without record. It is not pickled.
 

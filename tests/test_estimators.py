@@ -160,6 +160,13 @@ class TestBesideScikitLearn:
         assert moves[0] > 2 * moves[1] > 20 * moves[2]
 
 
+@pytest.mark.parametrize("activation", training.FUNCTIONS)
+def test_predictions_are_those_of_the_network_of_values(activation):
+    estimator = quick("number", activation=activation, max_iter=1).fit(ROWS, TARGETS["number"])
+    network = estimator._model()
+    assert estimator.predict(ROWS) == pytest.approx([network(row).data for row in ROWS.tolist()], rel=1e-12)
+
+
 class TestAmongScikitLearnsTools:
     def test_it_stands_in_pipelines_searches_and_validations_several_at_a_time_too(self):
         pipeline = make_pipeline(StandardScaler(), quick())

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from micrograd.command.output import BROKEN_PIPE, INTERRUPTED, WRONG
+from micrograd.command.output import BROKEN_PIPE, INTERRUPTED, WRONG, printable
 from micrograd.command.words import parser, with_minus_signs
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _complain(error: Exception) -> int:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     else:
         message = str(error)
-    print(f"micrograd: {message}", file=sys.stderr)
+    print("\n".join(map(printable, f"micrograd: {message}".split("\n"))), file=sys.stderr)
     return WRONG
 
 

@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+from micrograd.draw.text import visible
+
 OK, FAILED, WRONG = 0, 1, 2
 INTERRUPTED, BROKEN_PIPE = 130, 141  # what a shell reports of a program that these signals end
 
@@ -21,3 +23,8 @@ def print_json(content: Any) -> None:
         return None if isinstance(part, float) and not math.isfinite(part) else part
 
     print(json.dumps(finite(content), indent=1, allow_nan=False))
+
+
+def printable(text: str) -> str:
+    """A text for the terminal: what would move the cursor or change colours is written as in Python."""
+    return "".join(map(visible, text))

@@ -1,81 +1,124 @@
-"""train and predict: networks that learn a column of a CSV file."""
+"""train and predict: networks that learn a column of a CSV file. What they stand on is loaded when they run."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 import sys
 import time
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from micrograd._support.files import write_atomically
-from micrograd.command.output import OK, print_json
-from micrograd.tables import predictor as networks
-from micrograd.tables import report
-from micrograd.tables.encoding import Classes
-from micrograd.tables.page import describe, headline
-from micrograd.tables.table import read_table
+from micrograd._support.folders import check_folder
+from micrograd.command.output import OK, print_json, printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
-    from micrograd.tables.table import Table
+    import pandas as pd
+
+    from micrograd.tables.study import Study
+
+EXAMPLES = 6_000  # that the network is shown where nobody says how many epochs
+FOLDS = 10
+LARGE = 200_000  # cells; a table of more is not judged in folds unasked
+FILMED = 2_000  # parameters; no film is made of a network with more
 
 
-def _read(options: argparse.Namespace) -> Table:
-    return read_table(options.data, delimiter=options.delimiter, decimal=options.decimal, missing=options.missing)
+def _check_packages() -> None:
+    try:
+        import pandas  # noqa: F401  # only to see that they are there
+        import sklearn  # noqa: F401
+        import skops  # noqa: F401
+    except ImportError:
+        raise ImportError("tables need scikit-learn, pandas and skops: pip install scikit-learn pandas skops") from None
+
+
+def _read(options: argparse.Namespace, text: str = "") -> pd.DataFrame:
+    from micrograd.tables.reading import read_table
+
+    return read_table(
+        options.data, delimiter=options.delimiter, decimal=options.decimal, missing=options.missing, text=text
+    )
 
 
 def train(options: argparse.Namespace) -> int:
     """Train a network and write its report."""
-    settings = networks.Settings(
-        task=options.task,
-        hidden=networks.Settings.hidden if options.hidden is None else tuple(options.hidden),
-        activation=options.activation,
-        epochs=options.epochs,
-        batch_size=options.batch_size,
-        learning_rate=options.learning_rate,
-        weight_decay=options.weight_decay,
-        test=options.test,
-        seed=options.seed,
-        compile=options.compile,
-        progress=False if options.quiet else None,
-    )
+    _check_packages()
+    from micrograd.tables import figures, report
+    from micrograd.tables.study import network_of, prepare
+
     # All checks come before the training: an error after it would lose the training.
-    networks.is_compiled(settings)
-    study = networks.prepare(_read(options), options.target, settings, options.ignore or ())
+    table = _read(options, options.target)
+    study = prepare(
+        table, options.target, task=options.task, ignored=options.ignore or (), share=options.test, seed=options.seed
+    )
     folder = options.output or f"{_stem(options.data)}-report"
-    report.check_folder(folder, overwrite=options.overwrite)
+    check_folder(folder, report.FILES, overwrite=options.overwrite)
     if not options.no_pictures:
         try:
-            report.check_pictures()
+            figures.check()
         except ImportError as error:
             raise ImportError(f"{error}, or --no-pictures") from error
 
     say = _say if not (options.quiet or options.json) else lambda text: None
-    _describe(study, say)
-    start = time.perf_counter()
-    history = networks.train(study)
-    if not history.steps:
+    for line in _described(study):
+        say(line)
+    pipeline, start = study.pipeline(_estimator(options, study)), time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Training interrupted")  # which is said below
+        pipeline.fit(*study.parts(study.training))
+    network, seconds = network_of(pipeline), time.perf_counter() - start
+    if not network.loss_curve_:
         raise KeyboardInterrupt
-    if history.interrupted:
+    if network.interrupted_:
         say("Interrupted: the report is about the network as it is now")
-    last = (history.epochs or history.steps)[-1]
-    seconds = time.perf_counter() - start
-    say(f"Training: {len(history.steps):,} steps in {seconds:.1f} s, loss {history.steps[0]:.3g} to {last:.3g}")
-    numbers = report.write_report(study, history, folder, pictures=not options.no_pictures, overwrite=options.overwrite)
-    say(headline(numbers))
+    size = report.described(network)
+    say(f"Network: {_shape(size)}, {size['parameters']:,} parameters")
+    losses = f"loss {network.loss_curve_[0]:.3g} to {network.loss_:.3g}"
+    say(f"Training: {network.n_iter_} {'epochs' if network.n_iter_ > 1 else 'epoch'} in {seconds:.1f} s, {losses}")
+    folds = options.folds
+    if folds is None and (folds := FOLDS) and table.size > LARGE:
+        say("Folds: none, as the table is large; --folds 10 asks for them")
+        folds = 0
+    numbers = report.evaluate(pipeline, study, folds=folds, seed=options.seed)
+    report.write_report(pipeline, study, numbers, folder, pictures=not options.no_pictures, overwrite=options.overwrite)
+    say(report.headline(numbers))
     say(f"Report: {Path(folder) / 'report.html'}")
     if options.json:
         print_json({**numbers, "report": folder})
     return OK
 
 
+def _estimator(options: argparse.Namespace, study: Study) -> Any:
+    """The network that is to learn."""
+    from micrograd.estimators import MLPClassifier, MLPRegressor
+
+    rows = len(study.training)
+    hidden = (16,) if options.hidden is None else tuple(options.hidden)
+    first = hidden[0] if hidden else 1
+    return (MLPClassifier if study.of_classes else MLPRegressor)(
+        hidden,
+        options.activation,
+        alpha=options.alpha,
+        batch_size=options.batch_size,
+        learning_rate="cosine",
+        learning_rate_init=options.learning_rate,
+        max_iter=options.epochs or min(max(round(EXAMPLES / rows), 3), 60),
+        random_state=options.seed,
+        verbose=False if options.quiet else None,
+        n_iter_no_change=math.inf,
+        record=not options.no_pictures and study.most_inputs() * first <= FILMED,
+    )
+
+
 def _say(text: str) -> None:
-    print(text, flush=True)
+    for line in text.splitlines():
+        print(printable(line), flush=True)
 
 
 def _stem(path: str) -> str:
@@ -83,44 +126,66 @@ def _stem(path: str) -> str:
     return Path(path).name.lstrip("-.").partition(".")[0] or "table"
 
 
-def _describe(study: networks.Study, say: Callable[[str], None]) -> None:
-    """Say what the network is to learn, and from what."""
-    predictor = study.predictor
-    target = predictor.target
-    what = f"one of {len(target.classes)} classes" if isinstance(target, Classes) else "a number"
-    say(f"Target: {target.name}, {what}")
+def _described(study: Study) -> list[str]:
+    """What the network is to learn, and from what."""
+    classes = study.training[study.target].nunique()
+    lines = [f"Target: {study.target}, {f'one of {classes} classes' if study.of_classes else 'a number'}"]
     dropped = f"; {study.without_target:,} without a target are left out" if study.without_target else ""
-    say(f"Rows: {len(study.training.rows):,} to train on, {len(study.test.rows):,} to test on{dropped}")
-    columns = [f"{column['name']}{_gaps(column['missing'])}" for column in report.columns(study)]
+    lines.append(f"Rows: {len(study.training):,} to learn from, {len(study.test):,} to test on{dropped}")
+    columns = [f"{name}{_gaps(column['missing'])}" for name, column in study.described().items()]
     more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
-    say(f"Columns: {', '.join(columns[:12])}{more}")
-    for name, reason in study.left_out.items():
-        say(f"Left out: {name}, because {reason}")
-    network = report.network(predictor)
-    say(f"Network: {describe(network)}, {network['parameters']:,} parameters")
+    lines.append(f"Columns: {', '.join(columns[:12])}{more}")
+    return lines + [f"Left out: {name}, because {reason}" for name, reason in study.columns.left_out.items()]
 
 
 def _gaps(count: int) -> str:
     return f" ({count:,} missing)" if count else ""
 
 
+def _shape(size: dict[str, Any]) -> str:
+    """The network in words."""
+    hidden = f"{' and '.join(map(str, size['hidden']))} {size['activation']} neurons" if size["hidden"] else ""
+    ends = [f"{size[end]} {end if size[end] != 1 else end[:-1]}" for end in ("inputs", "outputs")]
+    return ", ".join(filter(None, (ends[0], hidden, ends[1])))
+
+
 def predict(options: argparse.Namespace) -> int:
     """Write the predictions for the rows of a file."""
-    predictor, table = networks.load(options.model), _read(options)
-    predictions = predictor.predict(table)
-    for name, count in predictor.guessed(table).items():
-        print(f"micrograd: {count} cells of {name!r} are missing or unknown to the model", file=sys.stderr)
+    _check_packages()
+    from micrograd.tables.models import load
+
+    model, table = load(options.model), _read(options)
+    predictions, probabilities = model.predict(table)
+    for name, count in model.guessed(table).items():
+        print(printable(f"micrograd: {count} cells of {name!r} are missing or unknown to the model"), file=sys.stderr)
     text = io.StringIO()
     if options.json:
-        records = [predictor.target.described(prediction) for prediction in predictions]
+        records = [{"prediction": prediction} for prediction in predictions]
+        if probabilities is not None:
+            each = probabilities.to_dict("records")
+            records = [record | {"probabilities": row} for record, row in zip(records, each, strict=True)]
         json.dump(records, text, indent=1, ensure_ascii=False)
         text.write("\n")
     else:
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(predictor.target.header)
-        writer.writerows(map(predictor.target.row, predictions))
+        if probabilities is None:
+            writer.writerow([_defused(model.target)])
+            writer.writerows([f"{number:.10g}"] for number in predictions)
+        else:
+            writer.writerow([_defused(model.target), "probability"])
+            shares = probabilities.max(axis=1)
+            writer.writerows([_defused(name), f"{share:.4f}"] for name, share in zip(predictions, shares, strict=True))
     if options.output is None:
         sys.stdout.write(text.getvalue())
     else:
         write_atomically(options.output, text.getvalue().encode())
     return OK
+
+
+def _defused(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula: an apostrophe stands before what might be one."""
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    return cell

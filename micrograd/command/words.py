@@ -12,7 +12,6 @@ from micrograd.command import expressions, tables
 from micrograd.command.grammar import functions
 from micrograd.draw.graph import STYLES
 from micrograd.nn import ACTIVATIONS
-from micrograd.tables.predictor import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ EPILOG = """examples:
   micrograd draw "x*y + z" x=2 y=-3 z=10 -o graph.svg
   micrograd explore "x*y + z" x=2 y=-3 z=10 -o page.html
   micrograd train penguins.csv --target species --hidden 16 16 -o report
-  micrograd predict report/model.json more.csv -o predictions.csv
+  micrograd predict report/model.skops more.csv -o predictions.csv
 
 exit codes: 0 all went well, 1 a check failed, 2 something is wrong with the words, an expression or a file,
 130 interrupted, 141 nobody reads the output any more"""
@@ -63,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     _training(add("train", tables.train, "train a network to predict a column of a CSV file, and report on it"))
 
     predict = add("predict", tables.predict, "predict the column of a CSV file that a saved model learned")
-    predict.add_argument("model", help="the model.json of a report")
+    predict.add_argument("model", help="the model.skops of a report")
     _table(predict)
     predict.add_argument("-o", "--output", metavar="FILE", help="write there, not to the standard output")
     return top
@@ -99,7 +98,6 @@ def _table(command: argparse.ArgumentParser) -> None:
 
 
 def _training(command: argparse.ArgumentParser) -> None:
-    usual = Settings()
     _table(command)
 
     def add(name: str, what: str, default: Any = None, **options: Any) -> None:
@@ -112,16 +110,16 @@ def _training(command: argparse.ArgumentParser) -> None:
     add("--ignore", "columns not to predict from", nargs="+", metavar="COLUMN")
     hidden = "neurons in each hidden layer; no number for a linear model (default: 16)"
     add("--hidden", hidden, nargs="*", type=_count, metavar="N")
-    add("--activation", ", ".join(ACTIVATIONS), usual.activation, choices=list(ACTIVATIONS), metavar="NAME")
+    add("--activation", ", ".join(ACTIVATIONS), "tanh", choices=list(ACTIVATIONS), metavar="NAME")
     epochs = "how often to go through the rows (default: by their number, from 3 to 60)"
     add("--epochs", epochs, type=_count, metavar="N")
-    add("--batch-size", "rows in each step", usual.batch_size, type=_count, metavar="N")
-    add("--learning-rate", "of AdamW, at the start", usual.learning_rate, type=_positive, metavar="RATE")
-    add("--weight-decay", "of AdamW", usual.weight_decay, type=_not_negative, metavar="DECAY")
-    add("--test", "the share of the rows to test on", usual.test, type=float, metavar="SHARE")
-    add("--seed", "the same seed gives the same report", usual.seed, type=int, metavar="N")
-    compiled = "whether to compile the training (default: if it can be)"
-    add("--compile", compiled, action=argparse.BooleanOptionalAction)
+    add("--batch-size", "rows in each step", 16, type=_count, metavar="N")
+    add("--learning-rate", "of Adam, at the start", 0.01, type=_positive, metavar="RATE")
+    add("--alpha", "the L2 penalty on the weights", 0.0001, type=_not_negative, metavar="PENALTY")
+    add("--test", "the share of the rows to test on", 0.2, type=float, metavar="SHARE")
+    add("--seed", "the same seed gives the same report", 1, type=int, metavar="N")
+    folds = "judge it again in so many folds, beside others; 0 for none (default: 10, none of a large table)"
+    add("--folds", folds, type=_whole, metavar="N")
     add("-o --output", "of the report (default: the file's name and -report)", metavar="FOLDER")
     add("--overwrite", "replace an older report", action="store_true")
     add("--no-pictures", "draw none", action="store_true")
@@ -143,6 +141,10 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def _whole(text: str) -> int:
+    return 0 if text == "0" else _count(text)
 
 
 def _not_negative(text: str) -> float:

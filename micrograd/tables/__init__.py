@@ -1,10 +1,10 @@
-"""Tables: read from CSV, turned into numbers, learned from, and reported on; what the command trains with.
+"""Tables: read by pandas, encoded and judged by scikit-learn, and reported on; what `micrograd train` stands on.
 
-table.py      a CSV file as rows of cells
-encoding.py   columns as the numbers that a network takes and gives
-predictor.py  a network with its columns: trained, saved, loaded, used
-metrics.py    how good predictions are
-plots.py      the pictures of a report
-page.py       its page
-report.py     its folder
+reading.py  a CSV file as a frame of pandas
+columns.py  which columns are numbers or categories, which tell nothing, and what encodes them
+study.py    the rows to learn from, those to test on, and the pipeline
+models.py   pipelines saved so that loading them runs nothing
+scores.py   how good a pipeline is, beside others
+figures.py  the pictures of a report
+report.py   its page and its folder
 """

@@ -1,240 +1,188 @@
-"""The report of a training: a folder with a page, its numbers, its pictures and the model.
+"""The report of a training: its numbers, its page, and the folder that they stand in with the model.
 
-    report.html   the page
-    metrics.json  its numbers
-    loss.svg      how the loss fell
-    confusion.svg or scatter.svg   how far off the predictions for the test rows are
-    neuron.svg    the graph of one neuron, with its gradients
-    model.json    the model, for `micrograd predict`
-
-The folder appears whole or not at all.
+report.html   the page, whole in one file
+metrics.json  its numbers
+worst-1.html  the graph behind the prediction that is the furthest off, and two more like it
+film.html     the training, step by step
+model.skops   the model, for `micrograd predict`
 """
 
 from __future__ import annotations
 
 import json
-import math
-import os
-import shutil
-import tempfile
-from collections import Counter
-from pathlib import Path
+import re
+from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+from sklearn.metrics import classification_report
+
 from micrograd._support.files import write_atomically
-from micrograd._support.interrupts import finish
-from micrograd.draw.graph import draw_dot, svg
-from micrograd.engine.value import Value
-from micrograd.tables import metrics, plots
-from micrograd.tables.encoding import Classes, Number
-from micrograd.tables.page import page
-from micrograd.tables.predictor import is_compiled
+from micrograd._support.folders import check_folder, write_folder
+from micrograd.explore import explore
+from micrograd.tables import figures, scores
+from micrograd.tables.models import Model
+from micrograd.tables.study import network_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sklearn.pipeline import Pipeline
+
     from micrograd._support.files import StrPath
-    from micrograd.tables.predictor import Predictor, Study
-    from micrograd.tables.table import Table
-    from micrograd.training.fit import History
+    from micrograd.tables.study import Study
 
-FILES = {"report.html", "metrics.json", "loss.svg", "confusion.svg", "scatter.svg", "neuron.svg", "model.json"}
-_WEIGHTS_SHOWN = 3  # of the drawn neuron; what the other inputs add is one number
+FILES = {"report.html", "metrics.json", "model.skops", "film.html", "worst-1.html", "worst-2.html", "worst-3.html"}
+WORST = 3
+MOST_PARAMETERS = 5_000  # of a network whose graphs are shown
+MOST_COLUMNS = 100  # that are shuffled to see whether they matter
 
 
-def check_folder(path: StrPath, *, overwrite: bool = False) -> None:
-    """Find out, before the training, whether a report can be written to a folder.
+def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int) -> dict[str, Any]:
+    """The numbers of a pipeline that has learned, as they stand in metrics.json.
 
     Args:
-        path: of the folder, which need not be there.
-        overwrite: whether an older report may be there, to be replaced.
-
-    Raises:
-        ValueError: if there is something else than an empty folder or, with overwrite, an older report.
-        OSError: if nothing can be written there.
+        pipeline: what study.pipeline made, fitted.
+        study: what it learned.
+        folds: in how many it is judged again, beside others; below 2 for none.
+        seed: of the folds, and of the columns that are shuffled.
     """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        names = {entry.name for entry in target.iterdir()}
-        if names - FILES:
-            raise ValueError(f"{path} has other files in it, such as {min(names - FILES)!r}: choose another folder")
-        if names and not overwrite:
-            raise ValueError(f"{path} has a report in it: choose another folder, or --overwrite it")
-    elif target.exists():
-        raise ValueError(f"{path} is a file: choose another name for the folder")
-    parent = next(folder for folder in target.parents if folder.exists())
-    try:
-        Path(tempfile.mkdtemp(dir=parent, prefix=".")).rmdir()
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-
-
-def check_pictures() -> None:
-    """Find out, before the training, whether the pictures can be drawn.
-
-    Raises:
-        ImportError: if matplotlib or Graphviz is missing, naming it.
-    """
-    plots.check()
-    svg(Value(1.0))
-
-
-def evaluate(study: Study, history: History) -> dict[str, Any]:
-    """The numbers of a trained study, as they stand in metrics.json."""
-    predictor = study.predictor
+    network, (inputs, right) = network_of(pipeline), study.parts(study.test)
+    classes: dict[str, Any] = {}
+    if study.of_classes:
+        classes = classification_report(right, pipeline.predict(inputs), output_dict=True, zero_division=0)
     return {
-        "task": predictor.target.task,
-        "target": predictor.target.name,
-        "rows": {
-            "training": len(study.training.rows),
-            "test": len(study.test.rows),
-            "without_target": study.without_target,
-        },
-        "columns": columns(study),
-        "left_out": study.left_out,
-        "network": network(predictor),
-        "training": {
-            "epochs": len(history.epochs),
-            "steps": len(history.steps),
-            "seed": study.settings.seed,
-            "compiled": is_compiled(study.settings),
-            "interrupted": history.interrupted,
-            "first_loss": history.steps[0],
-            "last_loss": (history.epochs or history.steps)[-1],
-        },
-        "on_training_rows": _measured(study, study.training),
-        "on_test_rows": _measured(study, study.test),
+        "task": study.task,
+        "target": study.target,
+        "rows": {"training": len(study.training), "test": len(study.test), "without target": study.without_target},
+        "columns": study.described(),
+        "left_out": study.columns.left_out,
+        "network": described(network),
+        "training": {"seed": seed, "epochs": network.n_iter_, "losses": network.loss_curve_},
+        "on_test_rows": scores.on_rows(pipeline, study, study.test),
+        "on_training_rows": scores.on_rows(pipeline, study, study.training),
+        "folds": scores.in_folds(pipeline, study, folds, seed) if folds > 1 else {},
+        "classes": {name: classes[name] for name in sorted(set(right)) if classes},
+        "worst": scores.worst(pipeline, study, WORST),
+        "importance": scores.importance(pipeline, study, seed) if len(study.columns.names) <= MOST_COLUMNS else {},
     }
 
 
-def columns(study: Study) -> list[dict[str, Any]]:
-    """The columns that the network predicts from, and how many of their cells are missing."""
-    rows = [*study.training.rows, *study.test.rows]
-    return [
-        {
-            "name": column.name,
-            "kind": "number" if isinstance(column, Number) else "category",
-            "inputs": len(column.inputs),
-            "missing": sum(not row[study.training.position(column.name)] for row in rows),
-        }
-        for column in study.predictor.columns
-    ]
+def described(network: Any) -> dict[str, Any]:
+    """The size of a network that has learned."""
+    inputs, *hidden, outputs = len(network.coefs_[0]), *map(len, network.intercepts_)
+    parameters = sum(part.size for part in (*network.coefs_, *network.intercepts_))
+    sizes = {"inputs": inputs, "hidden": hidden, "outputs": outputs}
+    return {**sizes, "activation": network.activation, "parameters": parameters}
 
 
-def network(predictor: Predictor) -> dict[str, Any]:
-    """The network's size."""
-    return {
-        "inputs": len(predictor.inputs),
-        "hidden": predictor.hidden,
-        "activation": predictor.activation,
-        "outputs": predictor.target.outputs,
-        "parameters": len(predictor.model.parameters()),
-    }
+def headline(numbers: dict[str, Any]) -> str:
+    """The result in a line or several."""
+    test, rows = numbers["on_test_rows"], numbers["rows"]["test"]
+    if numbers["task"] == "classification":
+        right = round(test["accuracy"] * rows)
+        text = (
+            f"Test accuracy: {test['accuracy']:.1%} ({right:,} of {rows:,} rows); always guessing the commonest class"
+        )
+        text += f" gets {test['guessing']:.1%}"
+    else:
+        explained = "" if test["r2"] is None else f", R² {test['r2']:.3f}"
+        text = f"Test error: {test['rmse']:.4g} (root mean square){explained}; always guessing the mean gets"
+        text += f" {test['guessing']:.4g}"
+    for name, score in numbers["folds"].items():
+        text += f"\nIn folds, {name}: {score['mean']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
+    return text
 
 
 def write_report(
-    study: Study, history: History, path: StrPath, *, pictures: bool = True, overwrite: bool = False
-) -> dict[str, Any]:
-    """Write the report of a trained study to a folder.
+    pipeline: Pipeline, study: Study, numbers: dict[str, Any], path: StrPath, *, pictures: bool, overwrite: bool
+) -> None:
+    """Write the folder of a report, whole or not at all.
 
     Args:
-        study: trained.
-        history: of the training.
-        path: of the folder; see check_folder for what may be there.
-        pictures: whether to draw pictures.
+        pipeline: what study.pipeline made, fitted.
+        study: what it learned.
+        numbers: what evaluate gave.
+        path: of the folder.
+        pictures: whether to draw pictures, graphs and the film.
         overwrite: whether to replace an older report.
 
-    Returns:
-        What is in metrics.json.
-
     Raises:
-        ValueError, OSError: as check_folder does.
+        ValueError: if there is something else than an empty folder or, with overwrite, an older report.
+        OSError: if it cannot be written.
         ImportError: if matplotlib or Graphviz is missing, naming it.
     """
-    numbers = evaluate(study, history)
-    files = _pictures(study, history, numbers) if pictures else {}
-    files["metrics.json"] = (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode()
-    files["report.html"] = page(numbers, list(files)).encode()
-    check_folder(path, overwrite=overwrite)
 
-    target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
-    try:
-        new = temporary / "new"
-        new.mkdir()
-        for name, data in files.items():
-            write_atomically(new / name, data)
-        study.predictor.save(new / "model.json")
-        finish(lambda: _put_in_place(new, target, temporary / "old"))
-    finally:
-        finish(lambda: shutil.rmtree(temporary, ignore_errors=True))
-    return numbers
+    def fill(folder: Path) -> None:
+        links = _write_graphs(pipeline, study, numbers, folder) if pictures else {}
+        drawn = _figures(pipeline, study, numbers) if pictures else {}
+        write_atomically(folder / "metrics.json", (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
+        write_atomically(folder / "model.skops", Model(pipeline, study.target).dumped())
+        write_atomically(folder / "report.html", page(numbers, drawn, links).encode())
+
+    check_folder(path, FILES, overwrite=overwrite)
+    write_folder(path, fill)
 
 
-def _put_in_place(new: Path, target: Path, old: Path) -> None:
-    """Move the old folder aside, and give its name to the new one. This may run again after a part of it was done."""
-    if not new.exists():
-        return
-    if target.exists():
-        target.rename(old)
-    try:
-        new.rename(target)
-    except OSError:
-        if old.exists():
-            old.rename(target)
-        raise
+def _write_graphs(pipeline: Pipeline, study: Study, numbers: dict[str, Any], folder: Path) -> dict[str, str]:
+    """Write the graphs of the worst rows, and the film; each file's name, with what it shows."""
+    network = network_of(pipeline)
+    shown: dict[str, str] = {}
+    if numbers["network"]["parameters"] <= MOST_PARAMETERS:
+        for place, row in enumerate(numbers["worst"], start=1):
+            inputs = pipeline[:-1].transform(study.parts(study.test.loc[[row["line"]]])[0])
+            name = f"worst-{place}.html"
+            shown[name] = f"Why is line {row['line']}, which is {row['right']}, predicted to be {row['predicted']}?"
+            network.explore(inputs, folder / name, shown[name])
+    if network.record_ is not None:
+        shown["film.html"] = "The training as a film"
+        explore(network.record_, folder / "film.html")
+    return shown
 
 
-def _measured(study: Study, table: Table) -> dict[str, Any]:
-    """How good the predictions for some rows are."""
-    target = study.predictor.target
-    cells, predictions = table.column(target.name), study.predictor.predict(table)
-    if isinstance(target, Classes):
-        usual = Counter(study.training.column(target.name)).most_common(1)[0][0]
-        return metrics.classification(target.classes, cells, [target.likeliest(p) for p in predictions], usual)
-    return metrics.regression([float(cell) for cell in cells], predictions, target.mean)
+def _figures(pipeline: Pipeline, study: Study, numbers: dict[str, Any]) -> dict[str, str]:
+    """The pictures by their captions."""
+    drawn = {"The test rows: what is right, and what is predicted": figures.predictions(pipeline, study)}
+    if len(numbers["classes"]) == len(getattr(pipeline, "classes_", ())) == 2:
+        drawn["What each threshold finds, and what probabilities are worth"] = figures.two_classes(pipeline, study)
+    if numbers["importance"]:
+        drawn["How much each column matters to the test rows"] = figures.importance(numbers["importance"])
+    if network_of(pipeline).record_ is not None:
+        drawn["How the loss fell"] = figures.course(scores.course(pipeline, study))
+    return drawn
 
 
-def _pictures(study: Study, history: History, numbers: dict[str, Any]) -> dict[str, bytes]:
-    """The pictures by the names of their files."""
-    target = study.predictor.target
-    files = {"neuron.svg": draw_dot(_neuron(study)).pipe("svg")}
-    if isinstance(target, Classes):
-        files["loss.svg"] = plots.loss(history.steps, math.log(len(target.classes)), "cross-entropy")
-        confusion = numbers["on_test_rows"]["confusion"]
-        files["confusion.svg"] = plots.confusion(target.classes, confusion, target.name)
-    else:
-        files["loss.svg"] = plots.loss(history.steps, 1.0, "squared error, in variances")
-        wanted = [float(cell) for cell in study.test.column(target.name)]
-        files["scatter.svg"] = plots.scatter(wanted, study.predictor.predict(study.test), target.name)
-    return files
+def page(numbers: dict[str, Any], drawn: dict[str, str], links: dict[str, str]) -> str:
+    """The page. Names and cells are shown as typed.
 
-
-def _neuron(study: Study) -> Value:
-    """The neuron of the first layer that learns the most from the test row with the largest loss.
-
-    Of its inputs only those that weigh most are drawn; the others are one number.
+    Args:
+        numbers: what metrics.json holds.
+        drawn: pictures as SVG, by their captions.
+        links: to other files, each with what it shows.
     """
-    predictor, target = study.predictor, study.predictor.target
-    rows = predictor.encoded(study.test)
-    wanted = [target.encode(cell) for cell in study.test.column(target.name)]
-    losses = list(map(target.loss, predictor.outputs(study.test), wanted))
-    hardest = losses.index(max(losses))
-    predictor.model.zero_grad()
-    target.loss(predictor.model(rows[hardest]), wanted[hardest]).backward()
-    neuron = max(predictor.model.layers[0].neurons, key=lambda neuron: abs(neuron.b.grad))
-    gradient = neuron.b.grad  # of the weighted sum, which the bias is a term of
-    predictor.model.zero_grad()
-
-    inputs = rows[hardest]
-    products = [weight.data * number for weight, number in zip(neuron.w, inputs, strict=True)]
-    order = sorted(range(len(inputs)), key=lambda index: -abs(products[index]))
-    total = Value(neuron.b.data, label="bias")
-    if others := order[_WEIGHTS_SHOWN:]:
-        total = total + Value(sum(products[index] for index in others), label="other inputs", requires_grad=False)
-    for index in order[:_WEIGHTS_SHOWN]:
-        name = predictor.inputs[index]
-        weight = Value(neuron.w[index].data, label=f"weight of {name}")
-        total = total + weight * Value(inputs[index], label=name, requires_grad=False)
-    total.label = "weighted sum"
-    total.backward(gradient)
-    return total
+    network = {**numbers["network"], "epochs": numbers["training"]["epochs"]}
+    both = {"test rows": numbers["on_test_rows"], "rows learned from": numbers["on_training_rows"]}
+    tables = {
+        "How well it predicts": pd.DataFrame(both),
+        "In folds, beside others": pd.DataFrame(numbers["folds"]).T,
+        "Class by class": pd.DataFrame(numbers["classes"]).T,
+        "The worst rows": pd.DataFrame(numbers["worst"]).set_index("line"),
+        "Columns": pd.DataFrame(numbers["columns"]).T,
+        "Columns left out": pd.DataFrame({"because": numbers["left_out"]}),
+        "Rows": pd.DataFrame({"how many": numbers["rows"]}),
+        "The network": pd.DataFrame({"": pd.Series(network)}),
+    }
+    parts = [f"<h1>{escape(numbers['target'])}</h1>"]
+    parts += [f"<p class=headline>{escape(line)}</p>" for line in headline(numbers).splitlines()]
+    parts += [
+        f"<h2>{title}</h2><div class=wide tabindex=0>"
+        f"{cells.to_html(border=0, na_rep='', float_format='{:.4g}'.format)}</div>"
+        for title, cells in tables.items()
+        if len(cells)
+    ]
+    parts += [f'<p><a href="{name}">{escape(text)}</a></p>' for name, text in links.items()]
+    parts += [f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" for caption, picture in drawn.items()]
+    template = files("micrograd.tables").joinpath("report.html").read_text("utf-8")
+    head, after_title, foot = re.split("<!--TITLE-->|<!--BODY-->", template)  # what is put in is not searched again
+    return "".join([head, escape(numbers["target"]), after_title, "\n".join(parts), foot])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from inspect import signature
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from micrograd.compiler.backends.numpy_backend import on_arrays
 from micrograd.compiler.steps import CompiledSteps
 from micrograd.engine import primitives
 from micrograd.engine.commit import commit, setting
@@ -142,6 +144,18 @@ def _keep(key: Any, network: _Network) -> None:
         _networks.move_to_end(key)
         while len(_networks) > KEPT:
             _networks.popitem(last=False)
+
+
+def activated(activation: str, sums: Floats) -> Floats:
+    """What hidden neurons give for an array of their sums, computed as the compiler's programs do on NumPy."""
+    if activation == "identity":
+        return sums
+    function = FUNCTIONS[activation]
+    _, *settings = signature(function).parameters.values()  # elu has one
+    with np.errstate(all="ignore"):  # a formula computes what it then does not choose
+        forward = on_arrays(getattr(primitives, function.__name__))
+        result: Floats = forward(sums, *(setting.default for setting in settings))
+    return result
 
 
 def outputs_of(model: MLP, inputs: Sequence[Any]) -> list[Any]:

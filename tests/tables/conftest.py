@@ -5,12 +5,11 @@ import pytest
 from micrograd.command.main import main
 from tests.tables.common import small_file
 
+WORDS = ["--target", "kind", "--epochs", "20", "--folds", "3", "--quiet"]
+
 
 @pytest.fixture(scope="package")
 def small_report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
-    path = small_file(folder, 60)
-    assert (
-        main(["train", str(path), "--target", "kind", "--epochs", "30", "-o", str(folder / "report"), "--quiet"]) == 0
-    )
+    assert main(["train", str(small_file(folder, 60)), *WORDS, "-o", str(folder / "report")]) == 0
     return folder / "report"

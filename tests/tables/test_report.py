@@ -1,132 +1,210 @@
-"""What a report says and shows."""
+"""Reports: what they say, show and escape; and that their folder is written whole or not at all."""
 
-import csv
-import io
 import json
-import statistics
-from xml.etree import ElementTree
+import re
 
+import numpy as np
 import pytest
+from sklearn.model_selection import cross_val_score
 
-from micrograd.command.main import main
-from micrograd.tables.predictor import load, split
-from micrograd.tables.table import read_table
+from micrograd._support import folders
+from micrograd.tables import figures, models, report, scores, study
+from micrograd.tables.reading import read_table
 from tests.tables.common import QUICK, run, small_file, written
 
 pytestmark = pytest.mark.slow
 
 
-def test_the_report_has_its_files(small_report):
-    names = {"report.html", "metrics.json", "model.json", "loss.svg", "confusion.svg", "neuron.svg"}
-    assert {path.name for path in small_report.iterdir()} == names
-    for name in names:
-        if name.endswith(".svg"):
-            assert ElementTree.parse(small_report / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+def numbers_of(folder):
+    return json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+
+
+def test_the_report_has_its_files_and_its_page_is_whole(small_report):
+    assert {path.name for path in small_report.iterdir()} == report.FILES
     page = (small_report / "report.html").read_text(encoding="utf-8")
-    for name in ("loss.svg", "confusion.svg", "neuron.svg"):
-        assert f'src="{name}"' in page
+    assert "<main>" in page
+    assert page.count("<svg") == page.count("<figcaption>") == 4
+    assert not re.search(r'(?:src|href)="(?!worst-\d\.html|film\.html|#|data:)', page)
+    assert "currentColor" in page
+    assert figures.INK not in page
+    assert all(f'href="{name}"' in page for name in report.FILES if name.startswith(("worst", "film")))
 
 
-def test_the_numbers_of_the_report_are_those_of_the_saved_model(small_report):
-    numbers = json.loads((small_report / "metrics.json").read_text(encoding="utf-8"))
-    table = read_table(small_report.parent / "small.csv")
-    rows = split(table.column("kind"), 0.2, 1, stratified=True)
-    test = table.without(set(range(60)) - rows)
-    predictor = load(small_report / "model.json")
-    right = [
-        predictor.target.likeliest(p) == kind
-        for p, kind in zip(predictor.predict(test), test.column("kind"), strict=True)
-    ]
-    assert numbers["on_test_rows"]["accuracy"] == statistics.fmean(right) > 0.8
-    assert numbers["on_test_rows"]["rows"] == 12
-    assert sum(map(sum, numbers["on_training_rows"]["confusion"])) == 48
+def test_the_numbers_are_those_of_the_saved_model(small_report):
+    numbers, model = numbers_of(small_report), models.load(small_report / "model.skops")
+    made = study.prepare(read_table(small_report.parent / "small.csv", text="kind"), "kind")
+    inputs, right = made.parts(made.test)
+    assert numbers["on_test_rows"]["accuracy"] == np.mean(model.pipeline.predict(inputs) == right) > 0.8
+    assert numbers["on_test_rows"]["guessing"] == np.mean(right == made.training["kind"].mode()[0])
+    assert sum(line["support"] for line in numbers["classes"].values()) == 12
+    worst = numbers["worst"][0]
+    wrong = 1 - model.pipeline.predict_proba(inputs)[np.arange(12), np.searchsorted(model.pipeline.classes_, right)]
+    assert (worst["off"], worst["line"]) == (pytest.approx(wrong.max()), inputs.index[wrong.argmax()])
+    assert next(iter(numbers["importance"])) in {"size", "weight"}
 
 
-def test_the_drawn_neuron_shows_its_inputs_and_gradients(small_report):
-    text = " ".join(ElementTree.parse(small_report / "neuron.svg").getroot().itertext())
-    for name in ("bias", "weight of size", "size", "weighted sum", "grad"):
-        assert name in text
+def test_folds_are_scikit_learns_and_the_interval_is_about_their_mean(small_report):
+    made = study.prepare(read_table(small_report.parent / "small.csv", text="weight"), "weight")
+    pipeline = made.pipeline(scores.Ridge()).fit(*made.parts(made.training))
+    found = scores.in_folds(pipeline, made, 4, seed=3)
+    expected = cross_val_score(pipeline, *made.parts(made.rows), cv=scores.KFold(4, shuffle=True, random_state=3))
+    assert found["this network"] == found["a linear model"]
+    assert found["this network"]["mean"] == pytest.approx(expected.mean())
+    assert found["always the usual"]["low"] < found["always the usual"]["mean"] < 0.1
+    spread = expected.std(ddof=1) * (1 / 4 + 1 / 3) ** 0.5
+    assert found["this network"]["low"] == pytest.approx(expected.mean() - 3.182446 * spread)
 
 
-def test_the_same_seed_gives_the_same_report(small_report, tmp_path):
-    words = ["train", str(small_report.parent / "small.csv"), "--target", "kind", "--epochs", "30", "--quiet"]
-    assert main([*words, "-o", str(tmp_path / "again")]) == 0
-    for path in small_report.iterdir():
-        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
+def test_a_report_of_numbers_and_the_same_seed_gives_it_again(tmp_path, capsys):
+    path = small_file(tmp_path, 40)
+    words = ["train", path, "--target", "weight", "--epochs", 3, "--folds", 0, "--hidden"]
+    for name in ("first", "second"):
+        code, out, err = run(capsys, *words, "-o", tmp_path / name)
+        assert (code, err) == (0, "")
+    assert re.search(r"Test error: [\d.]+ \(root mean square\), R² -?[\d.]+; always guessing the mean gets [\d.]+", out)
+    for file in (tmp_path / "first").iterdir():
+        if file.suffix != ".skops":  # a zip file holds the time
+            assert file.read_bytes() == (tmp_path / "second" / file.name).read_bytes(), file
+    test, worst = numbers_of(tmp_path / "first")["on_test_rows"], numbers_of(tmp_path / "first")["worst"]
+    assert test["rmse"] >= test["mae"] > 0
+    assert abs(worst[0]["off"]) >= abs(worst[1]["off"])
+    assert worst[0]["off"] == pytest.approx(worst[0]["predicted"] - worst[0]["right"])
 
 
-def test_the_drawn_neuron_sums_up_the_inputs_that_weigh_least(small_report, tmp_path, capsys):
-    def drawn(folder):
-        return " ".join(ElementTree.parse(folder / "neuron.svg").getroot().itertext())
-
-    assert "other inputs" in drawn(small_report)  # it has four
-    path = written(
-        tmp_path / "table.csv", "x,y\n" + "".join(f"{row},{'no' if row < 9 else 'yes'}\n" for row in range(20))
-    )
-    words = ["train", path, "--target", "y", "--hidden", 2, "--epochs", 1, "-o", tmp_path / "report"]
-    assert run(capsys, *words)[0] == 0
-    assert "weight of x" in drawn(tmp_path / "report")
-    assert "other inputs" not in drawn(tmp_path / "report")
-
-
-def test_a_regression_has_a_scatter_plot(tmp_path, capsys):
+def test_markup_in_names_and_cells_is_shown_as_typed(tmp_path, capsys):
+    bad, cell = "<script>alert(1)</script>", "<img src=x onerror=alert(2)>"
+    lines = [f"{row},{'<b>' if row % 2 else cell},{'yes' if row % 3 else cell}" for row in range(40)]
+    path = written(tmp_path / "table.csv", "\n".join([f"{bad},$\\x$,{bad}2", *lines, ""]))
     words = [
         "train",
-        small_file(tmp_path),
+        path,
         "--target",
-        "weight",
-        "--hidden",
-        2,
+        f"{bad}2",
         "--epochs",
+        1,
+        "--folds",
+        2,
+        "--hidden",
         2,
         "-o",
         tmp_path / "report",
     ]
-    code, out, _ = run(capsys, *words, "--json")
-    assert code == 0
-    numbers = json.loads(out)
-    assert numbers.pop("report") == str(tmp_path / "report")
-    assert numbers == json.loads((tmp_path / "report" / "metrics.json").read_text(encoding="utf-8"))
-    assert numbers["task"] == "regression"
-    assert (tmp_path / "report" / "scatter.svg").exists()
-    _, lines, _ = run(capsys, "predict", tmp_path / "report" / "model.json", tmp_path / "small.csv")
-    _, records, _ = run(capsys, "predict", tmp_path / "report" / "model.json", tmp_path / "small.csv", "--json")
-    header, *predictions = lines.split()
-    assert header == "weight"
-    assert [record["prediction"] for record in json.loads(records)] == pytest.approx([float(p) for p in predictions])
+    assert run(capsys, *words)[0] == 0
+    for file in (tmp_path / "report").glob("*.html"):
+        text = file.read_text(encoding="utf-8")
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;2</h1>" in (tmp_path / "report" / "report.html").read_text("utf-8")
 
 
-def test_what_is_left_out_is_on_the_page(tmp_path, capsys):
-    path = written(
-        tmp_path / "t.csv", "x,same,y\n" + "".join(f"{row},7,{row % 2 or ''}\n{row},7,no\n" for row in range(20))
-    )
-    words = ["train", path, "--target", "y", "-o", tmp_path / "report", *QUICK]
-    code, out, _ = run(capsys, *words)
-    assert code == 0
-    assert "Left out: same, because it is 7 in every row" in out
-    assert "10 without a target are left out" in out
+def test_one_batch_far_off_does_not_stretch_the_axis_and_the_mean_is_one():
+    drawn = []
+
+    class Axes:
+        def plot(self, x, y, *_, label, **__):
+            drawn.append((label, np.asarray(y, float)))
+
+        def set_ylim(self, low, high):
+            drawn.append(("limits", (low, high)))
+
+        def legend(self, **_): ...
+
+        def savefig(self, file, **_):
+            file.write("<svg/>")
+
+    class Figure(Axes):
+        def __init__(self, **_): ...
+
+        def add_subplot(self, **_):
+            return Axes()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.figure.Figure", Figure)
+        batches = [1.0] * 99 + [1e6]
+        figures.course({"batches": batches, "steps": [0, 100], "learned from": [1.0, 0.5], "tested on": [1.1, 0.6]})
+    found = dict(drawn)
+    assert found["running mean"][-2] == 1.0
+    assert found["running mean"][50] == np.mean(batches[46:51])
+    assert found["limits"][1] <= 1.1 * 1.1
+
+
+@pytest.mark.parametrize("classes", [2, 25])
+def test_pictures_of_few_and_of_many_classes(tmp_path, capsys, classes):
+    lines = [f"{row % classes},class number {row % classes} with a name" for row in range(10 * classes)]
+    path = written(tmp_path / "table.csv", "\n".join(["x,y", *lines, ""]))
+    assert run(capsys, "train", path, "--target", "y", *QUICK[:4], "--folds", 0, "-o", tmp_path / "report")[0] == 0
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert "it is 7 in every row" in page
-    assert "10, left out" in page
+    assert ("What each threshold finds" in page) == (classes == 2)
 
 
-def test_names_are_shown_as_typed(tmp_path, capsys):
-    names = ["<script>alert(1)</script>", "{a|b}", '"quoted"', "$x^2$ 🎉", "שלום", "a\nb", "&amp;", "%s \\ { }"]
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(names)
-    writer.writerows(
-        [index, -index, index % 3, index % 2, index / 7, index % 5, index % 4, f"<b>{index % 2}"] for index in range(20)
-    )
-    path = written(tmp_path / "names.csv", text.getvalue())
-    words = ["train", path, "--target", names[-1], "--hidden", 2, "--epochs", 1, "-o", tmp_path / "report"]
-    code, _, err = run(capsys, *words)
+def test_a_large_network_has_no_film_and_many_columns_are_not_shuffled(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(report, "MOST_PARAMETERS", 3)
+    monkeypatch.setattr(report, "MOST_COLUMNS", 1)
+    monkeypatch.setattr("micrograd.command.tables.FILMED", 3)
+    monkeypatch.setattr("micrograd.command.tables.LARGE", 3)
+    words = ["train", small_file(tmp_path), "--target", "kind", "--epochs", 1, "--hidden", 2, "-o", tmp_path / "report"]
+    code, out, err = run(capsys, *words)
     assert (code, err) == (0, "")
-    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert "<script" not in page
-    assert "<b>" not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "&amp;amp;" in page
-    confusion = ElementTree.parse(tmp_path / "report" / "confusion.svg")
-    assert "<b>0" in " ".join(confusion.getroot().itertext())
-    assert run(capsys, "predict", tmp_path / "report" / "model.json", path)[0] == 0
+    assert "Folds: none, as the table is large; --folds 10 asks for them" in out
+    assert {file.name for file in (tmp_path / "report").iterdir()} == {"report.html", "metrics.json", "model.skops"}
+
+
+class TestFolder:
+    def test_a_report_is_replaced_only_when_asked(self, tmp_path, capsys):
+        words = ["train", small_file(tmp_path), "--target", "kind", "-o", tmp_path / "report", *QUICK, "--seed"]
+        assert run(capsys, *words, 1)[0] == 0
+        before = (tmp_path / "report" / "metrics.json").read_bytes()
+        code, _, err = run(capsys, *words, 2)
+        assert (code, "--overwrite" in err) == (2, True)
+        assert (tmp_path / "report" / "metrics.json").read_bytes() == before
+        assert run(capsys, *words, 2, "--overwrite")[0] == 0
+        assert (tmp_path / "report" / "metrics.json").read_bytes() != before
+        assert {entry.name for entry in tmp_path.iterdir()} == {"small.csv", "report"}
+
+    def test_a_folder_with_other_files_is_never_replaced(self, tmp_path, capsys):
+        path, folder = small_file(tmp_path), tmp_path / "precious"
+        folder.mkdir()
+        written(folder / "thesis.txt", "years of work")
+        code, out, err = run(capsys, "train", path, "--target", "kind", "-o", folder, *QUICK, "--overwrite")
+        assert (code, out, "thesis.txt" in err) == (2, "", True)
+        assert "is a file" in run(capsys, "train", path, "--target", "kind", "-o", path, *QUICK)[2]
+
+    @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+    @pytest.mark.parametrize("older", [False, True])
+    def test_it_appears_whole_or_not_at_all(self, tmp_path, error, older):
+        folder = tmp_path / "report"
+
+        def fill(new, text="new", fails=True):
+            written(new / "one", text)
+            if fails:
+                raise error
+            written(new / "two", text)
+
+        if older:
+            folders.write_folder(folder, lambda new: fill(new, "old", fails=False))
+        with pytest.raises(type(error)):
+            folders.write_folder(folder, fill)
+        found = {file.name: file.read_text() for file in folder.iterdir()} if folder.exists() else {}
+        assert found == ({"one": "old", "two": "old"} if older else {})
+        assert [entry.name for entry in tmp_path.iterdir()] == (["report"] if older else [])
+
+    @pytest.mark.parametrize("older", [False, True])
+    def test_where_the_new_one_cannot_take_the_name_the_old_one_keeps_it(self, tmp_path, monkeypatch, older):
+        folder, rename = tmp_path / "report", folders.Path.rename
+        if older:
+            folders.write_folder(folder, lambda new: written(new / "one", "old"))
+
+        def refused(self, target):
+            if self.name == "new":
+                raise PermissionError(13, "Permission denied")
+            return rename(self, target)
+
+        monkeypatch.setattr(folders.Path, "rename", refused)
+        with pytest.raises(PermissionError):
+            folders.write_folder(folder, lambda new: written(new / "one", "new"))
+        assert [file.read_text() for file in folder.glob("*")] == (["old"] if older else [])
+
+    def test_what_ctrl_c_makes_it_do_again_changes_nothing(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(folders, "finish", lambda action: (action(), action()))
+        folders.write_folder(tmp_path / "report", lambda new: written(new / "one", "new"))
+        assert (tmp_path / "report" / "one").read_text() == "new"

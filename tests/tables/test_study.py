@@ -1,0 +1,176 @@
+"""Studies: which columns are used, what is refused, how rows are split, and what does not change what is learned."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from micrograd.estimators import MLPClassifier, MLPRegressor
+from micrograd.tables.columns import columns_of, encoder, guessed
+from micrograd.tables.reading import read_table
+from micrograd.tables.study import likely_task, network_of, prepare
+from tests.tables.common import small_file, written
+
+
+def frame(**columns):
+    return pd.DataFrame(
+        {
+            name: pd.Series(cells, dtype=float if isinstance(cells[0], float) else object)
+            for name, cells in columns.items()
+        }
+    )
+
+
+@pytest.fixture
+def table(tmp_path):
+    return read_table(small_file(tmp_path, 60), text="kind")
+
+
+def learned(study, seed=0, **settings):
+    """The weights of a network that learned a study."""
+    kind = MLPClassifier if study.of_classes else MLPRegressor
+    estimator = kind((3,), max_iter=2, n_iter_no_change=np.inf, random_state=seed, batch_size=8, **settings)
+    pipeline = study.pipeline(estimator).fit(*study.parts(study.training))
+    return np.concatenate([part.ravel() for part in network_of(pipeline).coefs_])
+
+
+class TestColumns:
+    def test_gaps_count_as_the_mean_and_are_told_to_the_network(self):
+        made = encoder(columns_of(rows := frame(x=[1.0, 3.0, np.nan]), rows, ["x"])).fit_transform(rows)
+        assert made["x"].tolist() == pytest.approx([-(1.5**0.5), 1.5**0.5, 0.0])
+        assert made["missingindicator_x"].tolist()[:2] == [made["missingindicator_x"].min()] * 2
+
+    def test_text_is_one_input_for_each_category_and_none_for_one_that_is_new(self):
+        fitted = encoder(columns_of(rows := frame(x=["red", "blue", np.nan, "red"]), rows, ["x"])).fit(rows)
+        new = frame(x=["red", "green", np.nan])
+        made = fitted.transform(new)
+        assert list(made) == ["x missing", "x = blue", "x = red"]
+        assert made.to_numpy().tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+        assert guessed(fitted, new) == {"x": 1}
+
+    @pytest.mark.parametrize(
+        ("cells", "reason"),
+        [
+            ([7.0] * 3, "it is 7 in every row"),
+            (["a"] * 3, "it is 'a' in every row"),
+            ([np.nan] * 3, "it has no value"),
+            (["a", "b", "c"], "text with 3 different values in 3 rows"),
+            ([f"{index // 2}x" for index in range(200)], "text with 100 different values in 200 rows"),
+            (["2024-01-02", "2024-01-03", "2024-02-01"], "it has dates, as '2024-01-02': give what matters of them"),
+        ],
+    )
+    def test_columns_that_tell_nothing_are_left_out_with_a_reason(self, cells, reason):
+        rows = frame(x=cells)
+        found = columns_of(rows, rows, ["x"])
+        assert found.names == []
+        assert reason in found.left_out["x"]
+
+    @pytest.mark.parametrize(
+        ("cells", "message"),
+        [
+            ([1.0, np.inf], "line 1: inf in 'x' is not finite"),
+            ([1.0, -1e200], "line 1: -1e\\+200 in 'x' is too large"),
+            (["1,5", "2"], "'x' has numbers with commas, as '1,5'.*--decimal ,"),
+        ],
+    )
+    def test_numbers_that_cannot_be_learned_from(self, cells, message):
+        rows = frame(x=cells)
+        with pytest.raises(ValueError, match=message):
+            columns_of(rows, rows, ["x"])
+
+    def test_row_numbers_under_a_blank_header_are_not_learned_from(self, tmp_path):
+        lines = "".join(f"{row},{row % 7},{row // 10}\n" for row in range(20))
+        study = prepare(read_table(written(tmp_path / "table.csv", f",x,y\n{lines}"), text="y"), "y")
+        assert (study.columns.names, study.columns.left_out) == (
+            ["x"],
+            {"column 1": "its header is blank, as over row numbers"},
+        )
+
+
+class TestTargets:
+    @pytest.mark.parametrize(
+        ("cells", "task"),
+        [
+            (["yes", "no"], "classification"),
+            (["0.0", "1.0"], "classification"),
+            (["0.5", "1"], "regression"),
+            ([str(number) for number in range(30)], "regression"),
+            (["1", "2", "three"], "classification"),
+        ],
+    )
+    def test_the_task_is_what_the_target_looks_like(self, cells, task):
+        assert likely_task(pd.Series(cells)) == task
+
+    @pytest.mark.parametrize(
+        ("cells", "task", "message"),
+        [
+            (["a"] * 6, None, "nothing to learn: 'y' is 'a' in every row"),
+            (["1", "1.0"] * 3, "regression", "nothing to learn"),
+            (["1", "a"] * 3, "regression", "line 1: 'a' in 'y' is no number"),
+            (["1", "inf"] * 3, "regression", "line 1: inf in 'y' is not finite"),
+            ([f"c{index}" for index in range(60)], None, "60 different values, and at most 50 can be classes"),
+            (["a", "b", np.nan, np.nan, "a"], None, "a value in 3 rows only"),
+            (["a", "b", "c", "d", "e"], None, "0.2 of 0 rows cannot be drawn"),
+            (["1,5", "2,5", "3,5", "4,5", "5,5"], None, "numbers with commas"),
+        ],
+    )
+    def test_targets_that_cannot_be_learned(self, cells, task, message):
+        with pytest.raises(ValueError, match=message):
+            prepare(frame(x=[float(row) for row in range(len(cells))], y=cells), "y", task=task)
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"target": "knd"}, "there is no column 'knd'; did you mean 'kind'?"),
+            ({"target": "x" * 9}, "there are 'size', 'colour'"),
+            ({"target": "kind", "ignored": ["kind"]}, "is the target, and cannot be ignored"),
+            ({"target": "kind", "share": 0.9}, "at most 0.5, not 0.9"),
+            ({"target": "kind", "ignored": ["size", "colour", "weight"]}, "no column is left to predict 'kind' from"),
+        ],
+    )
+    def test_columns_that_are_not_there_or_not_left(self, table, settings, message):
+        with pytest.raises(ValueError, match=message):
+            prepare(table, **settings)
+
+    def test_why_no_column_is_left_is_said(self):
+        with pytest.raises(ValueError, match="'x': it is 1 in every row"):
+            prepare(frame(x=[1.0] * 6, y=["a", "b"] * 3), "y", share=0.5)
+
+
+@given(st.lists(st.sampled_from("aaaabbbc"), min_size=20, max_size=80), st.floats(0.2, 0.5), st.integers(0, 9))
+def test_a_split_takes_the_share_of_each_class(cells, share, seed):
+    cells = [*cells, "a", "a", "b", "b", "d"]
+    rows = frame(x=[float(row) for row in range(len(cells))], y=cells)
+    study = prepare(rows, "y", share=share, seed=seed)
+    assert study.test.index.tolist() == prepare(rows, "y", share=share, seed=seed).test.index.tolist()
+    taken, counts = study.test["y"].value_counts(), rows["y"].value_counts()
+    assert "d" not in taken  # the only row of a class is learned from
+    assert all(abs(taken.get(name, 0) - share * counts[name]) <= 1 + (counts == 1).sum() for name in counts.index)
+    assert sorted([*study.training.index, *study.test.index]) == rows.index.tolist()
+
+
+class TestMetamorphic:
+    @pytest.mark.parametrize("target", ["kind", "weight"])
+    def test_other_test_rows_change_nothing_that_was_learned(self, table, target):
+        study = prepare(table, target)
+        other = study.test.copy()
+        other["size"] *= 1_000.0
+        other["colour"] = "green"
+        if target == "weight":
+            other["weight"] += 500.0
+        assert learned(study).tolist() == learned(study._replace(test=other)).tolist()
+        changed = pd.concat([study.training, other]).sort_index()
+        assert learned(prepare(changed, target)).tolist() == learned(study).tolist()
+
+    def test_another_seed_changes_the_rows_the_weights_and_the_batches(self, table):
+        study = prepare(table, "kind")
+        assert prepare(table, "kind", seed=2).test.index.tolist() != study.test.index.tolist()
+        assert learned(study, learning_rate_init=1e-12)[0] != pytest.approx(
+            learned(study, 1, learning_rate_init=1e-12)[0]
+        )
+
+    def test_neither_the_order_of_columns_nor_a_constant_one_matters(self, table):
+        before = learned(prepare(table, "kind"))
+        assert learned(prepare(table[list(table)[::-1]], "kind")).tolist() == before.tolist()
+        assert learned(prepare(table.assign(zero=0.0, same="x"), "kind")).tolist() == before.tolist()
