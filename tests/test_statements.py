@@ -13,6 +13,7 @@ import pytest
 
 import micrograd as mg
 from micrograd.command import grammar, output
+from micrograd.command import tables as command_tables
 from micrograd.command.words import parser, with_minus_signs
 from micrograd.compiler import closed_over, function, kept, program, progress, turns
 from micrograd.compiler.backends import llvm_functions, numpy_backend
@@ -20,7 +21,7 @@ from micrograd.compiler.function import CompiledFunction
 from micrograd.compiler.stages import STAGES
 from micrograd.engine.further_primitives import TABLE
 from micrograd.explore import NODE_LIMIT, groups
-from micrograd.tables import encoding, predictor, report, table
+from micrograd.tables import columns, reading, report, study
 from micrograd.testing import differences, strategies
 from tests.campaigns import accuracy, expressions, mistakes
 from tests.folders import ROOT
@@ -49,16 +50,19 @@ def written_in(path, name):
     return int(re.search(rf"\b{name} ?= ?(\d+)\b", (ROOT / path).read_text(encoding="utf-8"))[1])
 
 
-SETTINGS = predictor.Settings()
+USUAL = parser().parse_args(["train", "table.csv", "--target", "y"])
 NUMBERS = [
     ("command.md", r"At most ([\d,]+) characters", grammar.LONGEST),
-    ("command.md", r"text with more than (\d+) different values", encoding.MOST_CATEGORIES),
-    ("command.md", r"up to (\d+) different whole numbers", encoding.MOST_WHOLE_NUMBERS),
-    ("command.md", r"A (\w+) of the rows \(`--test`\)", SETTINGS.test),
-    ("command.md", r"in batches of (\d+)", SETTINGS.batch_size),
-    ("command.md", r"epochs enough for some ([\d,]+) rows", SETTINGS.epochs_for(240) * 240),
-    ("command.md", r"rows, from (\d+) to \d+", SETTINGS.epochs_for(10**9)),
-    ("command.md", r"rows, from \d+ to (\d+)", SETTINGS.epochs_for(1)),
+    ("command.md", r"text with more than (\d+) different values", columns.MOST_CATEGORIES),
+    ("command.md", r"up to (\d+) different whole numbers", study.MOST_WHOLE_NUMBERS),
+    ("command.md", r"A (\w+) of the rows \(`--test`\)", USUAL.test),
+    ("command.md", r"in batches of (\d+)", USUAL.batch_size),
+    ("command.md", r"epochs enough for some ([\d,]+) rows", command_tables.EXAMPLES),
+    ("command.md", r"rows, from (\d+) to \d+", command_tables.FEWEST_EPOCHS),
+    ("command.md", r"rows, from \d+ to (\d+)", command_tables.MOST_EPOCHS),
+    ("command.md", r"`--folds` parts of all rows, (\d+) if it is not given", command_tables.FOLDS),
+    ("command.md", r"Tables of more than ([\d,]+) cells", command_tables.LARGE),
+    ("command.md", r"networks of up to some ([\d,]+) parameters", command_tables.FILMED),
     ("compiler.md", r"longer than (\w+) seconds", progress.DELAY),
     ("compiler.md", r"the last (\d+) are kept", kept.ROOM),
     ("compiler.md", r"more than (\d+) take turns", kept.ROOM),
@@ -235,7 +239,7 @@ def test_the_extras_bring_what_the_overview_says():
     assert sorted(names) == sorted(extras)
     (three,) = re.findall(r"micrograd\[([\w,]*)\]", extras["all"])
     assert sorted(three.split(",")) == sorted(names[: names.index("all")])
-    for name in ("draw", "train", "compile", "testing", "campaigns", "browser"):
+    for name in ("draw", "train", "compile", "tables", "testing", "campaigns", "browser"):
         for package in re.findall(r'"([\w-]+)[><=]', extras[name]):
             assert SPOKEN.get(package, package) in listed[f"`{name}`"].lower(), (name, package)
 
@@ -270,7 +274,7 @@ def test_each_command_takes_json():
 
 def test_missing_values_are_those_that_the_page_of_the_command_lists():
     (listed,) = re.findall(r"are empty cells, (.*?), and what follows `--missing`", on_one_line("command.md"))
-    assert {"", *(text.lower() for text in spans(listed))} == table.MISSING
+    assert {"", *(text.lower() for text in spans(listed))} == reading.MISSING
 
 
 def test_the_files_of_a_report_are_those_that_the_page_of_the_command_lists():

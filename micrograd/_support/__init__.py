@@ -5,6 +5,7 @@ checks.py       what counts as a number, and errors that say which operation and
 callers.py      the line of the user's program that is running
 containers.py   numbers in nested lists, tuples, dicts and arrays
 files.py        writing files whole or not at all
+folders.py      writing folders whole or not at all
 interrupts.py   finishing what must not be left half done
 locks.py        locks that do not stay locked in a forked child
 saved_state.py  numbers by name, in a file that is whole or refused

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from micrograd.tables.study import Study
 
 EXAMPLES = 6_000  # that the network is shown where nobody says how many epochs
+FEWEST_EPOCHS, MOST_EPOCHS = 3, 60
 FOLDS = 10
 LARGE = 200_000  # cells; a table of more is not judged in folds unasked
 FILMED = 2_000  # parameters; no film is made of a network with more
@@ -108,7 +109,7 @@ def _estimator(options: argparse.Namespace, study: Study) -> Any:
         batch_size=options.batch_size,
         learning_rate="cosine",
         learning_rate_init=options.learning_rate,
-        max_iter=options.epochs or min(max(round(EXAMPLES / rows), 3), 60),
+        max_iter=options.epochs or min(max(round(EXAMPLES / rows), FEWEST_EPOCHS), MOST_EPOCHS),
         random_state=options.seed,
         verbose=False if options.quiet else None,
         n_iter_no_change=math.inf,

@@ -74,11 +74,15 @@ def in_folds(pipeline: Pipeline, study: Study, folds: int, seed: int) -> dict[st
             warnings.simplefilter("ignore")  # of rare classes: a fold without a second one is left out
             split = kind(folds, shuffle=True, random_state=seed)
             scores = cross_val_score(judged, inputs, wanted, cv=split, scoring=measure)
-        scores = scores[np.isfinite(scores)]
-        spread = float(scores.std(ddof=1)) * math.sqrt(1 / len(scores) + 1 / (folds - 1))
-        half, mean = float(student.ppf(0.975, len(scores) - 1)) * spread, float(scores.mean())
-        found[name] = {"mean": mean, "low": mean - half, "high": min(mean + half, 1.0)}
+        found[name] = _interval(scores[np.isfinite(scores)], folds)
     return found
+
+
+def _interval(scores: Any, folds: int) -> dict[str, float]:
+    """The mean of scores, and where it would be in 95 of 100 tries."""
+    spread = float(scores.std(ddof=1)) * math.sqrt(1 / len(scores) + 1 / (folds - 1))
+    half, mean = float(student.ppf(0.975, len(scores) - 1)) * spread, float(scores.mean())
+    return {"mean": mean, "low": mean - half, "high": min(mean + half, 1.0)}
 
 
 def importance(pipeline: Pipeline, study: Study, seed: int) -> dict[str, float]:

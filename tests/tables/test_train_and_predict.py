@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from micrograd.command.main import main
+from micrograd.command.tables import _defused
 from micrograd.compiler.steps import CompiledSteps
 from micrograd.tables.models import load
 from micrograd.tables.reading import read_table
@@ -107,6 +108,10 @@ def test_cells_that_a_spreadsheet_would_run_are_defused(tmp_path, capsys):
     assert header == ["'@kind", "probability"]
     assert {kind for kind, _ in rows} <= {"'=1+1", "'-cmd", "+5", "ok"}
     assert len({kind for kind, _ in rows}) > 1
+
+
+def test_numbers_are_no_formulas():
+    assert [_defused(cell) for cell in ("+5", "-1e3", "=1", "@x", "x=1")] == ["+5", "-1e3", "'=1", "'@x", "x=1"]
 
 
 @pytest.mark.parametrize("missing", ["matplotlib", "skops"])

@@ -1,0 +1,68 @@
+"""Four real tables in ten folds, beside scikit-learn's own network."""
+
+import argparse
+import csv
+import io
+import warnings
+
+import pytest
+from sklearn import neural_network
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+
+from micrograd.command.tables import _estimator
+from micrograd.tables.reading import read_table
+from micrograd.tables.scores import _interval
+from micrograd.tables.study import prepare
+from tests.folders import DEMOS
+from tests.pages import section, tables
+from tests.tables.common import PENGUINS, written
+
+pytestmark = pytest.mark.slow
+
+USUAL = {"hidden": None, "activation": "tanh", "alpha": 0.0001, "batch_size": 16, "learning_rate": 0.01, "epochs": None}
+COMPARED = tables(section("command.md", "Learning from a table"))[-1]
+
+
+def iris(folder):
+    """Fisher's iris flowers, which scikit-learn carries, as a file."""
+    flowers = load_iris()
+    lines = [[*numbers, flowers.target_names[kind]] for numbers, kind in zip(flowers.data, flowers.target, strict=True)]
+    text = io.StringIO()
+    csv.writer(text).writerows([[*flowers.feature_names, "kind"], *lines])
+    return written(folder / "iris.csv", text.getvalue())
+
+
+TABLES = {"iris": iris, "penguins": lambda _: PENGUINS, "digits": lambda _: DEMOS / "data" / "digits.csv.gz"}
+
+
+def in_ten_folds(path, target):
+    """The means of `micrograd train`'s network and of scikit-learn's, with the interval of the first; and the rows."""
+    study = prepare(read_table(path, text=target), target)
+    ours = _estimator(argparse.Namespace(**USUAL, seed=1, quiet=True, no_pictures=True), study)
+    theirs = getattr(neural_network, type(ours).__name__)()
+    settings = {name: setting for name, setting in ours.get_params().items() if name in theirs.get_params()}
+    theirs.set_params(**settings | {"learning_rate": "constant"})
+    kind = StratifiedKFold if study.of_classes else KFold
+    folds, found = kind(10, shuffle=True, random_state=1), []
+    for network in (ours, theirs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # theirs always warns after max_iter
+            scores = cross_val_score(study.pipeline(network), *study.parts(study.rows), cv=folds)
+        found.append(_interval(scores, 10))
+    return *found, len(study.rows)
+
+
+@pytest.mark.parametrize(("table", "count", "target", "measure", "mine", "interval", "other"), COMPARED)
+def test_real_tables_are_predicted_as_the_page_says_and_as_well_as_by_scikit_learn(
+    tmp_path, table, count, target, measure, mine, interval, other
+):
+    path, target = TABLES[table.split(",")[0]](tmp_path), {"body mass": "body_mass_g"}.get(target, target)
+    ours, theirs, rows = in_ten_folds(path, target)
+    low, high = map(float, interval.split(" to "))
+    assert (rows, measure) == (int(count.replace(",", "")), "R²" if target == "body_mass_g" else "accuracy")
+    assert (ours["mean"], ours["low"], ours["high"], theirs["mean"]) == pytest.approx(
+        (float(mine), low, high, float(other)), abs=0.01
+    )
+    assert ours["mean"] > theirs["mean"] - 0.01
