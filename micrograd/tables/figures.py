@@ -28,6 +28,8 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.spines.top": False,
     "font.family": "sans-serif",
+    "legend.fontsize": "small",
+    "legend.frameon": False,
     "svg.fonttype": "none",  # text stays text: the browser has the letters that matplotlib's font lacks
     "svg.hashsalt": "micrograd",  # the same picture is the same file
     "text.parse_math": False,  # a column may be named price ($)
@@ -61,8 +63,10 @@ def course(losses: dict[str, Any]) -> str:
     # One batch that is far off does not stretch the axis
     inside = [*losses["learned from"], *losses["tested on"], *batches.quantile([0.02, 0.98])]
 
+    far = 0 < 10 * min(inside) < max(inside)
+
     def draw(figure: Any) -> None:
-        axes = figure.add_subplot(xlabel="step", ylabel="loss", yscale="log" if min(inside) > 0 else "linear")
+        axes = figure.add_subplot(xlabel="step", ylabel="loss", yscale="log" if far else "linear")
         some = slice(None, None, math.ceil(len(batches) / MOST_DOTS))
         dots: Any = {"alpha": 0.25, "markeredgewidth": 0}
         axes.plot(batches.index[some], batches[some], ".", color=BLUE, **dots, label="of a batch")
@@ -70,7 +74,8 @@ def course(losses: dict[str, Any]) -> str:
         axes.plot(losses["steps"], losses["learned from"], ":", color=BLUE, label="of the rows learned from")
         axes.plot(losses["steps"], losses["tested on"], color=ORANGE, linewidth=2, label="of the rows tested on")
         axes.set_ylim(0.9 * min(inside), 1.1 * max(inside))
-        axes.legend(frameon=False, fontsize="small")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.legend()
 
     return svg(draw)
 
@@ -135,6 +140,7 @@ def _short(name: str) -> str:
 def svg(draw: Callable[[Any], None], width: float = 5.0, height: float = 3.75) -> str:
     """A picture of this size in inches, to stand in a page; drawn without a window or a display."""
     import matplotlib as mpl
+    import matplotlib.colors
     from matplotlib.figure import Figure
 
     picture = io.StringIO()
@@ -142,6 +148,11 @@ def svg(draw: Callable[[Any], None], width: float = 5.0, height: float = 3.75) -
         warnings.filterwarnings("ignore", "Glyph .* missing")  # only measured here; the browser draws it
         figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure)
+        for axes in figure.axes:
+            for line in axes.lines:  # scikit-learn draws some in black
+                line.set_color(INK if mpl.colors.same_color(line.get_color(), "black") else line.get_color())
+            if axes.get_legend():
+                axes.legend()
         figure.savefig(picture, format="svg", metadata={"Date": None}, transparent=True)
     text = picture.getvalue()
     return text[text.index("<svg") :].replace(INK, "currentColor")

@@ -173,11 +173,12 @@ def page(numbers: dict[str, Any], drawn: dict[str, str], links: dict[str, str]) 
         "Rows": pd.DataFrame({"how many": numbers["rows"]}),
         "The network": pd.DataFrame({"": pd.Series(network)}),
     }
-    parts = [f"<h1>{escape(numbers['target'])}</h1>"]
-    parts += [f"<p class=headline>{escape(line)}</p>" for line in headline(numbers).splitlines()]
+    parts = [f"<h1 tabindex=0>{escape(numbers['target'])}</h1>"]
+    parts += [f"<p class=headline tabindex=0>{escape(line)}</p>" for line in headline(numbers).splitlines()]
     parts += [
         f"<h2>{title}</h2><div class=wide tabindex=0>"
-        f"{cells.to_html(border=0, na_rep='', float_format='{:.4g}'.format)}</div>"
+        + cells.to_html(border=0, na_rep="", float_format="{:.4g}".format).replace("<th></th>", "<td></td>")
+        + "</div>"
         for title, cells in tables.items()
         if len(cells)
     ]

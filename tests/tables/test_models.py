@@ -15,6 +15,8 @@ from micrograd.tables import models
 from micrograd.tables.reading import read_table
 from tests.tables.common import written
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def model(small_report):

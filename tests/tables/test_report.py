@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.model_selection import cross_val_score
 
 from micrograd._support import folders
@@ -97,35 +98,19 @@ def test_markup_in_names_and_cells_is_shown_as_typed(tmp_path, capsys):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;2</h1>" in (tmp_path / "report" / "report.html").read_text("utf-8")
 
 
-def test_one_batch_far_off_does_not_stretch_the_axis_and_the_mean_is_one():
-    drawn = []
-
-    class Axes:
-        def plot(self, x, y, *_, label, **__):
-            drawn.append((label, np.asarray(y, float)))
-
-        def set_ylim(self, low, high):
-            drawn.append(("limits", (low, high)))
-
-        def legend(self, **_): ...
-
-        def savefig(self, file, **_):
-            file.write("<svg/>")
-
-    class Figure(Axes):
-        def __init__(self, **_): ...
-
-        def add_subplot(self, **_):
-            return Axes()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("matplotlib.figure.Figure", Figure)
-        batches = [1.0] * 99 + [1e6]
-        figures.course({"batches": batches, "steps": [0, 100], "learned from": [1.0, 0.5], "tested on": [1.1, 0.6]})
-    found = dict(drawn)
-    assert found["running mean"][-2] == 1.0
-    assert found["running mean"][50] == np.mean(batches[46:51])
-    assert found["limits"][1] <= 1.1 * 1.1
+@pytest.mark.parametrize(("least", "scale"), [(0.5, "linear"), (0.001, "log")])
+def test_one_batch_far_off_does_not_stretch_the_axis_and_the_mean_is_one(monkeypatch, least, scale):
+    drawn, figure = [], Figure()
+    monkeypatch.setattr(figures, "svg", drawn.append)
+    batches = [1.0] * 99 + [1e6]
+    figures.course({"batches": batches, "steps": [0, 100], "learned from": [1.0, least], "tested on": [1.1, 0.6]})
+    drawn[0](figure)
+    (axes,) = figure.axes
+    lines = {line.get_label(): line.get_ydata() for line in axes.lines}
+    assert lines["running mean"][-2:].tolist() == [1.0, (4 + 1e6) / 5]
+    assert lines["of the rows tested on"].tolist() == [1.1, 0.6]
+    assert axes.get_ylim() == pytest.approx((0.9 * least, 1.1 * 1.1))
+    assert axes.get_yscale() == scale
 
 
 @pytest.mark.parametrize("classes", [2, 25])

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from micrograd.estimators import MLPClassifier, MLPRegressor
@@ -138,6 +138,7 @@ class TestTargets:
             prepare(frame(x=[1.0] * 6, y=["a", "b"] * 3), "y", share=0.5)
 
 
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from("aaaabbbc"), min_size=20, max_size=80), st.floats(0.2, 0.5), st.integers(0, 9))
 def test_a_split_takes_the_share_of_each_class(cells, share, seed):
     cells = [*cells, "a", "a", "b", "b", "d"]

@@ -18,6 +18,8 @@ from micrograd.tables.reading import read_table
 from tests.interrupts import interrupted_while_training
 from tests.tables.common import PENGUINS, QUICK, run, small_file, written
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("words", "message"),
@@ -169,7 +171,6 @@ def test_predict_says_where_it_guesses(small_report, tmp_path, capsys):
     assert "2 cells of 'colour' are missing or unknown" in err
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")
 def test_ctrl_c_ends_the_training_and_the_report_is_about_what_was_learned(tmp_path):
     words = ["train", small_file(tmp_path, 200), "--target", "kind", *QUICK, "--epochs", 1_000_000]
