@@ -192,7 +192,9 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         known = hasattr(self, "coefs_") and (going_on or self.warm_start)
         rows, y = validate_data(self, X, y, dtype=float, multi_output=True, reset=not known)
         targets = self._targets(y, known, classes)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows)
+        if weights is not None and not weights.min() >= 0 < weights.max():
+            raise ValueError("Negative values in data passed to `sample_weight`, or nothing but zeros")
         chance = check_random_state(self.random_state)
         if not known:
             self._begin(chance, rows.shape[1], targets.shape[1])

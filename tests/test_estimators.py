@@ -259,6 +259,14 @@ class TestExplore:
 
 
 class TestRunning:
+    def test_the_seed_draws_the_batches_and_without_shuffling_they_are_in_order(self, monkeypatch):
+        orders, real = [], estimators.train
+        monkeypatch.setattr(estimators, "train", lambda *given: orders.append(given[3].order()) or real(*given))
+        for settings in ({"random_state": 0}, {"random_state": 0}, {"random_state": 1}, {"shuffle": False}):
+            quick(max_iter=1, **settings).fit(ROWS, KINDS)
+        assert orders[0] == orders[1] != orders[2]
+        assert sorted(orders[0]) == sorted(orders[2]) == orders[3] == list(range(96))
+
     def test_a_bar_shows_the_progress(self, capsys):
         quick(verbose=True).fit(ROWS, KINDS)
         assert "9/9" in capsys.readouterr().err
@@ -317,8 +325,10 @@ class TestRefused:
             quick().fit(ROWS, targets)
 
     def test_weights_that_are_all_zero_and_rows_that_are_sparse(self):
-        with pytest.raises(ValueError, match="at least one non-zero"):
+        with pytest.raises(ValueError, match=r"at least one non-zero|nothing but zeros"):
             quick().fit(ROWS, KINDS, np.zeros(96))
+        with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+            quick().fit(ROWS, KINDS, -np.ones(96))
         with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
             quick().fit(csr_array(ROWS), KINDS)
         with pytest.raises(ValueError, match="a page is about one row, not 2"):

@@ -164,7 +164,7 @@ class TestMetamorphic:
         changed = pd.concat([study.training, other]).sort_index()
         assert learned(prepare(changed, target)).tolist() == learned(study).tolist()
 
-    def test_another_seed_changes_the_rows_the_weights_and_the_batches(self, table):
+    def test_another_seed_changes_the_rows_and_the_first_weights(self, table):
         study = prepare(table, "kind")
         assert prepare(table, "kind", seed=2).test.index.tolist() != study.test.index.tolist()
         assert learned(study, learning_rate_init=1e-12)[0] != pytest.approx(
