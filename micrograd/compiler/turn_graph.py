@@ -138,37 +138,35 @@ def turn_graph_of(graph: Graph, repeat: Repeat, position: Integers, is_reserved:
         operands.with_tables()
         begin, end = _longest(operands.fits.all(axis=1) & others_fit)
     # What stands for nodes of a turn before the first may be several things: then these turns are no part of the loop.
-    for first in (begin, begin + int(operands.lags.max(initial=0))):
-        if end - first < FEWEST_TURNS:
-            return None
-        given = _given(operands, first)
-        if given is not None:
-            return _turn_graph(graph, repeat.part(first, end), operands, first, given)
-    return None
+    if end > begin and _is_ambiguous(_given(operands, begin, end)):
+        begin += int(operands.lags.max())
+    if end - begin < FEWEST_TURNS:
+        return None
+    return _turn_graph(graph, repeat.part(begin, end), operands, begin, _given(operands, begin, end))
 
 
 def _longest(fits: Booleans) -> tuple[int, int]:
     """Where the longest run of marks begins and ends."""
     changes = np.flatnonzero(np.diff(np.concatenate([[False], fits, [False]]).astype(np.int8)))
-    if not len(changes):
-        return 0, 0
-    longest = int(np.argmax(changes[1::2] - changes[::2]))
-    return int(changes[2 * longest]), int(changes[2 * longest + 1])
+    runs = [(begin, end) for begin, end in changes.reshape(-1, 2).tolist()]
+    return max(runs, key=lambda run: run[1] - run[0], default=(0, 0))
 
 
-def _given(operands: _Operands, begin: int) -> Integers | None:
-    """What is read in place of nodes of the turns before the first one: the turn, the node of a turn, and the node.
-
-    None if that differs from one operand to another.
-    """
+def _given(operands: _Operands, begin: int, end: int) -> Integers:
+    """What is read in place of nodes of the turns before the first one: the turn, the node of a turn, and the node."""
     rows = [np.zeros((0, 3), dtype=np.int64)]
     for lag in range(1, int(operands.lags.max(initial=0)) + 1):
         columns = np.flatnonzero((operands.sorts == _EARLIER) & (operands.lags >= lag))
+        columns = columns[begin + operands.lags[columns] - lag < end]
         turns = operands.lags[columns] - lag  # the turns that read what is this many turns before the first
         nodes = operands.nodes[begin + turns, columns]
         rows.append(np.stack([np.full(len(columns), -lag), operands.owners[columns], nodes], axis=1))
-    found = np.unique(np.concatenate(rows), axis=0)
-    return None if len(np.unique(found[:, :2], axis=0)) < len(found) else found
+    return np.unique(np.concatenate(rows), axis=0)
+
+
+def _is_ambiguous(given: Integers) -> bool:
+    """Whether something is given twice."""
+    return len(np.unique(given[:, :2], axis=0)) < len(given)
 
 
 def _turn_graph(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: Integers) -> TurnGraph:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.backends.llvm_kernels import Code
     from micrograd.compiler.numbers import Floats, Integers
-    from micrograd.compiler.program import Access, Kernel, Program, Segment
+    from micrograd.compiler.program import Access, Kernel, Map, Program, Segment
     from micrograd.engine.primitive import Primitive
 
 
@@ -297,7 +297,7 @@ class NativeExecutable(Executable):
         self._kept += [table, arguments]
         return machine().address("micrograd_loop", _turner), arguments.ctypes.data
 
-    def _small(self, kernels: Sequence[Kernel]) -> tuple[int, int]:
+    def _small(self, kernels: Sequence[Reduction | Map]) -> tuple[int, int]:
         found = scalars(kernels)
         name = name_of(found)
         return machine().address(name, lambda: module_of_scalars(found, name)), 0

@@ -19,16 +19,17 @@ from llvmlite import ir
 
 from micrograd.compiler.backends.llvm_functions import DOUBLE, forward, integer, larger, native_name
 from micrograd.compiler.backends.llvm_kernels import KERNEL, vector_of
-from micrograd.compiler.program import Map, Reduction
+from micrograd.compiler.program import Reduction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from micrograd.compiler.program import Access, Kernel
+    from micrograd.compiler.program import Access, Map
     from micrograd.engine.primitive import Primitive
 
 _SMALL = 32  # products and sums of a small kernel, at most
 _LONGEST = 1024  # and of all that become one function
+_Kernel: TypeAlias = "Reduction | Map"
 Place: TypeAlias = "tuple[int, int]"  # where a number is at the first turn, and how far it moves at each turn
 
 
@@ -49,9 +50,9 @@ class Application(NamedTuple):
     operands: tuple[Place, ...]
 
 
-def together(kernels: Sequence[Kernel]) -> list[list[Kernel]]:
+def together(kernels: Sequence[_Kernel]) -> list[list[_Kernel]]:
     """The kernels in their order: each alone, or small neighbours together."""
-    found: list[list[Kernel]] = []
+    found: list[list[_Kernel]] = []
     for small, neighbours in groupby(kernels, _is_small):
         size = _LONGEST
         for kernel in neighbours:
@@ -63,22 +64,22 @@ def together(kernels: Sequence[Kernel]) -> list[list[Kernel]]:
     return found
 
 
-def _is_small(kernel: Kernel) -> bool:
+def _is_small(kernel: _Kernel) -> bool:
     """Whether it has few numbers, and no vectors of them."""
-    is_native = isinstance(kernel, Reduction) or (isinstance(kernel, Map) and native_name(kernel.primitive) is not None)
+    is_native = isinstance(kernel, Reduction) or native_name(kernel.primitive) is not None
     return is_native and _size(kernel) <= _SMALL and not vector_of(kernel)[0]
 
 
-def _size(kernel: Kernel) -> int:
+def _size(kernel: _Kernel) -> int:
     return kernel.rows * kernel.columns * kernel.terms
 
 
-def scalars(kernels: Sequence[Kernel]) -> list[Sum | Application]:
+def scalars(kernels: Sequence[_Kernel]) -> list[Sum | Application]:
     """The numbers that small kernels compute, one by one."""
     return [scalar for kernel in kernels for scalar in _scalars(kernel)]
 
 
-def _scalars(kernel: Kernel) -> Iterator[Sum | Application]:
+def _scalars(kernel: _Kernel) -> Iterator[Sum | Application]:
     targets = _places(kernel.target, kernel, 1)
     if isinstance(kernel, Reduction):
         parts = [(part, [_places(factor, kernel, part.terms) for factor in part.factors]) for part in kernel.segments]
@@ -89,13 +90,13 @@ def _scalars(kernel: Kernel) -> Iterator[Sum | Application]:
                 for term in range(part.terms)
             ]
             yield Sum(target, kernel.largest, kernel.from_zero, tuple(terms))
-    elif isinstance(kernel, Map):
+    else:
         operands = [_places(access, kernel, 1) for access in kernel.operands]
         for number, (target,) in enumerate(targets):
             yield Application(target, kernel.primitive, tuple(places[number][0] for places in operands))
 
 
-def _places(access: Access, kernel: Kernel, terms: int) -> list[list[Place]]:
+def _places(access: Access, kernel: _Kernel, terms: int) -> list[list[Place]]:
     """The places of an operand: a list for each number of the kernel, with a place for each term."""
     positions = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms)
     return [[(place, access.turn_step) for place in row] for row in positions.tolist()]
