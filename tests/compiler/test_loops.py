@@ -316,6 +316,7 @@ def test_few_turns_are_written_out(flat, turns):
     assert_the_same(run, flat(f, 0.5))
 
 
+@pytest.mark.slow
 def test_many_short_stretches_that_repeat_are_found_without_recursion(flat):
     rng = random.Random(4)
     lengths = [rng.randrange(16, 40) for _ in range(80)]
