@@ -164,11 +164,12 @@ def digamma(on: Any, x: Any) -> Any:
 def hurwitz_zeta(on: Any, x: Any, power: Any) -> Any:
     """The sum of (x + n)**-power over n = 0, 1, 2, ..., for a positive x and a power above 1 (Euler and Maclaurin)."""
     total = 0.0
+    count = on.maximum(on.ceil(_FAR - x), 0.0)  # x + n, rounded, may be _FAR a turn too early
     for n in range(_FAR):
-        if not on.somewhere(x + n < _FAR):
+        if not on.somewhere(count > n):
             break
-        total = total + on.where(x + n < _FAR, on.pow(on.minimum(x + n, _FAR), -power), 0.0)
-    far = x + on.maximum(on.ceil(_FAR - x), 0.0)
+        total = total + on.where(count > n, on.pow(on.minimum(x + n, _FAR), -power), 0.0)
+    far = x + count
     square = 1 / far / far
     *others, rest = _REST
     for place, coefficient in reversed([*enumerate(others, 1)]):

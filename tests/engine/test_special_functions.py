@@ -160,6 +160,29 @@ def test_backends_compute_what_floats_do(backend, name, xs):
 class TestSlopes:
     """The functions that slopes are made of."""
 
+    def test_a_zeta_function_next_to_whole_numbers(self):
+        """Where x + n is rounded to a whole number, no term may be left out."""
+        for whole in range(1, 26):
+            for x in (math.nextafter(whole, 0.0), float(whole), math.nextafter(whole, math.inf)):
+                true = mp.zeta(2, mp.mpf(x))
+                found = further_primitives.hurwitz_zeta(x, 2.0)
+                assert abs(found - true) <= 6 * math.ulp(float(true)), x
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm"])
+    def test_zeta_functions_that_stop_at_other_terms_side_by_side(self, backend):
+        xs = [0.5, 4.999999999999998, 19.9, 3.0, 25.0, 12.25, 1e3, 7.0, 20.0]
+        for x, found in zip(xs, compiled(further_primitives.hurwitz_zeta, backend, 9)(xs, [2.0] * 9), strict=True):
+            true = mp.zeta(2, mp.mpf(x))
+            assert abs(found - true) <= 8 * math.ulp(float(true)), x
+
+    @pytest.mark.parametrize("name", ["lgamma", "digamma"])
+    def test_next_to_whole_numbers(self, name):
+        for whole in range(2, 26):
+            for x in (math.nextafter(whole, 0.0), math.nextafter(whole, math.inf)):
+                for order, found in enumerate((getattr(mg, name)(x), mg.grad(getattr(mg, name))(x))):
+                    true = slope(name, order, x)
+                    assert abs(found - true) <= 8 * math.ulp(max(1.0, abs(float(true)))), (x, order)
+
     @pytest.mark.parametrize("power", [1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
     def test_a_zeta_function(self, power):
         for x in (1e-30, 0.1, 1.0, 2.5, 18.9, 19.9, 20.0, 21.5, 1e6, 1e30):
