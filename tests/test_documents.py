@@ -156,7 +156,17 @@ settings.register_profile("on a busy machine", deadline=None)
 settings.load_profile("on a busy machine")
 """
     (tmp_path / "test_it.py").write_text(code + typed + test, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rN", "--hypothesis-seed=0", "test_it.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-rN",
+        "--hypothesis-seed=0",
+        "test_it.py",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     names = {}
