@@ -11,7 +11,8 @@ For ``s = w0 * x0 + w1 * x1``
 
     adjoint(w0) = adjoint(s) * x0          adjoint(x0) = adjoint(s) * w0 + ... the other uses of x0
 
-So the adjoint of a matrix times a vector is the transpose times a vector. No rule says so: it follows.
+So the adjoint of a matrix times a vector is the transpose times a vector. No rule says so: it follows. Where dot
+products stay whole (see vectors.py), each vector gets a linear combination, which is one of the terms of its adjoint.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from micrograd.compiler.checks import may_raise
 from micrograd.compiler.graph import ONE, OTHER, SUM, Applications, Graph, Terms
 from micrograd.compiler.normalise import ARITHMETIC, flatten
 from micrograd.compiler.trace import EQUAL, INPUT, LITERAL, TAKE, Symbol, Tape, tracing
+from micrograd.compiler.vectors import Combinations, Dots
 from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class _Builder:
     constants: list[Floats] = field(default_factory=list)
     terms: list[Terms] = field(default_factory=list)
     applications: list[Applications] = field(default_factory=list)
+    whole: list[Combinations] = field(default_factory=list)
     constant_nodes: dict[float, int] = field(default_factory=dict)
     size: int = field(init=False)
 
@@ -97,6 +100,9 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
     flowing = needed[graph.outputs]
     builder.add(adjoints[graph.outputs[flowing]], seeds[flowing])
     _through_terms(graph.terms, needed, adjoints, builder)
+    for part in graph.whole:
+        assert isinstance(part, Dots)  # there are no others yet
+        _through_dots(part, needed, adjoints, builder)
     for application in graph.applications:
         if application.primitive is TAKE:
             _through_takes(application, graph, needed, adjoints, builder)
@@ -108,6 +114,10 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
     copies = builder.nodes(len(gradients), SUM)  # gradients lie side by side, even if two are the same node
     builder.add(copies, gradients)
 
+    unordered = np.zeros(builder.size, dtype=bool)
+    unordered[adjoints[through]] = True
+    for part in builder.whole:
+        unordered[part.nodes] = True
     new_constants = np.concatenate(builder.constants)
     is_new_constant = np.zeros(len(new_constants), dtype=bool)
     is_new_constant[[node - size for node in builder.constant_nodes.values()]] = True
@@ -119,10 +129,11 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
         terms=Terms.joined([graph.terms, *builder.terms]).by_owner(),
         applications=(*graph.applications, *builder.applications),
         differentiable=np.zeros(builder.size, dtype=bool),  # a second adjoint is not taken
-        unordered=np.isin(np.arange(builder.size), adjoints[through]),
+        unordered=unordered,
         from_zero=np.append(graph.from_zero, np.zeros(builder.size - size, dtype=bool)),
         seeds=seeds,
         gradients=copies,
+        whole=(*graph.whole, *builder.whole),
     )
     checked = np.concatenate([graph.checked, may_raise(with_gradients, builder.applications)])
     return flatten(replace(with_gradients, checked=checked))
@@ -148,6 +159,37 @@ def _through_terms(terms: Terms, needed: Any, adjoints: Integers, builder: _Buil
     flows = needed[terms.owner] & ~square & (terms.second != ONE)
     flows &= needed[terms.second]
     builder.add(adjoints[terms.second[flows]], owners[flows], terms.first[flows], terms.coefficient[flows])
+
+
+def _through_dots(dots: Dots, needed: Any, adjoints: Integers, builder: _Builder) -> None:
+    """A vector gets the other vectors that it is multiplied by, each times the adjoint of the dot product."""
+    flows = needed[dots.elements]
+    vectors, others = np.concatenate([dots.first, dots.second]), np.concatenate([dots.second, dots.first])
+    scalars = np.tile(adjoints[dots.owner], 2)
+    square = np.concatenate([dots.first == dots.second, np.zeros(len(dots.owner), dtype=bool)])
+    wanted = np.tile(needed[dots.owner], 2) & flows.any(axis=1)[vectors]
+    wanted &= ~np.append(square[len(dots.owner) :], square[: len(dots.owner)])  # of a square, one of the two will do
+    # What is used once, or only partly needs a gradient, gets its terms one by one.
+    uses = np.bincount(vectors[wanted & ~square], minlength=len(flows))
+    together = flows.all(axis=1) & (uses > 1)
+    rows = np.flatnonzero(wanted & (square | ~together[vectors]))
+    flowing = flows[vectors[rows]]
+    scalar, coefficient = (
+        np.broadcast_to(column[rows][:, None], flowing.shape)[flowing] for column in (scalars, 1.0 + square)
+    )
+    owner, other = adjoints[dots.elements[vectors[rows]]][flowing], dots.elements[others[rows]][flowing]
+    builder.add(owner, scalar, other, coefficient)
+
+    found = np.flatnonzero(together)
+    nodes = builder.nodes(len(found) * dots.length, SUM).reshape(len(found), dots.length)
+    builder.add(adjoints[dots.elements[found]].ravel(), nodes.ravel())
+    rows = np.flatnonzero(wanted & ~square & together[vectors])
+    rows = rows[np.argsort(vectors[rows], kind="stable")]
+    starts = np.searchsorted(vectors[rows], found)
+    for count in np.unique(uses[found]).tolist():
+        alike = np.flatnonzero(uses[found] == count)
+        chosen = rows[starts[alike][:, None] + np.arange(count)]
+        builder.whole.append(Combinations(dots.elements, nodes[alike], scalars[chosen], others[chosen]))
 
 
 def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder) -> None:

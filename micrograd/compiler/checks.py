@@ -73,6 +73,8 @@ def to_look_at(graph: Graph) -> Integers:
         if application.primitive in _PASSING:
             users.append(application.nodes)
             used.append(application.operands[:, 0])
+    whole_users, whole_used = graph.edges_of_whole()
+    users, used = [*users, *whole_users], [*used, *whole_used]
     edges = Edges(graph.size, np.concatenate(users), np.concatenate(used))
     hidden = graph.checked[~edges.reached(graph.results)[graph.checked]]
     return hidden[~edges.reached(edges.leaving(hidden))[hidden]]

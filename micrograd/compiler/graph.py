@@ -10,6 +10,7 @@ function ``b + w0 * x0 - w1 * x1`` is one node more, number 5, with three terms:
       5        -1         3      4         w1 * x1
 
 Terms of all nodes lie side by side in arrays, so that a stage treats them all with a few calls of NumPy.
+Where there are very many products, those of long dot products stay whole (see vectors.py).
 A graph does not change: a stage makes another one of it, which shares what stays the same.
 """
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from micrograd.compiler.vectors import Combinations, Dots
     from micrograd.engine.primitive import Primitive
 
 ONE = -1  # the second factor of a term that has one factor only
@@ -107,6 +109,7 @@ class Graph:
         from_zero: which nodes are sums that 0 is one of the terms of, so that they are never -0.
         seeds: the gradients of the outputs, which are given too; none before the adjoint stage.
         gradients: the nodes of the gradients that the program returns; none before the adjoint stage.
+        whole: further terms of sums, of which it is only said whose products they are.
     """
 
     kind: Integers
@@ -123,6 +126,7 @@ class Graph:
     checked: Integers = field(default_factory=no_integers)
     seeds: Integers = field(default_factory=no_integers)
     gradients: Integers = field(default_factory=no_integers)
+    whole: tuple[Dots | Combinations, ...] = ()
 
     @property
     def size(self) -> int:
@@ -141,10 +145,27 @@ class Graph:
             self,
             terms=self.terms[needed[self.terms.owner]],
             applications=tuple(a.chosen(needed[a.nodes]) for a in self.applications if needed[a.nodes].any()),
+            whole=tuple(part.chosen(np.unique(np.nonzero(needed[part.nodes])[0])) for part in self.whole),
         )
 
+    def counts(self) -> Integers:
+        """How many terms each node has."""
+        counts = np.bincount(self.terms.owner, minlength=self.size)
+        for part in self.whole:
+            counts += part.length * np.bincount(part.nodes.ravel(), minlength=self.size)
+        return counts
+
+    def expanded(self, kept: Sequence[Dots | Combinations] = ()) -> Graph:
+        """The graph with all terms one by one, but for those that are kept whole."""
+        parts = [self.terms]
+        for part in self.whole:
+            if not any(part is one for one in kept):
+                owner, first, second = part.terms()
+                parts.append(Terms(owner, np.ones(len(owner)), first, second))
+        return replace(self, terms=Terms.joined(parts).by_owner(), whole=tuple(kept)) if len(parts) > 1 else self
+
     def edges(self, differentiable: bool = False) -> tuple[Integers, Integers]:
-        """The edges from nodes to what they are computed from, as two arrays.
+        """The edges from nodes to what they are computed from, as two arrays; some of them lead through stand-ins.
 
         Args:
             differentiable: whether to leave out the edges that no gradient takes.
@@ -163,4 +184,16 @@ class Graph:
                 for node, table in zip(application.nodes, application.tables, strict=True):
                     users.append(np.full(len(self.tables[table]), node))
                     used.append(self.tables[table])
-        return np.concatenate(users), np.concatenate(used)
+        whole_users, whole_used = self.edges_of_whole()
+        return np.concatenate([*users, *whole_users]), np.concatenate([*used, *whole_used])
+
+    def edges_of_whole(self) -> tuple[list[Integers], list[Integers]]:
+        """Those of the terms that stay whole."""
+        users, used = [], []
+        end = self.size
+        for part in self.whole:
+            of_part, to_part, stand_ins = part.edges(end)
+            users.append(of_part)
+            used.append(to_part)
+            end += stand_ins
+        return users, used

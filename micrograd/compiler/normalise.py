@@ -10,24 +10,32 @@ That is a dot product with a bias, seen at a glance. The terms stand in the orde
 + and - from left to right becomes one sum, and what stands in parentheses on the right of an operator stays
 a node of its own, as it is rounded on its own. A copy gives way to what it copies. What nothing needs is left
 out. Where no gradient flows, as in the largest of softmax's inputs, a maximum of maxima becomes one maximum.
+
+The terms of dot products that have very many stay whole (see vectors.py), unless these come level after level, as in
+a recurrent network: then they are parts of a loop.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd.compiler.checks import may_raise
 from micrograd.compiler.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
+from micrograd.compiler.program import IN_ORDER
+from micrograd.compiler.repeats import FEWEST_TURNS
 from micrograd.compiler.trace import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.vectors import Dots
 from micrograd.compiler.walks import Edges
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
-    from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from collections.abc import Sequence
+
+    from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.trace import Trace
     from micrograd.engine.primitive import Primitive
 
@@ -38,6 +46,8 @@ ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
     primitives.neg: ((-1.0, 1, 0),),
     primitives.mul: ((1.0, 1, 2),),
 }
+
+MANY = 1 << 17  # fewer terms of long dot products are taken one by one
 
 
 def normalise(trace: Trace) -> Graph:
@@ -52,14 +62,18 @@ def normalise(trace: Trace) -> Graph:
     constants = np.full(size, np.nan)
     is_constant = np.zeros(size, dtype=bool)
     parts: list[Terms] = [no_terms()]
+    dots: list[Dots] = []
     applications: list[Applications] = []
     for primitive, chosen in places.items():
         if primitive is INPUT:
             continue
         if primitive is SUM_OF_PRODUCTS:
             kind[chosen] = SUM
-            zeros = np.array([key[0] is LITERAL and key[1:] == (0.0, 1.0) for key in keys])
-            parts += _sums_of_products([(place, *keys[place][1:]) for place in chosen], zeros)
+            starts = np.array([keys[place][1] for place in chosen])
+            # A start of 0 is no term of its own: -0 is none, however it is added.
+            from_zero = np.array([keys[start][0] is LITERAL and keys[start][1:] == (0.0, 1.0) for start in starts])
+            parts.append(Terms(np.array(chosen), np.where(from_zero, -1.0, 1.0), starts, np.full(len(starts), ONE)))
+            dots = _dots(keys, chosen)
             continue
         nodes = np.array(chosen)
         columns = [np.array(column) for column in list(zip(*[keys[place] for place in chosen], strict=True))[1:]]
@@ -87,28 +101,43 @@ def normalise(trace: Trace) -> Graph:
         differentiable=np.zeros(size, dtype=bool),
         unordered=np.zeros(size, dtype=bool),
         from_zero=np.zeros(size, dtype=bool),
+        whole=tuple(dots),
     )
+    long = [part for part in dots if part.length > IN_ORDER]
+    graph = graph.expanded(long if sum(part.length * len(part.owner) for part in long) >= MANY else ())
     graph = replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
     graph = flatten(graph).without_the_unused()  # flat, it is not as deep, and quicker to walk through
     reached = Edges(size, *graph.edges(differentiable=True)).reached(graph.outputs)
-    return flatten(_with_maxima(replace(graph, differentiable=reached)))
+    graph = flatten(_with_maxima(replace(graph, differentiable=reached)))
+    return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
 
 
-def _sums_of_products(rows: list[tuple[int, ...]], starts_from_zero: Booleans) -> list[Terms]:
-    """The terms of sums of products; sums of one length are taken together."""
-    by_length: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
-    for row in rows:
-        by_length[len(row) // 2 - 1].append(row)
-    parts = []
-    for length, alike in by_length.items():
-        table = np.array(alike)
-        nodes, starts = table[:, 0], table[:, 1]
-        first, second = table[:, 2 : 2 + length].ravel(), table[:, 2 + length :].ravel()
-        # A start of 0 is no term of its own: -0 is none, however it is added.
-        signs = np.where(starts_from_zero[starts], -1.0, 1.0)
-        parts.append(Terms(nodes, signs, starts, np.full(len(nodes), ONE)))
-        parts.append(Terms(np.repeat(nodes, length), np.ones(len(first)), first, second))
-    return parts
+def _dots(keys: Sequence[tuple[Any, ...]], places: Sequence[int]) -> list[Dots]:
+    """The products of sums of products; those of one length are taken together."""
+    by_length: defaultdict[int, list[int]] = defaultdict(list)
+    for place in places:
+        by_length[len(keys[place]) // 2 - 1].append(place)
+    return [
+        Dots.of(
+            np.array(alike),
+            [keys[place][2 : 2 + length] for place in alike],
+            [keys[place][2 + length :] for place in alike],
+        )
+        for length, alike in by_length.items()
+    ]
+
+
+def _comes_level_after_level(graph: Graph) -> bool:
+    """Whether there is a vector whose dot products are on so many levels that they may be parts of a loop."""
+    users, used = graph.edges()
+    levels = Edges(graph.size, used, users).levels()
+    for dots in graph.whole:
+        assert isinstance(dots, Dots)  # there are no others yet
+        uses = np.stack([np.concatenate([dots.first, dots.second]), np.tile(levels[dots.owner], 2)])
+        vectors, _ = np.unique(uses, axis=1)
+        if np.bincount(vectors).max(initial=0) >= FEWEST_TURNS:
+            return True
+    return False
 
 
 def _with_maxima(graph: Graph) -> Graph:
@@ -137,7 +166,7 @@ def _without_zeros(graph: Graph) -> Graph:
     terms = graph.terms
     zero = (graph.constants[terms.first] == 0) & (terms.second == ONE) & (graph.kind[terms.owner] == SUM)
     if zero.any():
-        zero &= (np.bincount(terms.owner[~zero], minlength=graph.size) > 0)[terms.owner]
+        zero &= (graph.counts() > np.bincount(terms.owner[zero], minlength=graph.size))[terms.owner]
         positive = zero & ~np.signbit(graph.constants[terms.first] * terms.coefficient)
         from_zero = graph.from_zero.copy()
         from_zero[terms.owner[positive]] = True
@@ -148,7 +177,7 @@ def _without_zeros(graph: Graph) -> Graph:
 def _without_copies(graph: Graph) -> Graph:
     """Replace each node that only copies or negates another one by that other one."""
     terms, size = graph.terms, graph.size
-    counts = np.bincount(terms.owner, minlength=size)
+    counts = graph.counts()
     copies = (counts[terms.owner] == 1) & (terms.second == ONE)
     copies &= ~np.isin(terms.owner, graph.results) & ~graph.from_zero[terms.owner]
     if not copies.any():
@@ -166,6 +195,7 @@ def _without_copies(graph: Graph) -> Graph:
         terms=Terms(terms.owner, coefficient, original[terms.first], original[terms.second]),
         applications=tuple(replace(a, operands=alias[a.operands]) for a in graph.applications),
         tables=tuple(alias[table] for table in graph.tables),
+        whole=tuple(part.renamed(alias, np.arange(size)) for part in graph.whole),
     )
     kept = ~np.isin(graph.terms.owner, terms.owner[copies]) | (_uses(graph) > 0)[graph.terms.owner]
     return replace(graph, terms=graph.terms[kept])
@@ -189,6 +219,7 @@ def _uses(graph: Graph) -> Integers:
         used.append(application.operands.ravel())
         if application.tables is not None:
             used += [graph.tables[table] for table in np.unique(application.tables)]
+    used += [part.used for part in graph.whole]
     return np.bincount(np.concatenate(used), minlength=graph.size)
 
 
@@ -200,7 +231,7 @@ def _merged(graph: Graph) -> Graph:
     sums are added up, the first of them stays what the others are.
     """
     terms, size = graph.terms, graph.size
-    counts = np.bincount(terms.owner, minlength=size)
+    counts = graph.counts()
     is_first = np.append(True, terms.owner[1:] != terms.owner[:-1])[: len(terms.owner)]
     ordered = ~graph.unordered[terms.owner] & ~graph.unordered[terms.first]
     once = (_uses(graph)[terms.first] == 1) & (terms.second == ONE)
@@ -233,6 +264,7 @@ def _merged(graph: Graph) -> Graph:
         graph,
         terms=Terms(end[old], kept.coefficient * factor[old], kept.first, kept.second),
         checked=np.unique(end[graph.checked]),
+        whole=tuple(part.renamed(np.arange(size), end) for part in graph.whole),
         unordered=unordered,
         from_zero=from_zero & ~unordered,
     )

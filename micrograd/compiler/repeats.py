@@ -80,7 +80,7 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     """The stretches of levels that repeat, from the first to the last."""
     made_by, row = _made_by(graph)
     is_made = made_by < len(graph.applications)
-    is_made[graph.terms.owner] = True
+    is_made[graph.counts() > 0] = True
     nodes = np.flatnonzero(is_made)
     count = int(levels.max(initial=0)) + 1
     kinds = _kinds(graph, made_by, row)
@@ -110,6 +110,8 @@ def _kinds(graph: Graph, made_by: Integers, row: Integers) -> Integers:
     """For each node a number that says how it is made; nodes of one number may be alike."""
     takes = [number for number, application in enumerate(graph.applications) if application.primitive is TAKE]
     each = np.where(np.isin(made_by, takes), 1 + row, 0)  # takes are not rolled: each is a kind of its own
+    for part in graph.whole:  # nor is what stays whole
+        each[part.nodes] = 1 + part.nodes
     terms = np.bincount(graph.terms.owner, minlength=graph.size)
     kinds = made_by
     for numbers in (graph.kind, terms, graph.from_zero, graph.unordered, each):

@@ -18,17 +18,18 @@ class Edges:
     """Edges, sorted by their sources.
 
     Args:
-        size: how many nodes there are.
+        size: how many nodes there are. Those beyond are stand-ins: walks lead through them, and say nothing of them.
         sources: where each edge begins.
         targets: where it ends.
     """
 
     def __init__(self, size: int, sources: Integers, targets: Integers) -> None:
         self.size = size
+        self.count = max(size, int(sources.max(initial=0)) + 1, int(targets.max(initial=0)) + 1)
         self.targets = targets[np.argsort(sources, kind="stable")]
-        self.counts = np.bincount(sources, minlength=size)
+        self.counts = np.bincount(sources, minlength=self.count)
         self.starts = np.cumsum(self.counts) - self.counts
-        self._place = np.zeros(size, dtype=np.int64)
+        self._place = np.zeros(self.count, dtype=np.int64)
 
     def leaving(self, nodes: Integers) -> Integers:
         """The targets of all edges that begin in these nodes."""
@@ -47,7 +48,7 @@ class Edges:
 
     def reached(self, nodes: Integers) -> Booleans:
         """Which nodes can be reached from these; they themselves can."""
-        marks = np.zeros(self.size, dtype=bool)
+        marks = np.zeros(self.count, dtype=bool)
         marks[nodes] = True
         frontier = self._distinct(nodes)
         while len(frontier):
@@ -55,18 +56,27 @@ class Edges:
             fresh = found[~marks[found]]
             marks[fresh] = True
             frontier = self._distinct(fresh)
-        return marks
+        return marks[: self.size]
 
     def levels(self) -> Integers:
-        """For each node, the length of the longest path to it."""
+        """For each node, the length of the longest path to it, on which stand-ins do not count."""
         levels = np.zeros(self.size, dtype=np.int64)
-        missing = np.bincount(self.targets, minlength=self.size)
+        missing = np.bincount(self.targets, minlength=self.count)
         frontier = np.flatnonzero(missing == 0)
         level = 0
         while len(frontier):
-            found = self.leaving(frontier)
-            np.subtract.at(missing, found, 1)
-            frontier = self._distinct(found[missing[found] == 0])
+            found = frontier
+            frontier = frontier[:0]
+            while len(found):
+                found = self._without(found, missing)
+                frontier = np.concatenate([frontier, found[found < self.size]])
+                found = found[found >= self.size]
             level += 1
             levels[frontier] = level
         return levels
+
+    def _without(self, nodes: Integers, missing: Integers) -> Integers:
+        """The nodes that nothing is missing of any more once these are there."""
+        found = self.leaving(nodes)
+        np.subtract.at(missing, found, 1)
+        return self._distinct(found[missing[found] == 0])

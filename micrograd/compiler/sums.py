@@ -1,0 +1,259 @@
+"""Sums: the sums and maxima of a level that are alike become one kernel.
+
+In ``y[o] = w[o][0] * x[0] + w[o][1] * x[1]`` for three o, all y have two terms, with first factors from the group of w
+and second ones from that of x. Terms may stand one by one in the graph, or be whole dot products and linear
+combinations (see vectors.py); what is alike is found in the same way, of vectors by the groups of their elements.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from micrograd.compiler.graph import MAXIMUM, SUM
+from micrograd.compiler.index_maps import Places, accesses, affine_runs
+from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.placing import NOTHING, Placing, alike_rows
+from micrograd.compiler.program import IN_ORDER, Reduction, Segment
+from micrograd.compiler.vectors import Combinations, Dots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from micrograd.compiler.graph import Graph
+    from micrograd.compiler.numbers import Integers
+
+_ONCE = int(np.float64(1.0).view(np.int64))  # the bits of the coefficient 1
+
+
+def in_pieces(graph: Graph) -> Graph:
+    """The graph in which what is whole is of one piece: a sum has one dot product, and a row of results is made alike.
+
+    Where it is not, terms are taken one by one.
+    """
+    if not graph.whole:
+        return graph
+    times = np.bincount(graph.terms.owner, minlength=graph.size)  # terms, and what is whole, of each node
+    for part in graph.whole:
+        times += np.bincount(part.nodes.ravel(), minlength=graph.size)
+    dots_of = np.bincount(
+        np.concatenate([no_integers(), *(part.owner for part in graph.whole if isinstance(part, Dots))]),
+        minlength=graph.size,
+    )
+    marks = np.stack([np.isin(np.arange(graph.size), graph.gradients), graph.from_zero])
+    kept, others = [], []
+    for part in graph.whole:
+        if isinstance(part, Dots):
+            even = dots_of[part.owner] == 1
+        else:
+            even = (times[part.nodes] == 1).all(axis=1)
+            even &= (marks[:, part.nodes] == marks[:, part.nodes[:, :1]]).all(axis=(0, 2))
+        kept.append(part.chosen(np.flatnonzero(even)))
+        others.append(part.chosen(np.flatnonzero(~even)))
+    return replace(graph, whole=(*kept, *others)).expanded([part for part in kept if len(part.nodes)])
+
+
+class _Run(NamedTuple):
+    """Terms beside each other that have their coefficient and their groups in common, in several nodes.
+
+    Attributes:
+        coefficient: of each.
+        factors: a call that gives where their factors lie, one or two.
+    """
+
+    coefficient: float
+    factors: Callable[[], list[Places]]
+
+
+class _Alike(NamedTuple):
+    """Nodes whose terms are alike.
+
+    Attributes:
+        nodes: which they are.
+        described: what nodes have in common that become one group: their kind, how they are placed, whether 0 is
+            one of their terms, and which groups and coefficients their terms have.
+        runs: their terms.
+    """
+
+    nodes: Integers
+    described: tuple[int, int, int, frozenset[tuple[int, ...]]]
+    runs: list[_Run]
+
+
+class SumsOfLevel(NamedTuple):
+    """The sums and maxima of a level: those whose terms are one by one, and parts of which are whole."""
+
+    nodes: Integers
+    starts: Integers
+    counts: Integers
+    whole: list[Dots | Combinations]
+
+
+class Sums(Placing):
+    """Placing, and the kernels of sums and maxima."""
+
+    def reductions(self, level: SumsOfLevel) -> None:
+        """Roll the sums and maxima of a level.
+
+        Sums over the same groups become one group even if they differ in length, as those of causal
+        attention do. What uses them then finds them side by side.
+        """
+        found = [*self._one_by_one(level.nodes, level.starts, level.counts)]
+        for part in level.whole:
+            found += self._dots(part) if isinstance(part, Dots) else self._combinations(part)
+        together: defaultdict[tuple[Any, ...], list[_Alike]] = defaultdict(list)
+        for alike in found:
+            together[alike.described].append(alike)
+        for (kind, _, from_zero, _), group in together.items():
+            self.place(np.sort(np.concatenate([alike.nodes for alike in group])))
+            for alike in group:
+                self._reduction(alike, kind == MAXIMUM, bool(from_zero))
+
+    def _one_by_one(self, nodes: Integers, starts: Integers, counts: Integers) -> Iterator[_Alike]:
+        """Nodes given where their terms start and how many they have."""
+        kinds = self.graph.kind[nodes]
+        # Few terms stay in the order of the program. Of two, the order does not matter.
+        in_order = (kinds != MAXIMUM) & ~self.graph.unordered[nodes] & (counts > 2) & (counts <= IN_ORDER)
+        keys = np.stack([kinds, self.reserved[nodes], counts, in_order, self.graph.from_zero[nodes]], axis=1)
+        for (kind, reserved, count, ordered, from_zero), chosen in alike_rows(keys):
+            first, second, signatures = self._terms(starts[chosen], count, sort=not ordered)
+            for row, alike in alike_rows(signatures):
+                signature = row.reshape(3, -1).T
+                described = int(kind), int(reserved), int(from_zero), frozenset(map(tuple, signature.tolist()))
+                runs = self._runs(first[alike], second[alike], signature)
+                yield _Alike(nodes[chosen][alike], described, runs)
+
+    def _terms(self, starts: Integers, count: int, sort: bool) -> tuple[Integers, Integers, Integers]:
+        """Equally many terms of several nodes, a row for each: both factors, and what is alike where they are.
+
+        Args:
+            starts: where the terms of each node start.
+            count: how many each has.
+            sort: whether all nodes shall have them in one order, or each in its own.
+        """
+        terms, group, position = self.graph.terms, self.group, self.position
+        rows = starts[:, None] + np.arange(count)
+        first, second, coefficient = terms.first[rows], terms.second[rows], terms.coefficient[rows]
+        swapped = group[first] > group[second]  # x * w is w * x
+        first, second = np.where(swapped, second, first), np.where(swapped, first, second)
+        if sort:  # the same order for all nodes, and as their factors lie in the buffer
+            order = np.lexsort((position[second], position[first], coefficient, group[second], group[first]))
+            first, second = np.take_along_axis(first, order, axis=1), np.take_along_axis(second, order, axis=1)
+            coefficient = np.take_along_axis(coefficient, order, axis=1)
+        return first, second, np.concatenate([group[first], group[second], coefficient.view(np.int64)], axis=1)
+
+    def _runs(self, first: Integers, second: Integers, signature: Integers) -> list[_Run]:
+        """The runs of terms given by their factors, a row for each node, and what is the same in all rows."""
+        runs = []
+        for columns in _pieces(signature):
+            _, other, coefficient = signature[columns[0]]
+            factors = first[:, columns], None if other == NOTHING else second[:, columns]
+            runs.append(_Run(float(coefficient.view(np.float64)), partial(self._factors, *factors)))
+        return runs
+
+    def _factors(self, first: Integers, second: Integers | None) -> list[Places]:
+        """Where factors lie, given a matrix of nodes for each."""
+        places = [self.operand(first)]
+        return places if second is None else [*places, self.operand(second, across=places[0].lie_apart())]
+
+    def _dots(self, dots: Dots) -> Iterator[_Alike]:
+        """Sums that a dot product is a part of. What else they have comes first; of so many, any order will do."""
+        graph = self.graph
+        starts = np.searchsorted(graph.terms.owner, dots.owner)
+        counts = np.searchsorted(graph.terms.owner, dots.owner, side="right") - starts
+        vectors, patterns, which, pattern = self._patterns(dots.elements, np.stack([dots.first, dots.second]))
+        swapped = patterns[pattern[0], 0] > patterns[pattern[1], 0]
+        (a, b), (of_a, of_b) = (np.where(swapped, pair[::-1], pair) for pair in (which, pattern))
+        for (others,), chosen in alike_rows(counts[:, None]):
+            first, second, signatures = self._terms(starts[chosen], others, sort=True)
+            owners = dots.owner[chosen]
+            keys = np.stack([of_a[chosen], of_b[chosen], self.reserved[owners], graph.from_zero[owners]], axis=1)
+            for row, rows in alike_rows(keys, signatures):
+                alike = chosen[rows]
+                (group_a, group_b), signature = patterns[row[:2]], row[4:].reshape(3, -1).T
+                nodes_a, nodes_b = vectors[a[alike[0]]], vectors[b[alike[0]]]
+                order = np.lexsort((self.position[nodes_b], self.position[nodes_a], group_b, group_a))
+                of_terms = np.stack([group_a, group_b, np.full(dots.length, _ONCE)], axis=1)[order]
+                runs = self._runs(first[rows], second[rows], signature)
+                for columns in _pieces(of_terms):
+                    runs.append(_Run(1.0, partial(self._rows, vectors[:, order[columns]], a[alike], b[alike])))
+                groups = frozenset(map(tuple, np.concatenate([signature, of_terms]).tolist()))
+                yield _Alike(dots.owner[alike], (SUM, int(row[2]), int(row[3]), groups), runs)
+
+    def _rows(self, vectors: Integers, first: Integers, second: Integers) -> list[Places]:
+        """Where the factors of dot products lie, given which vectors they are."""
+        places: list[Places] = []
+        for which in (first, second):
+            used, rows = np.unique(which, return_inverse=True)
+            matrix = self.positions(vectors[used], across=bool(places) and places[0].lie_apart())
+            places.append(Places.of(matrix).rows(rows.ravel()))
+        return places
+
+    def _combinations(self, part: Combinations) -> Iterator[_Alike]:
+        """Linear combinations, whose elements are made alike."""
+        vectors, patterns, which, pattern = self._patterns(part.elements, part.vectors)
+        scalars, group = part.scalars, self.group[part.scalars]
+        places = self.position[vectors[:, 0]][which], self.position[scalars]
+        order = np.lexsort((*places, pattern, group))  # the same for all, and as they lie in the buffer
+        scalars, group, which, pattern = (
+            np.take_along_axis(matrix, order, axis=1) for matrix in (scalars, group, which, pattern)
+        )
+        owners = part.nodes[:, 0]
+        keys = np.stack([self.reserved[owners], self.graph.from_zero[owners]], axis=1)
+        for row, alike in alike_rows(keys, group, pattern):
+            of_terms = row[2:].reshape(2, -1).T
+            runs, groups = [], set()
+            for columns in _pieces(of_terms):
+                number, of_vector = of_terms[columns[0]]
+                in_front = number <= patterns[of_vector, 0]
+                factors = scalars[alike][:, columns], vectors, which[alike][:, columns]
+                runs.append(_Run(1.0, partial(self._columns, *factors, scalars_first=bool(in_front))))
+                groups |= {(*sorted((int(number), other)), _ONCE) for other in set(patterns[of_vector].tolist())}
+            yield _Alike(part.nodes[alike].ravel(), (SUM, int(row[0]), int(row[1]), frozenset(groups)), runs)
+
+    def _columns(self, scalars: Integers, vectors: Integers, which: Integers, scalars_first: bool) -> list[Places]:
+        """Where the factors of linear combinations lie, given the scalars and which vectors they are."""
+        results, terms = scalars.shape
+        length = vectors.shape[1]
+        used, rows = np.unique(which, return_inverse=True)
+        of_vectors = Places.of(self.positions(vectors[used]))
+        rows = rows.reshape(results, terms)
+        bases = Places.of(of_vectors.starts[rows])
+        if of_vectors.steps is None or bases.steps is None:
+            elements = Places.of(of_vectors.positions()[rows].transpose(0, 2, 1).reshape(-1, terms))
+        else:
+            elements = Places((bases.starts[:, None] + of_vectors.steps).ravel(), bases.steps)
+        repeated = Places.of(self.positions(scalars)).rows(np.repeat(np.arange(results), length))
+        return [repeated, elements] if scalars_first else [elements, repeated]
+
+    def _patterns(self, elements: Integers, which: Integers) -> tuple[Integers, Integers, Integers, Integers]:
+        """The vectors that are used, and which patterns of groups they have; and for each use, the number of both."""
+        used, rows = np.unique(which, return_inverse=True)
+        rows, vectors = rows.reshape(which.shape), elements[used]
+        patterns, pattern = np.unique(self.group[vectors], axis=0, return_inverse=True)
+        return vectors, patterns, rows, pattern.ravel()[rows]
+
+    def _reduction(self, alike: _Alike, largest: bool, from_zero: bool) -> None:
+        parts: list[tuple[float, int, bool]] = []
+        operands = []
+        for coefficient, factors in alike.runs:
+            places = factors()
+            for start, end in affine_runs(places):
+                operands += [factor.part(start, end) for factor in places]
+                parts.append((coefficient, end - start, len(places) == 2))
+        rows, width, target, found = accesses(self.target(alike.nodes), operands)
+        given = iter(found)
+        segments = tuple(
+            Segment(number, terms, next(given), next(given) if two else None) for number, terms, two in parts
+        )
+        self.kernels.append(Reduction(rows, width, target, segments, largest, from_zero))
+
+
+def _pieces(rows: Integers) -> list[Integers]:
+    """The numbers of the rows, cut where a row is not the same as the one before."""
+    changes = np.flatnonzero((np.diff(rows, axis=0) != 0).any(axis=1)) + 1
+    return np.split(np.arange(len(rows)), changes) if len(rows) else []

@@ -1,0 +1,281 @@
+"""That long dot products stay whole where there are many of them, and that nothing else comes of it."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.compiler import normalise as stage
+from micrograd.compiler.adjoint import adjoint
+from micrograd.compiler.normalise import normalise
+from micrograd.compiler.program import Loop
+from micrograd.compiler.structure import Structure
+from micrograd.compiler.trace import trace
+from micrograd.compiler.vectors import Combinations
+from micrograd.functional import sum_of_products
+from micrograd.nn import Layer
+
+
+@pytest.fixture(autouse=True)
+def _few_are_many(monkeypatch):
+    """Keep dot products whole however few there are, and short ones, too: the numbers here are small integers."""
+    monkeypatch.setattr(stage, "MANY", 0)
+    monkeypatch.setattr(stage, "IN_ORDER", 1)
+
+
+@pytest.fixture
+def flat(monkeypatch):
+    """The graph of a function without arguments, all of its terms one by one."""
+
+    def made(function):
+        with monkeypatch.context() as patch:
+            patch.setattr(stage, "MANY", 1 << 60)
+            return graph_of(function)
+
+    return made
+
+
+def graph_of(function, *arguments):
+    return normalise(trace(function, Structure((arguments, {}))))
+
+
+def numbers(seed, count):
+    rng = random.Random(seed)
+    return [Value(float(rng.randrange(-2, 3))) for _ in range(count)]
+
+
+def matrix(seed, rows, columns):
+    return [numbers(seed * 100 + row, columns) for row in range(rows)]
+
+
+NEURONS = {width: Layer(width, 3, nonlin=False) for width in range(2, 6)}
+for neurons in NEURONS.values():
+    for place, leaf in enumerate(neurons.parameters()):
+        leaf.data = float(place % 5 - 2)
+
+
+def layer(w, x):
+    return [mg.dot(row, x) for row in w]
+
+
+def biased(row, x, bias):
+    """What a neuron computes."""
+    recorded = sum_of_products(row, x, bias)
+    return bias + mg.dot(row, x) if recorded is None else recorded
+
+
+def total(results):
+    return sum(result * (1.0 + place % 3) for place, result in enumerate(results))
+
+
+def assert_equal(function, leaves, backend):
+    """Compiled and eager are equal bit for bit: results, and gradients of a sum of theirs, in the program and after."""
+    several, one = (mg.compile(f, backend=backend) for f in (function, lambda: total(function())))
+    for compiled in (several, one):
+        compiled.program()  # else what raises an error while it is compiled might run eagerly
+    found = []
+    for f in (function, several, lambda: [one()], lambda: [total(function())]):
+        for leaf in leaves:
+            leaf.grad = 0.0
+        results = f()
+        (total(results) if len(results) > 1 else results[0]).backward()
+        found.append([*(result.data for result in results), *(leaf.grad for leaf in leaves)])
+    assert all(map(float.is_integer, found[0]))  # else nothing is exact
+    if max(map(abs, found[0])) >= 2**52:
+        raise OverflowError(f"too large to be exact: {max(map(abs, found[0]))}")
+    assert (found[1], found[2]) == (found[0], found[3])
+
+
+def sorted_terms(graph):
+    terms = graph.terms
+    first, second = np.minimum(terms.first, terms.second), np.maximum(terms.first, terms.second)
+    return sorted(zip(terms.owner, terms.coefficient, first, second, strict=True))
+
+
+def test_a_layer_on_many_samples_is_a_few_vectors():
+    w, samples = matrix(1, 5, 7), [numbers(50 + sample, 7) for sample in range(4)]
+    graph = graph_of(lambda: [s for x in samples for s in layer(w, x)])
+    (dots,) = graph.whole
+    assert (dots.elements.shape, dots.owner.shape) == ((9, 7), (20,))
+    assert len(graph.terms.owner) == 0
+    assert graph.counts().max() == 7
+    back = adjoint(graph, np.arange(35))
+    (_, combinations) = back.whole
+    assert isinstance(combinations, Combinations)
+    assert (combinations.nodes.shape, combinations.length) == ((5, 7), 4)
+
+
+def test_written_out_it_is_the_flat_graph(flat):
+    w, v, samples = matrix(1, 5, 7), matrix(2, 3, 5), [numbers(50 + sample, 7) for sample in range(4)]
+    bias = numbers(3, 5)
+
+    def f():
+        results = []
+        for x in samples:
+            hidden = [mg.relu(s + b) for s, b in zip(layer(w, x), bias, strict=True)]
+            results += [2.0 + mg.dot(hidden, row) for row in v] + [mg.dot(x, x) - x[0]]
+        return results
+
+    whole, reference = graph_of(f), flat(f)
+    assert {dots.length for dots in whole.whole} == {5, 7}
+    assert not reference.whole
+    assert sorted_terms(whole.expanded()) == sorted_terms(reference)
+    for name in ("kind", "unordered", "from_zero", "differentiable", "outputs"):
+        assert np.array_equal(getattr(whole, name), getattr(reference, name))
+
+
+def test_a_recurrent_network_is_a_loop_and_has_nothing_whole():
+    w = matrix(1, 4, 4)
+
+    def f(h):
+        for _ in range(20):
+            h = [mg.tanh(s) for s in layer(w, h)]
+        return h
+
+    assert graph_of(f, [0.5] * 4).whole == ()
+    kernels = mg.compile(f, backend="numpy").program([0.5] * 4).program.kernels
+    assert [kernel.turns for kernel in kernels if isinstance(kernel, Loop)] == [19, 18]
+
+
+def test_layers_that_each_have_their_weights_stay_whole(backend):
+    weights = [matrix(seed, 3, 3) for seed in range(12)]
+    for value in (value for w in weights for row in w for value in row):
+        value.data = abs(value.data) + 1.0  # so that relu lets all of it pass
+    x = [Value(1.0), Value(2.0), Value(1.0)]
+
+    def f():
+        h = x
+        for w in weights:
+            h = [mg.relu(s) for s in layer(w, h)]
+        return h
+
+    assert len(graph_of(f).whole) == 1
+    assert_equal(f, [*x, *(value for w in weights for row in w for value in row)], backend)
+
+
+def test_a_loop_beside_what_is_whole_is_one(backend):
+    w, x, y = matrix(1, 4, 3), numbers(2, 3), Value(1.0)
+
+    def f():
+        state = mg.dot(x, layer(w, x)[:3])
+        for _ in range(30):
+            state = mg.relu(state - y)
+        return [state, *layer(w, x)]
+
+    kernels = mg.compile(f, backend="numpy").program().program.kernels
+    assert any(isinstance(kernel, Loop) for kernel in kernels)
+    assert_equal(f, [*x, y, *(value for row in w for value in row)], backend)
+
+
+def test_dot_products_that_neither_a_result_nor_a_check_needs_are_left_out():
+    w, x = matrix(1, 4, 6), numbers(2, 6)
+    (dots,) = graph_of(lambda: layer(w, x)[1:3]).whole
+    assert len(dots.owner) == 2
+
+
+def test_what_is_of_no_single_piece_is_taken_one_by_one(backend):
+    """Of one vector some elements are results themselves, and two dot products are one sum."""
+    w, x, y = matrix(1, 3, 4), numbers(2, 4), numbers(3, 4)
+    x[1].requires_grad = False
+
+    def f():
+        rest = sum(row[0] * 2.0 for row in w)
+        dots = [biased(row, x, mg.dot(row, y)) for row in w]
+        return [*dots, rest, mg.dot(x, x) + mg.dot(x, y)]
+
+    assert_equal(f, [x[0], *x[2:], *y, *(value for row in w for value in row)], backend)
+
+
+def test_the_other_terms_of_a_sum_come_along(backend):
+    """A bias before it, what is added after it, and a sum of which it is the second part, rounded on its own."""
+    w, x, y = matrix(1, 4, 3), numbers(2, 3), numbers(3, 4)
+    x[0].data, y[0].data = 3.0, 5.0
+
+    def f():
+        dots = layer(w, x)
+        return [
+            *(d + b for d, b in zip(dots, y, strict=True)),
+            *(b - mg.dot(row, [1.0, *x[1:]]) for row, b in zip(w, y, strict=True)),
+            *(b * b + mg.dot(row, x[::-1]) - 1.0 for row, b in zip(w, y, strict=True)),
+            *NEURONS[3](x),
+        ]
+
+    leaves = [*x, *y, *(value for row in w for value in row), *NEURONS[3].parameters()]
+    assert_equal(f, leaves, backend)
+
+
+def test_squares_and_what_is_partly_frozen(backend):
+    w, x, y = matrix(1, 4, 3), numbers(2, 3), numbers(3, 3)
+    x[1].data = y[1].data = 2.0
+    y[1].requires_grad = False
+
+    def f():
+        return [mg.dot(x, x), *layer(w, x), mg.dot(x, x) * mg.dot(y, y), *layer(w, y), mg.dot(w[0], w[0])]
+
+    assert_equal(f, [*x, y[0], y[2], *(value for row in w for value in row)], backend)
+
+
+@st.composite
+def programs(draw):
+    """A program of vectors of small integers: a function, and its leaves."""
+    width = draw(st.integers(2, 5))
+    seed = draw(st.integers(0, 99))
+    leaves, vectors = [], []
+    for place in range(draw(st.integers(1, 3))):
+        made = numbers(seed + place, width)
+        leaves += made
+        vectors.append(made)
+    vectors.append([float(place - 1) for place in range(width)])  # constants
+    w = matrix(seed, draw(st.integers(2, 5)), width)
+    leaves += [value for row in w for value in row]
+    for leaf in leaves[1:]:
+        leaf.requires_grad = draw(st.integers(0, 9)) > 0
+    neurons = NEURONS[width]
+    leaves += neurons.parameters()
+    kinds = ["layer", "neurons", "reversed", "added", "relu", "mixed", "negated", "square", "shifted"]
+    steps = draw(
+        st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=6)
+    )
+
+    def f():
+        known, results = [*vectors], [leaves[0] * 1.0]
+        for kind, a, b in steps:
+            x, y = known[a % len(known)], known[b % len(known)]
+            if kind == "layer":
+                found = layer(w[b % 2 :], x)
+            elif kind == "neurons":
+                found = neurons(x)
+            elif kind == "reversed":
+                found = [mg.dot(row, x[::-1]) + 1.0 for row in w]
+            elif kind == "added":
+                found = [s + t for s, t in zip(layer(w, x), y, strict=False)]
+            elif kind == "relu":
+                found = [mg.relu(s) for s in x]
+            elif kind == "mixed":
+                found = [*x[: width // 2], *y[width // 2 :]]
+            elif kind == "negated":
+                found = [-s for s in x]
+            elif kind == "square":
+                found = [mg.dot(x, x), mg.dot(x, y), mg.dot(y, x) - y[0]]
+            else:
+                found = [mg.dot(x, row) + mg.dot(x[:-1], row[1:]) for row in w]
+            results += [number for number in found if isinstance(number, Value)]
+            known.append((found * width)[:width])
+        return results
+
+    return f, [leaf for leaf in leaves if leaf.requires_grad]
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=60)
+@given(programs())
+def test_random_programs_are_equal_bit_for_bit(backend, program):
+    function, leaves = program
+    try:
+        assert_equal(function, leaves, backend)
+    except OverflowError:
+        reject()
