@@ -74,6 +74,19 @@ class _Builder:
             Terms(owner, np.broadcast_to(np.asarray(coefficient, dtype=float), owner.shape), first, second)
         )
 
+    def has_terms(self) -> Booleans:
+        """Which nodes have new terms."""
+        found = np.zeros(self.size, dtype=bool)
+        for terms in self.terms:
+            found[terms.owner] = True
+        return found
+
+    def all_terms(self) -> Terms:
+        """Those of the graph and the new ones, which are not kept any longer."""
+        terms = Terms.joined([self.graph.terms, *self.terms])
+        self.terms.clear()
+        return terms.by_owner()
+
 
 def adjoint(graph: Graph, wanted: Integers) -> Graph:
     """Add the gradient of the outputs with respect to some of the inputs.
@@ -88,11 +101,10 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
     """
     if not len(wanted):
         return graph
-    size = graph.size
     inputs = np.concatenate(graph.inputs)[wanted]
     needed = _needed(graph, inputs)
     builder = _Builder(graph)
-    adjoints = np.full(size, ONE)
+    adjoints = np.full(graph.size, ONE)
     through = np.flatnonzero(needed)
     adjoints[through] = builder.nodes(len(through), SUM)
 
@@ -109,34 +121,39 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
         else:
             _through_primitive(application, graph, needed, adjoints, builder)
 
-    builder.add(adjoints[through], np.full(len(through), builder.constant(0.0)))  # no sum may be without terms
+    empty = adjoints[through][~builder.has_terms()[adjoints[through]]]
+    builder.add(empty, np.full(len(empty), builder.constant(0.0)))  # no sum may be without terms
     gradients = np.array([adjoints[node] if needed[node] else builder.constant(0.0) for node in inputs], dtype=np.int64)
     copies = builder.nodes(len(gradients), SUM)  # gradients lie side by side, even if two are the same node
     builder.add(copies, gradients)
 
+    return flatten(_with_gradients(graph, builder, adjoints[through], seeds, copies))
+
+
+def _with_gradients(graph: Graph, builder: _Builder, adjoints: Integers, seeds: Integers, gradients: Integers) -> Graph:
+    """The graph with all that was added to it."""
     unordered = np.zeros(builder.size, dtype=bool)
-    unordered[adjoints[through]] = True
+    unordered[adjoints] = True
     for part in builder.whole:
         unordered[part.nodes] = True
     new_constants = np.concatenate(builder.constants)
     is_new_constant = np.zeros(len(new_constants), dtype=bool)
-    is_new_constant[[node - size for node in builder.constant_nodes.values()]] = True
-    with_gradients = replace(
+    is_new_constant[[node - graph.size for node in builder.constant_nodes.values()]] = True
+    made = replace(
         graph,
         kind=np.concatenate([graph.kind, *builder.kinds]),
         constants=np.concatenate([graph.constants, new_constants]),
         is_constant=np.concatenate([graph.is_constant, is_new_constant]),
-        terms=Terms.joined([graph.terms, *builder.terms]).by_owner(),
+        terms=builder.all_terms(),
         applications=(*graph.applications, *builder.applications),
         differentiable=np.zeros(builder.size, dtype=bool),  # a second adjoint is not taken
         unordered=unordered,
-        from_zero=np.append(graph.from_zero, np.zeros(builder.size - size, dtype=bool)),
+        from_zero=np.append(graph.from_zero, np.zeros(builder.size - graph.size, dtype=bool)),
         seeds=seeds,
-        gradients=copies,
+        gradients=gradients,
         whole=(*graph.whole, *builder.whole),
     )
-    checked = np.concatenate([graph.checked, may_raise(with_gradients, builder.applications)])
-    return flatten(replace(with_gradients, checked=checked))
+    return replace(made, checked=np.concatenate([graph.checked, may_raise(made, builder.applications)]))
 
 
 def _needed(graph: Graph, wanted: Integers) -> Booleans:

@@ -66,9 +66,11 @@ def may_raise(graph: Graph, applications: Sequence[Applications] | None = None) 
 
 def to_look_at(graph: Graph) -> Integers:
     """The nodes to be checked that no result shows. A sum of products shows its factors, a quotient its dividend."""
-    sums = graph.kind[graph.terms.owner] == SUM
-    owner, second = graph.terms.owner[sums], graph.terms.second[sums]
-    users, used = [owner, owner[second != ONE]], [graph.terms.first[sums], second[second != ONE]]
+    if not len(graph.checked):
+        return graph.checked
+    terms = graph.terms.kept(graph.kind[graph.terms.owner] == SUM)
+    two = terms.second != ONE
+    users, used = [terms.owner, terms.owner[two]], [terms.first, terms.second[two]]
     for application in graph.applications:
         if application.primitive in _PASSING:
             users.append(application.nodes)

@@ -48,6 +48,10 @@ class Terms:
     def __getitem__(self, chosen: Any) -> Terms:
         return Terms(self.owner[chosen], self.coefficient[chosen], self.first[chosen], self.second[chosen])
 
+    def kept(self, marks: Booleans) -> Terms:
+        """Those that are marked."""
+        return self if marks.all() else self[marks]
+
     def by_owner(self) -> Terms:
         """The same terms, sorted by their owners."""
         return self[np.argsort(self.owner, kind="stable")]
@@ -143,7 +147,7 @@ class Graph:
         needed = Edges(self.size, *self.edges()).reached(np.concatenate([self.results, self.checked]))
         return replace(
             self,
-            terms=self.terms[needed[self.terms.owner]],
+            terms=self.terms.kept(needed[self.terms.owner]),
             applications=tuple(a.chosen(needed[a.nodes]) for a in self.applications if needed[a.nodes].any()),
             whole=tuple(part.chosen(np.unique(np.nonzero(needed[part.nodes])[0])) for part in self.whole),
         )
@@ -162,7 +166,13 @@ class Graph:
             if not any(part is one for one in kept):
                 owner, first, second = part.terms()
                 parts.append(Terms(owner, np.ones(len(owner)), first, second))
-        return replace(self, terms=Terms.joined(parts).by_owner(), whole=tuple(kept)) if len(parts) > 1 else self
+        terms = Terms.joined(parts).by_owner() if len(parts) > 1 else self.terms
+        return replace(self, terms=terms, whole=tuple(kept))
+
+    def levels(self) -> Integers:
+        """For each node, how many steps it is from what is given."""
+        users, used = self.edges()
+        return Edges(self.size, used, users).levels()
 
     def edges(self, differentiable: bool = False) -> tuple[Integers, Integers]:
         """The edges from nodes to what they are computed from, as two arrays; some of them lead through stand-ins.

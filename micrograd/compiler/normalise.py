@@ -129,8 +129,7 @@ def _dots(keys: Sequence[tuple[Any, ...]], places: Sequence[int]) -> list[Dots]:
 
 def _comes_level_after_level(graph: Graph) -> bool:
     """Whether there is a vector whose dot products are on so many levels that they may be parts of a loop."""
-    users, used = graph.edges()
-    levels = Edges(graph.size, used, users).levels()
+    levels = graph.levels()
     for dots in graph.whole:
         assert isinstance(dots, Dots)  # there are no others yet
         uses = np.stack([np.concatenate([dots.first, dots.second]), np.tile(levels[dots.owner], 2)])
@@ -158,7 +157,9 @@ def _with_maxima(graph: Graph) -> Graph:
 
 def flatten(graph: Graph) -> Graph:
     """Leave out zeros, use what copies copy, and make chains of sums that are used once one sum each."""
-    return _merged(_without_copies(_without_zeros(graph)))
+    for step in (_without_zeros, _without_copies, _merged):
+        graph = step(graph)  # the one before is not needed any more, and may be large
+    return graph
 
 
 def _without_zeros(graph: Graph) -> Graph:
@@ -198,7 +199,7 @@ def _without_copies(graph: Graph) -> Graph:
         whole=tuple(part.renamed(alias, np.arange(size)) for part in graph.whole),
     )
     kept = ~np.isin(graph.terms.owner, terms.owner[copies]) | (_uses(graph) > 0)[graph.terms.owner]
-    return replace(graph, terms=graph.terms[kept])
+    return replace(graph, terms=graph.terms.kept(kept))
 
 
 def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats, Integers]:

@@ -34,7 +34,6 @@ from micrograd.compiler.sums import Sums, SumsOfLevel, in_pieces
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.turn_graph import turn_graph_of
 from micrograd.compiler.vectors import Combinations, Dots
-from micrograd.compiler.walks import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,8 +89,7 @@ class _Rolling(Sums):
 
     def roll(self, with_loops: bool) -> None:
         """Roll all nodes, level after level, and what repeats as a loop."""
-        users, used = self.graph.edges()
-        levels = Edges(self.graph.size, used, users).levels()
+        levels = self.graph.levels()
         rolls = self._by_level(levels)
         done = 0
         for repeat in repeats(self.graph, levels) if with_loops else ():

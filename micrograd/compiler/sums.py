@@ -45,16 +45,18 @@ def in_pieces(graph: Graph) -> Graph:
         minlength=graph.size,
     )
     marks = np.stack([np.isin(np.arange(graph.size), graph.gradients), graph.from_zero])
-    kept, others = [], []
+    kept: list[Dots | Combinations] = []
+    others: list[Dots | Combinations] = []
     for part in graph.whole:
         if isinstance(part, Dots):
             even = dots_of[part.owner] == 1
         else:
             even = (times[part.nodes] == 1).all(axis=1)
             even &= (marks[:, part.nodes] == marks[:, part.nodes[:, :1]]).all(axis=(0, 2))
-        kept.append(part.chosen(np.flatnonzero(even)))
-        others.append(part.chosen(np.flatnonzero(~even)))
-    return replace(graph, whole=(*kept, *others)).expanded([part for part in kept if len(part.nodes)])
+        for parts, rows in ((kept, even), (others, ~even)):
+            if rows.any():
+                parts.append(part.chosen(np.flatnonzero(rows)))
+    return replace(graph, whole=(*kept, *others)).expanded(kept)
 
 
 class _Run(NamedTuple):
