@@ -18,6 +18,7 @@ from micrograd.command.output import OK, print_json, printable
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Collection
 
     import pandas as pd
 
@@ -39,7 +40,7 @@ def _check_packages() -> None:
         raise ImportError("tables need scikit-learn, pandas and skops: pip install scikit-learn pandas skops") from None
 
 
-def _read(options: argparse.Namespace, text: str = "") -> pd.DataFrame:
+def _read(options: argparse.Namespace, text: Collection[str] = ()) -> pd.DataFrame:
     from micrograd.tables.reading import read_table
 
     return read_table(
@@ -54,7 +55,7 @@ def train(options: argparse.Namespace) -> int:
     from micrograd.tables.study import network_of, prepare
 
     # All checks come before the training: an error after it would lose the training.
-    table = _read(options, options.target)
+    table = _read(options, [options.target])
     study = prepare(
         table, options.target, task=options.task, ignored=options.ignore or (), share=options.test, seed=options.seed
     )

@@ -7,6 +7,7 @@ import gzip
 import io
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
     from micrograd._support.files import StrPath
 
 DELIMITERS = ",;\t|"
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})  # in any case of letters
+MISSING = {"", "NA", "N/A", "NaN", "null", "None", "?"}  # in any case of letters
 _SNIFFED = 50_000  # bytes that are looked at to find the delimiter
 
 
 def read_table(
-    path: StrPath, *, delimiter: str | None = None, decimal: str = ".", missing: Collection[str] = (), text: str = ""
+    path: StrPath,
+    *,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    missing: Collection[str] = (),
+    text: Collection[str] = frozenset(),
 ) -> pd.DataFrame:
     r"""Read a CSV file with a header line, in UTF-8, perhaps compressed by gzip; blank lines are skipped.
 
@@ -32,7 +38,7 @@ def read_table(
         delimiter: between the cells; by default the one of ``, ; tab |`` that makes a table of the file.
         decimal: what numbers have before their decimals: "." or ",".
         missing: what a missing value is written as, beside an empty cell, NA, N/A, NaN, null, None and ?.
-        text: a column that stays text, also where all cells are numbers.
+        text: the columns that stay text, also where all cells are numbers.
 
     Returns:
         The frame; its index says on which line a row begins. What is missing is NaN. Columns under a blank header are
@@ -55,7 +61,8 @@ def read_table(
         raise ValueError(f"a delimiter is one character, not a quote or a line end: {delimiter!r}")
     if decimal not in {".", ","}:
         raise ValueError(f"the decimal mark is '.' or ',', not {decimal!r}")
-    absent = MISSING.union(cell.strip().lower() for cell in missing)
+    absent = MISSING.union(map(str.strip, missing))
+    absent |= {spelled(cell) for cell in absent for spelled in (str.lower, str.upper)}
     try:
         data = _bytes(path)
         delimiter = delimiter or max(DELIMITERS, key=lambda mark: _fit(data[:_SNIFFED], mark))
@@ -63,10 +70,15 @@ def read_table(
         names = [name or f"column {place}" for place, name in enumerate(header, start=1)]
         if (twice := Counter(names).most_common(1)[0])[1] > 1:
             raise ValueError(f"the header names {twice[0]!r} twice: rename one of these columns")
-        layout = {"sep": delimiter, "header": 0, "names": range(len(names)), "index_col": False}
-        cells = pd.read_csv(io.BytesIO(data), **layout, encoding="utf-8-sig", dtype=str, keep_default_na=False)
-        columns = {name: _column(cells[place], name == text, absent, decimal) for place, name in enumerate(names)}
-        frame = pd.DataFrame(columns, copy=False).set_axis(lines)
+        layout = {"encoding": "utf-8-sig", "sep": delimiter, "header": 0, "names": names, "index_col": False}
+        read = partial(pd.read_csv, **layout, keep_default_na=False)
+        numbers = {"na_values": absent, "decimal": decimal, "low_memory": False}
+        frame = read(io.BytesIO(data), **numbers)
+        is_number = frame.dtypes.map(pd.api.types.is_any_real_numeric_dtype) & ~frame.columns.isin(text)
+        frame = frame.astype(dict.fromkeys(frame.columns[is_number], float)).set_axis(lines)
+        if others := frame.columns[~is_number].tolist():
+            cells = read(io.BytesIO(data), usecols=others, dtype=str).set_axis(lines)
+            frame[others] = cells.apply(lambda column: _column(column, column.name in text, absent, decimal))
     except (csv.Error, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
     frame.attrs["unnamed"] = [name for name, written in zip(names, header, strict=True) if not written]
@@ -127,14 +139,11 @@ def _header_and_lines(data: bytes, delimiter: str) -> tuple[list[str], list[int]
 
 
 def _column(cells: pd.Series, is_text: bool, absent: Collection[str], decimal: str) -> pd.Series:
-    """A column as floats, or as text without the spaces around it; NaN where a cell is missing."""
-    numbers = pd.to_numeric(cells, errors="coerce").astype(float)
-    if numbers.notna().all() and not is_text:
-        return numbers
+    """Cells without the spaces around them, as floats where all are numbers after all, else as text; NaN for none."""
     stripped = cells.str.strip().astype(object)
     stripped = stripped.mask(stripped.str.lower().isin(absent), float("nan"))
-    if decimal == ",":
-        points = stripped.str.replace(",", ".")
-        stripped = stripped.where(pd.to_numeric(points, errors="coerce").isna(), points)
-    numbers = pd.to_numeric(stripped, errors="coerce").astype(float)
-    return stripped if is_text or (numbers.isna() & stripped.notna()).any() else numbers
+    with_points = stripped.str.replace(decimal, ".")
+    numbers = pd.to_numeric(with_points, errors="coerce").astype(float)
+    return (
+        stripped.where(numbers.isna(), with_points) if is_text or (numbers.isna() & stripped.notna()).any() else numbers
+    )

@@ -47,7 +47,7 @@ def test_a_delimiter_that_is_given_is_taken(tmp_path):
 
 def test_a_column_stays_text_where_that_is_asked_for_and_truths_are_text(tmp_path):
     path = written(tmp_path / "table.csv", "a,b,c\n01,01,TRUE\n2.0, 2.50 ,false\n")
-    assert content(read_table(path, text="b")) == [[1.0, "01", "TRUE"], [2.0, "2.50", "false"]]
+    assert content(read_table(path, text=["b"])) == [[1.0, "01", "TRUE"], [2.0, "2.50", "false"]]
 
 
 def test_quoted_cells_hold_delimiters_quotes_and_lines(tmp_path):
@@ -67,6 +67,12 @@ def test_missing_values_are_found_as_they_are_commonly_written(tmp_path):
     path = written(tmp_path / "table.csv", "a,b\n" + "".join(f"{cell},1\n" for cell in cells))
     assert [row[0] for row in content(read_table(path))] == [None] * 6 + ["-", "unknown", "x"]
     assert [row[0] for row in content(read_table(path, missing=["-", "Unknown"]))] == [None] * 8 + ["x"]
+
+
+@pytest.mark.parametrize("other", ["2", "x", " 2"])
+def test_a_number_can_stand_for_a_missing_value(tmp_path, other):
+    table = read_table(written(tmp_path / "table.csv", f"a,b\n-999,1\n{other},2\n"), missing=["-999"])
+    assert table["a"].isna().tolist() == [True, False]
 
 
 def test_columns_under_a_blank_header_are_named_by_their_place(tmp_path):

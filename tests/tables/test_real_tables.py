@@ -39,7 +39,7 @@ TABLES = {"iris": iris, "penguins": lambda _: PENGUINS, "digits": lambda _: DEMO
 
 def in_ten_folds(path, target):
     """The means of `micrograd train`'s network and of scikit-learn's, with the interval of the first; and the rows."""
-    study = prepare(read_table(path, text=target), target)
+    study = prepare(read_table(path, text=[target]), target)
     ours = _estimator(argparse.Namespace(**USUAL, seed=1, quiet=True, no_pictures=True), study)
     theirs = getattr(neural_network, type(ours).__name__)()
     settings = {name: setting for name, setting in ours.get_params().items() if name in theirs.get_params()}

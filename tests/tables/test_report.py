@@ -33,7 +33,7 @@ def test_the_report_has_its_files_and_its_page_is_whole(small_report):
 
 def test_the_numbers_are_those_of_the_saved_model(small_report):
     numbers, model = numbers_of(small_report), models.load(small_report / "model.skops")
-    made = study.prepare(read_table(small_report.parent / "small.csv", text="kind"), "kind")
+    made = study.prepare(read_table(small_report.parent / "small.csv", text=["kind"]), "kind")
     inputs, right = made.parts(made.test)
     assert numbers["on_test_rows"]["accuracy"] == np.mean(model.pipeline.predict(inputs) == right) > 0.8
     assert numbers["on_test_rows"]["guessing"] == np.mean(right == made.training["kind"].mode()[0])
@@ -45,7 +45,7 @@ def test_the_numbers_are_those_of_the_saved_model(small_report):
 
 
 def test_folds_are_scikit_learns_and_the_interval_is_about_their_mean(small_report):
-    made = study.prepare(read_table(small_report.parent / "small.csv", text="weight"), "weight")
+    made = study.prepare(read_table(small_report.parent / "small.csv", text=["weight"]), "weight")
     pipeline = made.pipeline(scores.Ridge()).fit(*made.parts(made.training))
     found = scores.in_folds(pipeline, made, 4, seed=3)
     expected = cross_val_score(pipeline, *made.parts(made.rows), cv=scores.KFold(4, shuffle=True, random_state=3))

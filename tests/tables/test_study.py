@@ -24,7 +24,7 @@ def frame(**columns):
 
 @pytest.fixture
 def table(tmp_path):
-    return read_table(small_file(tmp_path, 60), text="kind")
+    return read_table(small_file(tmp_path, 60), text=["kind"])
 
 
 def learned(study, seed=0, **settings):
@@ -81,7 +81,7 @@ class TestColumns:
 
     def test_row_numbers_under_a_blank_header_are_not_learned_from(self, tmp_path):
         lines = "".join(f"{row},{row % 7},{row // 10}\n" for row in range(20))
-        study = prepare(read_table(written(tmp_path / "table.csv", f",x,y\n{lines}"), text="y"), "y")
+        study = prepare(read_table(written(tmp_path / "table.csv", f",x,y\n{lines}"), text=["y"]), "y")
         assert (study.columns.names, study.columns.left_out) == (
             ["x"],
             {"column 1": "its header is blank, as over row numbers"},
