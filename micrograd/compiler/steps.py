@@ -103,9 +103,9 @@ class CompiledSteps:
     def give_rows(self, rows: Floats) -> None:
         """Take the following steps on the rows of this matrix, which is as wide as the one before."""
         self._rows, self._which = rows, np.zeros(len(rows), dtype=np.int64)
-        self._give(list(rows))
+        self._give(np.ascontiguousarray(rows))
 
-    def _give(self, numbers: Sequence[Floats]) -> None:
+    def _give(self, numbers: Sequence[Floats] | Floats) -> None:
         self._batches = self._executable.batches(self._buffer, self._runs, numbers, self._which, self._update.gradients)
 
     def numbers(self) -> list[float]:

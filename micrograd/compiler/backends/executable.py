@@ -71,14 +71,14 @@ class Batches(ABC):
     Args:
         buffer: the one that all programs share.
         runs: the programs, as executables in that buffer.
-        numbers: the numbers of each example.
+        numbers: the numbers of each example: arrays of their own, or the rows of a matrix.
         which: for each example, which of the programs it runs.
         gradients: where in the buffer the mean gradient shall be.
     """
 
     @abstractmethod
     def __init__(
-        self, buffer: Floats, runs: Sequence[Any], numbers: Sequence[Floats], which: Integers, gradients: slice
+        self, buffer: Floats, runs: Sequence[Any], numbers: Sequence[Floats] | Floats, which: Integers, gradients: slice
     ) -> None: ...
 
     @abstractmethod

@@ -217,14 +217,20 @@ class NativeBatches(Batches):
         self,
         buffer: Floats,
         runs: Sequence[NativeExecutable],
-        numbers: Sequence[Floats],
+        numbers: Sequence[Floats] | Floats,
         which: Integers,
         gradients: slice,
     ) -> None:
         self._buffer, self._gradients = buffer, gradients
         self._runs, self._numbers = runs, numbers
-        jobs = [_job(runs[program], row) for program, row in zip(which.tolist(), numbers, strict=True)]
-        self._jobs = np.array(jobs, dtype=np.int64)
+        self._jobs = np.array([_job(run) for run in runs], dtype=np.int64)[which]
+        if isinstance(numbers, np.ndarray):  # the rows of a matrix, which may be millions
+            self._jobs[:, 2] = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
+            self._jobs[:, 4] = numbers.shape[1]
+        else:
+            self._jobs[:, 2] = [row.ctypes.data for row in numbers]
+            self._jobs[:, 4] = list(map(len, numbers))
+        self._jobs[:, 3] -= self._jobs[:, 4]  # an example's numbers are the last inputs
         self._call = _BATCH(machine().address("micrograd_batch", _batch_runner))
 
     def run(self, batch: Sequence[int]) -> list[float]:
@@ -246,13 +252,16 @@ class NativeBatches(Batches):
         return losses.tolist()
 
 
-def _job(run: NativeExecutable, numbers: Floats) -> list[int]:
-    """How to run an example: its table of kernels, its numbers, where they go, and where the results are."""
+def _job(run: NativeExecutable) -> list[int]:
+    """How to run an example.
+
+    It is the program's table of kernels, and how many; the example's numbers, the end of where they go, and how many;
+    and where the results are. The numbers are filled in for each example.
+    """
     program = run.program
     (loss,) = program.outputs.tolist()
-    target = int(program.inputs[-1]) + 1 - len(numbers)  # an example's numbers are the last inputs
-    table = [run.table.ctypes.data, len(run.table)]
-    return [*table, numbers.ctypes.data, target, len(numbers), loss, program.gradients.start]
+    end = int(program.inputs[-1]) + 1
+    return [run.table.ctypes.data, len(run.table), 0, end, 0, loss, program.gradients.start]
 
 
 class NativeExecutable(Executable):

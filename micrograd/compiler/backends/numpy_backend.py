@@ -102,7 +102,7 @@ class NumpyBatches(Batches):
         self,
         buffer: Floats,
         runs: Sequence[NumpyExecutable],
-        numbers: Sequence[Floats],
+        numbers: Sequence[Floats] | Floats,
         which: Integers,
         gradients: slice,
     ) -> None:

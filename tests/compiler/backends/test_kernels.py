@@ -217,8 +217,9 @@ def test_products_with_rows_that_are_gathered(column_step, backend):
         check([product], numbers, GIVEN + 12, backend)
 
 
+@pytest.mark.parametrize("kind", [list, np.array])
 @pytest.mark.parametrize("count", [1, 3, 8, 9, 20])
-def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_written(count, backend):
+def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_written(count, kind, backend):
     """The loss is the dot product of the parameters with an example's numbers, which are its gradients."""
     weights, gradients, given = slice(0, count), slice(count, 2 * count), slice(2 * count + 1, 3 * count + 1)
     (weight, number), loss = (Access(place.start, term_step=1) for place in (weights, given)), 3 * count + 2
@@ -233,7 +234,7 @@ def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_writte
     buffer = np.full(size, UNTOUCHED)
     buffer[weights] = range(count)
     executable = backend_of(backend).run_of(program, buffer)
-    numbers = [np.array([row * place + 0.5 for place in range(count)]) for row in range(4)]
+    numbers = kind([np.array([row * place + 0.5 for place in range(count)]) for row in range(4)])
     batches = executable.batches(buffer, [executable], numbers, np.zeros(4, dtype=np.int64), gradients)
     for batch in ([0], [3, 1, 2], [2, 2]):
         chosen = np.array([numbers[example] for example in batch])
