@@ -51,7 +51,7 @@ def _read(options: argparse.Namespace, text: Collection[str] = ()) -> pd.DataFra
 def train(options: argparse.Namespace) -> int:
     """Train a network and write its report."""
     _check_packages()
-    from micrograd.tables import figures, report
+    from micrograd.tables import figures, report, scores
     from micrograd.tables.study import network_of, prepare
 
     # All checks come before the training: an error after it would lose the training.
@@ -79,7 +79,7 @@ def train(options: argparse.Namespace) -> int:
         raise KeyboardInterrupt
     if network.interrupted_:
         say("Interrupted: the report is about the network as it is now")
-    size = report.described(network)
+    size = scores.described(network)
     say(f"Network: {_shape(size)}, {size['parameters']:,} parameters")
     losses = f"loss {network.loss_curve_[0]:.3g} to {network.loss_:.3g}"
     say(f"Training: {network.n_iter_} {'epochs' if network.n_iter_ > 1 else 'epoch'} in {seconds:.1f} s, {losses}")
@@ -87,7 +87,7 @@ def train(options: argparse.Namespace) -> int:
     if folds is None and (folds := FOLDS) and table.size > LARGE:
         say("Folds: none, as the table is large; --folds 10 asks for them")
         folds = 0
-    numbers = report.evaluate(pipeline, study, folds=folds, seed=options.seed)
+    numbers = scores.evaluate(pipeline, study, folds=folds, seed=options.seed)
     report.write_report(pipeline, study, numbers, folder, pictures=not options.no_pictures, overwrite=options.overwrite)
     say(report.headline(numbers))
     say(f"Report: {Path(folder) / 'report.html'}")
@@ -137,7 +137,7 @@ def _described(study: Study) -> list[str]:
     columns = [f"{name}{_gaps(column['missing'])}" for name, column in study.described().items()]
     more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
     lines.append(f"Columns: {', '.join(columns[:12])}{more}")
-    return lines + [f"Left out: {name}, because {reason}" for name, reason in study.columns.left_out.items()]
+    return lines + [f"Left out: {name}, because {reason}" for name, reason in study.left_out.items()]
 
 
 def _gaps(count: int) -> str:
@@ -154,11 +154,15 @@ def _shape(size: dict[str, Any]) -> str:
 def predict(options: argparse.Namespace) -> int:
     """Write the predictions for the rows of a file."""
     _check_packages()
+    import pandas as pd
+
     from micrograd.tables.models import load
 
-    model, table = load(options.model), _read(options)
-    predictions, probabilities = model.predict(table)
-    for name, count in model.guessed(table).items():
+    model = load(options.model)
+    inputs = model.inputs(_read(options, model.columns["categories"]))
+    predictions, classes = model.pipeline.predict(inputs).tolist(), getattr(model.pipeline, "classes_", None)
+    probabilities = None if classes is None else pd.DataFrame(model.pipeline.predict_proba(inputs), columns=classes)
+    for name, count in model.guessed(inputs).items():
         print(printable(f"micrograd: {count} cells of {name!r} are missing or unknown to the model"), file=sys.stderr)
     text = io.StringIO()
     if options.json:

@@ -1,8 +1,7 @@
 """Tables: read by pandas, encoded and judged by scikit-learn, and reported on; what `micrograd train` stands on.
 
 reading.py  a CSV file as a frame of pandas
-columns.py  which columns are numbers or categories, which tell nothing, and what encodes them
-study.py    the rows to learn from, those to test on, and the pipeline
+study.py    which columns tell something, the rows to learn from and to test on, and the pipeline
 models.py   pipelines saved so that loading them runs nothing
 scores.py   how good a pipeline is, beside others
 figures.py  the pictures of a report

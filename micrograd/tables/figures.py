@@ -34,9 +34,9 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "micrograd",  # the same picture is the same file
     "text.parse_math": False,  # a column may be named price ($)
 }
-MOST_DOTS = 1_000
+MOST_BARS = 15
 MOST_CLASSES = 20  # for whose counts there is room
-_LONGEST_NAME = 18
+MOST_DOTS = 1_000
 
 
 def check() -> None:
@@ -52,93 +52,14 @@ def check() -> None:
     graph(Value(1.0))
 
 
-def course(losses: dict[str, Any]) -> str:
-    """How the loss fell: of each batch, in the mean of some, and of the rows tested on beside those learned from.
+def svg(draw: Callable[..., None], *what: Any, height: float = 3.75) -> str:
+    """A picture of this height in inches, to stand in a page; drawn without a window or a display.
 
     Args:
-        losses: as scores.course gives them.
+        draw: one of the functions below, or another that draws on a figure.
+        what: its other arguments.
+        height: of the picture.
     """
-    batches = pd.Series(losses["batches"], range(1, len(losses["batches"]) + 1))
-    means = batches.rolling(max(1, len(batches) // 20), min_periods=1).mean()
-    # One batch that is far off does not stretch the axis
-    inside = [*losses["learned from"], *losses["tested on"], *batches.quantile([0.02, 0.98])]
-
-    far = 0 < 10 * min(inside) < max(inside)
-
-    def draw(figure: Any) -> None:
-        axes = figure.add_subplot(xlabel="step", ylabel="loss", yscale="log" if far else "linear")
-        some = slice(None, None, math.ceil(len(batches) / MOST_DOTS))
-        dots: Any = {"alpha": 0.25, "markeredgewidth": 0}
-        axes.plot(batches.index[some], batches[some], ".", color=BLUE, **dots, label="of a batch")
-        axes.plot(means.index[some], means[some], color=BLUE, linewidth=1, label="running mean")
-        axes.plot(losses["steps"], losses["learned from"], ":", color=BLUE, label="of the rows learned from")
-        axes.plot(losses["steps"], losses["tested on"], color=ORANGE, linewidth=2, label="of the rows tested on")
-        axes.set_ylim(0.9 * min(inside), 1.1 * max(inside))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.legend()
-
-    return svg(draw)
-
-
-def predictions(pipeline: Pipeline, study: Study) -> str:
-    """The test rows: right and predicted classes, or how far predicted numbers are off."""
-    from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay
-
-    inputs, right = study.parts(study.test)
-    predicted = pipeline.predict(inputs)
-
-    def draw(figure: Any) -> None:
-        axes = figure.add_subplot()
-        if study.of_classes:
-            counted = len(pipeline.classes_) <= MOST_CLASSES
-            names = {"labels": pipeline.classes_, "display_labels": list(map(_short, pipeline.classes_))}
-            looks = {"cmap": "Blues", "colorbar": False, "include_values": counted, "xticks_rotation": 90}
-            ConfusionMatrixDisplay.from_predictions(right, predicted, **names, **looks, ax=axes)
-            axes.set(xlabel=f"predicted {study.target:.24}", ylabel=f"right {study.target:.24}")
-        else:
-            PredictionErrorDisplay.from_predictions(right, predicted, kind="residual_vs_predicted", ax=axes)
-            axes.set(xlabel=f"predicted {study.target:.40}", ylabel="right minus predicted")
-
-    return svg(draw)
-
-
-def two_classes(pipeline: Pipeline, study: Study) -> str:
-    """Of two classes: what each threshold finds, and what predicted probabilities are worth."""
-    from sklearn.calibration import CalibrationDisplay
-    from sklearn.metrics import RocCurveDisplay
-
-    inputs, right = study.parts(study.test)
-    is_second, probabilities = right == pipeline.classes_[1], pipeline.predict_proba(inputs)[:, 1]
-
-    def draw(figure: Any) -> None:
-        above, below = figure.subplots(2, 1)
-        bins = {"n_bins": int(np.clip(len(right) // 10, 2, 10)), "strategy": "quantile"}
-        RocCurveDisplay.from_predictions(is_second, probabilities, plot_chance_level=True, ax=above, name="ROC")
-        CalibrationDisplay.from_predictions(is_second, probabilities, **bins, ax=below, name="this network")
-        above.set(xlabel="wrongly taken for it", ylabel=f"found of {pipeline.classes_[1]:.24}")
-        below.set(xlabel=f"predicted probability of {pipeline.classes_[1]:.24}", ylabel="how often it is")
-
-    return svg(draw, height=7.5)
-
-
-def importance(by_column: dict[str, float], most: int = 15) -> str:
-    """How much each column matters, those that matter most at the top."""
-    shown = list(by_column.items())[:most][::-1]
-
-    def draw(figure: Any) -> None:
-        axes = figure.add_subplot(xlabel="how much worse when it is shuffled")
-        axes.barh(range(len(shown)), [number for _, number in shown], color=BLUE)
-        axes.set_yticks(range(len(shown)), [_short(name) for name, _ in shown])
-
-    return svg(draw, height=1.2 + 0.3 * len(shown))
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-
-
-def svg(draw: Callable[[Any], None], width: float = 5.0, height: float = 3.75) -> str:
-    """A picture of this size in inches, to stand in a page; drawn without a window or a display."""
     import matplotlib as mpl
     import matplotlib.colors
     from matplotlib.figure import Figure
@@ -146,8 +67,7 @@ def svg(draw: Callable[[Any], None], width: float = 5.0, height: float = 3.75) -
     picture = io.StringIO()
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # only measured here; the browser draws it
-        figure = Figure(figsize=(width, height), layout="constrained")
-        draw(figure)
+        draw(figure := Figure(figsize=(5.0, height), layout="constrained"), *what)
         for axes in figure.axes:
             for line in axes.lines:  # scikit-learn draws some in black
                 line.set_color(INK if mpl.colors.same_color(line.get_color(), "black") else line.get_color())
@@ -156,3 +76,62 @@ def svg(draw: Callable[[Any], None], width: float = 5.0, height: float = 3.75) -
         figure.savefig(picture, format="svg", metadata={"Date": None}, transparent=True)
     text = picture.getvalue()
     return text[text.index("<svg") :].replace(INK, "currentColor")
+
+
+def course(figure: Any, losses: dict[str, Any]) -> None:
+    """How the loss fell: of each batch, in the mean of some, and of the rows tested on beside those learned from."""
+    batches = pd.Series(losses["batches"], range(1, len(losses["batches"]) + 1))
+    means = batches.rolling(max(1, len(batches) // 20), min_periods=1).mean()
+    # One batch that is far off does not stretch the axis
+    inside = [*losses["learned from"], *losses["tested on"], *batches.quantile([0.02, 0.98])]
+    far = 0 < 10 * min(inside) < max(inside)
+    axes = figure.add_subplot(xlabel="step", ylabel="loss", yscale="log" if far else "linear")
+    some = slice(None, None, math.ceil(len(batches) / MOST_DOTS))
+    axes.plot(batches[some], ".", color=BLUE, alpha=0.25, markeredgewidth=0, label="of a batch")
+    axes.plot(means[some], color=BLUE, linewidth=1, label="running mean")
+    axes.plot(losses["steps"], losses["learned from"], ":", color=BLUE, label="of the rows learned from")
+    axes.plot(losses["steps"], losses["tested on"], color=ORANGE, linewidth=2, label="of the rows tested on")
+    axes.set_ylim(0.9 * min(inside), 1.1 * max(inside))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.legend()
+
+
+def predictions(figure: Any, pipeline: Pipeline, study: Study) -> None:
+    """The test rows: right and predicted classes, or how far predicted numbers are off."""
+    from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay
+
+    (inputs, right), axes = study.parts(study.test), figure.add_subplot()
+    if study.of_classes:
+        classes, few = pipeline.classes_, len(pipeline.classes_) <= MOST_CLASSES
+        names = {"labels": classes, "display_labels": list(map(_short, classes)), "xticks_rotation": 90}
+        looks = {"cmap": "Blues", "colorbar": False, "include_values": few}
+        ConfusionMatrixDisplay.from_estimator(pipeline, inputs, right, **names, **looks, ax=axes)
+        axes.set(xlabel=f"predicted {study.target:.24}", ylabel=f"right {study.target:.24}")
+    else:
+        PredictionErrorDisplay.from_estimator(pipeline, inputs, right, kind="residual_vs_predicted", ax=axes)
+        axes.set(xlabel=f"predicted {study.target:.40}", ylabel="right minus predicted")
+
+
+def two_classes(figure: Any, pipeline: Pipeline, study: Study) -> None:
+    """Of two classes: what each threshold finds, and what predicted probabilities are worth."""
+    from sklearn.calibration import CalibrationDisplay
+    from sklearn.metrics import RocCurveDisplay
+
+    (inputs, right), (above, below) = study.parts(study.test), figure.subplots(2, 1)
+    bins = {"n_bins": int(np.clip(len(right) // 10, 2, 10)), "strategy": "quantile"}
+    RocCurveDisplay.from_estimator(pipeline, inputs, right, plot_chance_level=True, ax=above, name="ROC")
+    CalibrationDisplay.from_estimator(pipeline, inputs, right, **bins, ax=below, name="this network")
+    above.set(xlabel="wrongly taken for it", ylabel=f"found of {pipeline.classes_[1]:.24}")
+    below.set(xlabel=f"predicted probability of {pipeline.classes_[1]:.24}", ylabel="how often it is")
+
+
+def importance(figure: Any, by_column: dict[str, float]) -> None:
+    """How much each column matters, those that matter most at the top."""
+    axes = figure.add_subplot(xlabel="how much worse when it is shuffled")
+    shown = pd.Series(by_column)[:MOST_BARS][::-1]
+    axes.barh(range(len(shown)), shown, color=BLUE)
+    axes.set_yticks(range(len(shown)), map(_short, shown.index))
+
+
+def _short(name: str, longest: int = 18) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"

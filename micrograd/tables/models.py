@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 import skops.io
 
-from micrograd.tables.columns import check_column, guessed
-from micrograd.tables.study import network_of
+from micrograd.tables.study import check_columns
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -21,12 +19,12 @@ if TYPE_CHECKING:
     from micrograd._support.files import StrPath
 
 FORMAT = "micrograd model 2"
-TRUSTED = [
+TRUSTED = {
     "micrograd.estimators.MLPClassifier",
     "micrograd.estimators.MLPRegressor",
-    "micrograd.tables.columns.input_name",
+    "micrograd.tables.study.input_name",
     "numpy.dtype",  # of the cells that SimpleImputer saw
-]
+}
 LARGEST = 256 * 1024 * 1024  # bytes of a model, unpacked
 
 
@@ -36,47 +34,45 @@ class Model(NamedTuple):
     pipeline: Pipeline
     target: str
 
-    def predict(self, table: pd.DataFrame) -> tuple[list[Any], pd.DataFrame | None]:
-        """What it says of each row of a table, whose columns may stand in any order, with others among them.
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """The columns that it predicts from: the "numbers" and the "categories"."""
+        return {"numbers": [], "categories": []} | {kind: names for kind, _, names in self.pipeline[0].transformers_}
 
-        Returns:
-            The likeliest class or the number of each row; and for classes the probability of each, else None.
+    def inputs(self, table: pd.DataFrame) -> pd.DataFrame:
+        """What it predicts from in a table, whose columns may stand in any order, with others among them.
+
+        Args:
+            table: as read_table gives it, with the categories as text.
 
         Raises:
             ValueError: if a column is missing, or a cell that is to be a number is none, naming its line.
         """
-        inputs = self._inputs(table)
-        predicted = self.pipeline.predict(inputs).tolist()
-        if not hasattr(self.pipeline, "classes_"):
-            return predicted, None
-        return predicted, pd.DataFrame(self.pipeline.predict_proba(inputs), columns=self.pipeline.classes_)
-
-    def guessed(self, table: pd.DataFrame) -> dict[str, int]:
-        """For each column with cells that the rows learned from say nothing about, how many there are."""
-        return guessed(self.pipeline[0], self._inputs(table))
-
-    def _inputs(self, table: pd.DataFrame) -> pd.DataFrame:
-        kinds = {name: kind for kind, _, names in self.pipeline[0].transformers_ for name in names}
-        inputs = {}
-        for name in self.pipeline.feature_names_in_:
-            check_column(name, table)
-            if kinds[name] == "categories":  # those that happen to be numbers here, or all missing, too
-                inputs[name] = (
-                    table[name]
-                    .astype(object)
-                    .map(lambda cell: f"{cell:g}" if isinstance(cell, float) else cell, na_action="ignore")
-                )
-                continue
+        check_columns(self.pipeline.feature_names_in_, table)
+        inputs = table[self.pipeline.feature_names_in_].copy()
+        for name in self.columns["numbers"]:
             inputs[name] = numbers = pd.to_numeric(table[name], errors="coerce").astype(float)
             for line, cell in table[name][(numbers.isna() & table[name].notna()) | np.isinf(numbers)].items():
                 raise ValueError(f"line {line}, column {name!r}: {cell!r} is no finite number")
-        return pd.DataFrame(inputs)
+        return inputs
+
+    def guessed(self, inputs: pd.DataFrame) -> dict[str, int]:
+        """For each column with cells that the rows learned from say nothing about, how many there are.
+
+        These are cells that are missing where none was, and categories that were not there.
+        """
+        counts = inputs.isna().sum()
+        for kind, steps, names in self.pipeline[0].transformers_:
+            if kind == "numbers":
+                counts[[names[place] for place in steps[0].indicator_.features_]] = 0
+            else:
+                for name, known in zip(names, steps[1].categories_, strict=True):
+                    counts[name] = (~inputs[name].fillna("").isin(known)).sum()
+        return {name: int(count) for name, count in counts.items() if count}
 
     def dumped(self) -> bytes:
-        """The file of the model; the film of its training is not in it."""
-        pipeline = copy.deepcopy(self.pipeline)
-        network_of(pipeline).record_ = None
-        data: bytes = skops.io.dumps({"format": FORMAT, "target": self.target, "pipeline": pipeline})
+        """The file of the model."""
+        data: bytes = skops.io.dumps({"format": FORMAT, **self._asdict()})
         return data
 
 
@@ -91,9 +87,9 @@ def load(path: StrPath) -> Model:
     data = Path(path).read_bytes()
     try:
         _check_size(data)
-        if odd := sorted({*skops.io.get_untrusted_types(data=data)}.difference(TRUSTED)):
-            raise ValueError(f"it holds types that are not trusted: {', '.join(odd)}")
-        content = skops.io.loads(data, trusted=TRUSTED)
+        if odd := {*skops.io.get_untrusted_types(data=data)} - TRUSTED:
+            raise ValueError(f"it holds types that are not trusted: {', '.join(sorted(odd))}")
+        content = skops.io.loads(data, trusted=[*TRUSTED])
         if content["format"] != FORMAT:
             raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
         return Model(content["pipeline"], content["target"])

@@ -1,22 +1,27 @@
-"""A study: the rows to learn from, those to test on, and the pipeline that learns."""
+"""A study: the columns that tell something, the rows to learn from and to test on, and the pipeline that learns."""
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
-
-from micrograd.tables.columns import MOST_CATEGORIES, Columns, check_column, columns_of, encoder, refuse_numbers
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
 
 FEWEST = 5  # rows with a target
+LARGEST = 1e100  # of a number, whose square is still one
+MOST_CATEGORIES = 50
 MOST_WHOLE_NUMBERS = 20  # a target with more of them is a quantity, not a class
+_NUMBER = r"[+-]?\d*[,.]?\d+(?:[eE][+-]?\d+)?"
+_DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*"
 
 
 class Study(NamedTuple):
@@ -27,7 +32,9 @@ class Study(NamedTuple):
         test: those to test on.
         target: the name of the column to predict.
         task: "classification" or "regression".
-        columns: those to predict from.
+        numbers: the columns of numbers to predict from, sorted, so that their order in the file does not matter.
+        categories: those of text.
+        left_out: the columns that are not used, and why.
         without_target: how many rows are left out because their target is missing.
     """
 
@@ -35,7 +42,9 @@ class Study(NamedTuple):
     test: pd.DataFrame
     target: str
     task: str
-    columns: Columns
+    numbers: list[str]
+    categories: list[str]
+    left_out: dict[str, str]
     without_target: int
 
     @property
@@ -50,23 +59,36 @@ class Study(NamedTuple):
 
     def described(self) -> dict[str, dict[str, Any]]:
         """For each column to predict from its ``kind``, and how many of its cells are ``missing``."""
-        missing, numbers = self.rows.isna().sum(), self.columns.numbers
-        kinds = {name: "number" if name in numbers else "category" for name in self.columns.names}
+        missing = self.training.isna().sum() + self.test.isna().sum()
+        kinds = dict.fromkeys(self.numbers, "number") | dict.fromkeys(self.categories, "category")
         return {name: {"kind": kind, "missing": int(missing[name])} for name, kind in kinds.items()}
 
     def most_inputs(self) -> int:
         """How many inputs there are at most: two of a number, and one of each category and of its gaps."""
-        return 2 * len(self.columns.numbers) + int((self.training[self.columns.categories].nunique() + 1).sum())
+        return 2 * len(self.numbers) + int((self.training[self.categories].nunique() + 1).sum())
 
     def pipeline(self, estimator: Any) -> Pipeline:
-        """An estimator behind what encodes the columns; numbers that it is to predict are standardised."""
+        """An estimator behind what encodes the columns; numbers that it is to predict are standardised.
+
+        Numbers are standardised too, each category becomes an input, and an input tells of the gaps in a column.
+        """
+        numbers = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
+        one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False, feature_name_combiner=input_name)
+        categories = make_pipeline(SimpleImputer(strategy="constant", fill_value=""), one_hot)
+        parts = [("numbers", numbers, self.numbers), ("categories", categories, self.categories)]
+        encoder = ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
         if not self.of_classes:
             estimator = TransformedTargetRegressor(estimator, transformer=StandardScaler())
-        return Pipeline([("encoder", encoder(self.columns)), ("estimator", estimator)])
+        return Pipeline([("encoder", encoder.set_output(transform="pandas")), ("estimator", estimator)])
 
     def parts(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
         """The columns to predict from, and the target."""
-        return rows[self.columns.names], rows[self.target]
+        return rows[self.numbers + self.categories], rows[self.target]
+
+
+def input_name(column: str, category: Any) -> str:
+    """The name of the input for a category; "" stands for a cell that is missing."""
+    return f"{column} = {category}" if category else f"{column} missing"
 
 
 def network_of(pipeline: Pipeline) -> Any:
@@ -79,7 +101,7 @@ def prepare(
     target: str,
     *,
     task: str | None = None,
-    ignored: Sequence[str] = (),
+    ignored: Collection[str] = (),
     share: float = 0.2,
     seed: int = 1,
 ) -> Study:
@@ -102,8 +124,7 @@ def prepare(
         >>> study.task, len(study.training), len(study.test)
         ('classification', 8, 4)
     """
-    for name in (target, *ignored):
-        check_column(name, table)
+    check_columns([target, *ignored], table)
     if target in ignored:
         raise ValueError(f"{target!r} is the target, and cannot be ignored")
     if not 0 < share <= 0.5:
@@ -111,42 +132,78 @@ def prepare(
     present = table[table[target].notna()].copy()
     if len(present) < FEWEST:
         raise ValueError(f"{target!r} has a value in {len(present)} rows only: too few to learn from and to test on")
-    refuse_numbers(present[target])
-    task = task or likely_task(present[target])
+    _refuse_odd_numbers(present[[target]])
+    quantities = pd.to_numeric(present[target], errors="coerce").astype(float)
+    if task is None:  # text, and up to 20 whole numbers, are classes
+        few = quantities.nunique() <= MOST_WHOLE_NUMBERS and (quantities % 1 == 0).all()
+        task = "classification" if few or quantities.isna().any() else "regression"
     if task == "regression":
-        present[target] = _numbers(present[target])
+        for line, cell in present[target][quantities.isna()].items():
+            raise ValueError(f"line {line}: {cell!r} in {target!r} is no number, as the target of a regression is")
+        present[target] = quantities
+        _refuse_odd_numbers(present[[target]])
     if (different := present[target].nunique()) < 2:
         raise ValueError(f"there is nothing to learn: {target!r} is {present[target].iloc[0]!r} in every row")
     if task == "classification" and different > MOST_CATEGORIES:
         raise ValueError(f"{target!r} has {different} different values, and at most {MOST_CATEGORIES} can be classes")
     is_test = _drawn(present[target], share, seed, stratified=task == "classification")
     training, test = present[~is_test], present[is_test]
-    columns = columns_of(present, training, [name for name in table if name not in {target, *ignored}])
-    if not columns.names:
-        reasons = "".join(f"\n  {name!r}: {reason}" for name, reason in columns.left_out.items())
+    inputs = present[sorted({*table} - {target, *ignored})]
+    _refuse_odd_numbers(inputs)
+    left_out = _left_out(training[inputs.columns], table.attrs.get("unnamed", ()))
+    numbers = inputs.select_dtypes(float).columns.difference(left_out).tolist()
+    categories = inputs.columns.difference([*numbers, *left_out]).tolist()
+    if not numbers and not categories:
+        reasons = "".join(f"\n  {name!r}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"no column is left to predict {target!r} from{reasons}")
-    return Study(training, test, target, task, columns, len(table) - len(present))
+    return Study(training, test, target, task, numbers, categories, left_out, len(table) - len(present))
 
 
-def likely_task(cells: pd.Series) -> str:
-    """Whether a target is a class, as text and up to 20 whole numbers are, or a quantity.
+def check_columns(names: Collection[str], table: pd.DataFrame) -> None:
+    """Refuse the name of a column that is not there.
 
-    Example:
-        >>> [likely_task(pd.Series(cells)) for cells in (["0", "1"], ["0.5", "1.25"], ["yes", "no"])]
-        ['classification', 'regression', 'classification']
+    Raises:
+        ValueError: saying which is meant.
     """
-    numbers = pd.to_numeric(cells, errors="coerce")
-    few = numbers.nunique() <= MOST_WHOLE_NUMBERS and (numbers % 1 == 0).all()
-    return "classification" if few or numbers.isna().any() else "regression"
+    for name in names:
+        if name not in table:
+            near = difflib.get_close_matches(name, table, 1, 0.5)
+            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, table)):.300}"
+            raise ValueError(f"there is no column {name!r}; {meant}")
 
 
-def _numbers(cells: pd.Series) -> pd.Series:
-    """The target of a regression as numbers."""
-    numbers = pd.to_numeric(cells, errors="coerce").astype(float)
-    for line, cell in cells[numbers.isna()].items():
-        raise ValueError(f"line {line}: {cell!r} in {cells.name!r} is no number, as the target of a regression is")
-    refuse_numbers(numbers)
-    return numbers
+def _refuse_odd_numbers(table: pd.DataFrame) -> None:
+    """Refuse numbers that are infinite or too large, and such as 1,5, which would pass for text."""
+    large = table.select_dtypes(float).abs() > LARGEST
+    for name in large.columns[large.any()]:
+        line = large[name].idxmax()
+        what = "not finite; leave the cell empty if it is missing" if np.isinf(table.at[line, name]) else "too large"
+        raise ValueError(f"line {line}: {table.at[line, name]} in {name!r} is {what}")
+    for name, cells in table.select_dtypes(exclude=float).items():
+        texts = cells.dropna()
+        if len(with_commas := texts[texts.str.contains(",")]) and texts.str.fullmatch(_NUMBER).all():
+            example = with_commas.iloc[0]
+            raise ValueError(
+                f"{name!r} has numbers with commas, as {example!r}: if that is a decimal mark, give --decimal ,"
+            )
+
+
+def _left_out(training: pd.DataFrame, unnamed: Collection[str]) -> dict[str, str]:
+    """The columns that tell nothing in the rows to learn from, and why."""
+    left_out = dict.fromkeys(training.columns.intersection(unnamed), "its header is blank, as over row numbers")
+    different, has_gaps = training.nunique(), training.isna().any()
+    for name in training.columns.difference(unnamed):
+        count, first = different[name], next(iter(training[name].dropna()), None)
+        if first is None:
+            left_out[name] = "it has no value in the rows to learn from"
+        elif count == 1 and not has_gaps[name]:
+            left_out[name] = f"it is {f'{first:g}' if isinstance(first, float) else repr(first)} in every row"
+        elif isinstance(first, str) and (count > MOST_CATEGORIES or count == len(training) > 2):
+            left_out[name] = f"it is text with {count} different values in {len(training)} rows"
+            if training[name].dropna().str.fullmatch(_DATE).all():
+                advice = "give what matters of them, such as the month, a column of its own"
+                left_out[name] = f"it has dates, as {first!r}: {advice}"
+    return left_out
 
 
 def _drawn(targets: pd.Series, share: float, seed: int, *, stratified: bool) -> Any:

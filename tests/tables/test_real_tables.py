@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 from micrograd.command.tables import _estimator
 from micrograd.tables.reading import read_table
-from micrograd.tables.scores import _interval
+from micrograd.tables.scores import interval
 from micrograd.tables.study import prepare
 from tests.folders import DEMOS
 from tests.pages import section, tables
@@ -50,7 +50,7 @@ def in_ten_folds(path, target):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # theirs always warns after max_iter
             scores = cross_val_score(study.pipeline(network), *study.parts(study.rows), cv=folds)
-        found.append(_interval(scores, 10))
+        found.append(interval(scores, 10))
     return *found, len(study.rows)
 
 

@@ -148,7 +148,7 @@ def test_predict_gives_numbers_for_a_number(tmp_path, capsys):
     path = small_file(tmp_path)
     assert run(capsys, "train", path, "--target", "weight", "-o", tmp_path / "report", *QUICK)[0] == 0
     model = tmp_path / "report" / "model.skops"
-    expected = load(model).predict(read_table(path))[0]
+    expected = load(model).pipeline.predict(read_table(path)).tolist()
     header, *lines = run(capsys, "predict", model, path)[1].split()
     assert (header, list(map(float, lines))) == ("weight", pytest.approx(expected))
     assert json.loads(run(capsys, "predict", model, path, "--json")[1])[0] == {"prediction": expected[0]}
