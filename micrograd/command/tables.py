@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from micrograd.tables.study import Study
 
-EXAMPLES = 6_000  # that the network is shown where nobody says how many epochs
+EXAMPLES = 12_000  # that the network is shown where nobody says how many epochs
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 60
 FOLDS = 10
 LARGE = 200_000  # cells; a table of more is not judged in folds unasked

@@ -21,7 +21,7 @@ from tests.tables.common import PENGUINS, written
 
 pytestmark = pytest.mark.slow
 
-USUAL = {"hidden": None, "activation": "tanh", "alpha": 0.0001, "batch_size": 16, "learning_rate": 0.01, "epochs": None}
+USUAL = {"hidden": None, "activation": "tanh", "alpha": 0.03, "batch_size": 16, "learning_rate": 0.01, "epochs": None}
 COMPARED = tables(section("command.md", "Learning from a table"))[-1]
 
 
