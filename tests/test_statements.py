@@ -21,7 +21,7 @@ from micrograd.compiler.function import CompiledFunction
 from micrograd.compiler.stages import STAGES
 from micrograd.engine.further_primitives import TABLE
 from micrograd.explore import NODE_LIMIT, groups
-from micrograd.tables import columns, reading, report, study
+from micrograd.tables import reading, report, study
 from micrograd.testing import differences, strategies
 from tests.campaigns import accuracy, expressions, mistakes
 from tests.folders import ROOT
@@ -53,7 +53,7 @@ def written_in(path, name):
 USUAL = parser().parse_args(["train", "table.csv", "--target", "y"])
 NUMBERS = [
     ("command.md", r"At most ([\d,]+) characters", grammar.LONGEST),
-    ("command.md", r"text with more than (\d+) different values", columns.MOST_CATEGORIES),
+    ("command.md", r"text with more than (\d+) different values", study.MOST_CATEGORIES),
     ("command.md", r"up to (\d+) different whole numbers", study.MOST_WHOLE_NUMBERS),
     ("command.md", r"A (\w+) of the rows \(`--test`\)", USUAL.test),
     ("command.md", r"in batches of (\d+)", USUAL.batch_size),
@@ -274,7 +274,7 @@ def test_each_command_takes_json():
 
 def test_missing_values_are_those_that_the_page_of_the_command_lists():
     (listed,) = re.findall(r"are empty cells, (.*?), and what follows `--missing`", on_one_line("command.md"))
-    assert {"", *(text.lower() for text in spans(listed))} == reading.MISSING
+    assert {"", *spans(listed)} == reading.MISSING
 
 
 def test_the_files_of_a_report_are_those_that_the_page_of_the_command_lists():
