@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # Colours that people tell apart who see colours differently (Okabe and Ito 2008).
 BLUE, ORANGE = "#0072b2", "#d55e00"
 DARK = "#333333"
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same pictures everywhere
@@ -48,6 +47,9 @@ STYLE = {
 }
 
 
+PACKAGES = {"sklearn": "scikit-learn"}  # what pip calls those that it does not call by the name of the module
+
+
 def optional(name: str) -> Any:
     """A package, or None where it is not installed: needs says so, once the options have been read."""
     try:
@@ -58,31 +60,39 @@ def optional(name: str) -> Any:
 
 def needs(parser: argparse.ArgumentParser, *packages: str) -> None:
     """End the demo where a package is missing, and name all that are."""
-    if missing := [name for name in packages if optional(name) is None]:
+    if missing := [PACKAGES.get(name, name) for name in packages if optional(name) is None]:
         parser.exit(1, f"This demo needs {' and '.join(missing)}: pip install {' '.join(missing)}\n")
 
 
-def options(description: str | None, output: str, epochs: int) -> argparse.ArgumentParser:
-    """A parser of the options that demos have, with the defaults of this one."""
+def options(description: str | None, output: str, epochs: int, *, may_compile: bool = True) -> argparse.ArgumentParser:
+    """A parser of the options that demos have, with the defaults of this one.
+
+    Args:
+        description: of the demo.
+        output: the folder for the report.
+        epochs: how often to go through the data.
+        may_compile: whether to ask if the training is to be compiled.
+    """
     parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
     add = parser.add_argument
     add("--output", type=Path, default=Path(output), help="the folder for the report (default: %(default)s)")
     add("--epochs", type=at_least_one, default=epochs, help="how often to go through the data (default: %(default)s)")
-    add_training(parser)
+    add_training(parser, may_compile=may_compile)
     return parser
 
 
-def add_training(parser: argparse.ArgumentParser) -> None:
+def add_training(parser: argparse.ArgumentParser, *, may_compile: bool = True) -> None:
     """The options of the demos that train."""
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run (default: %(default)s)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument(
-        "--compile",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="train with compiled programs, or step by step through graphs (default: compiled where numpy and "
-        f"llvmlite are installed, {'as they are' if can_compile() else 'which they are not'} here)",
-    )
+    if may_compile:
+        parser.add_argument(
+            "--compile",
+            action=argparse.BooleanOptionalAction,
+            default=None,
+            help="train with compiled programs, or step by step through graphs (default: compiled where numpy and "
+            f"llvmlite are installed, {'as they are' if can_compile() else 'which they are not'} here)",
+        )
 
 
 def can_compile() -> bool:
@@ -160,32 +170,9 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def label_plainly(axis: Any) -> None:
-    """Label a logarithmic axis in one way: 0.001, 0.01, 0.1, or 10⁻⁵, 10⁻⁴, 10⁻³; a linear axis stays as it is.
-
-    Args:
-        axis: of matplotlib, with everything drawn already.
-    """
-    if axis.get_scale() != "log":
-        return
-    low, high = axis.get_view_interval()
-    with_powers = low <= 1e-5 or high >= 1e6  # where shorter numbers would have an exponent
-
-    def label(number: float, _: Any = None) -> str:
-        if not with_powers:
-            return f"{number:g}"
-        factor, exponent = f"{number:.3e}".split("e")
-        power = f"10{str(int(exponent)).translate(SUPERSCRIPT)}"
-        return power if float(factor) == 1 else f"{float(factor):g}·{power}"
-
-    axis.set_major_formatter(label)
-    axis.set_minor_formatter(label if high < 10 * low else lambda number, _: "")  # where a power of 10 is far
-
-
-def save_figure(figure: Figure, path: Path, cropped: bool = False) -> None:
-    """Write a picture, whole or not at all, in the format that the file's suffix names; empty edges may be cut off."""
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a picture, whole or not at all, in the format that the file's suffix names."""
     picture = io.BytesIO()
-    options: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.1} if cropped else {}
     metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(picture, format=path.suffix[1:], metadata=metadata, **options)
+    figure.savefig(picture, format=path.suffix[1:], metadata=metadata)
     write_atomically(path, picture.getvalue())

@@ -26,6 +26,7 @@ from micrograd.tables.models import Model
 from micrograd.tables.study import network_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from sklearn.pipeline import Pipeline
@@ -53,7 +54,14 @@ def headline(numbers: dict[str, Any]) -> str:
 
 
 def write_report(
-    pipeline: Pipeline, study: Study, numbers: dict[str, Any], path: StrPath, *, pictures: bool, overwrite: bool
+    pipeline: Pipeline,
+    study: Study,
+    numbers: dict[str, Any],
+    path: StrPath,
+    *,
+    pictures: bool,
+    overwrite: bool,
+    more: Mapping[str, str] | None = None,
 ) -> None:
     """Write the folder of a report, whole or not at all.
 
@@ -64,6 +72,7 @@ def write_report(
         path: of the folder.
         pictures: whether to draw pictures, graphs and the film.
         overwrite: whether to replace an older report.
+        more: pictures as SVG, by their captions, that stand after the others.
 
     Raises:
         ValueError: if there is something else than an empty folder or, with overwrite, an older report.
@@ -76,7 +85,7 @@ def write_report(
         drawn = _figures(pipeline, study, numbers) if pictures else {}
         write_atomically(folder / "metrics.json", (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
         write_atomically(folder / "model.skops", Model(pipeline, study.target).dumped())
-        write_atomically(folder / "report.html", _page(numbers, drawn, links).encode())
+        write_atomically(folder / "report.html", _page(numbers, {**drawn, **(more or {})}, links).encode())
 
     check_folder(path, FILES, overwrite=overwrite)
     write_folder(path, fill)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from xml.etree import ElementTree
 
 from tests.folders import DEMOS
 
@@ -32,7 +31,3 @@ def printed(folder, demo, *options):
 def is_png(path):
     data = path.read_bytes()
     return data.startswith(b"\x89PNG\r\n\x1a\n") and data.endswith(b"IEND\xaeB`\x82")
-
-
-def is_svg(path):
-    return ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"

@@ -2,21 +2,24 @@
 
 import csv
 import gzip
+import json
 import os
 import re
 import runpy
 from collections import Counter
-from xml.etree import ElementTree
 
+import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
-import micrograd as mg
-from tests.demos.common import COMMAND, is_png, is_svg, run
+from micrograd.tables import report
+from micrograd.tables.models import load
+from micrograd.tables.reading import read_table
+from micrograd.tables.study import prepare
+from tests.demos.common import COMMAND, run
 from tests.folders import DEMOS
 from tests.interrupts import interrupted_while_training
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("graphviz")
 
 pytestmark = pytest.mark.slow
 
@@ -71,51 +74,47 @@ def test_digits_says_how_long_it_would_have_taken_without_the_compiler(digits):
 
 
 def test_digits_writes_its_report(digits):
-    _, report = digits
-    files = {"loss.svg", "confusion.png", "misread.png", "neuron.svg", "model.json"}
-    assert {path.name for path in report.iterdir()} == files
-    assert is_svg(report / "loss.svg")
-    assert is_svg(report / "neuron.svg")
-    assert is_png(report / "confusion.png")
-    assert is_png(report / "misread.png")
+    _, folder = digits
+    assert {path.name for path in folder.iterdir()} == report.FILES
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    captions = re.findall("<figcaption>(.*?)</figcaption>", page)
+    assert captions[0] == "The test rows: what is right, and what is predicted"
+    assert captions[-2:] == ["How the loss fell", "The images that were misread"]
+    assert re.search(r"\d+ of 360 images were misread, these 40 with the most confidence", page)
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 12])
-def test_the_picture_of_the_misread_has_no_empty_strips(tmp_path, monkeypatch, count):
-    from matplotlib.image import imread
-
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 12, 43])
+def test_the_picture_of_the_misread_shows_those_first_that_it_was_surest_about(monkeypatch, count):
     monkeypatch.syspath_prepend(str(DEMOS))
     demo = runpy.run_path(str(DEMOS / "digits.py"))
-    readings = []
-    for index in range(20):
-        guess = 3 if index < count else 2
-        readings.append(demo["Reading"]([0.5] * 64, 2, [float(digit == guess) for digit in range(10)]))
-    demo["draw_misread"](readings, tmp_path / "misread.png")
-    ink = imread(tmp_path / "misread.png")[:, :, :3].min(axis=2) < 0.99
-    rows, columns = ink.any(axis=1), ink.any(axis=0)
-    for line in (rows, rows[::-1], columns, columns[::-1]):
-        assert line.argmax() < 40  # pixels before the first that is not white
+    pixels, right = pd.DataFrame(np.eye(64)[:50]), pd.Series(["2"] * 50)
+    given = [1 - place / 200 if place < count else 0.0 for place in range(50)]
+    probabilities = pd.DataFrame({"2": [1 - share for share in given], "3": given})
+    demo["draw_misread"](figure := Figure(), pixels, right, probabilities)
+    shown = [axes.images[0].get_array().ravel().argmax() for axes in figure.axes]
+    assert shown == list(range(min(count, 40)))
+    assert [axes.get_title("right") for axes in figure.axes] == ["as 3"] * len(shown)
+    assert figure.get_suptitle().startswith(f"{count} of 50 images were misread")
+    assert demo["height_of"](count) == max(1, -(-len(shown) // 8))
 
 
-def test_the_drawn_neuron_has_names_and_gradients(digits):
-    _, report = digits
-    text = " ".join(ElementTree.parse(report / "neuron.svg").getroot().itertext())
-    for name in ("output", "bias", "other inputs", "weight", "pixel", "tanh"):
-        assert name in text
+def test_the_saved_model_makes_the_same_predictions(digits):
+    result, folder = digits
+    numbers = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    table = read_table(DEMOS / "data" / "digits.csv.gz", text=["digit"])
+    model, tested = load(folder / "model.skops"), prepare(table, "digit").test
+    right = (model.pipeline.predict(model.inputs(tested)) == tested["digit"]).sum()
+    assert f"({right} of {len(tested)} rows)" in result.stdout
+    assert numbers["network"]["hidden"] == [HIDDEN]
+    assert numbers["on_test_rows"]["accuracy"] == right / len(tested)
 
 
-def test_the_saved_model_is_a_plain_network_that_makes_the_same_predictions(digits):
-    result, report = digits
-    model = mg.nn.MLP(64, [HIDDEN, 10], activation="tanh")
-    model.load(report / "model.json")
-    right = total = 0
-    with mg.no_grad():
-        for digit in range(10):
-            for pixels, _ in [image for image in images() if image[1] == digit][::5]:
-                scores = [score.data for score in model([pixel / 16 for pixel in pixels])]
-                right += scores.index(max(scores)) == digit
-                total += 1
-    assert f"({right} of {total} images)" in result.stdout
+def test_a_folder_with_other_files_is_left_alone(tmp_path, refusal):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    assert refusal("digits.py", "--output", str(tmp_path)) == (
+        1,
+        f"{tmp_path} has other files in it, such as 'thesis.txt': choose another folder\n",
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")
@@ -125,4 +124,4 @@ def test_digits_reports_what_there_is_after_ctrl_c(tmp_path):
     assert code == 0, errors
     assert "Interrupted: the report is about the network as it is now" in output
     assert "Test accuracy" in output
-    assert len(list(tmp_path.iterdir())) == 5
+    assert {path.name for path in tmp_path.iterdir()} == report.FILES

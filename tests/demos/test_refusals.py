@@ -86,6 +86,6 @@ def test_help_needs_nothing(demo, tmp_path):
 def test_missing_graphviz_is_named_at_once(tmp_path):
     for name in ("graphviz", "pygraphviz"):
         (tmp_path / f"{name}.py").write_text(f"raise ImportError('no {name}')")
-    result = run("digits.py", "--output", tmp_path, path=tmp_path)
+    result = run("digits.py", "--output", tmp_path / "report", path=tmp_path)
     assert_refused(result, "Graphviz", "pip install graphviz pygraphviz")
     assert result.stdout == ""
