@@ -192,17 +192,19 @@ def _left_out(training: pd.DataFrame, unnamed: Collection[str]) -> dict[str, str
     """The columns that tell nothing in the rows to learn from, and why."""
     left_out = dict.fromkeys(training.columns.intersection(unnamed), "its header is blank, as over row numbers")
     different, has_gaps = training.nunique(), training.isna().any()
-    for name in training.columns.difference(unnamed):
-        count, first = different[name], next(iter(training[name].dropna()), None)
-        if first is None:
+    is_text = ~training.columns.isin(training.select_dtypes(float).columns)
+    for name, count in different[is_text | (different + has_gaps < 2)].drop(left_out.keys(), errors="ignore").items():
+        cells = training[name].dropna()
+        if not count:
             left_out[name] = "it has no value in the rows to learn from"
         elif count == 1 and not has_gaps[name]:
-            left_out[name] = f"it is {f'{first:g}' if isinstance(first, float) else repr(first)} in every row"
-        elif isinstance(first, str) and (count > MOST_CATEGORIES or count == len(training) > 2):
+            only = cells.iloc[0]
+            left_out[name] = f"it is {repr(only) if isinstance(only, str) else f'{only:g}'} in every row"
+        elif count > MOST_CATEGORIES or count == len(training) > 2:
             left_out[name] = f"it is text with {count} different values in {len(training)} rows"
-            if training[name].dropna().str.fullmatch(_DATE).all():
+            if cells.str.fullmatch(_DATE).all():
                 advice = "give what matters of them, such as the month, a column of its own"
-                left_out[name] = f"it has dates, as {first!r}: {advice}"
+                left_out[name] = f"it has dates, as {cells.iloc[0]!r}: {advice}"
     return left_out
 
 

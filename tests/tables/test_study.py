@@ -48,7 +48,7 @@ class TestColumns:
     def test_text_is_one_input_for_each_category_and_none_for_one_that_is_new(self):
         study = with_rows(["red", "blue", np.nan, "red"])
         pipeline = study.pipeline(None)
-        pipeline[0].fit(study.training)
+        pipeline[0].fit(study.parts(study.training)[0])
         new = frame(x=["red", "green", np.nan], other=[1.0, 2.0, 3.0])
         made = pipeline[0].transform(new)
         assert list(made)[1:] == ["x missing", "x = blue", "x = red"]
