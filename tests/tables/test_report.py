@@ -8,7 +8,6 @@ import pytest
 from matplotlib.figure import Figure
 from sklearn.model_selection import cross_val_score
 
-from micrograd._support import folders
 from micrograd.tables import figures, models, report, scores, study
 from micrograd.tables.reading import read_table
 from tests.tables.common import QUICK, run, small_file, written
@@ -76,20 +75,7 @@ def test_markup_in_names_and_cells_is_shown_as_typed(tmp_path, capsys):
     bad, cell = "<script>alert(1)</script>", "<img src=x onerror=alert(2)>"
     lines = [f"{row},{'<b>' if row % 2 else cell},{'yes' if row % 3 else cell}" for row in range(40)]
     path = written(tmp_path / "table.csv", "\n".join([f"{bad},$\\x$,{bad}2", *lines, ""]))
-    words = [
-        "train",
-        path,
-        "--target",
-        f"{bad}2",
-        "--epochs",
-        1,
-        "--folds",
-        2,
-        "--hidden",
-        2,
-        "-o",
-        tmp_path / "report",
-    ]
+    words = ["train", path, "--target", f"{bad}2", *QUICK[:4], "--folds", 2, "-o", tmp_path / "report"]
     assert run(capsys, *words)[0] == 0
     for file in (tmp_path / "report").glob("*.html"):
         text = file.read_text(encoding="utf-8")
@@ -132,62 +118,22 @@ def test_a_large_network_has_no_film_and_many_columns_are_not_shuffled(tmp_path,
     assert {file.name for file in (tmp_path / "report").iterdir()} == {"report.html", "metrics.json", "model.skops"}
 
 
-class TestFolder:
-    def test_a_report_is_replaced_only_when_asked(self, tmp_path, capsys):
-        words = ["train", small_file(tmp_path), "--target", "kind", "-o", tmp_path / "report", *QUICK, "--seed"]
-        assert run(capsys, *words, 1)[0] == 0
-        before = (tmp_path / "report" / "metrics.json").read_bytes()
-        code, _, err = run(capsys, *words, 2)
-        assert (code, "--overwrite" in err) == (2, True)
-        assert (tmp_path / "report" / "metrics.json").read_bytes() == before
-        assert run(capsys, *words, 2, "--overwrite")[0] == 0
-        assert (tmp_path / "report" / "metrics.json").read_bytes() != before
-        assert {entry.name for entry in tmp_path.iterdir()} == {"small.csv", "report"}
+def test_a_report_is_replaced_only_when_asked(tmp_path, capsys):
+    words = ["train", small_file(tmp_path), "--target", "kind", "-o", tmp_path / "report", *QUICK, "--seed"]
+    assert run(capsys, *words, 1)[0] == 0
+    before = (tmp_path / "report" / "metrics.json").read_bytes()
+    code, _, err = run(capsys, *words, 2)
+    assert (code, "--overwrite" in err) == (2, True)
+    assert (tmp_path / "report" / "metrics.json").read_bytes() == before
+    assert run(capsys, *words, 2, "--overwrite")[0] == 0
+    assert (tmp_path / "report" / "metrics.json").read_bytes() != before
+    assert {entry.name for entry in tmp_path.iterdir()} == {"small.csv", "report"}
 
-    def test_a_folder_with_other_files_is_never_replaced(self, tmp_path, capsys):
-        path, folder = small_file(tmp_path), tmp_path / "precious"
-        folder.mkdir()
-        written(folder / "thesis.txt", "years of work")
-        code, out, err = run(capsys, "train", path, "--target", "kind", "-o", folder, *QUICK, "--overwrite")
-        assert (code, out, "thesis.txt" in err) == (2, "", True)
-        assert "is a file" in run(capsys, "train", path, "--target", "kind", "-o", path, *QUICK)[2]
 
-    @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-    @pytest.mark.parametrize("older", [False, True])
-    def test_it_appears_whole_or_not_at_all(self, tmp_path, error, older):
-        folder = tmp_path / "report"
-
-        def fill(new, text="new", fails=True):
-            written(new / "one", text)
-            if fails:
-                raise error
-            written(new / "two", text)
-
-        if older:
-            folders.write_folder(folder, lambda new: fill(new, "old", fails=False))
-        with pytest.raises(type(error)):
-            folders.write_folder(folder, fill)
-        found = {file.name: file.read_text() for file in folder.iterdir()} if folder.exists() else {}
-        assert found == ({"one": "old", "two": "old"} if older else {})
-        assert [entry.name for entry in tmp_path.iterdir()] == (["report"] if older else [])
-
-    @pytest.mark.parametrize("older", [False, True])
-    def test_where_the_new_one_cannot_take_the_name_the_old_one_keeps_it(self, tmp_path, monkeypatch, older):
-        folder, rename = tmp_path / "report", folders.Path.rename
-        if older:
-            folders.write_folder(folder, lambda new: written(new / "one", "old"))
-
-        def refused(self, target):
-            if self.name == "new":
-                raise PermissionError(13, "Permission denied")
-            return rename(self, target)
-
-        monkeypatch.setattr(folders.Path, "rename", refused)
-        with pytest.raises(PermissionError):
-            folders.write_folder(folder, lambda new: written(new / "one", "new"))
-        assert [file.read_text() for file in folder.glob("*")] == (["old"] if older else [])
-
-    def test_what_ctrl_c_makes_it_do_again_changes_nothing(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(folders, "finish", lambda action: (action(), action()))
-        folders.write_folder(tmp_path / "report", lambda new: written(new / "one", "new"))
-        assert (tmp_path / "report" / "one").read_text() == "new"
+def test_a_folder_with_other_files_is_never_replaced(tmp_path, capsys):
+    path, folder = small_file(tmp_path), tmp_path / "precious"
+    folder.mkdir()
+    written(folder / "thesis.txt", "years of work")
+    code, out, err = run(capsys, "train", path, "--target", "kind", "-o", folder, *QUICK, "--overwrite")
+    assert (code, out, "thesis.txt" in err) == (2, "", True)
+    assert "is a file" in run(capsys, "train", path, "--target", "kind", "-o", path, *QUICK)[2]
