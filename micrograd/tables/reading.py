@@ -70,8 +70,8 @@ def read_table(
         names = [name or f"column {place}" for place, name in enumerate(header, start=1)]
         if (twice := Counter(names).most_common(1)[0])[1] > 1:
             raise ValueError(f"the header names {twice[0]!r} twice: rename one of these columns")
-        layout = {"encoding": "utf-8-sig", "sep": delimiter, "header": 0, "names": names, "index_col": False}
-        read = partial(pd.read_csv, **layout, keep_default_na=False)
+        layout = {"sep": delimiter, "header": 0, "names": names, "index_col": False, "keep_default_na": False}
+        read = partial(pd.read_csv, encoding="utf-8-sig", **layout)
         numbers = {"na_values": absent, "decimal": decimal, "low_memory": False}
         frame = read(io.BytesIO(data), **numbers)
         is_number = frame.dtypes.map(pd.api.types.is_any_real_numeric_dtype) & ~frame.columns.isin(text)
@@ -79,7 +79,7 @@ def read_table(
         if others := frame.columns[~is_number].tolist():
             cells = read(io.BytesIO(data), usecols=others, dtype=str).set_axis(lines)
             frame[others] = cells.apply(lambda column: _column(column, column.name in text, absent, decimal))
-    except (csv.Error, ValueError) as error:
+    except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     frame.attrs["unnamed"] = [name for name, written in zip(names, header, strict=True) if not written]
     return frame
@@ -88,16 +88,15 @@ def read_table(
 def _bytes(path: StrPath) -> bytes:
     """The bytes of a file, unpacked, which are UTF-8."""
     data = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError) as error:
-            raise ValueError(f"the compressed file is damaged: {error}") from error
     try:
+        if data.startswith(b"\x1f\x8b"):
+            data = gzip.decompress(data)
         data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ValueError(f"line {line} is not UTF-8 (byte {data[error.start]:#x}): save the file as UTF-8") from None
+    except (EOFError, OSError) as error:
+        raise ValueError(f"the compressed file is damaged: {error}") from error
     return data
 
 

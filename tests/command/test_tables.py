@@ -197,6 +197,27 @@ def test_ctrl_c_before_the_first_epoch_ends_writes_nothing_and_after_it_the_repo
     assert {entry.name for entry in tmp_path.iterdir()} == ({"small.csv", "report"} if epochs else {"small.csv"})
 
 
+def test_a_report_is_replaced_only_when_asked(tmp_path, capsys):
+    words = ["train", small_file(tmp_path), "--target", "kind", "-o", tmp_path / "report", *QUICK, "--seed"]
+    assert run(capsys, *words, 1)[0] == 0
+    before = (tmp_path / "report" / "metrics.json").read_bytes()
+    code, _, err = run(capsys, *words, 2)
+    assert (code, "--overwrite" in err) == (2, True)
+    assert (tmp_path / "report" / "metrics.json").read_bytes() == before
+    assert run(capsys, *words, 2, "--overwrite")[0] == 0
+    assert (tmp_path / "report" / "metrics.json").read_bytes() != before
+    assert {entry.name for entry in tmp_path.iterdir()} == {"small.csv", "report"}
+
+
+def test_a_folder_with_other_files_is_never_replaced(tmp_path, capsys):
+    path, folder = small_file(tmp_path), tmp_path / "precious"
+    folder.mkdir()
+    written(folder / "thesis.txt", "years of work")
+    code, out, err = run(capsys, "train", path, "--target", "kind", "-o", folder, *QUICK, "--overwrite")
+    assert (code, out, "thesis.txt" in err) == (2, "", True)
+    assert "is a file" in run(capsys, "train", path, "--target", "kind", "-o", path, *QUICK)[2]
+
+
 def test_the_other_commands_load_none_of_it():
     code = "import sys, micrograd.command.main as m; m.main(['grad', 'x*x', 'x=2']); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -35,13 +35,27 @@ class Runs:
         return print, ("it ran",)
 
 
-def changed(path, folder, name, change):
-    """A copy of a saved model with one of its parts changed."""
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(folder / "changed.skops", "w") as new:
+def with_part(saved, name, change):
+    """A saved model with those of its parts changed whose names end so."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(file, "w") as new:
         for part in old.infolist():
             data = old.read(part)
             new.writestr(part.filename, change(data) if part.filename.endswith(name) else data)
-    return folder / "changed.skops"
+    return file.getvalue()
+
+
+def widened(array):
+    file = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": (99_999_999, 99_999)}
+    np.lib.format.write_array_header_1_0(file, header)
+    return file.getvalue() + array[-80:]
+
+
+def naming_code(data):
+    schema = json.loads(data)
+    schema["content"]["pipeline"] |= {"__module__": "os", "__class__": "system"}
+    return json.dumps(schema).encode()
 
 
 def test_columns_are_found_by_their_names(model, rows):
@@ -52,7 +66,8 @@ def test_columns_are_found_by_their_names(model, rows):
 
 def test_cells_that_are_missing_or_new_are_counted(model, rows):
     assert model.guessed(model.inputs(rows.assign(colour="2", size=np.nan))) == {"size": 60, "colour": 60}
-    assert model.guessed(model.inputs(rows.assign(colour=pd.Series(index=rows.index, dtype=object)))) == {"colour": 60}
+    nothing = pd.Series(index=rows.index, dtype=object)
+    assert model.guessed(model.inputs(rows.assign(colour=nothing))) == {"colour": 60}
     assert model.guessed(model.inputs(rows)) == {}
 
 
@@ -69,45 +84,26 @@ def test_cells_and_columns_that_a_model_cannot_take_are_named(model, cells, mess
         model.inputs(pd.DataFrame({"colour": ["red"], "weight": [1.0], **cells}))
 
 
-def test_what_is_not_trusted_is_named_and_nothing_is_run(small_report, tmp_path, capsys):
-    path = written(
-        tmp_path / "runs.skops", skops.io.dumps({"format": models.FORMAT, "pipeline": Pipeline([("a", Runs())])})
-    )
-    with pytest.raises(ValueError, match=r"types that are not trusted: .*Runs"):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda _: skops.io.dumps({"pipeline": Pipeline([("a", Runs())])}), r"types that are not trusted: .*Runs"),
+        (lambda _: pickle.dumps(Runs()), "not a zip file"),
+        (lambda _: b"", "not a zip file"),
+        (lambda saved: saved[:-500], "not a zip file"),
+        (lambda _: skops.io.dumps({"format": "other"}), "its format is 'other', not"),
+        (lambda saved: with_part(saved, "schema.json", naming_code), r"not trusted: (os|posix)\.system"),
+        (lambda saved: with_part(saved, ".npy", widened), r"an array of shape \(99999999, 99999\) is more than there"),
+    ],
+)
+def test_what_is_no_model_is_refused_before_anything_runs_or_is_made(small_report, tmp_path, capsys, change, message):
+    path = written(tmp_path / "changed.skops", change((small_report / "model.skops").read_bytes()))
+    with pytest.raises(ValueError, match=rf"changed\.skops is no saved model, or damaged: .*{message}"):
         models.load(path)
-    for data in (pickle.dumps(Runs()), b"", b"{}", (small_report / "model.skops").read_bytes()[:-500]):
-        with pytest.raises(ValueError, match=r"runs\.skops is no saved model, or damaged"):
-            models.load(written(path, data))
     assert capsys.readouterr().out == ""
-    with pytest.raises(ValueError, match="its format is 'other', not"):
-        models.load(written(path, skops.io.dumps({"format": "other"})))
-    with pytest.raises(FileNotFoundError):
-        models.load(tmp_path / "none.skops")
-
-
-def test_an_array_that_claims_more_than_there_is_is_refused_before_it_is_made(small_report, tmp_path):
-    def widened(data):
-        file = io.BytesIO()
-        header = {"descr": "<f8", "fortran_order": False, "shape": (99_999_999, 99_999)}
-        np.lib.format.write_array_header_1_0(file, header)
-        return file.getvalue() + data[-80:]
-
-    path = changed(small_report / "model.skops", tmp_path, ".npy", widened)
-    with pytest.raises(ValueError, match=r"an array of shape \(99999999, 99999\) is more than there is"):
-        models.load(path)
 
 
 def test_a_file_that_unpacks_to_more_than_a_model_is_refused(small_report, monkeypatch):
     monkeypatch.setattr(models, "LARGEST", 1_000)
     with pytest.raises(ValueError, match="and 1,000 are the most"):
         models.load(small_report / "model.skops")
-
-
-def test_a_model_that_is_edited_to_name_code_is_refused(small_report, tmp_path):
-    def edited(data):
-        schema = json.loads(data)
-        schema["content"]["pipeline"]["__module__"], schema["content"]["pipeline"]["__class__"] = "os", "system"
-        return json.dumps(schema).encode()
-
-    with pytest.raises(ValueError, match=r"not trusted: (os|posix)\.system"):
-        models.load(changed(small_report / "model.skops", tmp_path, "schema.json", edited))

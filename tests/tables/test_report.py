@@ -1,4 +1,4 @@
-"""Reports: what they say, show and escape; and that their folder is written whole or not at all."""
+"""Reports: what they say, show and escape."""
 
 import json
 import re
@@ -116,24 +116,3 @@ def test_a_large_network_has_no_film_and_many_columns_are_not_shuffled(tmp_path,
     assert (code, err) == (0, "")
     assert "Folds: none, as the table is large; --folds 10 asks for them" in out
     assert {file.name for file in (tmp_path / "report").iterdir()} == {"report.html", "metrics.json", "model.skops"}
-
-
-def test_a_report_is_replaced_only_when_asked(tmp_path, capsys):
-    words = ["train", small_file(tmp_path), "--target", "kind", "-o", tmp_path / "report", *QUICK, "--seed"]
-    assert run(capsys, *words, 1)[0] == 0
-    before = (tmp_path / "report" / "metrics.json").read_bytes()
-    code, _, err = run(capsys, *words, 2)
-    assert (code, "--overwrite" in err) == (2, True)
-    assert (tmp_path / "report" / "metrics.json").read_bytes() == before
-    assert run(capsys, *words, 2, "--overwrite")[0] == 0
-    assert (tmp_path / "report" / "metrics.json").read_bytes() != before
-    assert {entry.name for entry in tmp_path.iterdir()} == {"small.csv", "report"}
-
-
-def test_a_folder_with_other_files_is_never_replaced(tmp_path, capsys):
-    path, folder = small_file(tmp_path), tmp_path / "precious"
-    folder.mkdir()
-    written(folder / "thesis.txt", "years of work")
-    code, out, err = run(capsys, "train", path, "--target", "kind", "-o", folder, *QUICK, "--overwrite")
-    assert (code, out, "thesis.txt" in err) == (2, "", True)
-    assert "is a file" in run(capsys, "train", path, "--target", "kind", "-o", path, *QUICK)[2]
