@@ -15,6 +15,7 @@ from micrograd.command.tables import _defused
 from micrograd.compiler.steps import CompiledSteps
 from micrograd.tables.models import load
 from micrograd.tables.reading import read_table
+from micrograd.tables.study import network_of, prepare
 from tests.tables.common import PENGUINS, QUICK, run, small_file, written
 
 pytestmark = pytest.mark.slow
@@ -132,6 +133,32 @@ def test_what_to_install_is_said_before_the_training(tmp_path, capsys, monkeypat
     assert {"matplotlib": "pip install matplotlib, or --no-pictures", "skops": "scikit-learn pandas skops"}[
         missing
     ] in err
+
+
+def learned(folder, path, target, *words):
+    """The weights of a network that the command trained, and the seed that it drew them with."""
+    words = ["train", path, "--target", target, "-o", folder / "report", *QUICK, "--overwrite", "--quiet", *words]
+    assert main([str(word) for word in words]) == 0
+    network = network_of(load(folder / "report" / "model.skops").pipeline)
+    return [coef.tolist() for coef in network.coefs_], network.random_state
+
+
+@pytest.mark.parametrize(("target", "place"), [("kind", 0), ("weight", 0), ("weight", 3)])
+def test_other_test_rows_change_nothing_that_was_learned(tmp_path, target, place):
+    path = small_file(tmp_path, 40)
+    before, lines = learned(tmp_path, path, target), path.read_text().splitlines()
+    for line in prepare(read_table(path, text=[target]), target).test.index:
+        cells = lines[line - 1].split(",")
+        cells[place] = "1000"
+        lines[line - 1] = ",".join(cells)
+    written(path, "\n".join(lines))
+    assert learned(tmp_path, path, target) == before
+
+
+def test_the_seed_reaches_the_network(tmp_path):
+    one, other = (learned(tmp_path, small_file(tmp_path), "kind", "--seed", seed) for seed in (1, 2))
+    assert (one[1], other[1]) == (1, 2)
+    assert one[0] != other[0]
 
 
 def test_predict_writes_a_line_for_each_row(small, tmp_path, capsys):

@@ -5,7 +5,7 @@ import pytest
 from micrograd.command.main import main
 from tests.tables.common import small_file
 
-WORDS = ["--target", "kind", "--epochs", "20", "--folds", "3", "--quiet"]
+WORDS = ["--target", "kind", "--epochs", "20", "--folds", "3", "--seed", "3", "--quiet"]
 
 
 @pytest.fixture(scope="package")

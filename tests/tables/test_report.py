@@ -30,9 +30,9 @@ def test_the_report_has_its_files_and_its_page_is_whole(small_report):
     assert all(f'href="{name}"' in page for name in report.FILES if name.startswith(("worst", "film")))
 
 
-def test_the_numbers_are_those_of_the_saved_model(small_report):
+def test_the_numbers_are_those_of_the_saved_model_and_of_the_rows_that_the_seed_draws(small_report):
     numbers, model = numbers_of(small_report), models.load(small_report / "model.skops")
-    made = study.prepare(read_table(small_report.parent / "small.csv", text=["kind"]), "kind")
+    made = study.prepare(read_table(small_report.parent / "small.csv", text=["kind"]), "kind", seed=3)
     inputs, right = made.parts(made.test)
     assert numbers["on_test_rows"]["accuracy"] == np.mean(model.pipeline.predict(inputs) == right) > 0.8
     assert numbers["on_test_rows"]["guessing"] == np.mean(right == made.training["kind"].mode()[0])
