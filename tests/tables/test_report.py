@@ -66,6 +66,9 @@ def test_a_report_of_numbers_and_the_same_seed_gives_it_again(tmp_path, capsys):
         if file.suffix != ".skops":  # a zip file holds the time
             assert file.read_bytes() == (tmp_path / "second" / file.name).read_bytes(), file
     test, worst = numbers_of(tmp_path / "first")["on_test_rows"], numbers_of(tmp_path / "first")["worst"]
+    made = study.prepare(read_table(path, text=["weight"]), "weight")
+    wrong = made.test["weight"] - made.training["weight"].mean()
+    assert test["guessing"] == pytest.approx((wrong**2).mean() ** 0.5)
     assert test["rmse"] >= test["mae"] > 0
     assert abs(worst[0]["off"]) >= abs(worst[1]["off"])
     assert worst[0]["off"] == pytest.approx(worst[0]["predicted"] - worst[0]["right"])
