@@ -19,7 +19,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common import BLUE, ORANGE, at_least_one, options, read_options, run, trained
+from common import BLUE, ORANGE, at_least_one, optional, options, read_options, run, trained
 
 import micrograd as mg
 
@@ -109,7 +109,7 @@ def main() -> None:
             learning_rate_init=0.01,
             max_iter=arguments.epochs,
             random_state=arguments.seed,
-            verbose=False if arguments.quiet else None,
+            verbose=not arguments.quiet and optional("tqdm") is not None,  # also where there is no terminal
             n_iter_no_change=math.inf,
             record=True,
         )
