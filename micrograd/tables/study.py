@@ -148,9 +148,9 @@ def prepare(
         raise ValueError(f"{target!r} has {different} different values, and at most {MOST_CATEGORIES} can be classes")
     is_test = _drawn(present[target], share, seed, stratified=task == "classification")
     training, test = present[~is_test], present[is_test]
-    inputs = present[sorted({*table} - {target, *ignored})]
-    _refuse_odd_numbers(inputs)
-    left_out = _left_out(training[inputs.columns], table.attrs.get("unnamed", ()))
+    inputs, unnamed = present[sorted({*table} - {target, *ignored})], table.attrs.get("unnamed", ())
+    _refuse_odd_numbers(inputs.drop(columns=unnamed, errors="ignore"))
+    left_out = _left_out(training[inputs.columns], unnamed)
     numbers = inputs.select_dtypes(float).columns.difference(left_out).tolist()
     categories = inputs.columns.difference([*numbers, *left_out]).tolist()
     if not numbers and not categories:

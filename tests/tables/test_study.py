@@ -81,8 +81,9 @@ class TestColumns:
         with pytest.raises(ValueError, match=message):
             with_rows(cells)
 
-    def test_row_numbers_under_a_blank_header_are_not_learned_from(self, tmp_path):
-        lines = "".join(f"{row},{row % 7},{row // 10}\n" for row in range(20))
+    @pytest.mark.parametrize("odd", ["20", "inf", '"1,5"'])
+    def test_row_numbers_under_a_blank_header_are_not_learned_from_whatever_they_are(self, tmp_path, odd):
+        lines = "".join(f"{row},{row % 7},{row // 10}\n" for row in range(20)) + f"{odd},1,0\n"
         study = prepare(read_table(written(tmp_path / "table.csv", f",x,y\n{lines}"), text=["y"]), "y")
         assert (study.numbers, study.left_out) == (["x"], {"column 1": "its header is blank, as over row numbers"})
 
