@@ -143,7 +143,7 @@ def learned(folder, path, target, *words):
     return [coef.tolist() for coef in network.coefs_], network.random_state
 
 
-@pytest.mark.parametrize(("target", "place"), [("kind", 0), ("weight", 0), ("weight", 3)])
+@pytest.mark.parametrize(("target", "place"), [("kind", 0), ("kind", 1), ("weight", 0), ("weight", 3)])
 def test_other_test_rows_change_nothing_that_was_learned(tmp_path, target, place):
     path = small_file(tmp_path, 40)
     before, lines = learned(tmp_path, path, target), path.read_text().splitlines()

@@ -1,8 +1,6 @@
 """Four real tables in ten folds, beside scikit-learn's own network."""
 
 import argparse
-import csv
-import io
 import warnings
 
 import pytest
@@ -17,7 +15,7 @@ from micrograd.tables.scores import interval
 from micrograd.tables.study import prepare
 from tests.folders import DEMOS
 from tests.pages import section, tables
-from tests.tables.common import PENGUINS, written
+from tests.tables.common import PENGUINS
 
 pytestmark = pytest.mark.slow
 
@@ -25,44 +23,38 @@ USUAL = {"hidden": None, "activation": "tanh", "alpha": 0.03, "batch_size": 16, 
 COMPARED = tables(section("command.md", "Learning from a table"))[-1]
 
 
-def iris(folder):
-    """Fisher's iris flowers, which scikit-learn carries, as a file."""
-    flowers = load_iris()
-    lines = [[*numbers, flowers.target_names[kind]] for numbers, kind in zip(flowers.data, flowers.target, strict=True)]
-    text = io.StringIO()
-    csv.writer(text).writerows([[*flowers.feature_names, "kind"], *lines])
-    return written(folder / "iris.csv", text.getvalue())
+def table_of(name, target):
+    """One of the tables that the page compares."""
+    if name == "iris":
+        flowers = load_iris(as_frame=True)
+        return flowers.data.assign(kind=flowers.target_names[flowers.target])
+    return read_table(PENGUINS if "penguins" in name else DEMOS / "data" / "digits.csv.gz", text=[target])
 
 
-TABLES = {"iris": iris, "penguins": lambda _: PENGUINS, "digits": lambda _: DEMOS / "data" / "digits.csv.gz"}
-
-
-def in_ten_folds(path, target):
+def in_ten_folds(table, target):
     """The means of `micrograd train`'s network and of scikit-learn's, with the interval of the first; and the rows."""
-    study = prepare(read_table(path, text=[target]), target)
+    study = prepare(table, target)
     ours = _estimator(argparse.Namespace(**USUAL, seed=1, quiet=True, no_pictures=True), study)
     theirs = getattr(neural_network, type(ours).__name__)()
     settings = {name: setting for name, setting in ours.get_params().items() if name in theirs.get_params()}
     theirs.set_params(**settings | {"learning_rate": "constant"})
-    kind = StratifiedKFold if study.of_classes else KFold
-    folds, found = kind(10, shuffle=True, random_state=1), []
+    kind, found = StratifiedKFold if study.of_classes else KFold, []
     for network in (ours, theirs):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # theirs always warns after max_iter
+            folds = kind(10, shuffle=True, random_state=1)
             scores = cross_val_score(study.pipeline(network), *study.parts(study.rows), cv=folds)
         found.append(interval(scores, 10))
     return *found, len(study.rows)
 
 
-@pytest.mark.parametrize(("table", "count", "target", "measure", "mine", "interval", "other"), COMPARED)
+@pytest.mark.parametrize(("name", "count", "target", "measure", "mine", "low_high", "other"), COMPARED)
 def test_real_tables_are_predicted_as_the_page_says_and_as_well_as_by_scikit_learn(
-    tmp_path, table, count, target, measure, mine, interval, other
+    name, count, target, measure, mine, low_high, other
 ):
-    path, target = TABLES[table.split(",")[0]](tmp_path), {"body mass": "body_mass_g"}.get(target, target)
-    ours, theirs, rows = in_ten_folds(path, target)
-    low, high = map(float, interval.split(" to "))
+    target = {"body mass": "body_mass_g"}.get(target, target)
+    ours, theirs, rows = in_ten_folds(table_of(name, target), target)
     assert (rows, measure) == (int(count.replace(",", "")), "R²" if target == "body_mass_g" else "accuracy")
-    assert (ours["mean"], ours["low"], ours["high"], theirs["mean"]) == pytest.approx(
-        (float(mine), low, high, float(other)), abs=0.01
-    )
+    found = [ours["mean"], ours["low"], ours["high"], theirs["mean"]]
+    assert found == pytest.approx([float(mine), *map(float, low_high.split(" to ")), float(other)], abs=0.01)
     assert ours["mean"] > theirs["mean"] - 0.01

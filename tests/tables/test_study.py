@@ -28,14 +28,6 @@ def with_rows(cells, y="ab", share=0.5):
     return study._replace(training=rows[: len(cells)], test=rows[len(cells) :])
 
 
-def learned(study, seed=0, **settings):
-    """The weights of a network that learned a study."""
-    kind = MLPClassifier if study.of_classes else MLPRegressor
-    estimator = kind((3,), max_iter=2, n_iter_no_change=np.inf, random_state=seed, batch_size=8, **settings)
-    pipeline = study.pipeline(estimator).fit(*study.parts(study.training))
-    return np.concatenate([part.ravel() for part in network_of(pipeline).coefs_])
-
-
 class TestColumns:
     def test_gaps_count_as_the_mean_and_are_told_to_the_network(self):
         study = with_rows([1.0, 3.0, np.nan])
@@ -144,26 +136,18 @@ def test_a_split_takes_the_share_of_each_class_and_never_its_only_row(seed):
     assert sorted([*study.training.index, *study.test.index]) == rows.index.tolist()
 
 
-class TestMetamorphic:
-    @pytest.mark.parametrize("target", ["kind", "weight"])
-    def test_other_test_rows_change_nothing_that_was_learned(self, table, target):
-        study = prepare(table, target)
-        other = study.test.assign(size=study.test["size"] * 1_000.0, colour="green")
-        if target == "weight":
-            other["weight"] += 500.0
-        assert learned(study).tolist() == learned(study._replace(test=other)).tolist()
-        changed = pd.concat([study.training, other]).sort_index()
-        assert learned(prepare(changed, target)).tolist() == learned(study).tolist()
-
-    def test_another_seed_changes_the_rows_and_the_first_weights(self, table):
-        study, still = prepare(table, "kind"), {"learning_rate_init": 1e-12}
-        assert prepare(table, "kind", seed=2).test.index.tolist() != study.test.index.tolist()
-        assert learned(study, 0, **still)[0] != pytest.approx(learned(study, 1, **still)[0])
-
-    @pytest.mark.parametrize(
-        "change",
-        [lambda table: table[list(table)[::-1]], lambda table: table.assign(zero=0.0, same="x")],
-        ids=["the order of columns", "a constant column"],
-    )
-    def test_it_does_not_matter(self, table, change):
-        assert learned(prepare(change(table), "kind")).tolist() == learned(prepare(table, "kind")).tolist()
+@pytest.mark.parametrize(
+    "change",
+    [lambda table: table[list(table)[::-1]], lambda table: table.assign(zero=0.0, same="x")],
+    ids=["the order of columns", "a constant column"],
+)
+@pytest.mark.parametrize("target", ["kind", "weight"])
+def test_what_does_not_matter_changes_nothing_that_is_learned(tmp_path, change, target):
+    table, learned = read_table(small_file(tmp_path, 60), text=[target]), []
+    for rows in (table, change(table)):
+        study = prepare(rows, target)
+        kind = MLPClassifier if study.of_classes else MLPRegressor
+        pipeline = study.pipeline(kind((3,), max_iter=2, n_iter_no_change=np.inf, random_state=0))
+        pipeline.fit(*study.parts(study.training))
+        learned.append([part.tolist() for part in network_of(pipeline).coefs_])
+    assert learned[0] == learned[1]
