@@ -6,7 +6,7 @@ it, with a picture of the images that were misread. It is a folder with
 
     report.html   the page, with its pictures
     worst-1.html  the graph behind the worst reading, and two more like it
-    film.html     the training, step by step
+    film.html     the training, step by step; both for networks of up to 5,000 parameters
     metrics.json  the numbers
     model.skops   the network itself, for `micrograd predict`
 """

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from micrograd.tables.study import Study
 
 FILES = {"report.html", "metrics.json", "model.skops", "film.html", "worst-1.html", "worst-2.html", "worst-3.html"}
-MOST_PARAMETERS = 5_000  # of a network whose graphs are shown
+MOST_PARAMETERS = 5_000  # of a network whose graphs and film are shown
 
 
 def headline(numbers: dict[str, Any]) -> str:
@@ -92,15 +92,15 @@ def write_report(
 
 
 def _write_graphs(pipeline: Pipeline, study: Study, numbers: dict[str, Any], folder: Path) -> dict[str, str]:
-    """Write the graphs of the worst rows, and the film; each file's name, with what it shows."""
-    network = network_of(pipeline)
-    shown: dict[str, str] = {}
-    if numbers["network"]["parameters"] <= MOST_PARAMETERS:
-        for place, row in enumerate(numbers["worst"], start=1):
-            inputs = pipeline[:-1].transform(study.parts(study.test.loc[[row["line"]]])[0])
-            name = f"worst-{place}.html"
-            shown[name] = f"Why is line {row['line']}, which is {row['right']}, predicted to be {row['predicted']}?"
-            network.explore(inputs, folder / name, shown[name])
+    """Write the graphs of the worst rows, and the film, of a network that is not too large; their names and titles."""
+    network, shown = network_of(pipeline), {}
+    if numbers["network"]["parameters"] > MOST_PARAMETERS:
+        return {}
+    for place, row in enumerate(numbers["worst"], start=1):
+        inputs = pipeline[:-1].transform(study.parts(study.test.loc[[row["line"]]])[0])
+        name = f"worst-{place}.html"
+        shown[name] = f"Why is line {row['line']}, which is {row['right']}, predicted to be {row['predicted']}?"
+        network.explore(inputs, folder / name, shown[name])
     if network.record_ is not None:
         shown["film.html"] = "The training as a film"
         explore(network.record_, folder / "film.html")

@@ -109,6 +109,11 @@ def test_the_saved_model_makes_the_same_predictions(digits):
     assert numbers["on_test_rows"]["accuracy"] == right / len(tested)
 
 
+def test_a_large_network_has_no_pages_of_its_graph(tmp_path):
+    assert run("digits.py", "--output", tmp_path / "report", "--epochs", 1, "--hidden", 90).returncode == 0
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"report.html", "metrics.json", "model.skops"}
+
+
 def test_a_folder_with_other_files_is_left_alone(tmp_path, refusal):
     (tmp_path / "thesis.txt").write_text("years of work")
     assert refusal("digits.py", "--output", str(tmp_path)) == (

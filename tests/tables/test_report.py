@@ -109,13 +109,16 @@ def test_pictures_of_few_and_of_many_classes(tmp_path, capsys, classes):
     assert ("What each threshold finds" in page) == (classes == 2)
 
 
-def test_a_large_network_has_no_film_and_many_columns_are_not_shuffled(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(report, "MOST_PARAMETERS", 3)
+@pytest.mark.parametrize(("most", "graphs"), [(3, 0), (5_000, 3)])
+def test_a_large_network_has_no_film_and_many_columns_are_not_shuffled(tmp_path, capsys, monkeypatch, most, graphs):
+    monkeypatch.setattr(report, "MOST_PARAMETERS", most)
     monkeypatch.setattr(scores, "MOST_COLUMNS", 1)
     monkeypatch.setattr("micrograd.command.tables.FILMED", 3)
     monkeypatch.setattr("micrograd.command.tables.LARGE", 3)
-    words = ["train", small_file(tmp_path), "--target", "kind", "--epochs", 1, "--hidden", 2, "-o", tmp_path / "report"]
+    words = ["train", small_file(tmp_path), "--target", "kind", *QUICK[:4], "-o", tmp_path / "report"]
     code, out, err = run(capsys, *words)
     assert (code, err) == (0, "")
     assert "Folds: none, as the table is large; --folds 10 asks for them" in out
-    assert {file.name for file in (tmp_path / "report").iterdir()} == {"report.html", "metrics.json", "model.skops"}
+    names = {"report.html", "metrics.json", "model.skops", *(f"worst-{place + 1}.html" for place in range(graphs))}
+    assert {file.name for file in (tmp_path / "report").iterdir()} == names
+    assert "How much each column matters" not in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
