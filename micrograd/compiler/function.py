@@ -28,6 +28,7 @@ from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.call import Call, CallOfSeveral, OneOfSeveral
 from micrograd.compiler.kept import ROOM, Kept
 from micrograd.compiler.picture import draw_program
+from micrograd.compiler.profile import profile
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 from micrograd.draw.graph import save_picture
@@ -106,6 +107,22 @@ class CompiledFunction:
             **named: the same.
         """
         return Explanation(self._compiled_for(arguments, named).explain())
+
+    def profile(self, *arguments: Any, **named: Any) -> str:
+        """Measure the kernels one by one: which take the time, and what keeps them from being fast.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            **named: the same.
+
+        Returns:
+            A table of the kernels that take most of the time, gradients included, and what may be written instead.
+
+        Raises:
+            ValueError: as program() does.
+        """
+        with self._lock:  # calls would run in the same buffer
+            return Explanation(profile(self.program(*arguments, **named)))
 
     def values(self) -> list[Value]:
         """The Values that the function read from outside at the last call, in the order of the program's inputs."""

@@ -13,15 +13,16 @@ the update read and write them, and its Batches run a whole batch at a time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from micrograd.compiler.numbers import Floats, Integers
-    from micrograd.compiler.program import Program
+    from micrograd.compiler.program import Kernel, Program
 
 
 _LINE = 64  # bytes in a cache line
@@ -32,6 +33,14 @@ def new_buffer(size: int) -> Floats:
     zeros = np.zeros(size + _LINE // 8)
     start = -zeros.ctypes.data % _LINE // 8
     return zeros[start : start + size]
+
+
+class Pace(Enum):
+    """How the numbers of a kernel are computed."""
+
+    IN_VECTORS = "several at a time"
+    ONE_BY_ONE = "one by one"
+    IN_PYTHON = "by a Python function, one by one"
 
 
 class Executable(ABC):
@@ -63,6 +72,14 @@ class Executable(ABC):
     @abstractmethod
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+
+    @abstractmethod
+    def parts(self) -> list[Callable[[], object]]:
+        """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
+
+    @abstractmethod
+    def pace(self, kernel: Kernel) -> Pace:
+        """How a kernel's numbers are computed."""
 
 
 class Batches(ABC):

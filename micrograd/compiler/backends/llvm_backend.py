@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import math
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from struct import pack, unpack
@@ -30,7 +31,7 @@ from llvmlite import ir
 from micrograd._support.locks import new_lock_for_library
 from micrograd.compiler.backends import llvm_functions, llvm_kernels, llvm_scalars
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.executable import Batches, Executable
+from micrograd.compiler.backends.executable import Batches, Executable, Pace
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
 from micrograd.compiler.backends.llvm_kernels import (
     KERNEL,
@@ -40,17 +41,18 @@ from micrograd.compiler.backends.llvm_kernels import (
     has_many_segments,
     module_of,
     sorted_segments,
+    vector_of,
 )
 from micrograd.compiler.backends.llvm_scalars import module_of_scalars, name_of, scalars, together
 from micrograd.compiler.backends.object_cache import cached, is_object
-from micrograd.compiler.program import Loop, Reduction, Take
+from micrograd.compiler.program import Loop, Map, Reduction, Take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.backends.llvm_kernels import Code
     from micrograd.compiler.numbers import Floats, Integers
-    from micrograd.compiler.program import Access, Kernel, Map, Program, Segment
+    from micrograd.compiler.program import Access, Kernel, Program, Segment
     from micrograd.engine.primitive import Primitive
 
 
@@ -281,6 +283,16 @@ class NativeExecutable(Executable):
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
         self._run(*self._call)
         self.raise_what_was_raised()
+
+    def parts(self) -> list[Callable[[], object]]:
+        """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
+        return [partial(self._run, self.buffer.ctypes.data, row.ctypes.data, 1) for row in self.table]
+
+    def pace(self, kernel: Kernel) -> Pace:
+        """How a kernel's numbers are computed."""
+        if isinstance(kernel, Map) and not native_name(kernel.primitive):
+            return Pace.IN_PYTHON
+        return Pace.IN_VECTORS if vector_of(kernel)[0] else Pace.ONE_BY_ONE
 
     def raise_what_was_raised(self) -> None:
         """Raise the first error of the Python functions that native code has called."""

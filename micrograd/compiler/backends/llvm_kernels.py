@@ -18,9 +18,9 @@ of their factors. One loop runs over all of a sort, and reads from a table what 
 In a loop of kernels, each operand lies further on by its step times the turn.
 
 Where columns lie side by side, several columns are computed at a time in a vector; else, where terms do,
-several terms. A chain is a sum of few terms, which are added in their order. Longer sums may be taken in another
-order, and a product and a sum in them may be rounded once instead of twice. Nothing else is assumed of the
-numbers: they may be infinite or NaN.
+several terms; of a very long sum, however they lie. A chain is a sum of few terms, which are added in their order.
+Longer sums may be taken in another order, and a product and a sum in them may be rounded once instead of twice.
+Nothing else is assumed of the numbers: they may be infinite or NaN.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ _FAST = ("contract", "reassoc")
 WIDE, _NARROW = 8, 4  # numbers in a vector
 _WRITTEN_OUT = 8  # segments of a reduction that have a loop each
 _IN_TABLE = 2  # numbers of a segment in a table, beside those of its factors: its coefficient and its number of terms
+_LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
 _TOGETHER = 4  # columns whose sums over vectors of terms are folded together
 
 ROWS, TERMS, ELEMENTS = "r", "t", "e"  # what an operand's table has an entry for
@@ -59,7 +60,8 @@ class Shape:
 
     Attributes:
         table: whether its table says where rows, terms of rows, or all elements are.
-        step: along the vector, 1 where its numbers lie side by side, and 0 where it is one number.
+        step: along the vector, 1 where its numbers lie side by side, 0 where it is one number, and None where they
+            are loaded one by one.
     """
 
     table: str
@@ -155,17 +157,19 @@ def vector_of(kernel: Kernel) -> tuple[str, int]:
             return "columns", 2 * WIDE
         return "columns", WIDE if columns >= WIDE else _NARROW
     in_order = isinstance(kernel, Reduction) and kernel.is_in_order
-    if (
-        not in_order
-        and terms >= _NARROW
-        and all(access.table is None and access.term_step in (0, 1) for access in operands)
-    ):
+    side_by_side = all(_step_of_terms(access) is not None for access in operands)
+    if not in_order and terms >= _NARROW and (side_by_side or terms >= _LONG):
         return "terms", WIDE if terms >= WIDE else _NARROW
     return "", 1
 
 
 def _is_even(access: Access) -> bool:
     return access.column_step in (0, 1) and _table(access) != ELEMENTS
+
+
+def _step_of_terms(access: Access) -> int | None:
+    """How far apart terms are, if they are the same or lie side by side."""
+    return access.term_step if access.table is None and access.term_step in (0, 1) else None
 
 
 def _table(access: Access) -> str:
@@ -181,7 +185,7 @@ def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
 
 
 def _shape(access: Access, along: str) -> Shape:
-    return Shape(_table(access), {"columns": access.column_step, "terms": access.term_step}.get(along))
+    return Shape(_table(access), {"columns": access.column_step, "terms": _step_of_terms(access)}.get(along))
 
 
 def has_many_segments(kernel: Kernel) -> TypeGuard[Reduction]:
@@ -250,6 +254,12 @@ class _Operand:
             return builder.load(pointer)
         if self.shape.step == 0:
             return writer.splat(builder.load(pointer), width)
+        if self.shape.step is None:
+            vector = ir.Constant(ir.VectorType(DOUBLE, width), ir.Undefined)
+            for place in range(width):
+                pointer = self.pointer(column, builder.add(term, integer(place)), terms)
+                vector = builder.insert_element(vector, builder.load(pointer), integer(place))
+            return vector
         return builder.load(builder.bitcast(pointer, ir.VectorType(DOUBLE, width).as_pointer()), align=8)
 
     def _entry(self, index: Any) -> Any:

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.executable import Batches, Executable
-from micrograd.compiler.program import Map, Reduction, Take
+from micrograd.compiler.backends.executable import Batches, Executable, Pace
+from micrograd.compiler.program import Loop, Map, Reduction, Take
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import Operations
 
@@ -134,8 +134,26 @@ class NumpyExecutable(Executable):
 
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+        self._run(self._steps)
+
+    def parts(self) -> list[Callable[[], object]]:
+        """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
+        steps = iter(self._steps)
+        counts = [
+            len(kernel.kernels) * kernel.turns if isinstance(kernel, Loop) else 1 for kernel in self.program.kernels
+        ]
+        return [partial(self._run, [*islice(steps, count)]) for count in counts]
+
+    def pace(self, kernel: Kernel) -> Pace:
+        """How a kernel's numbers are computed."""
+        if isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS and not kernel.primitive.composite:
+            return Pace.IN_PYTHON
+        return Pace.IN_VECTORS
+
+    @staticmethod
+    def _run(steps: Sequence[Callable[[], object]]) -> None:
         with np.errstate(all="ignore"):
-            for step in self._steps:
+            for step in steps:
                 step()
 
     def _step(self, kernel: Kernel) -> Callable[[], object]:
