@@ -49,6 +49,7 @@ WIDE, _NARROW = 8, 4  # numbers in a vector
 _WRITTEN_OUT = 8  # segments of a reduction that have a loop each
 _IN_TABLE = 2  # numbers of a segment in a table, beside those of its factors: its coefficient and its number of terms
 _LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
+_TILE, _MANY_RESULTS = 64, 16  # terms that are added for all of so many results before the next ones are
 _TOGETHER = 4  # columns whose sums over vectors of terms are folded together
 
 ROWS, TERMS, ELEMENTS = "r", "t", "e"  # what an operand's table has an entry for
@@ -82,6 +83,7 @@ class Code:
         shapes: of the target and of the operands.
         parts: the coefficient of each segment of a reduction, how many factors it has and, in a chain, how many terms.
         many: whether a part stands for any number of segments, whose coefficients are in a table.
+        tiled: whether some terms of all results are added before the next ones are.
         turning: whether operands move at each turn of a loop.
         primitive: of a map.
     """
@@ -92,6 +94,7 @@ class Code:
     shapes: tuple[Shape, ...]
     parts: tuple[tuple[float | None, int, int | None], ...] = ()
     many: bool = False
+    tiled: bool = False
     turning: bool = False
     primitive: Primitive | None = None
 
@@ -104,7 +107,7 @@ class Code:
     def name(self) -> str:
         """Unique for what the code is."""
         name = [
-            self.kind + "s" * self.many + "_turning" * self.turning,
+            self.kind + "s" * self.many + "_tiled" * self.tiled + "_turning" * self.turning,
             f"{self.along}{self.width}",
             "".join(map(str, self.shapes)),
         ]
@@ -135,13 +138,14 @@ def code_of(kernel: Kernel) -> Code:
             turning=turning,
         )
     if isinstance(kernel, Reduction):
+        tiled = along == "terms" and any(shape.step is None for shape in shapes[1:]) and _is_large(kernel)
         chained = "chain_from_zero" if kernel.from_zero else "chain"
         kind = "maximum" if kernel.largest else chained if kernel.is_in_order else "sum"
         parts = tuple(
             (part.coefficient, 1 if part.second is None else 2, part.terms if kernel.is_in_order else None)
             for part in kernel.segments
         )
-        return Code(kind, along, width, shapes, parts, turning=turning)
+        return Code(kind, along, width, shapes, parts, tiled=tiled, turning=turning)
     if isinstance(kernel, Map):
         return Code("map", along, width, shapes, turning=turning, primitive=kernel.primitive)
     return Code("take", along, width, shapes)
@@ -186,6 +190,11 @@ def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
 
 def _shape(access: Access, along: str) -> Shape:
     return Shape(_table(access), {"columns": access.column_step, "terms": _step_of_terms(access)}.get(along))
+
+
+def _is_large(kernel: Reduction) -> bool:
+    """Whether what a kernel reads for all results may be more than what is at hand for the next one."""
+    return kernel.rows * kernel.columns >= _MANY_RESULTS and kernel.terms >= 2 * _TILE
 
 
 def has_many_segments(kernel: Kernel) -> TypeGuard[Reduction]:
@@ -342,6 +351,10 @@ class _Writer(Loops):
 
     def write(self) -> None:
         """The loops over rows and columns."""
+        if self.code.tiled:
+            self._tiles()
+            self.builder.ret_void()
+            return
         compute = {"map": self._map, "take": self._take}.get(self.code.kind, self._reduction)
         with self.loop(integer(0), self.rows, 1) as row:
             self.row = row
@@ -408,15 +421,7 @@ class _Writer(Loops):
         columns = [builder.add(column, integer(index)) for index in range(count)]
 
         def include(sums: list[Any], coefficient: Any, factors: list[_Operand], terms: Any) -> list[Any]:
-            vector = self.splat(coefficient, width)
-            whole = builder.mul(builder.sdiv(terms, integer(width)), integer(width))
-            totals, rests = sums[:count], sums[count:]
-            with self.loop(integer(0), whole, width, totals) as (term, sums):
-                self.carry(self._terms(sums, factors, columns, term, terms, width, vector))
-            totals = self.carried
-            with self.loop(whole, terms, 1, rests) as (term, sums):
-                self.carry(self._terms(sums, factors, columns, term, terms, 1, coefficient))
-            return [*totals, *self.carried]
+            return self._with_terms(sums, coefficient, factors, columns, terms, (integer(0), terms))
 
         nothing = [self.splat(self.nothing, width) for _ in columns] + [self.nothing for _ in columns]
         sums = self._over_segments(nothing, include)
@@ -429,6 +434,48 @@ class _Writer(Loops):
         for index, number in enumerate(rests):
             rest = builder.insert_element(rest, number, integer(index))
         self._store(column, self._both(folded, rest))
+
+    def _with_terms(
+        self, sums: list[Any], coefficient: Any, factors: Any, columns: Any, terms: Any, part: tuple[Any, Any]
+    ) -> list[Any]:
+        """The sums of vectors of a part of a segment's terms, and of those that are left, for several columns."""
+        builder, width, (begin, end) = self.builder, self.code.width, part
+        vector = self.splat(coefficient, width)
+        vectors = builder.sdiv(builder.sub(end, begin), integer(width))
+        whole = builder.add(begin, builder.mul(vectors, integer(width)))
+        totals, rests = sums[: len(columns)], sums[len(columns) :]
+        with self.loop(begin, whole, width, totals) as (term, found):
+            self.carry(self._terms(found, factors, columns, term, terms, width, vector))
+        totals = self.carried
+        with self.loop(whole, end, 1, rests) as (term, found):
+            self.carry(self._terms(found, factors, columns, term, terms, 1, coefficient))
+        return [*totals, *self.carried]
+
+    def _tiles(self) -> None:
+        """The loops over tiles of terms, and inside of them over all results, which wait in their places.
+
+        Where terms lie apart, a cache line has numbers of one term for several results. So it is read once for all
+        of these, and not once for each.
+        """
+        builder, number = self.builder, 1
+        for place, (coefficient, count, _) in enumerate(self.code.parts):
+            target, *factors = self.operands[:1] + self.operands[number : number + count]
+            terms, constant = self.argument(self.extra + place), ir.Constant(DOUBLE, coefficient)
+            with self.loop(integer(0), terms, _TILE) as begin:
+                end = builder.add(begin, integer(_TILE))
+                end = builder.select(builder.icmp_signed("<", end, terms), end, terms)
+                with self.loop(integer(0), self.rows, 1) as self.row:
+                    for operand in (target, *factors):
+                        operand.begin_row(self.row)
+                    with self.loop(integer(0), self.columns, 1) as column:
+                        nothing = [self.splat(self.nothing, self.code.width), self.nothing]
+                        sums = self._with_terms(nothing, constant, factors, [column], terms, (begin, end))
+                        before = target.load(column, integer(0), integer(1), 1)
+                        if number == 1:
+                            is_first = builder.icmp_signed("==", begin, integer(0))
+                            before = builder.select(is_first, self.nothing, before)
+                        self._store(column, self._both(before, self._both(self._folded(sums[:1]), sums[1])))
+            number += count
 
     def _terms(
         self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: Any

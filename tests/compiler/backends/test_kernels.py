@@ -14,7 +14,7 @@ from micrograd.compiler.backends.llvm_kernels import code_of
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.program import Access, Map, Program, Reduction, Segment, Take
 
-GIVEN = 5000  # numbers that the kernels read
+GIVEN = 9000  # numbers that the kernels read
 NOTHING = np.zeros(0, dtype=np.int64)
 OWN = mg.primitive("own_map", "o", lambda x: 2 * x + 1, lambda g, out, x: 2 * g, replace=True)
 BETWEEN, UNTOUCHED = 5, 0.12345  # so many places before and after what a kernel writes stay as they are
@@ -141,7 +141,7 @@ def test_reductions_of_all_layouts(layouts, largest, many, backend):
         rows, columns = rng.choice([1, 3]), rng.choice([1, 2, 4, 5, 8, 9, 16, 19, 33])
         segments = []
         for _ in range(rng.choice([1, 1, 2]) if not many else rng.randrange(9, 30)):
-            terms = rng.choice([1, 2, 4, 7, 8, 9, 17, 70])
+            terms = rng.choice([1, 2, 4, 7, 8, 9, 17, 70, 150])
             first, second = (operand(rng, rng.choice(MIXED[layouts]), rows, columns, terms) for _ in range(2))
             two = not largest and rng.random() < 0.6
             segments.append(Segment(rng.choice([1.0, -1.0, 0.5, -2.0, 0.0]), terms, first, second if two else None))
