@@ -1,11 +1,14 @@
 """What test modules share."""
 
 import gc
+import os
 import signal
 
 import pytest
 
 from micrograd.engine.primitive import PRIMITIVES
+
+os.environ.setdefault("JAX_ENABLE_X64", "1")  # what JAX asks of whoever computes in float64
 
 
 def pytest_collection_finish():

@@ -150,7 +150,7 @@ def lower_power(on: Any, x: Any, y: Any, k: Any) -> Any:
     lost = y - (lower + k)  # it is NaN where y is infinite
     rounded = on.abs(lost) > 0
     if on.somewhere(rounded):
-        power = power * on.where(rounded, 1 + lost * on.log(on.minimum(size, 1e308) + 1e-323), 1.0)
+        power = power * on.where(rounded, 1 + lost * on.log(on.minimum(size, 1e308) + 2.3e-308), 1.0)
     return power
 
 

@@ -262,7 +262,7 @@ def test_what_eager_raises_is_raised_and_what_it_gives_is_given(backend):
 def test_bad_calls_of_compile():
     with pytest.raises(TypeError, match="compile takes a function, not int: 3"):
         mg.compile(3)
-    with pytest.raises(ValueError, match="backend must be 'auto', 'numpy' or 'llvm', not 'cuda'"):
+    with pytest.raises(ValueError, match="backend must be 'auto', 'numpy', 'llvm' or 'jax', not 'cuda'"):
         mg.compile(lambda: 1.0, backend="cuda")
 
 

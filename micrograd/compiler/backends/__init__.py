@@ -6,4 +6,6 @@ choice.py          the backends by name; a new one is a file, and a line there
 numpy_backend.py   NumPy: the reference
 llvm_backend.py    native code through LLVM, which object_cache.py keeps; it is written by
                    llvm_kernels.py, llvm_scalars.py (small kernels of loops) and llvm_functions.py (primitives)
+jax_backend.py     a function of arrays, which XLA compiles: jax_reads.py (operands), jax_kernels.py, jax_loops.py
+                   (as scans) and jax_functions.py (primitives)
 """

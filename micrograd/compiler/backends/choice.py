@@ -30,6 +30,7 @@ class Entry(NamedTuple):
 BACKENDS = {
     "numpy": Entry("micrograd.compiler.backends.numpy_backend", "numpy"),
     "llvm": Entry("micrograd.compiler.backends.llvm_backend", "llvmlite"),
+    "jax": Entry("micrograd.compiler.backends.jax_backend", "jax"),
 }
 
 

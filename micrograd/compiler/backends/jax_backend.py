@@ -1,0 +1,223 @@
+"""The JAX backend: a program as one function of arrays, which XLA compiles for what JAX finds.
+
+Each kernel makes an array from those before it; nothing is written to. The program of ``y = tanh(W @ x)`` is
+
+    arrays = [zero, constants, inputs]
+    arrays.append(einsum("rt,t->r", inputs[0:6].reshape(3, 2), inputs[6:8]))
+    arrays.append(tanh(arrays[3]))
+
+How an operand is read is found out once, before XLA is handed anything: see jax_reads.py. Constants are an argument
+of the compiled function, so that XLA computes with them as with other numbers: where it knows a divisor, it multiplies
+by the inverse.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from micrograd.compiler.backends.backend import Backend
+from micrograd.compiler.backends.executable import Batches, Executable
+from micrograd.compiler.backends.jax_functions import Caught
+from micrograd.compiler.backends.jax_kernels import function_of
+from micrograd.compiler.backends.jax_loops import scan_of
+from micrograd.compiler.backends.jax_reads import Places
+from micrograd.compiler.program import Loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.program import Kernel, Program
+
+_process = os.getpid()
+
+
+def check_jax() -> None:
+    """Raise where JAX would compute something else, or hang.
+
+    Raises:
+        RuntimeError: if JAX has no float64, or in a process that was forked from one that has loaded JAX.
+    """
+    if not jax.config.jax_enable_x64:
+        raise RuntimeError(
+            'micrograd computes in float64, which JAX has switched off: write jax.config.update("jax_enable_x64", '
+            "True) at the start of the program, or set JAX_ENABLE_X64=1 in its environment"
+        )
+    if os.getpid() != _process:
+        raise RuntimeError(
+            "JAX does not work in a process that was forked from one that has loaded it: start processes with the "
+            'method "spawn", or load JAX after the fork only'
+        )
+
+
+class Lowered:
+    """The kernels of a program as functions of arrays.
+
+    Args:
+        program: what is to be run.
+        given: the places whose numbers are given at each run, array by array.
+
+    Attributes:
+        places: which array holds the number of each place in the end.
+        constants: all constants of the program, side by side.
+    """
+
+    def __init__(self, program: Program, *given: Integers) -> None:
+        self.places = Places(program.size)
+        runs = [(np.arange(start, start + len(numbers)), numbers) for start, numbers in program.constants]
+        runs.append((program.seeds, np.ones(len(program.seeds))))
+        self.places.add(np.concatenate([positions for positions, _ in runs]))
+        self.constants: Floats = np.concatenate([numbers for _, numbers in runs])
+        for positions in given:
+            self.places.add(positions)
+        self._steps: list[Callable[[list[Any]], Sequence[Any]]] = []
+        for kernel in program.kernels:
+            if isinstance(kernel, Loop):
+                self._loop(kernel)
+            else:
+                self._kernel(kernel)
+
+    def _kernel(self, kernel: Kernel) -> None:
+        rows, columns = kernel.rows, kernel.columns
+        function = function_of(kernel, lambda access, terms: self.places.reader(access.positions(rows, columns, terms)))
+        self._steps.append(lambda arrays: [function(arrays)])
+        self.places.add(kernel.target.positions(rows, columns, 1).ravel())
+
+    def _loop(self, loop: Loop) -> None:
+        scan = scan_of(loop, self.places)
+        if scan is None:
+            for kernel in loop.unrolled():
+                self._kernel(kernel)
+            return
+        self._steps.append(lambda arrays: [made.ravel() for made in scan.function(arrays)])
+        for target in scan.targets:
+            self.places.add(target.ravel())
+
+    def function(self, positions: Integers) -> Callable[..., Any]:
+        """A function of the constants and of the arrays that are given: the numbers of these places."""
+        read = self.places.reader(positions)
+
+        def compute(*given: Any) -> Any:
+            arrays = [jnp.zeros(1), *given]
+            for step in self._steps:
+                arrays += step(arrays)
+            return jnp.broadcast_to(read(arrays), positions.shape)
+
+        return compute
+
+
+class _Compiled:
+    """A function of arrays, compiled by XLA for arrays of these shapes; the first argument is always the same."""
+
+    def __init__(self, function: Callable[..., Any], constants: Floats, *shapes: tuple[int, ...]) -> None:
+        self._constants = jnp.asarray(constants)
+        self._caught = Caught()
+        with self._caught:
+            arguments = [jax.ShapeDtypeStruct(shape, float) for shape in shapes]
+            lowered = jax.jit(function).lower(self._constants, *arguments)
+        self._run = lowered.compile()
+
+    def __call__(self, *given: Floats) -> Floats:
+        """The results as a new array."""
+        check_jax()
+        found = np.array(self._run(self._constants, *given))
+        self._caught.check()
+        return found
+
+
+class JaxBatches(Batches):
+    """Runs the programs of the examples of a batch: those of one program side by side."""
+
+    def __init__(
+        self,
+        buffer: Floats,
+        runs: Sequence[JaxExecutable],
+        numbers: Sequence[Floats],
+        which: Integers,
+        gradients: slice,
+    ) -> None:
+        self._buffer, self._gradients = buffer, gradients
+        self._runs, self._numbers, self._which = runs, numbers, which
+
+    def run(self, batch: Sequence[int]) -> list[float]:
+        """The losses of some examples; their mean gradient is in its place in the buffer then."""
+        losses = np.zeros(len(batch))
+        total = np.zeros(self._gradients.stop - self._gradients.start)
+        which = self._which[list(batch)]
+        for number in np.unique(which):
+            places = np.flatnonzero(which == number)
+            found = self._runs[number].side_by_side(
+                np.array([self._numbers[batch[place]] for place in places.tolist()])
+            )
+            losses[places] = found[:, 0]
+            total += (found[:, 1:] / len(batch)).sum(axis=0)
+        self._buffer[self._gradients] = total
+        return [float(loss) for loss in losses]
+
+
+class JaxExecutable(Executable):
+    """A program and its buffer, ready to run on what JAX finds.
+
+    XLA compiles the program once for each way in which it is run: from inputs to outputs, from buffer to buffer, and
+    for some examples side by side.
+    """
+
+    batches = JaxBatches
+
+    def __init__(self, program: Program, buffer: Floats | None = None) -> None:
+        check_jax()
+        super().__init__(program, buffer)
+        self._compiled: dict[int, _Compiled] = {}
+        self._from_inputs: _Compiled | None = None
+        self._in_buffer: tuple[_Compiled, Integers] | None = None
+        self._results = np.concatenate(
+            [program.outputs, np.arange(program.gradients.start, program.gradients.stop)]
+        ).astype(np.int64)
+        if buffer is None:  # with a buffer of others, it is run in that
+            self._from_inputs = self._made()
+
+    def _made(self) -> _Compiled:
+        """The program from inputs to outputs and gradients."""
+        lowered = Lowered(self.program, self.program.inputs)
+        return _Compiled(lowered.function(self._results), lowered.constants, self.program.inputs.shape)
+
+    def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
+        """The outputs and the gradients for these inputs; the buffer stays as it is."""
+        if self._from_inputs is None:
+            self._from_inputs = self._made()
+        found = self._from_inputs(numbers)
+        count = len(self.program.outputs)
+        return found[:count], found[count:]
+
+    def run(self) -> None:
+        """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+        if self._in_buffer is None:
+            lowered = Lowered(self.program, np.arange(self.program.size))
+            written = np.flatnonzero(lowered.places.array > 2)  # not the zero, a constant, or what was there
+            compiled = _Compiled(lowered.function(written), lowered.constants, (self.program.size,))
+            self._in_buffer = compiled, written
+        compiled, written = self._in_buffer
+        self.buffer[written] = compiled(self.buffer[: self.program.size])
+
+    def side_by_side(self, examples: Floats) -> Floats:
+        """The outputs and gradients for the last inputs of several examples, a row for each; the others are shared.
+
+        XLA compiles a program for each number of examples; so that there are few of them, the last row is repeated.
+        """
+        count, width = examples.shape
+        rows = 1 << (count - 1).bit_length()
+        shared, own = np.split(self.program.inputs, [len(self.program.inputs) - width])
+        if rows not in self._compiled:
+            lowered = Lowered(self.program, shared, own)
+            function = jax.vmap(lowered.function(self._results), in_axes=(None, None, 0))
+            self._compiled[rows] = _Compiled(function, lowered.constants, shared.shape, (rows, width))
+        filled = examples[np.minimum(np.arange(rows), count - 1)]
+        return self._compiled[rows](self.buffer[shared], filled)[:count]
+
+
+BACKEND = Backend("jax", JaxExecutable)

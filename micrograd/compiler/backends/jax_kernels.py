@@ -1,0 +1,155 @@
+"""Kernels as functions of arrays.
+
+A function of a kernel reads its operands, and gives its results side by side, row after row:
+
+    Reduction, 3 rows, 1 column, 9 terms    einsum("rt,t->r", matrix, vector)
+    Reduction of up to eight terms          a * b + c * d, in this order, each product and each sum rounded
+    Map                                     the primitive's forward function
+    Take                                    take_along_axis, and NaN where the index is out of range
+
+Who makes the functions says how an operand is read: outside of loops and inside it is something else.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import jax.numpy as jnp
+from jax import lax
+
+from micrograd.compiler.backends.jax_functions import added_to_zero, differentiable, rounded
+from micrograd.compiler.program import Map, Reduction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from micrograd.compiler.backends.jax_reads import Reader
+    from micrograd.compiler.program import Access, Kernel, Segment, Take
+
+ReaderOf: TypeAlias = "Callable[[Access, int], Reader]"  # of an operand with so many terms
+
+
+def operands_of(kernel: Kernel) -> list[tuple[Access, int]]:
+    """The operands of a kernel, each with how many terms of it are read."""
+    if isinstance(kernel, Reduction):
+        return [(access, part.terms) for part in kernel.segments for access in part.factors]
+    if isinstance(kernel, Map):
+        return [(access, 1) for access in kernel.operands]
+    return [(kernel.index, 1), (kernel.elements, kernel.terms)]
+
+
+def function_of(kernel: Kernel, reader: ReaderOf) -> Reader:
+    """The function of a kernel.
+
+    Args:
+        kernel: what it computes.
+        reader: of an access and how many terms there are, the function that reads an operand.
+    """
+    if isinstance(kernel, Reduction):
+        make = _largest if kernel.largest else _sum_in_order if kernel.is_in_order else _sum
+        compute = make(kernel, reader)
+    elif isinstance(kernel, Map):
+        compute = _map(kernel, reader)
+    else:
+        compute = _take(kernel, reader)
+    shape = kernel.rows, kernel.columns
+    return lambda arrays: jnp.broadcast_to(compute(arrays), shape).ravel()
+
+
+def _readers(part: Segment, reader: ReaderOf) -> list[Reader]:
+    return [reader(factor, part.terms) for factor in part.factors]
+
+
+def _scaled(coefficient: float, numbers: Any) -> Any:
+    return numbers if coefficient == 1 else -numbers if coefficient == -1 else coefficient * numbers
+
+
+def _is_exact(part: Segment) -> bool:
+    """Whether its products are exact: one factor, times a power of 2."""
+    return part.second is None and abs(math.frexp(part.coefficient)[0]) == 0.5
+
+
+def _sum_in_order(kernel: Reduction, reader: ReaderOf) -> Reader:
+    """The terms one after the other."""
+    parts = [(part, _readers(part, reader)) for part in kernel.segments]
+
+    def compute(arrays: Any) -> Any:
+        terms = []
+        for part, factors in parts:
+            x, *others = (factor(arrays) for factor in factors)
+            for y in others:
+                x = x * y
+            products = _scaled(part.coefficient, x)
+            products = products if _is_exact(part) else rounded(products)
+            last = products.shape[2] - 1
+            terms += [products[:, :, min(term, last)] for term in range(part.terms)]
+        total, *others = terms
+        if kernel.from_zero:
+            total = added_to_zero(total)
+        for term in others:
+            total = total + term
+        return total
+
+    return compute
+
+
+def _sum(kernel: Reduction, reader: ReaderOf) -> Reader:
+    """The sums of the segments, each in any order."""
+    parts = [(part, _readers(part, reader)) for part in kernel.segments]
+
+    def compute(arrays: Any) -> Any:
+        first, *others = (_product(part, [factor(arrays) for factor in factors]) for part, factors in parts)
+        for part in others:
+            first = first + part
+        return first
+
+    return compute
+
+
+def _product(part: Segment, factors: list[Any]) -> Any:
+    """The sum over the terms of a segment, of arrays with the axes that change: an einsum over these alone."""
+    extents = [max(factor.shape[axis] for factor in factors) for axis in range(3)]
+    if extents[2] < part.terms:  # all terms are the same
+        x, *others = (factor.squeeze(2) for factor in factors)
+        for y in others:
+            x = x * y
+        return rounded(part.coefficient * part.terms * x)
+    axes = ["".join(name for name, count in zip("rct", factor.shape, strict=True) if count > 1) for factor in factors]
+    kept = "".join(name for name in "rc" if any(name in names for names in axes))
+    squeezed = [factor.reshape([count for count in factor.shape if count > 1]) for factor in factors]
+    total = jnp.einsum(f"{','.join(axes)}->{kept}", *squeezed, precision=lax.Precision.HIGHEST)
+    return _scaled(part.coefficient, total.reshape(extents[:2]))
+
+
+def _largest(kernel: Reduction, reader: ReaderOf) -> Reader:
+    """The largest of all terms; no gradient flows through it."""
+    parts = [(part, reader(part.first, part.terms)) for part in kernel.segments]
+
+    def compute(arrays: Any) -> Any:
+        first, *others = (_scaled(part.coefficient, read(arrays)).max(axis=2) for part, read in parts)
+        for part in others:
+            first = jnp.maximum(first, part)
+        return lax.stop_gradient(first)
+
+    return compute
+
+
+def _map(kernel: Map, reader: ReaderOf) -> Reader:
+    operands = [reader(access, 1) for access in kernel.operands]
+    function = differentiable(kernel.primitive)
+    return lambda arrays: function(*(operand(arrays).squeeze(2) for operand in operands))
+
+
+def _take(kernel: Take, reader: ReaderOf) -> Reader:
+    read_index, read_elements = reader(kernel.index, 1), reader(kernel.elements, kernel.terms)
+    shape = kernel.rows, kernel.columns, kernel.terms
+
+    def compute(arrays: Any) -> Any:
+        index = lax.stop_gradient(jnp.broadcast_to(read_index(arrays), (*shape[:2], 1)))
+        valid = (index >= -kernel.terms) & (index < kernel.terms) & (index == jnp.rint(index))
+        places = jnp.where(valid, index, 0).astype(int) % kernel.terms  # where it is not valid, any place will do
+        elements = jnp.broadcast_to(read_elements(arrays), shape)
+        return jnp.where(valid, jnp.take_along_axis(elements, places, axis=2), jnp.nan).squeeze(2)
+
+    return compute

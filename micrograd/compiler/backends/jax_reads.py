@@ -1,0 +1,191 @@
+"""Reads: how an operand is read from the arrays that hold the numbers of a buffer.
+
+JAX has no buffer that is written to. Each kernel makes a new array, and Places knows which array holds the number of
+each place of the buffer now, and where in it:
+
+    places = Places(12)
+    matrix = places.add(np.arange(6))                  # 3 rows of 2 numbers
+    reader = places.reader(np.array([[0, 2, 4], [1, 3, 5]]))
+    reader(arrays)                                     # arrays[matrix].reshape(3, 2).T
+
+A matrix that lies evenly in one array is a slice, a reshape and a transpose of it, which cost nothing where XLA finds
+something to fuse them with. What lies in several arrays is a concatenation, and the rest is gathered.
+An axis along which nothing changes has length 1 in what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+if TYPE_CHECKING:
+    from micrograd.compiler.numbers import Integers
+
+Reader: TypeAlias = Callable[[Sequence[Any]], Any]
+
+_PIECES = 64  # of more pieces, numbers are gathered
+
+
+class Places:
+    """Which array holds the number of each place, and where in it.
+
+    Args:
+        size: how many places there are. At first, all are those of array 0, which is a single 0.
+
+    Attributes:
+        array: for each place the number of its array.
+        offset: and where in that array it is.
+        lengths: how many numbers each array has.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.array = np.zeros(size, dtype=np.int64)
+        self.offset = np.zeros(size, dtype=np.int64)
+        self.lengths = [1]
+
+    def add(self, positions: Integers) -> int:
+        """Another array holds the numbers of these places from now on, in this order; gives its number."""
+        number = len(self.lengths)
+        self.array[positions] = number
+        self.offset[positions] = np.arange(len(positions))
+        self.lengths.append(len(positions))
+        return number
+
+    def reader(self, positions: Integers) -> Reader:
+        """A function of the arrays that gives the numbers of these places as they are now."""
+        return reader_of(self.array[positions], self.offset[positions], self.lengths)
+
+
+def reader_of(array: Integers, offset: Integers, lengths: Sequence[int]) -> Reader:
+    """A function of arrays that reads numbers of them.
+
+    Args:
+        array: for each number which array it is in; of any shape.
+        offset: where in that array it is.
+        lengths: how many numbers each array has.
+    """
+    for axis, count in enumerate(array.shape):
+        if count > 1 and _is_still(array, axis) and _is_still(offset, axis):
+            array, offset = (np.take(found, [0], axis=axis) for found in (array, offset))
+    if not array.size:
+        return lambda arrays: jnp.zeros(array.shape)
+    if (array == array.flat[0]).all():
+        return _reader_of_one(int(array.flat[0]), offset, lengths)
+    changes = [_changes(array, axis) for axis in range(array.ndim)]
+    axis = min((axis for axis, found in enumerate(changes) if len(found)), key=lambda axis: len(changes[axis]))
+    if len(changes[axis]) < _PIECES:
+        return _reader_of_pieces(array, offset, lengths, axis, changes[axis])
+    used = np.unique(array)
+    starts = np.zeros(len(lengths), dtype=np.int64)
+    starts[used] = np.cumsum([0, *(lengths[number] for number in used[:-1])])
+    indices = starts[array] + offset
+    return lambda arrays: _gathered(jnp.concatenate([arrays[number] for number in used]), indices)
+
+
+def _is_still(numbers: Integers, axis: int) -> bool:
+    """Whether nothing changes along an axis."""
+    return bool((numbers == np.take(numbers, [0], axis=axis)).all())
+
+
+def _changes(array: Integers, axis: int) -> Integers:
+    """Where something changes along an axis."""
+    others = tuple(other for other in range(array.ndim) if other != axis)
+    return np.flatnonzero((np.diff(array, axis=axis) != 0).any(axis=others)) + 1
+
+
+def _gathered(array: Any, indices: Integers) -> Any:
+    return array.at[indices].get(mode="promise_in_bounds")
+
+
+def _reader_of_pieces(
+    array: Integers, offset: Integers, lengths: Sequence[int], axis: int, changes: Integers
+) -> Reader:
+    """Pieces that are read by themselves, one after the other along an axis."""
+    pieces = [
+        (reader_of(piece, places, lengths), piece.shape)
+        for piece, places in zip(np.split(array, changes, axis=axis), np.split(offset, changes, axis=axis), strict=True)
+    ]
+
+    def read(arrays: Sequence[Any]) -> Any:
+        return jnp.concatenate([jnp.broadcast_to(piece(arrays), shape) for piece, shape in pieces], axis=axis)
+
+    return read
+
+
+def _reader_of_one(number: int, offset: Integers, lengths: Sequence[int]) -> Reader:
+    """Numbers of one array."""
+    steps = [int(np.take(offset, 1, axis=axis).flat[0] - offset.flat[0]) if count > 1 else 0
+             for axis, count in enumerate(offset.shape)]  # fmt: skip
+    start = int(offset.flat[0])
+    even = start + sum(
+        (step * np.arange(count)).reshape([-1 if other == axis else 1 for other in range(offset.ndim)])
+        for axis, (step, count) in enumerate(zip(steps, offset.shape, strict=True))
+    )
+    view = _View.of(start, offset.shape, steps, lengths[number]) if (offset == even).all() else None
+    if view is None:
+        return lambda arrays: _gathered(arrays[number], offset)
+    return lambda arrays: view(arrays[number])
+
+
+class _View:
+    """Numbers of a flat array that are evenly apart along each axis, as slices, reshapes and a transpose.
+
+    Args:
+        start: where the first is.
+        axes: how far apart numbers are along each axis of several, and how many there are; the furthest come first.
+        length: how many numbers the array has.
+        order: where each axis of the result is among them.
+        backwards: the axes of the result that run backwards.
+        shape: of the result, whose axes of length 1 are none of the others.
+    """
+
+    def __init__(
+        self, start: int, axes: list[tuple[int, int]], order: list[int], backwards: list[int], shape: Sequence[int]
+    ) -> None:
+        self.start, self.axes, self.order, self.backwards, self.shape = start, axes, order, backwards, shape
+
+    @classmethod
+    def of(cls, start: int, shape: Sequence[int], steps: Sequence[int], length: int) -> _View | None:
+        """The view of numbers so far apart; None where they overlap, as the windows of a convolution do."""
+        several = [axis for axis, count in enumerate(shape) if count > 1]
+        backwards = [axis for axis in several if steps[axis] < 0]
+        start += sum(steps[axis] * (shape[axis] - 1) for axis in backwards)
+        furthest = sorted(several, key=lambda axis: -abs(steps[axis]))
+        axes = [(abs(steps[axis]), shape[axis]) for axis in furthest]
+        extent = 1
+        for step, count in reversed(axes):
+            if extent > step:
+                return None
+            extent = step * (count - 1) + extent
+        return cls(start, axes, [furthest.index(axis) for axis in several], backwards, shape)
+
+    def __call__(self, array: Any) -> Any:
+        """The numbers of an array."""
+        result = self._sliced(array, self.start, self.axes)
+        result = result.transpose(self.order).reshape(self.shape)
+        return jnp.flip(result, self.backwards) if self.backwards else result
+
+    def _sliced(self, array: Any, start: int, axes: Sequence[tuple[int, int]]) -> Any:
+        """Numbers along the last axis, from a start on."""
+        if not axes:
+            return array[..., start]
+        (step, count), *others = axes
+        length = array.shape[-1]
+        if not others:
+            return lax.slice_in_dim(array, start, start + step * (count - 1) + 1, step, axis=-1)
+        begin = min(start, max(length - step * count, 0))  # so that there are whole rows, where the array has them
+        if start - begin + self._extent(others) > step:
+            begin = start
+        end = begin + step * count
+        if end > length:
+            array = jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, end - length)])
+        rows = lax.slice_in_dim(array, begin, end, axis=-1).reshape(*array.shape[:-1], count, step)
+        return self._sliced(rows, start - begin, others)
+
+    @staticmethod
+    def _extent(axes: Sequence[tuple[int, int]]) -> int:
+        return 1 + sum(step * (count - 1) for step, count in axes)
