@@ -11,7 +11,7 @@ Example:
 
 from micrograd import losses, nn, optim, testing
 from micrograd.arrays import array, gradients, numbers
-from micrograd.compiler import TraceError, compile
+from micrograd.compiler import TraceError, compile, from_jax, to_jax
 from micrograd.contexts.anomaly import detect_anomaly
 from micrograd.contexts.no_grad import no_grad
 from micrograd.draw.graph import draw_dot, save, trace

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.steps import CompiledSteps
     from micrograd.optim import Optimizer
 
-__all__ = ["TraceError", "compile", "compiled_steps"]
+__all__ = ["TraceError", "compile", "compiled_steps", "from_jax", "to_jax"]
 
 
 @overload
@@ -48,14 +48,16 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
     Args:
         function: returns a Value, or containers of Values, computed with the operators and functions of
             micrograd from its arguments and from Values that it closes over.
-        backend: "llvm" for native code, "numpy", or "auto" for the best that is installed.
+        backend: "llvm" for native code, "numpy", "jax" for what JAX finds, or "auto" for llvm where it is installed,
+            and numpy elsewhere.
 
     Returns:
         A function of the same arguments with the same result, whose ``backward()`` fills the same ``grad``.
 
     Raises:
         TraceError: when called, where the function reads a number that is not known yet.
-        ImportError: if NumPy is not installed, or llvmlite for "llvm".
+        ImportError: if NumPy is not installed, or llvmlite for "llvm", or jax for "jax".
+        RuntimeError: when called, if JAX has float64 switched off.
         TypeError: if function is not callable.
         ValueError: for an unknown backend.
 
@@ -81,6 +83,75 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
     return compiled if function is None else compiled(function)
 
 
+def to_jax(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[..., Any], Any]:
+    """A pure function of JAX that computes what a function of Values computes, and its parameters.
+
+    The function is traced once. ``jax.jit``, ``jax.grad`` of any order, ``jax.vmap``, ``jax.hessian`` and
+    ``jax.checkpoint`` take the result, and optimisers such as Optax's take the parameters.
+
+    Args:
+        function: as ``compile`` takes it. The Values that it reads and that require a gradient are the parameters;
+            frozen ones are constants, as they are now.
+        *arguments: examples of its arguments, for their structure: which numbers they hold is of no consequence.
+
+    Returns:
+        A function of (parameters, *arguments), and the parameters as they are now: a dict of arrays by name. A list of
+        Values, or of equally long lists of them, is one array. Those of a Module have the names of its ``state_dict``,
+        others begin with the name of a variable. In the arguments, an array may stand for a list of numbers.
+        The function returns what the given one returns, with arrays of JAX in place of Values and numbers. Where
+        the given function raises an error of arithmetic, it returns NaN.
+
+    Raises:
+        TraceError: where the function reads a number that is not known yet.
+        ImportError: if jax is not installed.
+        RuntimeError: if JAX has float64 switched off.
+        ValueError: if the function reads a Value that is computed outside of it.
+        TypeError: if function is not callable.
+
+    Example:
+        >>> import jax
+        >>> from micrograd import Value
+        >>> slope = Value(3.0)
+        >>> with jax.enable_x64(True):
+        ...     line, parameters = to_jax(lambda x: slope * x, 1.0)
+        ...     print(line(parameters, 2.0), jax.grad(line)(parameters, 2.0)["slope"])
+        6.0 2.0
+    """
+    _need_numpy()
+    if not callable(function):
+        raise TypeError(f"to_jax takes a function, not {type(function).__name__}: {function!r:.80}")
+    _need_jax("to_jax")
+    from micrograd.compiler.to_jax import pure_function
+
+    return pure_function(function, arguments)
+
+
+def from_jax(parameters: Any) -> None:
+    """Write parameters that were trained with JAX back into the Values that ``to_jax`` found: all, or none.
+
+    Args:
+        parameters: those that ``to_jax`` gave, or what JAX or Optax made of them.
+
+    Raises:
+        TypeError: if they are something else; a plain dict does not know which Values it stands for.
+        ValueError: if an array has another shape, or a number that is not finite.
+
+    Example:
+        >>> import jax
+        >>> from micrograd import Value
+        >>> slope = Value(3.0)
+        >>> with jax.enable_x64(True):
+        ...     line, parameters = to_jax(lambda x: slope * x, 1.0)
+        ...     from_jax(jax.tree.map(lambda number: number - 0.5, parameters))
+        >>> slope.data
+        2.5
+    """
+    _need_jax("from_jax")
+    from micrograd.compiler.jax_parameters import write_back
+
+    write_back(parameters)
+
+
 def compiled_steps(
     loss: Callable[..., Any], examples: Sequence[Any], optimizer: Optimizer, eager: Any, backend: str
 ) -> CompiledSteps:
@@ -89,6 +160,13 @@ def compiled_steps(
     from micrograd.compiler.steps import CompiledSteps
 
     return CompiledSteps(loss, examples, optimizer, eager, backend)
+
+
+def _need_jax(what: str) -> None:
+    try:
+        import jax  # noqa: F401  # only to see that it is there
+    except ImportError:
+        raise ImportError(f"{what} needs JAX: pip install jax") from None
 
 
 def _need_numpy() -> None:

@@ -151,7 +151,7 @@ class Jax:
             return float(value), max(float(abs(g).max()) for g in gradients.values())
 
         step.result = result  # type: ignore[attr-defined]  # what is compared, apart from what is timed
-        self.step = step
+        self.step, self.with_gradients = step, lambda: compiled(weights)
 
 
 class Casadi:
