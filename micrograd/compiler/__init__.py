@@ -112,9 +112,9 @@ def to_jax(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[...,
         >>> import jax
         >>> from micrograd import Value
         >>> slope = Value(3.0)
-        >>> with jax.enable_x64(True):
-        ...     line, parameters = to_jax(lambda x: slope * x, 1.0)
-        ...     print(line(parameters, 2.0), jax.grad(line)(parameters, 2.0)["slope"])
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> line, parameters = to_jax(lambda x: slope * x, 1.0)
+        >>> print(line(parameters, 2.0), jax.grad(line)(parameters, 2.0)["slope"])
         6.0 2.0
     """
     _need_numpy()
@@ -140,9 +140,9 @@ def from_jax(parameters: Any) -> None:
         >>> import jax
         >>> from micrograd import Value
         >>> slope = Value(3.0)
-        >>> with jax.enable_x64(True):
-        ...     line, parameters = to_jax(lambda x: slope * x, 1.0)
-        ...     from_jax(jax.tree.map(lambda number: number - 0.5, parameters))
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> line, parameters = to_jax(lambda x: slope * x, 1.0)
+        >>> from_jax(jax.tree.map(lambda number: number - 0.5, parameters))
         >>> slope.data
         2.5
     """

@@ -183,7 +183,15 @@ class TestRandomPrograms:
 class TestEdges:
     def test_kinks_and_ties_are_those_of_micrograd(self):
         functions = (mg.relu, mg.abs, lambda x: mg.maximum(x, 0.0), lambda x: mg.minimum(0.0, x), mg.sign, mg.gelu)
-        for f in (*functions, lambda x: mg.leaky_relu(x, 0.1), lambda x: x**1.5, lambda x: x**0, mg.sinc, mg.atan):
+        for f in (
+            *functions,
+            lambda x: mg.leaky_relu(x, 0.1),
+            lambda x: x**1.5,
+            lambda x: x**0,
+            lambda x: 0 + x,
+            mg.sinc,
+            mg.atan,
+        ):
             function, _ = mg.to_jax(f, 1.0)
             for x in (0.0, -0.0):
                 value = Value(x)
@@ -403,10 +411,13 @@ class TestParameters:
 class TestRefusals:
     def test_without_float64_the_error_says_what_to_write(self):
         function, _ = mg.to_jax(mg.sin, 1.0)
-        with jax.enable_x64(False):
+        jax.config.update("jax_enable_x64", False)
+        try:
             for use in (lambda: mg.to_jax(mg.sin, 1.0), lambda: function({}, 1.0)):
                 with pytest.raises(RuntimeError, match=r'write jax.config.update\("jax_enable_x64", True\)'):
                     use()
+        finally:
+            jax.config.update("jax_enable_x64", True)
 
     def test_without_jax_the_error_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "jax", None)

@@ -9,8 +9,8 @@ XLA fuses what it is handed, and would round a product and a sum once instead of
 with itself keeps its own rounding: the choice between it and NaN stands between the product and the sum, and costs
 nothing that can be measured. In the same way a quotient by one number for a whole array stays a quotient.
 
-JAX differentiates each primitive by its own rule in the table, and not by its formula: at 0 the formula of sigmoid has
-a corner, where JAX would find a slope of 0.
+JAX differentiates each primitive by its own rule in the table, and not by its formula: that of sinc is 1 very close to
+0, so JAX would find it to be flat there, and it finds a slope of 1 for abs at 0.
 """
 
 from __future__ import annotations
@@ -224,8 +224,8 @@ def forward(primitive: Primitive) -> Callable[..., Any]:
     """A primitive's forward function on arrays.
 
     Example:
-        >>> with jax.enable_x64(True):
-        ...     forward(primitives.silu)(jnp.array([0.0, 100.0])).tolist()
+        >>> jax.config.update("jax_enable_x64", True)
+        >>> forward(primitives.silu)(jnp.array([0.0, 100.0])).tolist()
         [0.0, 100.0]
     """
     if primitive in FUNCTIONS:
