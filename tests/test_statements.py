@@ -16,7 +16,7 @@ from micrograd.command import grammar, output
 from micrograd.command import tables as command_tables
 from micrograd.command.words import parser, with_minus_signs
 from micrograd.compiler import closed_over, function, kept, program, progress, turns
-from micrograd.compiler.backends import llvm_functions, numpy_backend
+from micrograd.compiler.backends import jax_functions, llvm_functions, numpy_backend
 from micrograd.compiler.function import CompiledFunction
 from micrograd.compiler.stages import STAGES
 from micrograd.engine.further_primitives import TABLE
@@ -118,6 +118,7 @@ COUNTS = [
     ("README.md", r"operators, more than (\w+) functions", len(list(public(mg.functional)))),
     ("primitives.md", r"knows more than (\w+) operations", len(TABLE)),
     ("compiler.md", r"knows more than (\w+) base operations", len(numpy_backend.FUNCTIONS)),
+    ("compiler.md", r"knows more than (\w+) base operations", len(jax_functions.FUNCTIONS)),
     ("compiler.md", r"knows more than (\w+) base operations", len(llvm_functions.FUNCTIONS)),
 ]
 

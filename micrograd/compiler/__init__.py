@@ -4,13 +4,14 @@
     normalise   flatten sums, and see the products in them: everything is a dot product or a primitive
     adjoint     add the reverse program, from the primitives' own derivative rules
     reroll      group what is alike into kernels over arrays, what repeats into loops, and lay all out in one buffer
-    compile     make something that runs the kernels: with NumPy, or native code through LLVM
+    compile     make something that runs the kernels: with NumPy, native code through LLVM, or JAX
 
 Take ``y[o] = w[o][0] * x[0] + w[o][1] * x[1]``, written for o in range(3). The trace holds nine
 operations on numbers. Normalised, they are three dot products; rerolled, one kernel: the product of a
 3 by 2 matrix and a vector. Its adjoint becomes the product with the transpose in the same way.
 
-stages.py lists the stages and runs them. function.py is what users hold, and steps.py is what fit runs.
+stages.py lists the stages and runs them. function.py is what users hold, steps.py is what fit runs, and to_jax.py
+hands programs over to JAX.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ Values that no variable leads to, such as those that an iterator keeps, are toge
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from functools import partial
 from types import CodeType, FunctionType, MethodType
@@ -153,7 +154,9 @@ def _contents(item: Any) -> Iterator[tuple[Any, Any]]:
 
 def _variables(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """The variables of a function, those of its defaults and of the functions in it among them."""
-    if is_foreign(function.__module__ or ""):
+    module = function.__module__ or ""
+    own = getattr(sys.modules.get(module), "__dict__", None)
+    if is_foreign(module) and function.__globals__ is own:  # and it is not of an example in a docstring
         return
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # it has none yet

@@ -45,7 +45,7 @@ class CompiledSteps:
             rows, as a list, and all have one program.
         optimizer: whose update is compiled too.
         eager: takes the steps that the programs cannot.
-        backend: "auto", "numpy" or "llvm".
+        backend: "auto", "numpy", "llvm" or "jax".
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.

@@ -80,7 +80,7 @@ def fit(
         progress: whether to show a bar (this needs tqdm); by default on a terminal, if tqdm is there.
         callback: called after each epoch with the history; what it raises ends the run.
         compile: whether to run the loss, its gradient and the update as compiled programs, with the same
-            results up to rounding; or the name of the backend: "llvm" or "numpy". Numbers in the
+            results up to rounding; or the name of the backend: "llvm", "numpy" or "jax". Numbers in the
             examples are dynamic then, as in micrograd.compile.
         record: a Recording, which is told of each step; explore makes a film of it.
 

@@ -1,0 +1,156 @@
+"""Measure programs on JAX beside native code and models written by hand: ``python tests/benchmarks/scaling.py``.
+
+Prints the Markdown tables of docs/scaling.md, in a minute. All numbers are of one process, and the steps take turns.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("JAX_ENABLE_X64", "1")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import transformer
+from run import table
+
+import micrograd as mg
+from micrograd.compiler.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WORDS, ROUNDS, TURN = 32, 15, 0.05
+TURNS = (100, 1_000, 10_000)
+
+
+def ready(step: Callable[[], object]) -> float:
+    """The seconds of the first step."""
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+def taking_turns(steps: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """The median seconds of each step."""
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(ROUNDS):
+        for name, step in steps.items():
+            repeats, start = 0, time.perf_counter()
+            while time.perf_counter() < start + TURN:
+                step()
+                repeats += 1
+            seconds[name].append((time.perf_counter() - start) / repeats)
+    return {name: median(found) for name, found in seconds.items()}
+
+
+def loss_of_word(weights: Any, tokens: Any) -> Any:
+    """The loss of the benchmark's transformer, whose word is an argument."""
+    keys: list[Any] = []
+    values: list[Any] = []
+    losses = []
+    for place, (token, following) in enumerate(pairwise(tokens)):
+        x = transformer.added(mg.take(weights["letter"], token), weights["place"][place])
+        x = transformer.normalised(x)
+        x = transformer.added(x, transformer.attention(transformer.normalised(x), weights, keys, values))
+        wide = [mg.relu(h) for h in transformer.linear(transformer.normalised(x), weights["widen"])]
+        x = transformer.added(x, transformer.linear(wide, weights["narrow"]))
+        losses.append(-mg.log(mg.take(mg.softmax(transformer.linear(x, weights["output"])), following)))
+    return mg.mean(losses)
+
+
+def loss_by_hand(weights: Any, word: Any) -> Any:
+    """The same in arrays."""
+    tokens, following = word[:-1], word[1:]
+    count, heads = len(tokens), transformer.HEADS
+    size = transformer.WIDTH // heads
+    mask = jnp.triu(jnp.full((count, count), -jnp.inf), 1)
+
+    def normalised(x: Any) -> Any:
+        return x * (jnp.square(x).mean(-1, keepdims=True) + 1e-5) ** -0.5
+
+    x = normalised(weights["letter"][tokens] + weights["place"][:count])
+    h = normalised(x)
+    q, k, v = ((h @ weights[n].T).reshape(count, heads, size).swapaxes(0, 1) for n in ("query", "key", "value"))
+    shares = jax.nn.softmax(q @ k.swapaxes(1, 2) / size**0.5 + mask, -1)
+    x = x + (shares @ v).swapaxes(0, 1).reshape(count, -1) @ weights["mix"].T
+    x = x + jax.nn.relu(normalised(x) @ weights["widen"].T) @ weights["narrow"].T
+    return -jax.nn.log_softmax(x @ weights["output"].T)[jnp.arange(count), following].mean()
+
+
+def of_the_transformer() -> None:
+    """Loss and gradients of one word, and of 32 side by side."""
+    transformer.softmax = mg.softmax
+    weights = transformer.parameters(mg.Value)
+    word = [transformer.END, *transformer.WORD, transformer.END]
+    steps: dict[str, Callable[[], object]] = {}
+    made: dict[str, float] = {}
+
+    for backend in ("llvm", "jax"):
+        fast = mg.compile(lambda word: loss_of_word(weights, word), backend=backend)
+        name = f'mg.compile, backend="{backend}"'
+        made[name] = ready(lambda fast=fast: fast(word).backward())
+        run = fast._last.compiled(True).run
+        numbers = np.array(fast._last.numbers(Structure(((word,), {}))))
+        steps[name] = lambda run=run, numbers=numbers: run(numbers)
+
+    begin = time.perf_counter()
+    function, parameters = mg.to_jax(lambda word: loss_of_word(weights, word), word)
+    traced = time.perf_counter() - begin
+    one = jax.jit(jax.value_and_grad(function))
+    by_hand = {name.partition(".")[2]: array for name, array in parameters.items()}
+    hand = jax.jit(jax.value_and_grad(loss_by_hand))
+    rng = np.random.default_rng(0)
+    words = jnp.array(np.pad(rng.integers(0, transformer.END, (WORDS, 6)), ((0, 0), (1, 1)), constant_values=26))
+    many = jax.jit(jax.value_and_grad(lambda p, words: jax.vmap(function, (None, 0))(p, words).mean()))
+    many_by_hand = jax.jit(jax.value_and_grad(lambda p, words: jax.vmap(loss_by_hand, (None, 0))(p, words).mean()))
+    for name, compiled, arguments in (
+        ("mg.to_jax, jax.grad", one, (parameters, jnp.array(word))),
+        ("by hand in JAX, jax.grad", hand, (by_hand, jnp.array(word))),
+        (f"mg.to_jax, jax.grad, {WORDS} words by jax.vmap", many, (parameters, words)),
+        (f"by hand in JAX, jax.grad, {WORDS} words by jax.vmap", many_by_hand, (by_hand, words)),
+    ):
+        steps[name] = lambda compiled=compiled, arguments=arguments: jax.block_until_ready(compiled(*arguments))
+        made[name] = ready(steps[name]) + (traced if "to_jax" in name else 0.0)
+    assert abs(float(many(parameters, words)[0]) - float(many_by_hand(by_hand, words)[0])) < 1e-12
+    seconds = taking_turns(steps)
+    lines = [["", "ready after", "a step"]]
+    lines += [[name, f"{made[name]:.1f} s", f"{1e6 * seconds[name]:,.0f} µs"] for name in steps]
+    table("transformer of the benchmark, loss and gradients", lines)
+
+
+def of_a_scan() -> None:
+    """A recurrent network of eight units: what takes how long until its gradient is there."""
+    lines = [["turns", "traced and lowered after", "XLA ready after", "a step"]]
+    rng = np.random.default_rng(0)
+    w = [[mg.Value(0.3 * x) for x in row] for row in rng.normal(size=(8, 8))]
+
+    def last(xs: Any) -> Any:
+        state, _ = mg.scan(lambda h, x: ([mg.tanh(mg.dot(row, h) + x) for row in w], None), [0.0] * 8, xs)
+        return mg.dot(state, state)
+
+    for turns in TURNS:
+        begin = time.perf_counter()
+        function, parameters = mg.to_jax(last, [0.1] * turns)
+        traced = time.perf_counter() - begin
+        gradient, xs = jax.jit(jax.grad(function)), jnp.linspace(-1, 1, turns)
+
+        def step(gradient: Any = gradient, parameters: Any = parameters, xs: Any = xs) -> object:
+            return jax.block_until_ready(gradient(parameters, xs))
+
+        compiled = ready(step)
+        lines.append(
+            [f"{turns:,}", f"{traced:.1f} s", f"{compiled:.1f} s", f"{1e6 * taking_turns({'': step})['']:,.0f} µs"]
+        )
+    table("a recurrent network of eight units by mg.scan, its gradient by jax.grad", lines)
+
+
+if __name__ == "__main__":
+    print(f"JAX {jax.__version__} on {jax.devices()[0].platform}")  # noqa: T201  # it is a command
+    of_the_transformer()
+    of_a_scan()
