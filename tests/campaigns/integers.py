@@ -141,6 +141,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other programs (default: 0)")
     parser.add_argument("--minutes", type=float, default=8.0, help="stop after so long (default: 8)")
     parser.add_argument("--together", type=int, default=20, help="how many are compiled together (default: 20)")
+    parser.add_argument("--backends", nargs="+", default=BACKENDS, help="which backends (default: numpy llvm)")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="the program of that number alone")
     options = parser.parse_args(words)
     numbers = range(options.start, options.start + options.count)
@@ -153,13 +154,13 @@ def main(words: list[str] | None = None) -> int:
             break
         end_of_these = min(start + options.together, numbers.stop)
         several = {number: program_of(options.seed, number) for number in range(start, end_of_these)}
-        for backend in BACKENDS:
+        for backend in options.backends:
             for number, what in disagreements(several, backend).items():
                 failed += 1
                 sys.stdout.write(f"program {number}, {what}\n    {several[number]}\n")
                 sys.stdout.flush()
         count += len(several)
-    sys.stdout.write(f"{count:,} programs with {len(BACKENDS)} backends: {failed:,} disagreements\n")
+    sys.stdout.write(f"{count:,} programs with {len(options.backends)} backends: {failed:,} disagreements\n")
     return 1 if failed else 0
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 ReaderOf: TypeAlias = "Callable[[Access, int], Reader]"  # of an operand with so many terms
 
 
-def operands_of(kernel: Kernel) -> list[tuple[Access, int]]:
-    """The operands of a kernel, each with how many terms of it are read."""
+def operands_of(kernel: Reduction | Map) -> list[tuple[Access, int]]:
+    """The operands of a kernel of a loop, each with how many terms of it are read."""
     if isinstance(kernel, Reduction):
         return [(access, part.terms) for part in kernel.segments for access in part.factors]
     if isinstance(kernel, Map):

@@ -14,6 +14,7 @@ makes does, its turns are to be written out.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
@@ -149,7 +150,8 @@ class _Body:
         self._fixed: list[Reader] = []
         self._moving: list[Reader] = []
         self._others: list[Reader] = []  # numbers from before the loop that are beside others in an operand
-        self._carried = _carried(reads, [places.shape[1] for places in targets])
+        counts = [written.shape[1] for written in targets]
+        self._carried = _carried(reads, counts)
         steps = [kernel.target.turn_step for kernel in loop.kernels]
         self._first = [
             places.reader(targets[kernel][0][indices] - lag * steps[kernel])
@@ -162,15 +164,17 @@ class _Body:
         self._start = len(self._carried) + len(others)  # the number of the first kernel's array
         self._lengths = [len(indices) for indices in self._carried.values()]
         self._lengths += [int((read.kernels < 0).sum()) for read in others]
-        self._lengths += [places.shape[1] for places in targets]
+        self._lengths += counts
         numbers = {id(read): len(self._carried) + number for number, read in enumerate(others)}
         self._functions = [
-            function_of(
-                kernel,
-                lambda access, terms, found=found: self._reader(found[id(access), terms], numbers),  # type: ignore[misc]
-            )
+            function_of(kernel, partial(self._operand, found, numbers))
             for kernel, found in zip(loop.kernels, reads, strict=True)
         ]
+
+    def _operand(
+        self, found: dict[tuple[int, int], _Read], numbers: dict[int, int], access: Access, terms: int
+    ) -> Reader:
+        return self._reader(found[id(access), terms], numbers)
 
     def _reader(self, read: _Read, numbers: dict[int, int]) -> Reader:
         """A function of a turn that reads an operand."""
@@ -179,11 +183,11 @@ class _Body:
         if len(read.places) == 1:
             number = len(self._fixed)
             self._fixed.append(self._places.reader(read.places.reshape(read.shape)))
-            return lambda turn: turn.fixed[number]  # type: ignore[attr-defined]
+            return lambda turn: turn.fixed[number]
         number = len(self._moving)
         places = self._places.reader(read.places.reshape(-1, *read.shape))
         self._moving.append(lambda arrays: jnp.broadcast_to(found := places(arrays), (self._turns, *found.shape[1:])))
-        return lambda turn: turn.moving[number]  # type: ignore[attr-defined]
+        return lambda turn: turn.moving[number]
 
     def _reader_of_numbers(self, read: _Read, others: int) -> Reader:
         """A function of a turn that reads an operand number by number."""
@@ -194,7 +198,7 @@ class _Body:
             chosen = (read.kernels == kernel) & (read.lags == lag)
             array[chosen], offset[chosen] = number, np.searchsorted(indices, read.indices[chosen])
         flat = reader_of(array.reshape(read.shape), offset.reshape(read.shape), self._lengths)
-        return lambda turn: flat(turn.flat)  # type: ignore[attr-defined]
+        return lambda turn: flat(turn.flat)
 
     def run(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """What each kernel makes: a row for each turn."""
@@ -213,10 +217,10 @@ class _Body:
             for kernel, lag in keys:
                 indices = self._carried[kernel, lag]
                 if lag == 1:
-                    following.append(made[kernel][indices])
+                    following.append(_chosen(made[kernel], indices))
                 else:
                     before = np.searchsorted(self._carried[kernel, lag - 1], indices)
-                    following.append(carried[keys.index((kernel, lag - 1))][before])
+                    following.append(_chosen(carried[keys.index((kernel, lag - 1))], before))
             return following, made
 
         first = [
@@ -224,6 +228,10 @@ class _Body:
         ]
         _, made = lax.scan(step, first, (moving, others), length=self._turns)
         return made
+
+
+def _chosen(array: Any, indices: Integers) -> Any:
+    return array if len(indices) == len(array) else array[indices]
 
 
 def _carried(reads: list[dict[tuple[int, int], _Read]], counts: list[int]) -> dict[tuple[int, int], Integers]:

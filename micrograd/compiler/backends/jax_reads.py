@@ -15,7 +15,7 @@ An axis along which nothing changes has length 1 in what is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax.numpy as jnp
@@ -23,9 +23,11 @@ import numpy as np
 from jax import lax
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from micrograd.compiler.numbers import Integers
 
-Reader: TypeAlias = Callable[[Sequence[Any]], Any]
+Reader: TypeAlias = Callable[[Any], Any]  # of a sequence of arrays; inside of loops, of what a turn can read
 
 _PIECES = 64  # of more pieces, numbers are gathered
 
@@ -178,14 +180,8 @@ class _View:
         if not others:
             return lax.slice_in_dim(array, start, start + step * (count - 1) + 1, step, axis=-1)
         begin = min(start, max(length - step * count, 0))  # so that there are whole rows, where the array has them
-        if start - begin + self._extent(others) > step:
-            begin = start
         end = begin + step * count
         if end > length:
             array = jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, end - length)])
         rows = lax.slice_in_dim(array, begin, end, axis=-1).reshape(*array.shape[:-1], count, step)
         return self._sliced(rows, start - begin, others)
-
-    @staticmethod
-    def _extent(axes: Sequence[tuple[int, int]]) -> int:
-        return 1 + sum(step * (count - 1) for step, count in axes)
