@@ -98,6 +98,8 @@ def _numbers(example: Any, given: Any, what: str) -> list[Any]:
     """The numbers of an argument as flat arrays, in the order in which the example has its numbers."""
     found = Structure(example)
     if not found.leaves:
+        if 0 in (_shape(example) or ()) and getattr(given, "shape", None) == _shape(example):
+            return []  # there are no numbers in that array
         if Structure(given).key != found.key:
             raise ValueError(f"{what} is part of the program, which was made for {example!r:.60}, not {given!r:.60}")
         return []
@@ -124,6 +126,8 @@ def _shape(example: Any) -> tuple[int, ...] | None:
         return tuple(example.shape)
     if not isinstance(example, (list, tuple)):
         return None if isinstance(example, dict) else ()
+    if not example:
+        return (0,)
     shapes = {_shape(item) for item in example}
     if len(shapes) != 1 or None in shapes:
         return None
