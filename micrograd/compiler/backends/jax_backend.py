@@ -14,6 +14,7 @@ by the inverse.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -21,12 +22,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.executable import Batches, Executable
-from micrograd.compiler.backends.jax_functions import Caught
+from micrograd.compiler.backends.executable import Batches, Executable, Pace
+from micrograd.compiler.backends.jax_functions import FUNCTIONS, Caught
 from micrograd.compiler.backends.jax_kernels import function_of
 from micrograd.compiler.backends.jax_loops import scan_of
 from micrograd.compiler.backends.jax_reads import Places
-from micrograd.compiler.program import Loop
+from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.program import Loop, Map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,7 +139,7 @@ class JaxBatches(Batches):
         self,
         buffer: Floats,
         runs: Sequence[JaxExecutable],
-        numbers: Sequence[Floats],
+        numbers: Sequence[Floats] | Floats,
         which: Integers,
         gradients: slice,
     ) -> None:
@@ -194,15 +196,35 @@ class JaxExecutable(Executable):
         count = len(self.program.outputs)
         return found[:count], found[count:]
 
-    def run(self) -> None:
-        """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+    def _made_for_buffer(self) -> tuple[_Compiled, Integers]:
+        """The program from buffer to buffer, and the places that it writes."""
         if self._in_buffer is None:
             lowered = Lowered(self.program, np.arange(self.program.size))
             written = np.flatnonzero(lowered.places.array > 2)  # not the zero, a constant, or what was there
             compiled = _Compiled(lowered.function(written), lowered.constants, (self.program.size,))
             self._in_buffer = compiled, written
-        compiled, written = self._in_buffer
+        return self._in_buffer
+
+    def run(self) -> None:
+        """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+        compiled, written = self._made_for_buffer()
         self.buffer[written] = compiled(self.buffer[: self.program.size])
+
+    def parts(self) -> list[Callable[[], object]]:
+        """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
+        alone = [
+            JaxExecutable(replace(self.program, kernels=(kernel,), constants=(), seeds=no_integers()), self.buffer)
+            for kernel in self.program.kernels
+        ]
+        for part in alone:
+            part._made_for_buffer()
+        return [part.run for part in alone]
+
+    def pace(self, kernel: Kernel) -> Pace:
+        """How a kernel's numbers are computed."""
+        if isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS and not kernel.primitive.composite:
+            return Pace.IN_PYTHON
+        return Pace.IN_VECTORS
 
     def side_by_side(self, examples: Floats) -> Floats:
         """The outputs and gradients for the last inputs of several examples, a row for each; the others are shared.
