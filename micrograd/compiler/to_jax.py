@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], Parameters]:
     """A function of parameters and arguments, and the parameters as they are now; see micrograd.to_jax."""
     check_jax()
+    arguments = _as_example(arguments)
     structure = Structure((arguments, {}))
     special = Specialised(function, structure, BACKEND)
     trained = [value for value in special.values if value.requires_grad]
@@ -65,6 +67,15 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
 
     pure.__name__ = pure.__qualname__ = special.name
     return pure, Parameters({name: jnp.asarray(numbers) for name, numbers in origin.numbers().items()}, origin)
+
+
+def _as_example(item: Any) -> Any:
+    """An argument with the arrays of JAX in it as arrays of NumPy or numbers, on which the function can be traced."""
+    if isinstance(item, jax.Array):
+        return np.asarray(item) if item.ndim else item.item()
+    if type(item) is dict:
+        return {key: _as_example(part) for key, part in item.items()}
+    return type(item)(map(_as_example, item)) if type(item) in (list, tuple) else item
 
 
 def _reader_of_values(values: Sequence[Any], named: Mapping[str, Any]) -> Reader:

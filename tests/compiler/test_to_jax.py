@@ -307,6 +307,20 @@ class TestStructures:
         array, _ = mg.to_jax(lambda a: (a * a).sum(), np.ones((2, 3)))
         assert array({}, [[1, 2, 3], [4, 5, 6]]) == 91.0
 
+    @pytest.mark.parametrize(
+        "example",
+        [[[1.0, 2.0], [3.0, 4.0]], np.ones((2, 2)), jnp.ones((2, 2)), [jnp.ones(2), (jnp.ones(()), 4.0)]],
+        ids=["lists", "an array of NumPy", "an array of JAX", "some of all"],
+    )
+    def test_examples_may_be_arrays_of_jax(self, example):
+        w = Value(2.0)
+
+        def weighted(rows, more):
+            return w * rows[0][0] + rows[1][0] * rows[1][1] + more["last"]
+
+        function, parameters = mg.to_jax(weighted, example, {"last": jnp.float64(5.0)})
+        assert function(parameters, jnp.array([[1.0, 2.0], [3.0, 4.0]]), {"last": 7.0}) == 2.0 + 12.0 + 7.0
+
     def test_strings_and_flags_are_part_of_the_program(self):
         function, _ = mg.to_jax(lambda x, way, n: x if way == "up" else -x * len(n), 1.0, "down", range(3))
         assert function({}, 2.0, "down", range(3)) == -6.0
