@@ -34,9 +34,7 @@ def operands_of(kernel: Reduction | Map) -> list[tuple[Access, int]]:
     """The operands of a kernel of a loop, each with how many terms of it are read."""
     if isinstance(kernel, Reduction):
         return [(access, part.terms) for part in kernel.segments for access in part.factors]
-    if isinstance(kernel, Map):
-        return [(access, 1) for access in kernel.operands]
-    return [(kernel.index, 1), (kernel.elements, kernel.terms)]
+    return [(access, 1) for access in kernel.operands]
 
 
 def function_of(kernel: Kernel, reader: ReaderOf) -> Reader:

@@ -321,6 +321,23 @@ def test_without_numpy_compiling_says_what_to_install(monkeypatch):
         mg.compile(math.sin)
 
 
+def test_what_runs_tables_of_kernels_is_compiled_where_the_cache_is_empty(monkeypatch, tmp_path):
+    from micrograd.compiler.backends import llvm_backend
+
+    monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
+    machine = llvm_backend.Machine()
+    runners = {
+        "micrograd_run": llvm_backend._runner,
+        "micrograd_loop": llvm_backend._turner,
+        "micrograd_batch": llvm_backend._batch_runner,
+    }
+    addresses = [machine.address(name, make) for name, make in runners.items()]
+    assert len(set(addresses)) == len(runners)
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) >= len(runners)
+    again = llvm_backend.Machine()
+    assert all(again.address(name, lambda: pytest.fail("it is not found")) for name in runners)
+
+
 def test_a_lorentzian_far_out(backend):
     numbers = [0.9e150, 1e150, 1.1e150, -1e155, 1e161]
     found = applied(PRIMITIVES["lorentzian"], numbers, backend)
