@@ -33,9 +33,15 @@ def promised(code):
     return re.findall(r"^\s*print\(.*\)  # (.*)$", code, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page) and page.name != RECIPES], ids=lambda page: page.name
-)
+def with_blocks():
+    """The pages that have code; what runs on JAX takes its time."""
+    for page in PAGES:
+        if blocks(page) and page.name != RECIPES:
+            marks = [pytest.mark.slow] if page.name == "scaling.md" else []
+            yield pytest.param(page, id=page.name, marks=marks)
+
+
+@pytest.mark.parametrize("page", list(with_blocks()))
 def test_every_code_block_runs_and_prints_what_it_promises(page, tmp_path, monkeypatch, capsys, own_registry):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}

@@ -14,6 +14,8 @@ import micrograd as mg
 from micrograd import Value
 from tests.loops import OPERATIONS, SMOOTH, WIDTH, bodies, plain_scan
 
+pytestmark = pytest.mark.slow
+
 Point = namedtuple("Point", ["x", "y"])
 small = st.integers(-3, 3).map(float)
 fractions = st.floats(-2, 2).map(lambda x: round(x, 3))

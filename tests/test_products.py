@@ -13,6 +13,8 @@ import micrograd as mg
 from micrograd import Value
 from tests.strategies import programs
 
+pytestmark = pytest.mark.slow
+
 Line = namedtuple("Line", ["slope", "offset"])
 backends = pytest.mark.parametrize("backend", ["numpy", "llvm"])
 

@@ -13,6 +13,8 @@ from scipy.stats import multivariate_normal
 import micrograd as mg
 from tests.folders import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _benchmarks_can_be_imported():

@@ -15,6 +15,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import TraceError
 
+pytestmark = pytest.mark.slow
+
 NAN, INF = float("nan"), float("inf")
 # Ties, zeros of both signs, and order both ways
 X = np.array([[3.0, 0.0, -1.0], [-0.0, 2.0, 2.0]])

@@ -8,6 +8,8 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
+pytestmark = pytest.mark.slow
+
 
 def cubic(x):
     return x * x * x + mg.sin(2 * x)

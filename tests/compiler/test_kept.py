@@ -17,6 +17,8 @@ from micrograd import Value
 from micrograd.compiler.kept import ROOM
 from micrograd.compiler.structure import Structure
 
+pytestmark = pytest.mark.slow
+
 SCALE = 2.0
 
 

@@ -13,6 +13,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.program import Loop, Reduction
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def flat(monkeypatch):

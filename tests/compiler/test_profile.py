@@ -7,6 +7,8 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 
+pytestmark = pytest.mark.slow
+
 
 def rows_of(text):
     """The kernels of a profile: the name and the cells of each, by its number."""

@@ -20,7 +20,7 @@ from micrograd.compiler.parameter_names import values_by_name
 from tests.compiler.backends.sparing import is_left_out
 from tests.strategies import programs
 
-pytestmark = pytest.mark.filterwarnings("ignore:JAX calls primitive:RuntimeWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:JAX calls primitive:RuntimeWarning")]
 
 POINT = [0.3, -0.2, 0.9]
 GLOBAL = Value(4.0)

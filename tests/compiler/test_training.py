@@ -10,6 +10,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.update import update_of
 
+pytestmark = pytest.mark.slow
+
 
 def network(make=lambda parameters: mg.optim.Adam(parameters, 0.02)):
     """A small classifier, its data and its optimiser, the same ones each time."""

@@ -22,6 +22,8 @@ from micrograd.compiler.turns import _MOST_RECORDINGS, traced_once
 from tests.compiler.backends.sparing import is_left_out
 from tests.loops import OPERATIONS, SMOOTH, WIDTH, bodies
 
+pytestmark = pytest.mark.slow
+
 TURNS = 20
 REPEATED = 3  # runs of a body that is repeated: one as it is written, and two to compare
 Point = collections.namedtuple("Point", ["x", "y"])

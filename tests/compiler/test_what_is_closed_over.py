@@ -19,6 +19,8 @@ import pytest
 import micrograd as mg
 from micrograd import TraceError, Value
 
+pytestmark = pytest.mark.slow
+
 SCALE = 2.0
 W = Value(2.0)
 TABLE = {"w": Value(2.0), "scale": 3.0}

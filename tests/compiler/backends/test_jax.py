@@ -23,6 +23,8 @@ from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Se
 from micrograd.engine import primitives
 from micrograd.engine.primitive import composite
 
+pytestmark = pytest.mark.slow
+
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
