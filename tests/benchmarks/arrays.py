@@ -7,6 +7,7 @@ loss and all gradients, from arrays and into arrays.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import perceptron
@@ -120,28 +121,12 @@ class Jax:
 
         jax.config.update("jax_enable_x64", True)
         import jax.numpy as jnp
+        from by_hand import loss_by_hand
 
         assert program == "transformer"
         weights = {name: jnp.array(matrix) for name, matrix in matrices(transformer).items()}
-        tokens = jnp.array([transformer.END, *transformer.WORD])
-        following = jnp.array([*transformer.WORD, transformer.END])
-        n, heads, size = len(tokens), transformer.HEADS, transformer.WIDTH // transformer.HEADS
-        mask = jnp.triu(jnp.full((n, n), -jnp.inf), 1)
-
-        def normalised(x: Any) -> Any:
-            return x * (jnp.square(x).mean(-1, keepdims=True) + 1e-5) ** -0.5
-
-        def loss(w: dict[str, Any]) -> Any:
-            x = normalised(w["letter"][tokens] + w["place"][:n])
-            h = normalised(x)
-            q, k, v = ((h @ w[name].T).reshape(n, heads, size).swapaxes(0, 1) for name in ("query", "key", "value"))
-            shares = jax.nn.softmax(q @ k.swapaxes(1, 2) / size**0.5 + mask, -1)
-            x = x + (shares @ v).swapaxes(0, 1).reshape(n, -1) @ w["mix"].T
-            x = x + jax.nn.relu(normalised(x) @ w["widen"].T) @ w["narrow"].T
-            scores = jax.nn.log_softmax(x @ w["output"].T)
-            return -scores[jnp.arange(n), following].mean()
-
-        compiled = jax.jit(jax.value_and_grad(loss))
+        word = jnp.array([transformer.END, *transformer.WORD, transformer.END])
+        compiled = jax.jit(jax.value_and_grad(partial(loss_by_hand, word=word)))
 
         def step() -> None:
             jax.block_until_ready(compiled(weights))

@@ -8,4 +8,5 @@ llvm_backend.py    native code through LLVM, which object_cache.py keeps; it is 
                    llvm_kernels.py, llvm_scalars.py (small kernels of loops) and llvm_functions.py (primitives)
 jax_backend.py     a function of arrays, which XLA compiles: jax_reads.py (operands), jax_kernels.py, jax_loops.py
                    (as scans) and jax_functions.py (primitives)
+python_calls.py    primitives for which a backend has no code, called in Python
 """

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.executable import Batches, Executable, Pace
+from micrograd.compiler.backends.executable import BatchesInPython, Executable, Pace
 from micrograd.compiler.backends.jax_functions import FUNCTIONS, Caught
 from micrograd.compiler.backends.jax_kernels import function_of
 from micrograd.compiler.backends.jax_loops import scan_of
@@ -132,19 +132,8 @@ class _Compiled:
         return found
 
 
-class JaxBatches(Batches):
+class JaxBatches(BatchesInPython):
     """Runs the programs of the examples of a batch: those of one program side by side."""
-
-    def __init__(
-        self,
-        buffer: Floats,
-        runs: Sequence[JaxExecutable],
-        numbers: Sequence[Floats] | Floats,
-        which: Integers,
-        gradients: slice,
-    ) -> None:
-        self._buffer, self._gradients = buffer, gradients
-        self._runs, self._numbers, self._which = runs, numbers, which
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples; their mean gradient is in its place in the buffer then."""

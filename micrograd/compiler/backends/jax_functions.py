@@ -30,6 +30,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from micrograd._support.callers import calling_line
 from micrograd._support.checks import Operand
+from micrograd.compiler.backends.python_calls import in_python
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import Operations
 
@@ -304,16 +305,7 @@ def _called_back(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _on_arrays_in_python(primitive: Primitive, caught: Caught | None) -> Callable[..., Floats]:
-    def of_numbers(*inputs: float) -> float:
-        try:
-            return float(primitive.forward(*inputs))
-        except (ArithmeticError, ValueError):
-            return math.nan
-        except BaseException as error:
-            if caught is None:
-                raise
-            caught.append(error)
-            return math.nan
+    of_numbers = in_python(primitive, caught)
 
     def of_arrays(*operands: Any) -> Floats:
         arrays = [np.asarray(operand) for operand in operands]

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import math
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -45,6 +44,7 @@ from micrograd.compiler.backends.llvm_kernels import (
 )
 from micrograd.compiler.backends.llvm_scalars import module_of_scalars, name_of, scalars, together
 from micrograd.compiler.backends.object_cache import cached, is_object
+from micrograd.compiler.backends.python_calls import in_python
 from micrograd.compiler.program import Loop, Map, Reduction, Take
 
 if TYPE_CHECKING:
@@ -359,21 +359,8 @@ class NativeExecutable(Executable):
 
 
 def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:
-    """A primitive's forward function in Python, called from native code; NaN where it raises.
-
-    Other exceptions, such as Ctrl-C, cannot unwind native frames. They are kept, and raised after the run.
-    """
-
-    def forward(*inputs: float) -> float:
-        try:
-            return float(primitive.forward(*inputs))
-        except (ArithmeticError, ValueError):
-            return math.nan
-        except BaseException as error:
-            raised.append(error)
-            return math.nan
-
-    return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(forward)
+    """A primitive's forward function in Python, to be called from native code."""
+    return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(in_python(primitive, raised))
 
 
 BACKEND = Backend("llvm", NativeExecutable)

@@ -10,7 +10,6 @@ gathered through a table are copied.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.executable import Batches, Executable, Pace
+from micrograd.compiler.backends.executable import BatchesInPython, Executable, Pace
+from micrograd.compiler.backends.python_calls import in_python
 from micrograd.compiler.program import Loop, Map, Reduction, Take
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import Operations
@@ -27,7 +27,7 @@ from micrograd.engine.primitive import Operations
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.numbers import Floats
     from micrograd.compiler.program import Access, Kernel, Program, Segment
     from micrograd.engine.primitive import Primitive
 
@@ -95,19 +95,8 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
 }
 
 
-class NumpyBatches(Batches):
+class NumpyBatches(BatchesInPython):
     """Runs the programs of the examples of a batch."""
-
-    def __init__(
-        self,
-        buffer: Floats,
-        runs: Sequence[NumpyExecutable],
-        numbers: Sequence[Floats] | Floats,
-        which: Integers,
-        gradients: slice,
-    ) -> None:
-        self._buffer, self._gradients = buffer, gradients
-        self._runs, self._numbers, self._which = runs, numbers, which
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples; their mean gradient is in its place in the buffer then."""
@@ -317,15 +306,10 @@ def on_arrays(primitive: Primitive) -> Callable[..., Floats]:
 def _elementwise(primitive: Primitive) -> Callable[..., Floats]:
     """A primitive's forward function on arrays; NaN where it raises. The eager run then says what is wrong."""
 
-    def forward(*inputs: float) -> float:
-        try:
-            return float(primitive.forward(*inputs))
-        except (ArithmeticError, ValueError):
-            return math.nan
-
     def function(*operands: Floats) -> Floats:
         return np.asarray(np.frompyfunc(forward, len(operands), 1)(*operands), dtype=float)
 
+    forward = in_python(primitive)
     return function
 
 
