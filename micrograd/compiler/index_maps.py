@@ -22,6 +22,8 @@ from micrograd.compiler.program import Access
 if TYPE_CHECKING:
     from micrograd.compiler.numbers import Integers
 
+_VECTOR = 8  # numbers that a processor computes at once
+
 
 @dataclass(frozen=True)
 class Places:
@@ -99,12 +101,21 @@ def accesses(target: Places, operands: list[Places]) -> tuple[int, int, Access, 
     columns = len(target.starts)
     for places in (target, *operands):
         if places.is_affine():
-            distances = np.diff(places.starts)
-            breaks = np.flatnonzero(distances != distances[:1]) + 1
-            columns = math.gcd(columns, int(np.gcd.reduce(breaks)))
+            columns = math.gcd(columns, _even_columns(places.starts[:, None]))
+    for places in (target, *operands):
+        if not places.is_affine():  # what stays, or steps on, for a vector of columns needs a table of rows only
+            even = math.gcd(columns, _even_columns(places.positions()))
+            columns = even if even >= _VECTOR else columns
     rows = len(target.starts) // columns
     of_target, *of_operands = [_access(places, rows, columns) for places in (target, *operands)]
     return rows, columns, of_target, of_operands
+
+
+def _even_columns(positions: Integers) -> int:
+    """In rows of how many columns each term is as far from that in the column before, everywhere; 0: of any number."""
+    distances = np.diff(positions, axis=0)
+    breaks = np.flatnonzero((distances != distances[:1, :1]).any(axis=1)) + 1
+    return int(np.gcd.reduce(breaks))
 
 
 def _access(places: Places, rows: int, columns: int) -> Access:

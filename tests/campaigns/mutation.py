@@ -136,8 +136,11 @@ TESTS = {
     "compiler.backends.llvm_functions": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
                                          "engine/test_composites", "compiler/test_against_eager",
                                          "engine/test_one_entry"],
-    "compiler.backends.llvm_kernels": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
-                                       "compiler/test_same_numbers"],
+    **{
+        f"compiler.backends.llvm_{name}": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
+                                           "compiler/test_same_numbers"]
+        for name in ("codes", "kernels", "products", "writer")
+    },
     "compiler.normalise": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_reroll",
                            "compiler/test_same_numbers", "compiler/test_vectors"],
     "compiler.backends.numpy_backend": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
@@ -180,7 +183,10 @@ TESTS = {
 # What one test made, others find
 REMEMBERING = {
     "compiler.backends.llvm_functions",
+    "compiler.backends.llvm_codes",
     "compiler.backends.llvm_kernels",
+    "compiler.backends.llvm_products",
+    "compiler.backends.llvm_writer",
     "compiler.backends.llvm_backend",
     "testing.strategies",
 }

@@ -86,6 +86,25 @@ def test_causal_sums_of_all_lengths_lie_together():
     assert ("matrix product", n, width, width) in kernels(loss)
 
 
+def test_sums_whose_factors_are_the_same_for_some_results_are_rows_of_these():
+    """The first factors of a head's results are the same, and lie as a triangle: no steps lead from one to the next."""
+    heads, width, n = 3, 8, 9
+    shares, tokens = [numbers(n, n) for _ in range(heads)], numbers(n, heads * width)
+
+    def mixed(shares, tokens):
+        return [
+            mg.dot([shares[head][i][i * i // n] for i in range(n)], [token[head * width + column] for token in tokens])
+            for head in range(heads)
+            for column in range(width)
+        ]
+
+    kernel = only_kernel(mixed, shares, tokens)
+    assert (kernel.rows, kernel.columns) == (heads, width)
+    assert [access.column_step for access in kernel.accesses] == [0, 1]
+    eager, compiled = values(mixed, shares, tokens)
+    assert eager == compiled
+
+
 def test_a_long_sum_is_one_kernel():
     xs = [Value(float(i)) for i in range(1000)]
     assert ("sum", 1, 1, 1000) in kernels(lambda: sum(xs))

@@ -4,8 +4,9 @@ backend.py         the contract: program -> run, run(numbers) -> (outputs, gradi
 executable.py      what a backend may do beside: keep a program in a buffer, for fit and for fast.program()
 choice.py          the backends by name; a new one is a file, and a line there
 numpy_backend.py   NumPy: the reference
-llvm_backend.py    native code through LLVM, which object_cache.py keeps; it is written by
-                   llvm_kernels.py, llvm_scalars.py (small kernels of loops) and llvm_functions.py (primitives)
+llvm_backend.py    native code through LLVM, which object_cache.py keeps; llvm_codes.py says which code a kernel
+                   needs, and it is written by llvm_kernels.py, llvm_products.py (of matrices), llvm_scalars.py (small
+                   kernels of loops) and llvm_functions.py (primitives), all with llvm_writer.py
 jax_backend.py     a function of arrays, which XLA compiles: jax_reads.py (operands), jax_kernels.py, jax_loops.py
                    (as scans) and jax_functions.py (primitives)
 python_calls.py    primitives for which a backend has no code, called in Python

@@ -28,21 +28,21 @@ import numpy as np
 from llvmlite import ir
 
 from micrograd._support.locks import new_lock_for_library
-from micrograd.compiler.backends import llvm_functions, llvm_kernels, llvm_scalars
+from micrograd.compiler.backends import (
+    llvm_codes,
+    llvm_functions,
+    llvm_kernels,
+    llvm_products,
+    llvm_scalars,
+    llvm_writer,
+)
 from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable, Pace
+from micrograd.compiler.backends.llvm_codes import WIDE, code_of, has_many_segments, sorted_segments, vector_of
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
-from micrograd.compiler.backends.llvm_kernels import (
-    KERNEL,
-    WIDE,
-    Loops,
-    code_of,
-    has_many_segments,
-    module_of,
-    sorted_segments,
-    vector_of,
-)
+from micrograd.compiler.backends.llvm_kernels import KERNEL, module_of
 from micrograd.compiler.backends.llvm_scalars import module_of_scalars, name_of, scalars, together
+from micrograd.compiler.backends.llvm_writer import Loops
 from micrograd.compiler.backends.object_cache import cached, is_object
 from micrograd.compiler.backends.python_calls import in_python
 from micrograd.compiler.program import Loop, Map, Reduction, Take
@@ -50,10 +50,13 @@ from micrograd.compiler.program import Loop, Map, Reduction, Take
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.compiler.backends.llvm_kernels import Code
+    from micrograd.compiler.backends.llvm_codes import Code
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.program import Access, Kernel, Program, Segment
     from micrograd.engine.primitive import Primitive
+
+
+_WRITERS = (llvm_codes, llvm_functions, llvm_kernels, llvm_products, llvm_scalars, llvm_writer)
 
 
 def _version() -> str:
@@ -61,8 +64,8 @@ def _version() -> str:
 
     The formulas of composites are not in it: a kernel's name has a hash of what became of them.
     """
-    writers = (__file__, llvm_kernels.__file__, llvm_scalars.__file__, llvm_functions.__file__)
-    content = b"".join(Path(path).read_bytes() for path in writers)
+    files = [__file__, *(str(module.__file__) for module in _WRITERS)]
+    content = b"".join(Path(file).read_bytes() for file in files)
     return hashlib.sha256(content).hexdigest()
 
 

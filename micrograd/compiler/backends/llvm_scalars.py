@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from llvmlite import ir
 
+from micrograd.compiler.backends.llvm_codes import vector_of
 from micrograd.compiler.backends.llvm_functions import DOUBLE, forward, integer, larger, native_name
-from micrograd.compiler.backends.llvm_kernels import KERNEL, vector_of
+from micrograd.compiler.backends.llvm_kernels import KERNEL
 from micrograd.compiler.program import Reduction
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 import micrograd as mg
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.executable import Batches, Executable
-from micrograd.compiler.backends.llvm_kernels import code_of
+from micrograd.compiler.backends.llvm_codes import code_of
 from micrograd.compiler.picture import draw_program
-from micrograd.compiler.program import Access, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
 
 GIVEN = 9000  # numbers that the kernels read
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -148,6 +148,48 @@ def test_reductions_of_all_layouts(layouts, largest, many, backend):
         return Reduction(rows, columns, target(rng, rows, columns, end, rng.random() < 0.7), tuple(segments), largest)
 
     check(*drawn(make, 5 if backend == "jax" else 25, 1), backend)
+
+
+def factors_of_a_product(rng, rows, terms, side_by_side):
+    """One that is the same in all rows, and one that is the same in all columns."""
+    step = {"columns": (1, rng.choice([19, 40])), "terms": (rng.choice([terms, 0, 3]), 1)}[side_by_side]
+    of_columns = Access(rng.randrange(50), 0, *step)
+    of_terms = {"columns": rng.choice([0, 1, 7]), "terms": 1}[side_by_side]
+    starts = np.array([rng.randrange(GIVEN // 2) for _ in range(rows)])
+    of_rows = rng.choice(
+        [
+            Access(rng.randrange(50), rng.choice([1, terms, 5]), 0, of_terms),
+            Access(0, 0, 0, of_terms, row_table=starts),
+        ]
+    )
+    return rng.sample([of_columns, of_rows], 2)
+
+
+def product(rng, side_by_side, end):
+    """A product of matrices, with what is added to each of its rows and another product."""
+    rows, columns = rng.choice([4, 5, 7, 8]), rng.choice([4, 5, 8, 9, 16, 19, 33])
+    segments = [Segment(rng.choice([1.0, -1.0, 0.5]), 1, Access(7, column_step=1), None)] if rng.random() < 0.5 else []
+    for _ in range(rng.choice([1, 1, 2])):
+        terms = rng.choice([9, 16, 17, 40])
+        first, second = factors_of_a_product(rng, rows, terms, side_by_side)
+        segments.append(Segment(rng.choice([1.0, -1.0, 0.5]), terms, first, second))
+    return Reduction(rows, columns, Access(end, columns, 1), tuple(segments))
+
+
+@pytest.mark.parametrize("side_by_side", ["columns", "terms"])
+def test_products_of_matrices_in_blocks_of_rows(side_by_side, backend):
+    kernels, numbers, end = drawn(lambda rng, end: product(rng, side_by_side, end), 5 if backend == "jax" else 25, 4)
+    assert {code_of(kernel).block for kernel in kernels} == {4}
+    check(kernels, numbers, end, backend)
+
+
+def test_a_product_of_matrices_in_a_loop_moves_at_each_turn(backend):
+    factors = Access(0, 0, 10, 1, turn_step=3), Access(200, 11, 0, 1, turn_step=5)
+    loop = Loop(3, (Reduction(4, 4, Access(400, 4, 1, turn_step=16), (Segment(1.0, 10, *factors),)),))
+    numbers = np.random.default_rng(0).normal(size=400)
+    assert code_of(loop.kernels[0]).block == 4
+    found = run([loop], numbers, 448, backend)
+    assert found == pytest.approx(run(loop.unrolled(), numbers, 448, backend), rel=1e-12)
 
 
 def test_maps_of_all_layouts(backend):

@@ -1,0 +1,223 @@
+"""Which code a kernel needs, of those that fit kernels of any size.
+
+The code of a kernel is told by its name. In a product of matrices of 3 by 8 numbers,
+
+    sum_columns8_r1r1r0_1x2x
+
+the loop is a sum; eight columns are computed at a time; results lie side by side (r1), and so do first factors, while
+second ones are the same for all columns (r0); and products of two factors have the coefficient 1. So a transformer
+needs some thirty functions, and one of another size needs no other functions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from micrograd.compiler.backends.llvm_functions import native_name
+from micrograd.compiler.program import Map, Reduction, Take
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+    from micrograd.compiler.program import Access, Kernel, Segment
+    from micrograd.engine.primitive import Primitive
+
+WIDE, _NARROW = 8, 4  # numbers in a vector
+_WRITTEN_OUT = 8  # segments of a reduction that have a loop each
+_LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
+TILE, _MANY_RESULTS = 64, 16  # terms that are added for all of so many results before the next ones are
+_BLOCK = 4  # rows of a product of matrices that are computed at a time
+TOGETHER = 4  # columns whose sums over vectors of terms are folded together
+
+ROWS, TERMS, ELEMENTS = "r", "t", "e"  # what an operand's table has an entry for
+ALONG_ROWS, ALONG_COLUMNS = "h", "v"  # where an operand stays, in the name of a code
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the code of a kernel depends on, of one operand.
+
+    Attributes:
+        table: whether its table says where rows, terms of rows, or all elements are.
+        step: along the vector, 1 where its numbers lie side by side, 0 where it is one number, and None where they
+            are loaded one by one.
+        stays: in a block of results, where its numbers are the same: from row to row, from column to column, or both.
+    """
+
+    table: str
+    step: int | None = None
+    stays: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.table}{'' if self.step is None else self.step}{self.stays}"
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of a kernel: its name says all that it depends on.
+
+    Attributes:
+        kind: which loop.
+        along: along what the loop is vectorised: "columns", "terms" or "" for nothing.
+        width: how many numbers are computed at a time.
+        shapes: of the target and of the operands.
+        parts: the coefficient of each segment of a reduction, how many factors it has and, in a chain, how many terms.
+        many: whether a part stands for any number of segments, whose coefficients are in a table.
+        tiled: whether some terms of all results are added before the next ones are.
+        block: how many rows are computed at a time, so that they share what they read.
+        turning: whether operands move at each turn of a loop.
+        primitive: of a map.
+    """
+
+    kind: str
+    along: str
+    width: int
+    shapes: tuple[Shape, ...]
+    parts: tuple[tuple[float | None, int, int | None], ...] = ()
+    many: bool = False
+    tiled: bool = False
+    block: int = 1
+    turning: bool = False
+    primitive: Primitive | None = None
+
+    @property
+    def per_access(self) -> int:
+        """Arguments of an operand: the address of its table, its steps along columns and terms, and in a loop turns."""
+        return 3 + self.turning
+
+    @property
+    def name(self) -> str:
+        """Unique for what the code is."""
+        name = [
+            self.kind + "s" * self.many + "_tiled" * self.tiled + "_turning" * self.turning,
+            f"{self.along}{self.width}" + (f"by{self.block}" if self.block > 1 else ""),
+            "".join(map(str, self.shapes)),
+        ]
+        for coefficient, factors, terms in self.parts:
+            known = "" if coefficient is None else f"{coefficient:.17g}"
+            name.append(f"{known}x{factors}x{terms or ''}")
+        if self.primitive is not None:
+            name.append(native_name(self.primitive) or "call")
+        return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
+
+
+def code_of(kernel: Kernel) -> Code:
+    """What code a kernel needs."""
+    along, width = vector_of(kernel)
+    shapes = _shapes(kernel, along)
+    turning = any(access.turn_step for access in (kernel.target, *kernel.accesses))
+    if has_many_segments(kernel):
+        kind = "maximum" if kernel.largest else "sum"
+        sorts = sorted_segments(kernel)
+        shapes = (shapes[0], *chain.from_iterable(sorts))
+        return Code(
+            kind,
+            along,
+            width,
+            shapes,
+            tuple((None, len(factors), None) for factors in sorts),
+            many=True,
+            turning=turning,
+        )
+    if isinstance(kernel, Reduction):
+        tiled = along == "terms" and any(shape.step is None for shape in shapes[1:]) and _is_large(kernel)
+        chained = "chain_from_zero" if kernel.from_zero else "chain"
+        kind = "maximum" if kernel.largest else chained if kernel.is_in_order else "sum"
+        parts = tuple(
+            (part.coefficient, 1 if part.second is None else 2, part.terms if kernel.is_in_order else None)
+            for part in kernel.segments
+        )
+        code = Code(kind, along, width, shapes, parts, tiled=tiled, turning=turning)
+        return _in_blocks(code, kernel) if _is_product(code, kernel) else code
+    if isinstance(kernel, Map):
+        return Code("map", along, width, shapes, turning=turning, primitive=kernel.primitive)
+    return Code("take", along, width, shapes)
+
+
+def vector_of(kernel: Kernel) -> tuple[str, int]:
+    """Along what, and in how long vectors, a kernel is best computed."""
+    columns, terms, operands = kernel.columns, kernel.terms, kernel.accesses
+    if isinstance(kernel, Take) or (isinstance(kernel, Map) and not native_name(kernel.primitive)):
+        return "", 1
+    if columns >= _NARROW and kernel.target.column_step == 1 and all(map(_is_even, operands)):
+        if columns >= 2 * WIDE and terms > 1:
+            return "columns", 2 * WIDE
+        return "columns", WIDE if columns >= WIDE else _NARROW
+    in_order = isinstance(kernel, Reduction) and kernel.is_in_order
+    side_by_side = all(_step_of_terms(access) is not None for access in operands)
+    if not in_order and terms >= _NARROW and (side_by_side or terms >= _LONG):
+        return "terms", WIDE if terms >= WIDE else _NARROW
+    return "", 1
+
+
+def _is_even(access: Access) -> bool:
+    return access.column_step in (0, 1) and _table(access) != ELEMENTS
+
+
+def _step_of_terms(access: Access) -> int | None:
+    """How far apart terms are, if they are the same or lie side by side."""
+    return access.term_step if access.table is None and access.term_step in (0, 1) else None
+
+
+def _table(access: Access) -> str:
+    return ROWS if access.table is None else TERMS if access.table.shape[1] == 1 else ELEMENTS
+
+
+def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
+    target = kernel.target
+    # Where terms are side by side in a vector, the target's step is that along the columns.
+    step = 1 if target.column_step == 1 and target.table is None else None
+    first = Shape(_table(target), step) if along == "terms" else _shape(target, along)
+    return (first, *(_shape(access, along) for access in kernel.accesses))
+
+
+def _shape(access: Access, along: str) -> Shape:
+    return Shape(_table(access), {"columns": access.column_step, "terms": _step_of_terms(access)}.get(along))
+
+
+def _is_product(code: Code, kernel: Reduction) -> bool:
+    """Whether it is a product of matrices, in which neighbouring rows read the same numbers."""
+    if code.kind != "sum" or code.tiled or not code.along or kernel.rows < _BLOCK or kernel.terms < WIDE:
+        return False
+    if code.along == "terms" and (kernel.columns < TOGETHER or code.shapes[0] != Shape(ROWS, 1)):
+        return False
+    return all(
+        any(ALONG_ROWS in _stays(factor) for factor in part.factors)
+        and (part.second is None or any(ALONG_COLUMNS in _stays(factor) for factor in part.factors))
+        for part in kernel.segments
+    )
+
+
+def _in_blocks(code: Code, kernel: Reduction) -> Code:
+    """The code that computes blocks of results."""
+    target, *shapes = code.shapes
+    stay = [replace(shape, stays=_stays(access)) for shape, access in zip(shapes, kernel.accesses, strict=True)]
+    return replace(code, block=_BLOCK, shapes=(target, *stay))
+
+
+def _stays(access: Access) -> str:
+    """Where an operand's numbers are the same."""
+    along_rows = access.table is None and access.row_table is None and access.row_step == 0
+    return ALONG_ROWS * along_rows + ALONG_COLUMNS * (access.column_step == 0 and _table(access) != ELEMENTS)
+
+
+def _is_large(kernel: Reduction) -> bool:
+    """Whether what a kernel reads for all results may be more than what is at hand for the next one."""
+    return kernel.rows * kernel.columns >= _MANY_RESULTS and kernel.terms >= 2 * TILE
+
+
+def has_many_segments(kernel: Kernel) -> TypeGuard[Reduction]:
+    """Whether a kernel is a reduction of so many segments that these are in a table."""
+    return isinstance(kernel, Reduction) and len(kernel.segments) > _WRITTEN_OUT
+
+
+def sorted_segments(kernel: Reduction) -> dict[tuple[Shape, ...], list[Segment]]:
+    """The segments of a reduction by the shapes of their factors: all of a sort share a loop."""
+    along, _ = vector_of(kernel)
+    found: dict[tuple[Shape, ...], list[Segment]] = {}
+    for part in kernel.segments:
+        shapes = tuple(_shape(access, along) for access in part.factors)
+        found.setdefault(shapes, []).append(part)
+    return found
