@@ -66,6 +66,16 @@ class Access:
         row_table, table = (None if found is None else found + offset for found in (self.row_table, self.table))
         return replace(self, base=self.base + offset, row_table=row_table, table=table)
 
+    @property
+    def has_columns_in_vectors(self) -> bool:
+        """Whether several columns can be read at a time: they lie side by side, or are one number."""
+        return self.column_step in (0, 1) and (self.table is None or self.table.shape[1] == 1)
+
+    @property
+    def has_terms_in_vectors(self) -> bool:
+        """Whether several terms can be read at a time."""
+        return self.term_step in (0, 1) and self.table is None
+
     def positions(self, rows: int, columns: int, terms: int) -> Integers:
         """The places of all elements, of shape (rows, columns, terms)."""
         if self.table is not None:

@@ -10,7 +10,8 @@ stand there at regular distances, and a loop over them is a loop over an array. 
 all y are on one level, have two terms, and take w and x from the inputs. Term t of y[o] has its first
 factor at ``base of w + 2 * o + t`` and its second at ``base of x + t``: a matrix times a vector.
 
-Where the levels repeat (see repeats.py and turn_graph.py), the kernels of one turn become a loop.
+Where the levels repeat (see repeats.py and turn_graph.py), the kernels of one turn become a loop. In the end, where
+there are many samples, what belongs to them is laid side by side (see transposing.py).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Se
 from micrograd.compiler.repeats import repeats
 from micrograd.compiler.sums import Sums, SumsOfLevel, in_pieces
 from micrograd.compiler.trace import TAKE
+from micrograd.compiler.transposing import transposed
 from micrograd.compiler.turn_graph import turn_graph_of
 from micrograd.compiler.vectors import Combinations, Dots
 
@@ -66,7 +68,9 @@ def reroll(graph: Graph, start: int) -> Program:
     rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0")
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
     outputs = rolling.with_checks(rolling.outputs(graph.outputs), to_look_at(graph))
-    return Program(
+    made = rolling.placed[len(graph.inputs) + 1 :]  # after the inputs and the seeds
+    stretches = [(int(rolling.position[nodes[0]]), len(nodes)) for nodes in made]
+    program = Program(
         size=rolling.layout.end,
         kernels=tuple(rolling.kernels),
         inputs=rolling.position[np.concatenate(given)],
@@ -75,6 +79,7 @@ def reroll(graph: Graph, start: int) -> Program:
         gradients=gradients,
         constants=tuple(rolling.layout.constants),
     )
+    return transposed(program, stretches)
 
 
 def _run(rolls: dict[int, list[Callable[[], None]]], begin: int, end: int) -> None:

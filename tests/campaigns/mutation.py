@@ -176,6 +176,7 @@ TESTS = {
     "compiler.steps": ["compiler/test_training"],
     "compiler.structure": ["compiler/test_structure", "compiler/test_kept", "compiler/test_trace",
                            "compiler/test_arrays_inside", "compiler/test_attributes_of_values"],
+    "compiler.transposing": ["compiler/test_transposing"],
     "compiler.turns": ["compiler/test_turns"],
     "compiler.update": ["compiler/test_training"],
     "compiler.walks": ["compiler/test_walks", "compiler/test_reroll", "compiler/test_vectors"],

@@ -141,24 +141,21 @@ def vector_of(kernel: Kernel) -> tuple[str, int]:
     columns, terms, operands = kernel.columns, kernel.terms, kernel.accesses
     if isinstance(kernel, Take) or (isinstance(kernel, Map) and not native_name(kernel.primitive)):
         return "", 1
-    if columns >= _NARROW and kernel.target.column_step == 1 and all(map(_is_even, operands)):
+    of_columns = all(access.has_columns_in_vectors for access in operands)
+    if columns >= _NARROW and kernel.target.column_step == 1 and of_columns:
         if columns >= 2 * WIDE and terms > 1:
             return "columns", 2 * WIDE
         return "columns", WIDE if columns >= WIDE else _NARROW
     in_order = isinstance(kernel, Reduction) and kernel.is_in_order
-    side_by_side = all(_step_of_terms(access) is not None for access in operands)
+    side_by_side = all(access.has_terms_in_vectors for access in operands)
     if not in_order and terms >= _NARROW and (side_by_side or terms >= _LONG):
         return "terms", WIDE if terms >= WIDE else _NARROW
     return "", 1
 
 
-def _is_even(access: Access) -> bool:
-    return access.column_step in (0, 1) and _table(access) != ELEMENTS
-
-
 def _step_of_terms(access: Access) -> int | None:
     """How far apart terms are, if they are the same or lie side by side."""
-    return access.term_step if access.table is None and access.term_step in (0, 1) else None
+    return access.term_step if access.has_terms_in_vectors else None
 
 
 def _table(access: Access) -> str:
