@@ -25,7 +25,7 @@ import numpy as np
 from micrograd.compiler.checks import may_raise
 from micrograd.compiler.graph import ONE, OTHER, SUM, Applications, Graph, Terms
 from micrograd.compiler.normalise import ARITHMETIC, flatten
-from micrograd.compiler.trace import EQUAL, INPUT, LITERAL, TAKE, Symbol, Tape, tracing
+from micrograd.compiler.trace import EQUAL, INPUT, LESS, LITERAL, TAKE, Symbol, Tape, tracing
 from micrograd.compiler.vectors import Combinations, Dots
 from micrograd.compiler.walks import Edges
 
@@ -212,26 +212,43 @@ def _through_dots(dots: Dots, needed: Any, adjoints: Integers, builder: _Builder
 def _through_takes(takes: Applications, graph: Graph, needed: Any, adjoints: Integers, builder: _Builder) -> None:
     """The element that was taken gets the adjoint of the result; the other elements of the table get 0."""
     assert takes.tables is not None
+    places: dict[tuple[int, int], int] = {}
     hits: dict[tuple[int, int], int] = {}
     owners, taken, factors = [], [], []
     for node, (index,), table in zip(takes.nodes.tolist(), takes.operands.tolist(), takes.tables.tolist(), strict=True):
         if not needed[node]:
             continue
-        for number, element in enumerate(graph.tables[table].tolist()):
+        elements = graph.tables[table].tolist()
+        place = places.setdefault((index, len(elements)), len(places))
+        for number, element in enumerate(elements):
             if needed[element]:
                 owners.append(adjoints[element])
                 taken.append(adjoints[node])
-                # A negative index counts from the end, as in Python.
-                places = number, number - len(graph.tables[table])
-                factors.append(tuple(hits.setdefault((index, place), len(hits)) for place in places))
+                factors.append(hits.setdefault((place, number), len(hits)))
     if not owners:
         return
+    from_start = _from_start(np.array(list(places)), builder)
     equal = builder.nodes(len(hits), OTHER)
-    compared = np.array([(index, builder.constant(float(place))) for index, place in hits])
+    compared = np.array([(from_start[place], builder.constant(float(number))) for place, number in hits])
     builder.applications.append(Applications(EQUAL, equal, compared))
-    pairs = np.array(factors)
-    for column in range(2):
-        builder.add(np.array(owners), np.array(taken), equal[pairs[:, column]])
+    builder.add(np.array(owners), np.array(taken), equal[factors])
+
+
+def _from_start(indices: Integers, builder: _Builder) -> Integers:
+    """New nodes, of indices counted from the start: a negative one counts from the end, as in Python.
+
+    Args:
+        indices: a row for each: its node, and how long the tables are.
+        builder: of the new nodes.
+    """
+    given, lengths = indices.T
+    negative = builder.nodes(len(given), OTHER)
+    compared = np.stack([given, np.full(len(given), builder.constant(0.0))], axis=1)
+    builder.applications.append(Applications(LESS, negative, compared))
+    places = builder.nodes(len(given), SUM)
+    builder.add(places, given)
+    builder.add(places, negative, coefficient=lengths)
+    return places
 
 
 def _through_primitive(
