@@ -11,7 +11,7 @@ needs some thirty functions, and one of another size needs no other functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -106,34 +106,32 @@ class Code:
 def code_of(kernel: Kernel) -> Code:
     """What code a kernel needs."""
     along, width = vector_of(kernel)
-    shapes = _shapes(kernel, along)
     turning = any(access.turn_step for access in (kernel.target, *kernel.accesses))
+    if isinstance(kernel, Map):
+        return Code("map", along, width, _shapes(kernel, along), turning=turning, primitive=kernel.primitive)
+    if isinstance(kernel, Take):
+        return Code("take", along, width, _shapes(kernel, along))
+    block = _BLOCK if _is_product(kernel, along) else 1
     if has_many_segments(kernel):
-        kind = "maximum" if kernel.largest else "sum"
         sorts = sorted_segments(kernel)
-        shapes = (shapes[0], *chain.from_iterable(sorts))
         return Code(
-            kind,
+            "maximum" if kernel.largest else "sum",
             along,
             width,
-            shapes,
+            (*_shapes(kernel, along)[:1], *chain.from_iterable(sorts)),
             tuple((None, len(factors), None) for factors in sorts),
             many=True,
+            block=block,
             turning=turning,
         )
-    if isinstance(kernel, Reduction):
-        tiled = along == "terms" and any(shape.step is None for shape in shapes[1:]) and _is_large(kernel)
-        chained = "chain_from_zero" if kernel.from_zero else "chain"
-        kind = "maximum" if kernel.largest else chained if kernel.is_in_order else "sum"
-        parts = tuple(
-            (part.coefficient, 1 if part.second is None else 2, part.terms if kernel.is_in_order else None)
-            for part in kernel.segments
-        )
-        code = Code(kind, along, width, shapes, parts, tiled=tiled, turning=turning)
-        return _in_blocks(code, kernel) if _is_product(code, kernel) else code
-    if isinstance(kernel, Map):
-        return Code("map", along, width, shapes, turning=turning, primitive=kernel.primitive)
-    return Code("take", along, width, shapes)
+    chained = "chain_from_zero" if kernel.from_zero else "chain"
+    kind = "maximum" if kernel.largest else chained if kernel.is_in_order else "sum"
+    parts = tuple(
+        (part.coefficient, 1 if part.second is None else 2, part.terms if kernel.is_in_order else None)
+        for part in kernel.segments
+    )
+    tiled = _is_tiled(kernel, along)
+    return Code(kind, along, width, _shapes(kernel, along), parts, tiled=tiled, block=block, turning=turning)
 
 
 def vector_of(kernel: Kernel) -> tuple[str, int]:
@@ -167,31 +165,28 @@ def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
     # Where terms are side by side in a vector, the target's step is that along the columns.
     step = 1 if target.column_step == 1 and target.table is None else None
     first = Shape(_table(target), step) if along == "terms" else _shape(target, along)
-    return (first, *(_shape(access, along) for access in kernel.accesses))
+    in_blocks = _is_product(kernel, along)
+    return (first, *(_shape(access, along, in_blocks) for access in kernel.accesses))
 
 
-def _shape(access: Access, along: str) -> Shape:
-    return Shape(_table(access), {"columns": access.column_step, "terms": _step_of_terms(access)}.get(along))
+def _shape(access: Access, along: str, in_blocks: bool = False) -> Shape:
+    step = {"columns": access.column_step, "terms": _step_of_terms(access)}.get(along)
+    return Shape(_table(access), step, _stays(access) if in_blocks else "")
 
 
-def _is_product(code: Code, kernel: Reduction) -> bool:
+def _is_product(kernel: Kernel, along: str) -> bool:
     """Whether it is a product of matrices, in which neighbouring rows read the same numbers."""
-    if code.kind != "sum" or code.tiled or not code.along or kernel.rows < _BLOCK or kernel.terms < WIDE:
+    if not isinstance(kernel, Reduction) or kernel.largest or kernel.is_in_order or kernel.rows < _BLOCK:
         return False
-    if code.along == "terms" and (kernel.columns < TOGETHER or code.shapes[0] != Shape(ROWS, 1)):
-        return False
-    return all(
+    if along == "terms":
+        is_even = kernel.columns >= TOGETHER and kernel.target.column_step == 1 and kernel.target.table is None
+        if not is_even or _is_tiled(kernel, along):
+            return False
+    return along != "" and all(
         any(ALONG_ROWS in _stays(factor) for factor in part.factors)
         and (part.second is None or any(ALONG_COLUMNS in _stays(factor) for factor in part.factors))
         for part in kernel.segments
     )
-
-
-def _in_blocks(code: Code, kernel: Reduction) -> Code:
-    """The code that computes blocks of results."""
-    target, *shapes = code.shapes
-    stay = [replace(shape, stays=_stays(access)) for shape, access in zip(shapes, kernel.accesses, strict=True)]
-    return replace(code, block=_BLOCK, shapes=(target, *stay))
 
 
 def _stays(access: Access) -> str:
@@ -200,9 +195,11 @@ def _stays(access: Access) -> str:
     return ALONG_ROWS * along_rows + ALONG_COLUMNS * (access.column_step == 0 and _table(access) != ELEMENTS)
 
 
-def _is_large(kernel: Reduction) -> bool:
-    """Whether what a kernel reads for all results may be more than what is at hand for the next one."""
-    return kernel.rows * kernel.columns >= _MANY_RESULTS and kernel.terms >= 2 * TILE
+def _is_tiled(kernel: Reduction, along: str) -> bool:
+    """Whether terms lie apart, and what is read for all results may be more than what is at hand for the next ones."""
+    is_large = kernel.rows * kernel.columns >= _MANY_RESULTS and kernel.terms >= 2 * TILE
+    apart = any(_step_of_terms(access) is None for access in kernel.accesses)
+    return along == "terms" and apart and is_large and not has_many_segments(kernel)
 
 
 def has_many_segments(kernel: Kernel) -> TypeGuard[Reduction]:
@@ -213,8 +210,9 @@ def has_many_segments(kernel: Kernel) -> TypeGuard[Reduction]:
 def sorted_segments(kernel: Reduction) -> dict[tuple[Shape, ...], list[Segment]]:
     """The segments of a reduction by the shapes of their factors: all of a sort share a loop."""
     along, _ = vector_of(kernel)
+    in_blocks = _is_product(kernel, along)
     found: dict[tuple[Shape, ...], list[Segment]] = {}
     for part in kernel.segments:
-        shapes = tuple(_shape(access, along) for access in part.factors)
+        shapes = tuple(_shape(access, along, in_blocks) for access in part.factors)
         found.setdefault(shapes, []).append(part)
     return found

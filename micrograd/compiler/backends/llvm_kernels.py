@@ -34,12 +34,9 @@ from micrograd.compiler.backends.llvm_products import ProductWriter
 from micrograd.compiler.backends.llvm_writer import KernelWriter, Operand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from micrograd.compiler.backends.llvm_codes import Code, Shape
+    from micrograd.compiler.backends.llvm_codes import Code
 
 KERNEL = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer(), INTEGER])
-_IN_TABLE = 2  # numbers of a segment in a table, beside those of its factors: its coefficient and its number of terms
 
 
 def module_of(code: Code, name: str) -> ir.Module:
@@ -103,7 +100,7 @@ class _Writer(KernelWriter):
                 self.carry(self._next(sums, factors, columns, term, terms, width, coefficient))
             return self.carried
 
-        totals = self._over_segments([self.splat(self.nothing, width) for _ in columns], include)
+        totals = self.over_segments([self.splat(self.nothing, width) for _ in columns], include)
         for place, total in zip(columns, totals, strict=True):
             self._store(place, total)
 
@@ -127,7 +124,7 @@ class _Writer(KernelWriter):
             return self._with_terms(sums, coefficient, factors, columns, terms, (integer(0), terms))
 
         nothing = [self.splat(self.nothing, width) for _ in columns] + [self.nothing for _ in columns]
-        sums = self._over_segments(nothing, include)
+        sums = self.over_segments(nothing, include)
         totals, rests = sums[:count], sums[count:]
         folded = self.folded(totals)
         if count == 1:
@@ -174,9 +171,7 @@ class _Writer(KernelWriter):
                         if number == 1:
                             is_first = builder.icmp_signed("==", begin, integer(0))
                             before = builder.select(is_first, self.nothing, before)
-                        self.store(
-                            self.operands[0], column, self.both(before, self.both(self.folded(sums[:1]), sums[1]))
-                        )
+                        self._store(column, self.both(before, self.both(self.folded(sums[:1]), sums[1])))
             number += count
 
     def _terms(
@@ -186,40 +181,6 @@ class _Writer(KernelWriter):
             self.included(total, [f.load(column, term, terms, width) for f in factors], coefficient)
             for column, total in zip(columns, totals, strict=True)
         ]
-
-    def _over_segments(self, totals: list[Any], include: Callable[..., list[Any]]) -> list[Any]:
-        """The totals with the terms of all segments.
-
-        Args:
-            totals: what they are before.
-            include: writes the loop over the terms of a segment; takes the totals before, the coefficient, the factors
-                and the number of terms, and gives the totals after.
-        """
-        number = 1
-        for place, (coefficient, factors, terms) in enumerate(self.code.parts):
-            following = number + factors
-            if coefficient is None:
-                segments, table = self.argument(self.extra + 2 * place), self.argument(self.extra + 2 * place + 1)
-                with self.loop(integer(0), segments, 1, totals) as (segment, sums):
-                    self.carry(include(sums, *self._segment(table, segment, self.code.shapes[number:following])))
-                totals = self.carried
-            else:
-                count = self.argument(self.extra + place) if terms is None else terms
-                constant = ir.Constant(DOUBLE, coefficient)
-                totals = include(totals, constant, self.operands[number:following], count)
-            number = following
-        return totals
-
-    def _segment(self, table: Any, segment: Any, shapes: tuple[Shape, ...]) -> tuple[Any, list[Operand], Any]:
-        """The coefficient of a segment in a table, its factors, and how many terms it has."""
-        builder, per_access = self.builder, self.code.per_access
-        size = _IN_TABLE + per_access * len(shapes)
-        first = builder.gep(builder.inttoptr(table, INTEGER.as_pointer()), [builder.mul(segment, integer(size))])
-        bits, terms, *numbers = (builder.load(builder.gep(first, [integer(index)])) for index in range(size))
-        operands = [Operand(self, numbers[per_access * i :][:per_access], shape) for i, shape in enumerate(shapes)]
-        for operand in operands:
-            operand.begin_row(self.row)
-        return builder.bitcast(bits, DOUBLE), operands, terms
 
     def _map(self, column: Any) -> None:
         values = [operand.load(column, integer(0), integer(1), self.code.width) for operand in self.operands[1:]]

@@ -19,11 +19,12 @@ from micrograd.compiler.backends.llvm_codes import ELEMENTS, ROWS, TERMS
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, constant, integer, larger
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from micrograd.compiler.backends.llvm_codes import Code, Shape
 
 _FAST = ("contract", "reassoc")
+_IN_TABLE = 2  # numbers of a segment in a table, beside those of its factors: its coefficient and its number of terms
 
 
 class Loops:
@@ -173,6 +174,40 @@ class KernelWriter(Loops):
         if isinstance(value.type, ir.VectorType):
             pointer = self.builder.bitcast(pointer, value.type.as_pointer())
         self.builder.store(value, pointer, align=8)
+
+    def over_segments(self, totals: list[Any], include: Callable[..., list[Any]]) -> list[Any]:
+        """The totals with the terms of all segments.
+
+        Args:
+            totals: what they are before.
+            include: writes the loop over the terms of a segment; takes the totals before, the coefficient, the factors
+                and the number of terms, and gives the totals after.
+        """
+        number = 1
+        for place, (coefficient, factors, terms) in enumerate(self.code.parts):
+            following = number + factors
+            if coefficient is None:
+                segments, table = self.argument(self.extra + 2 * place), self.argument(self.extra + 2 * place + 1)
+                with self.loop(integer(0), segments, 1, totals) as (segment, sums):
+                    self.carry(include(sums, *self._segment(table, segment, self.code.shapes[number:following])))
+                totals = self.carried
+            else:
+                count = self.argument(self.extra + place) if terms is None else terms
+                constant = ir.Constant(DOUBLE, coefficient)
+                totals = include(totals, constant, self.operands[number:following], count)
+            number = following
+        return totals
+
+    def _segment(self, table: Any, segment: Any, shapes: tuple[Shape, ...]) -> tuple[Any, list[Operand], Any]:
+        """The coefficient of a segment in a table, its factors, and how many terms it has."""
+        builder, per_access = self.builder, self.code.per_access
+        size = _IN_TABLE + per_access * len(shapes)
+        first = builder.gep(builder.inttoptr(table, INTEGER.as_pointer()), [builder.mul(segment, integer(size))])
+        bits, terms, *numbers = (builder.load(builder.gep(first, [integer(index)])) for index in range(size))
+        operands = [Operand(self, numbers[per_access * i :][:per_access], shape) for i, shape in enumerate(shapes)]
+        for operand in operands:
+            operand.begin_row(self.row)
+        return builder.bitcast(bits, DOUBLE), operands, terms
 
     def folded(self, vectors: list[Any]) -> Any:
         """Fold each of one or four vectors into a number; those of four are a vector."""

@@ -165,20 +165,22 @@ def factors_of_a_product(rng, rows, terms, side_by_side):
     return rng.sample([of_columns, of_rows], 2)
 
 
-def product(rng, side_by_side, end):
-    """A product of matrices, with what is added to each of its rows and another product."""
+def product(rng, side_by_side, products, end):
+    """The sum of some products of matrices, and maybe what is added to each of its rows."""
     rows, columns = rng.choice([4, 5, 7, 8]), rng.choice([4, 5, 8, 9, 16, 19, 33])
     segments = [Segment(rng.choice([1.0, -1.0, 0.5]), 1, Access(7, column_step=1), None)] if rng.random() < 0.5 else []
-    for _ in range(rng.choice([1, 1, 2])):
+    for _ in range(rng.choice(products)):
         terms = rng.choice([9, 16, 17, 40])
         first, second = factors_of_a_product(rng, rows, terms, side_by_side)
         segments.append(Segment(rng.choice([1.0, -1.0, 0.5]), terms, first, second))
     return Reduction(rows, columns, Access(end, columns, 1), tuple(segments))
 
 
+@pytest.mark.parametrize("products", [[1, 1, 2], [10, 12]], ids=["few segments", "many"])
 @pytest.mark.parametrize("side_by_side", ["columns", "terms"])
-def test_products_of_matrices_in_blocks_of_rows(side_by_side, backend):
-    kernels, numbers, end = drawn(lambda rng, end: product(rng, side_by_side, end), 5 if backend == "jax" else 25, 4)
+def test_products_of_matrices_in_blocks_of_rows(side_by_side, products, backend):
+    count = 3 if backend == "jax" else 25
+    kernels, numbers, end = drawn(lambda rng, end: product(rng, side_by_side, products, end), count, 4)
     assert {code_of(kernel).block for kernel in kernels} == {4}
     check(kernels, numbers, end, backend)
 
