@@ -5,7 +5,8 @@
 
 formulas.py turns the derivative rules into formulas, passes.py writes both passes down, groups.py finds
 the neurons and layers, film.py adds a training run, arrangement.py has Graphviz lay them out, and
-page.py puts it all into page.html, page.css and page.js, which are written by hand and need no build.
+page.py puts it all into page.html, with the styles and scripts that it lists. They are written by hand and need no
+build.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One self-contained file: the templates beside this module, with their data put in.
+"""One self-contained file: the template, styles and scripts beside this module, with their data put in.
 
 Nothing in a page comes from elsewhere, and its own content security policy says so to the browser: no
 request leaves it, and no script runs in it but the one that is shipped here, whose digest it names.
@@ -15,6 +15,28 @@ from typing import Any
 
 from micrograd.draw.text import visible
 
+# The script of a page is one text: these files, one after the other. Each uses what is above it when the page
+# starts; inside of its functions it may use all of them.
+SCRIPTS = (
+    "page",  # the data, and the constants
+    "names",  # numbers and names
+    "evaluator",  # the primitives on floats, and formulas made of them
+    "words",  # formulas in words
+    "steps",  # the steps of both passes, and the gradients at each
+    "arrangement",  # which groups are open, and the room they take
+    "drawing",  # the items in their places
+    "painting",  # what the step changes in the drawing
+    "explanation",  # the step and the Value in words
+    "editing",  # another number for a leaf
+    "playing",  # going from step to step
+    "view",  # pan, zoom, fit
+    "events",  # pointers, keys and buttons
+    "find",  # by label
+    "film",  # training, as a film
+    "start",
+)
+STYLES = ("page", "film")
+
 
 def page(title: str, data: dict[str, Any]) -> str:
     """The text of the HTML file.
@@ -28,7 +50,9 @@ def page(title: str, data: dict[str, Any]) -> str:
         (True, False)
     """
     folder = files("micrograd.explore")
-    template, style, script = (folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+    template = folder.joinpath("page.html").read_text("utf-8")
+    style = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in STYLES)
+    script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     shown = escape("".join(map(visible, title)))
     # In JSON < is in strings only, and may be written as an escape. So no label can end the script
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

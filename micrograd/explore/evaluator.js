@@ -1,0 +1,111 @@
+// ---- The evaluator: the primitives on floats, and formulas made of them ------------------------------------
+
+/** erf by its series of positive terms, erfc beyond 2 by its continued fraction (Abramowitz and Stegun 7.1.6, 7.1.14). */
+function erfc(x) {
+  if (x < 0) return 2 - erfc(-x);
+  if (x > 27) return 0;
+  if (x > 2) {
+    let fraction = x;
+    for (let term = 120; term > 0; term--) fraction = x + term / 2 / fraction;
+    return Math.exp(-x * x) / Math.sqrt(Math.PI) / fraction;
+  }
+  return 1 - erf(x);
+}
+function erf(x) {
+  if (Math.abs(x) > 2) return Math.sign(x) * (1 - erfc(Math.abs(x)));
+  let term = x;
+  let sum = x;
+  for (let n = 1; n < 60; n++) sum += term *= (2 * x * x) / (2 * n + 1);
+  return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
+}
+
+/** What is left of x, with the sign of the divisor, as in Python. */
+function remainder(x, y) {
+  const left = x % y;
+  return left !== 0 && left < 0 !== y < 0 ? left + y : left;
+}
+
+const FORWARD = {
+  identity: (x) => x, detach: (x) => x, is_zero: (x) => Number(x === 0),
+  equal: (x, y) => Number(x === y), less: (x, y) => Number(x < y), less_equal: (x, y) => Number(x <= y),
+  where: (condition, x, y) => (condition !== 0 ? x : y),
+  neg: (x) => -x, add: (x, y) => x + y, sub: (x, y) => x - y, mul: (x, y) => x * y, div: (x, y) => x / y,
+  pow: (x, y) => (x === 1 ? 1 : x ** y),
+  exp: Math.exp, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, sqrt: Math.sqrt,
+  sin: Math.sin, cos: Math.cos, tan: Math.tan, asin: Math.asin, acos: Math.acos, atan: Math.atan,
+  sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh, asinh: Math.asinh, acosh: Math.acosh, atanh: Math.atanh,
+  exp2: (x) => 2 ** x, log2: Math.log2, log10: Math.log10, atan2: Math.atan2, hypot: Math.hypot,
+  remainder, floor_divide: (x, y) => Math.round((x - remainder(x, y)) / y), floor: Math.floor,
+  relu: (x) => (x <= 0 ? 0 : x), erf, erfc, abs: Math.abs, maximum: Math.max, minimum: Math.min,
+};
+const COMPARE = {
+  "<": (x, y) => Number(x < y), "<=": (x, y) => Number(x <= y),
+  ">": (x, y) => Number(x > y), ">=": (x, y) => Number(x >= y),
+};
+
+/** The number of a formula; see formulas.py for how one is written. */
+function evaluate(formula, g, out, inputs) {
+  if (typeof formula === "number") return formula;
+  if (formula === "g") return g;
+  if (formula === "out") return out;
+  if (typeof formula === "string") return inputs[formula];
+  const [name, ...operands] = formula;
+  if (name === "where") return evaluate(operands[evaluate(operands[0], g, out, inputs) !== 0 ? 1 : 2], g, out, inputs);
+  return (COMPARE[name] ?? FORWARD[name])(...operands.map((operand) => evaluate(operand, g, out, inputs)));
+}
+
+/** A formula as a function of the operands. */
+const functionOf = (formula) => (...inputs) => evaluate(formula, undefined, undefined, inputs);
+for (const [name, formula] of Object.entries(passes.composites)) FORWARD[name] = functionOf(formula);
+
+const isKnown = (formula) =>
+  !Array.isArray(formula) || ((formula[0] in COMPARE || formula[0] in FORWARD) && formula.slice(1).every(isKnown));
+const forwardOf = (primitive) =>
+  primitive.library ? FORWARD[primitive.name] : primitive.forward && isKnown(primitive.forward) ? functionOf(primitive.forward) : undefined;
+const computable = (primitive) => forwardOf(primitive) !== undefined && primitive.rules.every(isKnown);
+const unknown = primitives.filter((primitive) => !computable(primitive)).map((primitive) => primitive.symbol);
+const inputsOf = (node, data) => node.operands.map((operand) => data[operand]);
+
+/** Compute all results from the numbers of the leaves. */
+const program = nodes.filter((node) => node.primitive !== null).map((node) => ({ ...node, forward: forwardOf(primitives[node.primitive]) }));
+function computeAll(data) {
+  for (const { index, operands, forward } of program) {
+    data[index] = operands.length < 3 ? forward(data[operands[0]], data[operands[1]]) : forward(...operands.map((operand) => data[operand]));
+  }
+}
+
+/** Compute all results, and throw where the engine would raise. */
+function forwardPass(data) {
+  computeAll(data);
+  for (const node of nodes) {
+    if (node.primitive === null) continue;
+    const inputs = inputsOf(node, data);
+    refuse(data[node.index], inputs, () => `${render([primitives[node.primitive].name, ...inputs], {}).text} has no finite value`);
+  }
+}
+
+/** The shares and local derivatives of every turn, from the rules. */
+function backwardPass(data) {
+  const gradients = new Float64Array(nodes.length);
+  gradients[root] = 1;
+  return passes.turns.map((turn) => {
+    const node = nodes[turn.node];
+    const inputs = inputsOf(node, data);
+    const { rules, symbol } = primitives[node.primitive];
+    const shares = turn.shares.map(() => null);
+    const locals = turn.shares.map(() => null);
+    turn.shares.forEach((share, place) => {
+      if (share === null) return;
+      shares[place] = evaluate(rules[place], gradients[node.index], data[node.index], inputs);
+      locals[place] = evaluate(rules[place], 1, data[node.index], inputs);
+      refuse(shares[place], [...inputs, gradients[node.index]], () => `the derivative of ${symbol} at ${inputs.map(readable).join(", ")} is not finite`);
+      gradients[node.operands[place]] += shares[place];
+    });
+    return { node: turn.node, shares, locals };
+  });
+}
+
+function refuse(number, inputs, reason) {
+  if (!Number.isFinite(number) && inputs.every(Number.isFinite)) throw new RangeError(reason());
+}
+

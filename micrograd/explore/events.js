@@ -1,0 +1,104 @@
+// ---- Events -----------------------------------------------------------------------------------------------------
+
+const itemAt = (event) => event.target.closest?.(".item")?.dataset.item ?? null;
+graph.addEventListener("click", (event) => {
+  const item = itemAt(event);
+  if (dragged) return;
+  const group = item && groupOf(item);
+  if (group && open.has(group.index) && !event.target.closest("text")) return; // the room inside a group is for panning
+  if (item) jumpTo(item);
+  else if (selected !== null) {
+    selected = null;
+    show();
+  }
+});
+function hover(item) {
+  if (item === hovered || pointers.size) return;
+  hovered = item;
+  showPaths();
+  explainNode();
+}
+graph.addEventListener("pointerover", (event) => event.pointerType === "mouse" && hover(itemAt(event)));
+graph.addEventListener("pointerleave", () => hover(null));
+graph.addEventListener("focusin", (event) => {
+  const item = itemAt(event);
+  if (!item) return;
+  setTabStop(item);
+  if (event.target.matches(":focus-visible")) {
+    bringIntoView(item);
+    hover(item);
+  }
+});
+graph.addEventListener("focusout", () => hover(null));
+
+let tabStop = null;
+function setTabStop(item) {
+  visible.get(tabStop)?.element.setAttribute("tabindex", "-1");
+  tabStop = item;
+  const shown = visible.get(item);
+  shown.element.setAttribute("tabindex", "0");
+  if (shown.away) shown.home.append(shown.element);
+  shown.away = false;
+  paint(shown);
+}
+
+const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+/** The item next to another in a direction: near, and rather ahead than aside. */
+function neighbour(item, [dx, dy]) {
+  const from = visible.get(item);
+  let best = null;
+  let least = Infinity;
+  for (const shown of visible.values()) {
+    const ahead = (shown.x - from.x) * dx + (shown.y - from.y) * dy;
+    const aside = Math.abs((shown.x - from.x) * dy) + Math.abs((shown.y - from.y) * dx);
+    if (shown !== from && ahead > 1 && ahead + 2.5 * aside < least) [best, least] = [shown, ahead + 2.5 * aside];
+  }
+  return best;
+}
+function goTo(shown) {
+  if (!shown) return;
+  bringIntoView(shown.item);
+  shown.element.focus({ preventScroll: true });
+}
+graph.addEventListener("keydown", (event) => {
+  const item = itemAt(event);
+  if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.key in DIRECTIONS) goTo(neighbour(item, DIRECTIONS[event.key]));
+  else if (event.key === "Enter") jumpTo(item);
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+});
+
+const KEYS = {
+  ArrowRight: () => manual(at + 1), ArrowLeft: () => manual(at - 1), Home: () => manual(0), End: () => manual(steps.length - 1),
+  " ": () => play(!playing), "/": () => find("find-text").focus(),
+  "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), 0: () => fit(),
+};
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea")) return;
+  if (event.key === " " && event.target.closest("button, summary")) return; // Space presses what has the focus
+  if (!(event.key in KEYS)) return;
+  event.preventDefault();
+  KEYS[event.key]();
+});
+
+function manual(step) {
+  play(false);
+  go(step);
+}
+const BUTTONS = {
+  first: () => manual(0), previous: () => manual(at - 1), next: () => manual(at + 1), last: () => manual(steps.length - 1),
+  play: () => play(!playing), "zoom-in": () => zoom(1.25), "zoom-out": () => zoom(0.8), fit,
+  expand: () => setAll(true), collapse: () => setAll(false),
+  theme: () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
+};
+for (const [id, action] of Object.entries(BUTTONS)) find(id).addEventListener("click", () => action());
+find("slider").addEventListener("input", () => manual(Number(find("slider").value)));
+
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+}
+darkness.addEventListener("change", () => setTheme(darkness.matches ? "dark" : "light"));
+

@@ -1,0 +1,145 @@
+// ---- The explanation -----------------------------------------------------------------------------------------
+
+const math = (...parts) => html("p", { class: "math" }, ...parts);
+const partial = (of, by) => `∂${of}/∂${by}`;
+
+function explainStep() {
+  const step = steps[at];
+  const panel = find("step");
+  const sum = (text) => [html("p", { class: "eyebrow" }, text)];
+  const parts = [];
+  if (step.phase === "given") {
+    parts.push(...sum("Start"), html("h2", {}, "What is given"));
+    const count = nodes.length - results;
+    parts.push(html("p", {}, `${count} ${count === 1 ? "number is" : "numbers are"} given. The forward pass computes ${results} more from ${count === 1 ? "it" : "them"}, one a step${passes.backward ? `; then the backward pass finds how ${rootName} changes with each` : ""}.`));
+  } else if (step.phase === "forward") {
+    const node = nodes[step.node];
+    const names = node.operands.map(nameOf);
+    parts.push(...sum(`Forward, ${at} of ${forwardSteps}`), html("h2", {}, bdi(nameOf(node.index)), " is computed"));
+    parts.push(math(bdi(nameOf(node.index)), " = ", bdi(call(node, names))));
+    const numbers = call(node, node.operands.map((operand) => inBrackets(nodes[operand].data)));
+    if (numbers !== readable(node.data)) parts.push(math("= ", numbers));
+    parts.push(math("= ", html("span", { class: "outcome" }, readable(node.data))));
+  } else if (step.phase === "seed") {
+    parts.push(...sum("Backward"), html("h2", {}, "Backpropagation starts at ", bdi(rootName)));
+    parts.push(math(partial(rootName, rootName), " = ", html("span", { class: "outcome" }, "1")));
+    parts.push(html("p", {}, "Anything changes with itself one to one. From here each Value passes its gradient on to its operands, once all that use it have passed theirs."));
+  } else parts.push(...explainTurn(step));
+  panel.replaceChildren(...parts);
+}
+
+const MOST_SHARES = 12;
+
+function explainTurn(step) {
+  const turn = turns[step.turn];
+  const node = nodes[turn.node];
+  const name = nameOf(node.index);
+  const gradient = gradientBefore(turn);
+  const parts = [
+    html("p", { class: "eyebrow" }, `Backward, ${step.turn + 1} of ${turns.length}`),
+    html("h2", {}, bdi(name), " passes its gradient on"),
+    math(bdi(name), " = ", bdi(call(node, node.operands.map(nameOf))), html("br"), bdi(partial(rootName, name)), " = ", html("span", { class: "outcome" }, readable(gradient))),
+  ];
+  const { before, after, left } = effects(turn);
+  const places = turn.shares.flatMap((share, place) => (share === null ? [] : [place]));
+  for (const place of places.slice(0, MOST_SHARES)) parts.push(explainShare(node, turn, place, gradient, before[place], after[place], left[place]));
+  if (places.length > MOST_SHARES) parts.push(html("p", { class: "soft" }, `and ${places.length - MOST_SHARES} more operands in the same way`));
+  const idle = node.operands.filter((_, place) => turn.shares[place] === null && nodes[node.operands[place]].kind !== "constant");
+  if (idle.length && primitives[node.primitive].rules.length) parts.push(html("p", { class: "soft" }, "No gradient flows to ", bdi(idle.map(nameOf).join(", ")), "."));
+  return parts;
+}
+
+function explainShare(node, turn, place, gradient, before, after, left) {
+  const operand = node.operands[place];
+  const [name, own] = [nameOf(operand), nameOf(node.index)];
+  const local = turn.locals[place];
+  const share = turn.shares[place];
+  const rows = [];
+  if (local !== null) {
+    const { text, reasons } = localFormula(node, place);
+    const value = readable(local);
+    const middle = text && text !== value ? ["= ", bdi(text), ` = `] : ["= "];
+    rows.push(html("dt", {}, "local derivative"), html("dd", { class: "math local" }, bdi(partial(own, name)), " ", ...middle, value,
+      reasons.length ? html("span", { class: "soft" }, `, as ${reasons.join(", ")}`) : null));
+    rows.push(html("dt", {}, "times gradient"), html("dd", { class: "math product" }, `${inBrackets(gradient)} × ${inBrackets(local)} = ${readable(share)}`));
+  } else rows.push(html("dt", {}, "its own rule gives"), html("dd", { class: "math product" }, readable(share)));
+  rows.push(html("dt", {}, "added to grad"), html("dd", { class: "math sum" }, `${readable(before)} + ${inBrackets(share)} = `, html("span", { class: "outcome" }, readable(after))));
+  const more = left ? `${left} more ${left === 1 ? "share" : "shares"} to come.` : "Complete.";
+  const again = node.operands.indexOf(operand) < place ? ", once more" : "";
+  return html("div", { class: "share" }, html("h3", {}, "To ", bdi(name), again), html("dl", {}, ...rows), html("p", { class: "soft left" }, more));
+}
+
+/** What each operand had before and has after a turn, which is the one that was played last. */
+function effects(turn) {
+  const [before, after, left] = [[], [], []];
+  const has = new Map(receivers(turn).map((operand) => [operand, 0]));
+  const missing = new Map();
+  turn.shares.forEach((share, place) => {
+    if (share !== null) missing.set(nodes[turn.node].operands[place], (missing.get(nodes[turn.node].operands[place]) ?? 0) + 1);
+  });
+  for (const operand of has.keys()) has.set(operand, operand === root ? 1 : 0);
+  for (let index = 0; index <= steps[at].turn; index++) {
+    const earlier = turns[index];
+    earlier.shares.forEach((share, place) => {
+      const operand = nodes[earlier.node].operands[place];
+      if (share === null || !has.has(operand)) return;
+      if (earlier === turn) {
+        before[place] = has.get(operand);
+        missing.set(operand, missing.get(operand) - 1);
+        left[place] = expected[operand] - heard[operand] + missing.get(operand);
+        after[place] = has.get(operand) + share;
+      }
+      has.set(operand, has.get(operand) + share);
+    });
+  }
+  return { before, after, left };
+}
+const gradientBefore = (turn) => gradients[turn.node]; // complete before its turn, and not changed by it
+
+let panelOf = null; // the Value in the panel, and what refreshes its numbers
+
+function explainNode() {
+  const editing = find("edit")?.classList.contains("changed"); // what is being typed stays
+  const item = hovered && !(groupOf(hovered)?.outputs.length > 1) ? inItem(hovered)[0] : null;
+  const index = editing ? panelOf.index : (item ?? selected ?? steps[at].node ?? root);
+  if (panelOf?.index !== index) panelOf = nodePanel(index);
+  panelOf.update();
+}
+
+function nodePanel(index) {
+  const node = nodes[index];
+  const made = node.kind === "result" ? primitives[node.primitive].name : node.kind === "leaf" ? "none: a leaf" : "none: a constant";
+  const data = html("dd", { class: "math data" });
+  const grad = html("dd", { class: "math grad" });
+  const path = [];
+  for (let group = node.group; group !== null; group = groups[group].parent) path.unshift(groups[group].name);
+  const rows = [
+    ["label", html("dd", {}, node.label ? bdi(node.label) : html("span", { class: "soft" }, "none"))],
+    ["operation", html("dd", {}, made)], ["data", data], ["grad", grad],
+    ["operands", links(node.operands, "none")], ["used by", links(node.users, index === root ? "nothing: it is the result" : "nothing")],
+  ];
+  if (path.length) rows.push(["in", html("dd", {}, path.join(" › "))]);
+  const title = html("h2", { dir: "auto" }, nameOf(index));
+  const buttons = [
+    node.kind === "result" ? html("button", { type: "button", class: "link", onclick: () => go(node.forward) }, "Its forward step") : null,
+    node.backward ? html("button", { type: "button", class: "link", onclick: () => go(node.backward) }, "Its backward step") : null,
+  ];
+  find("node").replaceChildren(
+    html("p", { class: "eyebrow" }, "Value"), title, ...(node.operands.length ? [] : [editor(node)]),
+    html("dl", {}, ...rows.flatMap(([key, value]) => [html("dt", {}, key), value])), ...buttons.filter(Boolean));
+  const update = () => {
+    title.textContent = nameOf(index);
+    data.textContent = isComputed(index) ? exact(node.data) : "not computed yet";
+    grad.textContent = hasGradient(index) ? exact(gradients[index]) + (isComplete(index) ? "" : " so far")
+      : node.kind === "constant" ? "none: no gradient flows to it" : !passes.backward ? "none" : at < seed || expected[index] ? "not yet" : "0: none flows here";
+  };
+  return { index, update };
+}
+
+function links(indices, none) {
+  const distinct = [...new Set(indices)];
+  const shown = distinct.slice(0, 24).map((index) => html("button", { type: "button", class: "link", onclick: () => select(index, true) }, bdi(nameOf(index))));
+  const more = distinct.length > 24 ? [html("span", { class: "soft" }, `and ${distinct.length - 24} more`)] : [];
+  return html("dd", {}, ...(shown.length ? [...shown, ...more] : [html("span", { class: "soft" }, none)]));
+}
+

@@ -1,0 +1,91 @@
+// ---- What the step changes in the drawing ------------------------------------------------------------------
+
+let hovered = null; // an item
+let selected = null; // a Value that was chosen to be looked at
+
+function tint(gradient, largest) {
+  if (Number.isNaN(gradient)) return "rgb(var(--not-a-number) / 0.6)";
+  if (gradient === 0) return "";
+  const decades = Number.isFinite(gradient) ? Math.log10(largest / Math.abs(gradient)) : 0;
+  const share = 0.5 - 0.38 * Math.min(decades / 3, 1);
+  return `rgb(var(${gradient > 0 ? "--positive" : "--negative"}) / ${share.toFixed(2)})`;
+}
+
+let present = { receiving: new Set() }; // what the step says about items, for paint
+let version = 0;
+
+function refresh() {
+  const step = steps[at];
+  present = {
+    largest: gradients.reduce((most, gradient) => (Number.isFinite(gradient) ? Math.max(most, Math.abs(gradient)) : most), 0),
+    active: step.node === undefined ? null : itemOf(step.node),
+    receiving: new Set(step.phase === "backward" ? receivers(turns[step.turn]).map(itemOf) : []),
+  };
+  version++;
+  for (const shown of visible.values()) if (!shown.away) paint(shown);
+  mark("active", activePairs(step).flatMap((pair) => edgesOf.get(pair) ?? []));
+  showPaths();
+}
+
+/** Put the present numbers and colours into an item. */
+function paint(shown) {
+  const { element, item, group } = shown;
+  const index = group ? (group.outputs.length === 1 ? group.outputs[0] : null) : Number(item.slice(1));
+  shown.version = version;
+  element.classList.toggle("active", item === present.active);
+  element.classList.toggle("receiving", present.receiving.has(item) && item !== present.active);
+  if (index !== null && shown.data) write(shown, index, present.largest);
+  const label = group ? groupLabel(group) : nodeLabel(index);
+  if (shown.label !== label) element.setAttribute("aria-label", (shown.label = label));
+  if (group) element.setAttribute("aria-expanded", String(open.has(group.index)));
+}
+
+const marked = { active: new Set(), path: new Set(), found: new Set() };
+/** Give a class to these items and edges, and take it from those that had it. */
+function mark(kind, those) {
+  const before = marked[kind];
+  marked[kind] = new Set(those);
+  for (const { element } of before) element.classList.remove(kind);
+  for (const { element } of marked[kind]) element.classList.add(kind);
+}
+
+function write(shown, index, largest) {
+  const data = isComputed(index) ? readable(nodes[index].data) : "";
+  if (shown.data.textContent !== data) shown.data.textContent = data;
+  if (!shown.grad) {
+    if (nodes[index].label) shown.data.textContent = cut(`${nodes[index].label} = ${data}`, 9);
+    return;
+  }
+  const grad = hasGradient(index) ? readable(gradients[index]) : "";
+  if (shown.grad.textContent !== grad) shown.grad.textContent = grad;
+  shown.grad.classList.toggle("growing", hasGradient(index) && !isComplete(index));
+  const colour = hasGradient(index) ? tint(gradients[index], largest) : "";
+  if (shown.colour !== colour) shown.tint.style.fill = shown.colour = colour;
+}
+
+const receivers = (turn) => nodes[turn.node].operands.filter((_, place) => turn.shares[place] !== null);
+function activePairs({ phase, node, turn }) {
+  if (phase === "forward") return nodes[node].operands.map((operand) => `${operand}>${node}`);
+  return phase === "backward" ? receivers(turns[turn]).map((operand) => `${operand}>${node}`) : [];
+}
+
+function nodeLabel(index) {
+  const node = nodes[index];
+  const made = node.kind === "result" ? `result of ${primitives[node.primitive].name}` : node.kind;
+  const data = isComputed(index) ? `data ${readable(node.data)}` : "not computed yet";
+  const grad = hasGradient(index) ? `, gradient ${readable(gradients[index])}${isComplete(index) ? "" : " so far"}` : "";
+  return `${nameOf(index)}, ${made}, ${data}${grad}`;
+}
+const groupLabel = (group) => `${group.name}, group of ${group.members.length} Values`;
+
+/** Mark the ways from the Value that is looked at to the root. */
+function showPaths() {
+  const start = hovered ? (groupOf(hovered) && open.has(groupOf(hovered).index) ? [] : inItem(hovered)) : selected === null ? [] : [selected];
+  const onPath = new Set(start);
+  for (const index of onPath) for (const user of nodes[index].users) onPath.add(user);
+  const items = [...new Set([...onPath].map(itemOf))].map((item) => visible.get(item));
+  const between = onPath.size ? edges.filter(({ pairs }) => pairs.some(([operand, user]) => onPath.has(operand) && onPath.has(user))) : [];
+  mark("path", [...items, ...between]);
+}
+const inItem = (item) => groupOf(item)?.outputs ?? [Number(item.slice(1))];
+

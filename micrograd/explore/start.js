@@ -1,0 +1,23 @@
+// ---- Start -----------------------------------------------------------------------------------------------------
+
+function start() {
+  setTheme(darkness.matches ? "dark" : "light");
+  find("slider").max = String(steps.length - 1);
+  find("passes").firstElementChild.style.flex = String(forwardSteps + 1);
+  find("passes").lastElementChild.style.flex = String(Math.max(0, steps.length - forwardSteps - 1));
+  find("passes").lastElementChild.hidden = !passes.backward;
+  find("notes").replaceChildren(...passes.notes.map((note) => html("li", {}, note)));
+  find("notes").hidden = !passes.notes.length;
+  for (const id of ["expand", "collapse"]) find(id).hidden = !groups.length;
+  find("expand").hidden ||= nodes.length > SMOOTH;
+  document.body.prepend(svg("svg", { width: 0, height: 0, "aria-hidden": "true", class: "tips" }, ...["", "path", "active"].map((kind) =>
+    svg("marker", { id: `tip${kind && "-"}${kind}`, viewBox: "0 0 8 8", refX: 7.5, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" },
+      svg("path", { class: `tip ${kind}`, d: "M0 0.5 8 4 0 7.5z" })))));
+  replay();
+  draw();
+  show();
+  if (passes.film) startFilm();
+  firstView();
+  new ResizeObserver(firstView).observe(graph);
+}
+start();

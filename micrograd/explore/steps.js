@@ -1,0 +1,50 @@
+// ---- Steps ---------------------------------------------------------------------------------------------
+
+const steps = [{ phase: "given" }];
+nodes.forEach((node) => {
+  node.forward = node.kind === "result" ? steps.push({ phase: "forward", node: node.index }) - 1 : 0;
+});
+const forwardSteps = steps.length - 1;
+const seed = passes.backward ? steps.push({ phase: "seed", node: root }) - 1 : Infinity;
+let turns = passes.turns.map((turn) => ({
+  ...turn,
+  shares: turn.shares.map((share) => share && Number(share)),
+  locals: turn.locals.map((local) => local && Number(local)),
+}));
+const expected = new Int32Array(nodes.length); // shares that a Value gets
+turns.forEach((turn, index) => {
+  nodes[turn.node].backward = steps.push({ phase: "backward", node: turn.node, turn: index }) - 1;
+  turn.shares.forEach((share, place) => {
+    if (share === null) return;
+    const operand = nodes[turn.node].operands[place];
+    expected[operand]++;
+    nodes[operand].complete = steps.length - 1;
+  });
+});
+nodes[root].complete = seed;
+
+let at = 0;
+const gradients = new Float64Array(nodes.length);
+const heard = new Int32Array(nodes.length);
+
+/** The gradients as they are after the step, added up in the engine's order. */
+function replay() {
+  gradients.fill(0);
+  heard.fill(0);
+  if (at < seed) return;
+  gradients[root] = 1;
+  for (let index = 0; index < at - seed; index++) add(turns[index], () => true);
+}
+function add(turn, each) {
+  turn.shares.forEach((share, place) => {
+    if (share === null) return;
+    const operand = nodes[turn.node].operands[place];
+    each(place, operand, gradients[operand], share);
+    gradients[operand] += share;
+    heard[operand]++;
+  });
+}
+const isComputed = (index) => nodes[index].forward <= at;
+const hasGradient = (index) => at >= seed && (index === root || heard[index] > 0);
+const isComplete = (index) => hasGradient(index) && heard[index] === expected[index];
+

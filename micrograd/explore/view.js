@@ -1,0 +1,112 @@
+// ---- View: pan, zoom, fit -------------------------------------------------------------------------------------
+
+const view = { x: 0, y: 0, scale: 1 };
+const bounds = () => graph.getBoundingClientRect();
+
+function look() {
+  find("world").setAttribute("transform", `translate(${view.x.toFixed(2)} ${view.y.toFixed(2)}) scale(${view.scale.toFixed(4)})`);
+  graph.classList.toggle("far", view.scale < 0.3);
+  graph.classList.toggle("farther", view.scale < 0.12);
+  if (visible.size > FEW) cull();
+}
+
+/** Leave out what is out of sight: of thousands of cards, the browser then handles some dozens. */
+function cull() {
+  const { width, height } = bounds();
+  const [left, top, right, bottom] = [-view.x, -view.y, width - view.x, height - view.y].map((edge) => edge / view.scale);
+  const isAway = ({ x, y, w, h }) => x + w / 2 < left || x - w / 2 > right || y + h / 2 < top || y - h / 2 > bottom;
+  for (const shown of [...visible.values(), ...edges]) {
+    const away = shown.item !== tabStop && shown.home !== find("boxes") && isAway(shown); // boxes lie in each other, in order
+    if (away === shown.away) continue;
+    shown.away = away;
+    if (away) shown.element.remove();
+    else shown.home.append(shown.element);
+    if (!away && shown.item && shown.version !== version) paint(shown);
+  }
+}
+
+function zoom(factor, x = bounds().width / 2, y = bounds().height / 2) {
+  const scale = Math.max(0.004, Math.min(4, view.scale * factor));
+  view.x = x - ((x - view.x) / view.scale) * scale;
+  view.y = y - ((y - view.y) / view.scale) * scale;
+  view.scale = scale;
+  look();
+}
+
+function fit() {
+  const { width, height } = bounds();
+  const room = 24;
+  const tools = 64;
+  view.scale = Math.max(0.004, Math.min(1.35, (width - 2 * room) / size.width, (height - room - tools) / size.height));
+  view.x = (width - size.width * view.scale) / 2;
+  view.y = (height - tools + room - size.height * view.scale) / 2;
+  look();
+}
+
+/** The first view: everything where that can be read, else the place of the step at a readable size. */
+function firstView() {
+  fit();
+  if (view.scale >= 0.45 || passes.film) return;
+  const shown = visible.get(itemOf(steps[Math.min(1, steps.length - 1)].node ?? root));
+  view.scale = 0.8;
+  centre(shown);
+}
+
+function centre(shown) {
+  const { width, height } = bounds();
+  view.x = width / 2 - shown.x * view.scale;
+  view.y = height / 2 - shown.y * view.scale;
+  look();
+}
+
+function bringIntoView(item) {
+  const shown = visible.get(item);
+  const { width, height } = bounds();
+  const [x, y] = [shown.x * view.scale + view.x, shown.y * view.scale + view.y];
+  const [w, h] = [Math.min((shown.w / 2) * view.scale + 12, width / 2), Math.min((shown.h / 2) * view.scale + 12, height / 2)];
+  if (x < w || y < h || x > width - w || y > height - h - 40) centre(shown);
+}
+
+const pointers = new Map();
+let dragged = false;
+graph.addEventListener("pointerdown", (event) => {
+  if (event.button) return;
+  pointers.set(event.pointerId, { x: event.clientX, y: event.clientY, startX: event.clientX, startY: event.clientY });
+  if (pointers.size === 1) dragged = false;
+});
+graph.addEventListener("pointermove", (event) => {
+  const pointer = pointers.get(event.pointerId);
+  if (!pointer) return;
+  if (Math.hypot(event.clientX - pointer.startX, event.clientY - pointer.startY) > 5 && !dragged) {
+    dragged = true;
+    graph.setPointerCapture(event.pointerId);
+    graph.classList.add("dragged");
+  }
+  const others = [...pointers].filter(([id]) => id !== event.pointerId).map(([, other]) => other);
+  if (others.length) {
+    const [other] = others;
+    const gap = (x, y) => Math.max(10, Math.hypot(x - other.x, y - other.y));
+    const { left, top } = bounds();
+    zoom(gap(event.clientX, event.clientY) / gap(pointer.x, pointer.y), (pointer.x + other.x) / 2 - left, (pointer.y + other.y) / 2 - top);
+  }
+  if (dragged) {
+    view.x += (event.clientX - pointer.x) / (others.length + 1);
+    view.y += (event.clientY - pointer.y) / (others.length + 1);
+    look();
+  }
+  pointer.x = event.clientX;
+  pointer.y = event.clientY;
+});
+for (const name of ["pointerup", "pointercancel"]) {
+  graph.addEventListener(name, (event) => {
+    pointers.delete(event.pointerId);
+    graph.classList.remove("dragged");
+  });
+}
+graph.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  const { left, top } = bounds();
+  const lines = event.deltaMode === 1 ? 30 : 1;
+  zoom(Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.0016)), event.clientX - left, event.clientY - top);
+}, { passive: false });
+
