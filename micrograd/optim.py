@@ -52,6 +52,7 @@ class Optimizer:
     """
 
     states = 0  # how many numbers the update keeps for each parameter
+    state_names: tuple[str, ...] = ()  # what pages call these numbers
 
     def __init__(self, parameters: Iterable[Value] | _HasParameters, learning_rate: float | Schedule) -> None:
         self.parameters = _list_of(parameters)
@@ -167,6 +168,7 @@ class SGD(Optimizer):
         if nesterov and not momentum:
             raise ValueError("nesterov looks ahead along the velocity: give a momentum above 0")
         self.states = int(bool(momentum))
+        self.state_names = ("velocity",) * self.states
         super().__init__(parameters, learning_rate)
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
@@ -203,6 +205,7 @@ class Adam(Optimizer):
     """
 
     states = 3  # the two running means, and how many gradients are in them
+    state_names = ("m", "v", "t")
 
     def __init__(
         self,

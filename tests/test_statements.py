@@ -20,7 +20,7 @@ from micrograd.compiler.backends import jax_functions, llvm_functions, numpy_bac
 from micrograd.compiler.function import CompiledFunction
 from micrograd.compiler.stages import STAGES
 from micrograd.engine.further_primitives import TABLE
-from micrograd.explore import NODE_LIMIT, groups
+from micrograd.explore import NODE_LIMIT, groups, laboratory
 from micrograd.tables import reading, report, study
 from micrograd.testing import differences, strategies
 from tests.campaigns import accuracy, expressions, mistakes
@@ -78,6 +78,8 @@ NUMBERS = [
     ("explore.md", r"graph of up to (\d+) Values all", written_in("micrograd/explore/page.js", "OPEN_UNASKED")),
     ("explore.md", r"of more than ([\d,]+) no button", written_in("micrograd/explore/page.js", "SMOOTH")),
     ("explore.md", r"at most (\d+) of them \(`frames=`\)", default(mg.Recording, "frames")),
+    ("explore.md", r"more than ([\d,]+) numbers in the examples", laboratory.MOST_NUMBERS),
+    ("explore.md", r"or ([\d,]+) nodes in all their losses", laboratory.MOST_WORK),
     ("explore.md", r"A page holds ([\d,]+) Values", NODE_LIMIT),
     ("testing.md", r"`tolerance`, a relative ([\de-]+),", default(mg.testing.gradcheck, "tolerance")),
     ("reliability.md", r"holds it to (\w+) smooth functions", len(bar.FUNCTIONS)),

@@ -4,9 +4,9 @@
     explore(recording, "film.html")    # after fit(..., record=recording)
 
 formulas.py turns the derivative rules into formulas, passes.py writes both passes down, groups.py finds
-the neurons and layers, film.py adds a training run, arrangement.py has Graphviz lay them out, and
-page.py puts it all into page.html, with the styles and scripts that it lists. They are written by hand and need no
-build.
+the neurons and layers, film.py adds a training run and laboratory.py what a page needs to train on by itself,
+arrangement.py has Graphviz lay them out, and page.py puts it all into page.html, with the styles and scripts that it
+lists. They are written by hand and need no build.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ NODE_LIMIT = 100_000  # a page of these is about 20 MB
 
 def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
     """Write a page that steps through the graph under a Value, forward and backward; or the film of a training.
+
+    A film shows the training that fit recorded, and trains on in the page. For that the loss of each example is
+    computed once more here.
 
     The page is one HTML file that needs nothing else: no network, no server. It is written whole or not
     at all. No number and no gradient of the graph is changed.

@@ -39,11 +39,11 @@ function setLeaf(node, number) {
   say(`${nameOf(node.index)} is ${readable(number)} now; ${rootName} is ${readable(nodes[root].data)}.`);
 }
 
-function setNumbers(numbers) {
+function setNumbers(numbers, refused = refuse) {
   const data = Float64Array.from(nodes, (node) => node.data);
   for (const [index, number] of numbers) data[index] = number;
-  forwardPass(data);
-  if (passes.backward) turns = backwardPass(data);
+  forwardPass(data, refused);
+  if (passes.backward) turns = backwardPass(data, refused);
   nodes.forEach((node) => (node.data = data[node.index]));
 }
 

@@ -54,8 +54,28 @@ function evaluate(formula, g, out, inputs) {
   return (COMPARE[name] ?? FORWARD[name])(...operands.map((operand) => evaluate(operand, g, out, inputs)));
 }
 
+/** A formula as a function of g, out and the operands: the same numbers, some ten times as fast. */
+function compiled(formula) {
+  if (typeof formula === "number") return () => formula;
+  if (formula === "g") return (g) => g;
+  if (formula === "out") return (g, out) => out;
+  if (typeof formula === "string") return (g, out, inputs) => inputs[formula];
+  const [name, ...operands] = formula;
+  const [a, b, c] = operands.map(compiled);
+  if (name === "where") return (g, out, x) => (a(g, out, x) !== 0 ? b(g, out, x) : c(g, out, x));
+  if (name === "mul") return (g, out, x) => a(g, out, x) * b(g, out, x);
+  if (name === "add") return (g, out, x) => a(g, out, x) + b(g, out, x);
+  const functions = name in COMPARE ? COMPARE : FORWARD; // a composite may be made of others that are not there yet
+  if (operands.length === 1) return (g, out, x) => functions[name](a(g, out, x));
+  if (operands.length === 2) return (g, out, x) => functions[name](a(g, out, x), b(g, out, x));
+  return (g, out, x) => functions[name](a(g, out, x), b(g, out, x), c(g, out, x));
+}
+
 /** A formula as a function of the operands. */
-const functionOf = (formula) => (...inputs) => evaluate(formula, undefined, undefined, inputs);
+function functionOf(formula) {
+  const function_ = compiled(formula);
+  return (...inputs) => function_(undefined, undefined, inputs);
+}
 for (const [name, formula] of Object.entries(passes.composites)) FORWARD[name] = functionOf(formula);
 
 const isKnown = (formula) =>
@@ -74,18 +94,18 @@ function computeAll(data) {
   }
 }
 
-/** Compute all results, and throw where the engine would raise. */
-function forwardPass(data) {
+/** Compute all results; where the engine would raise, refused throws. */
+function forwardPass(data, refused = refuse) {
   computeAll(data);
   for (const node of nodes) {
     if (node.primitive === null) continue;
     const inputs = inputsOf(node, data);
-    refuse(data[node.index], inputs, () => `${render([primitives[node.primitive].name, ...inputs], {}).text} has no finite value`);
+    refused(data[node.index], inputs, () => `${render([primitives[node.primitive].name, ...inputs], {}).text} has no finite value`);
   }
 }
 
 /** The shares and local derivatives of every turn, from the rules. */
-function backwardPass(data) {
+function backwardPass(data, refused = refuse) {
   const gradients = new Float64Array(nodes.length);
   gradients[root] = 1;
   return passes.turns.map((turn) => {
@@ -98,7 +118,7 @@ function backwardPass(data) {
       if (share === null) return;
       shares[place] = evaluate(rules[place], gradients[node.index], data[node.index], inputs);
       locals[place] = evaluate(rules[place], 1, data[node.index], inputs);
-      refuse(shares[place], [...inputs, gradients[node.index]], () => `the derivative of ${symbol} at ${inputs.map(readable).join(", ")} is not finite`);
+      refused(shares[place], [...inputs, gradients[node.index]], () => `the derivative of ${symbol} at ${inputs.map(readable).join(", ")} is not finite`);
       gradients[node.operands[place]] += shares[place];
     });
     return { node: turn.node, shares, locals };

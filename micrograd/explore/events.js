@@ -71,8 +71,8 @@ graph.addEventListener("keydown", (event) => {
 });
 
 const KEYS = {
-  ArrowRight: () => manual(at + 1), ArrowLeft: () => manual(at - 1), Home: () => manual(0), End: () => manual(steps.length - 1),
-  " ": () => play(!playing), "/": () => find("find-text").focus(),
+  ArrowRight: () => controls.go(controls.at() + 1), ArrowLeft: () => controls.go(controls.at() - 1),
+  Home: () => controls.go(0), End: () => controls.go(controls.last()), " ": () => controls.play(), "/": () => find("find-text").focus(),
   "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), 0: () => fit(),
 };
 document.addEventListener("keydown", (event) => {
@@ -83,18 +83,14 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 
-function manual(step) {
-  play(false);
-  go(step);
-}
 const BUTTONS = {
-  first: () => manual(0), previous: () => manual(at - 1), next: () => manual(at + 1), last: () => manual(steps.length - 1),
-  play: () => play(!playing), "zoom-in": () => zoom(1.25), "zoom-out": () => zoom(0.8), fit,
+  first: () => controls.go(0), previous: () => controls.go(controls.at() - 1), next: () => controls.go(controls.at() + 1),
+  last: () => controls.go(controls.last()), play: () => controls.play(), "zoom-in": () => zoom(1.25), "zoom-out": () => zoom(0.8), fit,
   expand: () => setAll(true), collapse: () => setAll(false),
   theme: () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
 };
 for (const [id, action] of Object.entries(BUTTONS)) find(id).addEventListener("click", () => action());
-find("slider").addEventListener("input", () => manual(Number(find("slider").value)));
+find("slider").addEventListener("input", () => controls.go(Number(find("slider").value)));
 
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 function setTheme(theme) {

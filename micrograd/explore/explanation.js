@@ -24,7 +24,8 @@ function explainStep() {
     parts.push(...sum("Backward"), html("h2", {}, "Backpropagation starts at ", bdi(rootName)));
     parts.push(math(partial(rootName, rootName), " = ", html("span", { class: "outcome" }, "1")));
     parts.push(html("p", {}, "Anything changes with itself one to one. From here each Value passes its gradient on to its operands, once all that use it have passed theirs."));
-  } else parts.push(...explainTurn(step));
+  } else if (step.phase === "backward") parts.push(...explainTurn(step));
+  else parts.push(...explainFilmStep(step));
   panel.replaceChildren(...parts);
 }
 

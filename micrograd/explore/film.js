@@ -1,118 +1,181 @@
-// ---- Training, as a film -------------------------------------------------------------------------------------------
+// ---- Training, as a film: one set of controls, for the time of training or for the passes of one step -------------------
 
-const SIDE = 48; // places of the boundary's map, each way
-const CLASSES = ["--negative", "--positive", "--class-2", "--class-3", "--class-4", "--class-5", "--class-6"];
+const { network, points } = film;
+const canRun = network !== null && !unknown.length;
+const threshold = network && primitives[network.nodes[network.outputs[0]][0]]?.name === "sigmoid" ? 0.5 : 0;
+const chart = lossChart();
+const board = canRun && points.length ? plane({ add: addPoint, pick: chooseExample }) : null;
+const picture = network?.layers.length && columnsOf(network).flat().length <= MOST_CELLS ? networkView(network, chooseNeuron) : null;
+const headline = html("h2", {});
+const warning = html("p", { class: "warning", role: "alert", hidden: "" });
+const neuronPanel = html("section", { id: "neuron", "aria-label": "This neuron", hidden: "" });
+const modes = [html("button", { type: "button", onclick: () => setMode(true) }, "Training"), html("button", { type: "button", onclick: () => setMode(false) }, "One step")];
+let laboratory = null;
+let inTraining = true; // what the controls move
+let neuron = null; // the one that was chosen
 
 function startFilm() {
-  const { film } = passes;
-  const plane = film.points.length && !unknown.length && film.inputs.every((index) => index !== null) ? boundary(film) : null;
-  const chart = lossChart(film);
-  const slider = html("input", { type: "range", min: "0", max: String(film.frames.length - 1), value: "0", "aria-label": "Training step", oninput: () => turnTo(Number(slider.value)) });
-  const button = html("button", { type: "button", class: "primary", onclick: () => roll(!rolling) }, "Play");
-  const words = html("span", { class: "soft" });
-  let rolling = 0;
-  function turnTo(frame) {
-    const { step, numbers } = film.frames[frame];
-    slider.value = String(frame);
-    const leaves = new Map(film.parameters.map((node, place) => [node, numbers[place]]));
-    if (unknown.length) for (const [index, number] of leaves) nodes[index].data = number;
-    else setNumbers(leaves);
-    words.textContent = `step ${step}`;
-    slider.setAttribute("aria-valuetext", `step ${step}`);
-    chart.mark(step);
-    plane?.paint();
-    show();
-  }
-  function roll(on) {
-    clearTimeout(rolling);
-    rolling = 0;
-    button.textContent = on ? "Pause" : "Play";
-    if (!on) return;
-    if (Number(slider.value) === film.frames.length - 1) turnTo(0);
-    const tick = () => {
-      turnTo(Number(slider.value) + 1);
-      if (Number(slider.value) === film.frames.length - 1) roll(false);
-      else rolling = setTimeout(tick, Math.max(30, Math.min(150, 6000 / film.frames.length)));
-    };
-    rolling = setTimeout(tick, 30);
-  }
-  find("film").append(html("p", { class: "eyebrow" }, "Training"), html("div", { class: "row" }, button, slider, words), ...(plane ? [plane.figure] : []), chart.figure);
-  if (unknown.length) find("film").append(html("p", { class: "soft" }, `Only the parameters move: this page cannot compute ${[...new Set(unknown)].slice(0, 3).join(", ")}.`));
-  find("film").hidden = false;
-  at = steps.length - 1;
-  turnTo(0);
-}
-
-/** The loss of each step as a curve, on a logarithmic scale where it spans decades. */
-function lossChart({ losses }) {
-  const [width, height, left, bottom] = [340, 130, 44, 18];
-  const numbers = losses.map(([, loss]) => loss);
-  const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
-  const logarithmic = least > 0 && most / least > 30;
-  const scale = logarithmic ? Math.log : (loss) => loss;
-  const span = scale(most) - scale(least) || 1;
-  const last = losses[losses.length - 1][0];
-  const x = (step) => left + (step / Math.max(last, 1)) * (width - left - 6);
-  const y = (loss) => 6 + ((scale(most) - scale(loss)) / span) * (height - bottom - 12);
-  const path = losses.map(([step, loss], index) => `${index ? "L" : "M"}${x(step).toFixed(1)} ${y(loss).toFixed(1)}`).join("");
-  const line = svg("line", { class: "then", y1: 4, y2: height - bottom });
-  const dot = svg("circle", { class: "now", r: 5 });
-  const drawing = svg("svg", { id: "loss", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Loss, from ${readable(numbers[0])} at first to ${readable(numbers[numbers.length - 1])} at last` },
-    svg("path", { class: "axis", d: `M${left} 4V${height - bottom}H${width}`, fill: "none" }),
-    svg("text", { x: left - 6, y: 12, "text-anchor": "end" }, readable(most)), svg("text", { x: left - 6, y: height - bottom, "text-anchor": "end" }, readable(least)),
-    svg("text", { x: width, y: height - 4, "text-anchor": "end" }, `step ${last}`), svg("path", { class: "curve", d: path }), line, dot);
-  const caption = html("figcaption", {});
-  const mark = (step) => {
-    const [, loss] = losses.reduce((best, each) => (Math.abs(each[0] - step) < Math.abs(best[0] - step) ? each : best));
-    for (const [key, value] of [["x1", x(step)], ["x2", x(step)]]) line.setAttribute(key, value);
-    dot.setAttribute("cx", x(step));
-    dot.setAttribute("cy", y(loss));
-    caption.textContent = `Loss ${readable(loss)}${logarithmic ? ", on a logarithmic scale" : ""}`;
-  };
-  return { figure: html("figure", {}, drawing, caption), mark };
-}
-
-/** What the network says of each place in the plane of its two inputs. */
-function boundary({ inputs, outputs, points, targets }) {
-  const [left, right, low, high] = square(points);
-  const threshold = primitives[nodes[outputs[0]].primitive]?.name === "sigmoid" ? 0.5 : 0;
-  const canvas = html("canvas", { width: String(SIDE), height: String(SIDE), role: "img", "aria-label": "The plane of the two inputs, coloured by what the network says there" });
-  const overlay = svg("svg", { viewBox: "0 0 100 100", "aria-hidden": "true" });
-  const sideOf = (target) => (outputs.length > 1 ? target : Number(target > threshold));
-  points.forEach(([x, y], index) => {
-    const kind = targets.length ? sideOf(targets[index]) : null;
-    const [u, v] = [((x - left) / (right - left)) * 100, ((high - y) / (high - low)) * 100];
-    const dot = kind === 0 ? svg("rect", { class: "point", x: u - 1.3, y: v - 1.3, width: 2.6, height: 2.6 }) : svg("circle", { class: "point", cx: u, cy: v, r: 1.5 });
-    dot.style.fill = kind === null ? "var(--ink)" : `rgb(var(${CLASSES[kind] ?? "--ink"}))`;
-    overlay.append(dot);
+  verify();
+  laboratory = laboratoryPanel(() => {
+    pauseTraining();
+    showTraining();
   });
-  function paint() {
-    const style = getComputedStyle(document.documentElement);
-    const colours = CLASSES.map((name) => style.getPropertyValue(name).split(" ").map(Number));
-    const data = Float64Array.from(nodes, (node) => node.data);
-    const image = new ImageData(SIDE, SIDE);
-    for (let row = 0; row < SIDE; row++) {
-      for (let column = 0; column < SIDE; column++) {
-        data[inputs[0]] = left + ((column + 0.5) / SIDE) * (right - left);
-        data[inputs[1]] = high - ((row + 0.5) / SIDE) * (high - low);
-        computeAll(data);
-        const scores = outputs.map((output) => data[output]);
-        const best = outputs.length > 1 ? scores.indexOf(Math.max(...scores)) : Number(scores[0] > threshold);
-        const sure = outputs.length > 1 ? 0.5 : 0.2 + 0.45 * Math.tanh(Math.abs(scores[0] - threshold) * (threshold ? 4 : 1));
-        image.data.set([...(colours[best] ?? [128, 128, 128]), 255 * sure], 4 * (row * SIDE + column));
-      }
-    }
-    canvas.getContext("2d").putImageData(image, 0, 0);
+  find("film").append(html("p", { class: "eyebrow" }, "Training"), headline, warning, ...(board ? [board.figure] : []), chart.figure, laboratory.element);
+  if (unknown.length) find("film").append(html("p", { class: "soft" }, `Only the parameters move: this page cannot compute ${[...new Set(unknown)].slice(0, 3).join(", ")}.`));
+  find("film").append(neuronPanel);
+  find("step").before(exampleRow);
+  find("transport").before(html("div", { id: "modes", role: "group", "aria-label": "What the controls move" }, ...modes));
+  find("passes").append(html("span", { class: "update" }, "Update"));
+  if (picture) find("stage").prepend(picture.element);
+  darkness.addEventListener("change", () => inTraining && showTraining());
+  find("theme").addEventListener("click", () => inTraining && showTraining());
+  setMode(true);
+}
+
+/** Let the controls move the time of training, with the network beside it; or the passes of one step, with the graph. */
+function setMode(training) {
+  pauseTraining();
+  play(false);
+  inTraining = training;
+  controls = training ? TIME : PASSES;
+  document.body.dataset.mode = training ? "training" : "step";
+  for (const [element, isShown] of [
+    [find("film"), training], [find("step"), !training], [find("node"), !training], [find("find"), !training], [exampleRow, !training],
+    [find("tools"), !(training && picture)], [graph, !(training && picture)], [picture?.element, training],
+  ]) element?.toggleAttribute("hidden", !isShown);
+  if (training) showTraining();
+  else showStep();
+  showControls();
+}
+
+let programShown = null;
+/** The program of the network, with the activation that is chosen. */
+function networkProgram() {
+  const { activation } = course.settings;
+  if (programShown?.activation !== activation) programShown = { activation, made: runnable({ ...network, root: network.outputs[0] }, activation === null ? null : lessons.activations[activation]) };
+  return programShown.made;
+}
+
+/** Show the present moment of the training. */
+function showTraining() {
+  const moment = momentNow();
+  const next = stepAfter(moment);
+  const last = course.moments[course.moments.length - 1].step;
+  headline.textContent = course.isLive ? `Step ${moment.step}${moment.step === last ? "" : ` of ${last}`}, trained in this page` : `Step ${moment.step} of ${last}, recorded`;
+  warning.textContent = troubleOf(moment, next);
+  warning.hidden = !warning.textContent;
+  showPoints();
+  if (canRun) showMaps(moment.numbers);
+  else picture?.paint(moment.numbers, null, null, []);
+  board?.ring(course.settings.data !== "recorded" || lessons.examples?.length === points.length ? next?.batch : []);
+  chart.set(course.losses);
+  chart.mark(moment.step, next?.loss ?? lossNear(moment.step));
+  laboratory.update();
+  showNeuron();
+  showControls();
+}
+
+/** The loss of the step after so many, or of the last before, where it was recorded. */
+function lossNear(made) {
+  return (course.losses.find(([step]) => step > made) ?? course.losses[course.losses.length - 1])?.[1] ?? null;
+}
+
+/** What is wrong with a moment, in words; "" where nothing is. */
+function troubleOf({ step, numbers }, next) {
+  const odd = numbers.findIndex((number) => !Number.isFinite(number));
+  if (odd >= 0) return `After step ${step}, ${parameterName(odd)} is ${readable(numbers[odd])}: what is computed with it is no number either.`;
+  return next?.trouble ? `Step ${step + 1} cannot be made: ${next.trouble.message}. mg.fit raises an error there. A smaller rate may help.` : "";
+}
+
+let pointsShown = "";
+/** Put the points of the present settings into the plane. */
+function showPoints() {
+  const { data, noise, seed } = course.settings;
+  const key = JSON.stringify([data, noise, seed, course.own.points.length]);
+  if (!board || key === pointsShown) return;
+  pointsShown = key;
+  const several = network.outputs.length > 1;
+  const kindOf = (target) => (several ? target : Number(target > threshold));
+  const drawn = pointsNow();
+  const kinds = drawn ? drawn.kinds.map((kind) => (several ? classOf(kind).target : kind)) : points.map((_, index) => (film.targets.length ? kindOf(film.targets[index]) : null));
+  const places = drawn ? drawn.points : points;
+  board.set({ points: places, kinds, own: data === "own" }, data === "own" ? [-1.6, 1.6, -1.6, 1.6] : square(places));
+}
+
+/** Show what the network and its neurons say, of each place and at the example. */
+function showMaps(numbers) {
+  const colours = classColours();
+  const made = networkProgram();
+  const wanted = picture ? picture.cells.map(({ node }) => node) : [];
+  if (board) board.paint(mapsOf(made, network.outputs, numbers, board.bounds(), SIDE), threshold, colours);
+  const maps = board && picture ? mapsOf(made, wanted, numbers, board.bounds(), SMALL) : null;
+  const inputs = inputsNow();
+  for (const [index, place] of made.inputs) made.data[index] = inputs[place];
+  for (const [index, parameter] of made.parameters) made.data[index] = numbers[parameter];
+  run(made);
+  picture?.paint(numbers, maps, wanted.map((node) => made.data[node]), colours);
+}
+
+/** Put a point of one's own where the plane was clicked: it is trained on from the next step. */
+function addPoint(place) {
+  course.own.points.push(place);
+  course.own.kinds.push(laboratory.kind());
+  branch({});
+  showTraining();
+  say(`${course.own.points.length} points`);
+}
+
+function sayTraining() {
+  say(`${headline.textContent}. ${chart.figure.textContent}. ${warning.textContent}`);
+}
+
+/** The controls as they are for what they move. */
+function showControls() {
+  modes.forEach((button, place) => button.setAttribute("aria-pressed", String(inTraining === (place === 0))));
+  const what = inTraining ? "training step" : "step";
+  for (const [id, name] of [["first", "First"], ["previous", "Previous"], ["next", "Next"], ["last", "Last"]]) {
+    find(id).setAttribute("aria-label", `${name} ${what}`);
+    find(id).title = `${name} ${what}`;
   }
-  const figure = html("figure", {}, html("div", { id: "boundary" }, canvas, overlay), html("figcaption", {}, "What the network says of each place; the points are the examples"));
-  return { figure, paint };
+  find("slider").setAttribute("aria-label", inTraining ? "Training step" : "Step");
+  find("passes").hidden = inTraining;
+  if (!inTraining) return;
+  const last = course.moments.length - 1;
+  find("play").setAttribute("aria-label", rolling ? "Pause the training" : "Play the training");
+  find("slider").max = String(Math.max(1, last));
+  find("slider").value = String(course.now);
+  find("slider").setAttribute("aria-valuetext", headline.textContent);
+  find("count").textContent = `step ${momentNow().step}`;
+  for (const id of ["first", "previous"]) find(id).disabled = course.now === 0;
+  find("last").disabled = course.now === last;
+  find("next").disabled = course.now === last && !canTrainOn();
 }
 
-/** A square around the points, with a margin. */
-function square(points) {
-  const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
-  const middle = (values) => (Math.min(...values) + Math.max(...values)) / 2;
-  const reach = 0.58 * Math.max(Math.max(...xs) - Math.min(...xs), Math.max(...ys) - Math.min(...ys), 1e-9);
-  return [middle(xs) - reach, middle(xs) + reach, middle(ys) - reach, middle(ys) + reach];
+/** Look at a neuron, or no longer. */
+function chooseNeuron(cell) {
+  neuron = neuron === cell ? null : cell;
+  picture.mark(neuron);
+  showNeuron();
+  if (neuron) neuronPanel.scrollIntoView({ block: "nearest" });
 }
 
+function showNeuron() {
+  neuronPanel.hidden = neuron === null;
+  if (neuron === null) return;
+  const { numbers } = momentNow();
+  const next = stepAfter(momentNow());
+  const shown = (from, parameter) => (from ? readable(from[parameter]) : "unknown");
+  const row = (name, parameter) => html("tr", {}, html("th", { scope: "row" }, name), ...[numbers, next?.gradients, next?.numbers].map((from) => html("td", {}, shown(from, parameter))));
+  const rows = neuron.weights.map(([, parameter], place) => row(`w${place + 1}`, parameter));
+  if (neuron.bias !== null) rows.push(row("b", neuron.bias));
+  const head = html("tr", {}, ...["parameter", "now", "gradient", "next"].map((name) => html("th", { scope: "col" }, name)));
+  const inGraph = neuron.weights.map(([, parameter]) => film.parameters[parameter]).find((index) => index !== null);
+  const show = () => {
+    setMode(false);
+    select(inGraph, true);
+  };
+  neuronPanel.replaceChildren(
+    html("h3", {}, neuron.name), html("p", {}, `It says ${neuron.said} at ${film.inputs.length && exampleNow() !== null ? `example ${exampleNow() + 1}` : "the first of the inputs"}.`),
+    ...(rows.length ? [html("table", {}, html("thead", {}, head), html("tbody", {}, ...rows))] : []),
+    ...(inGraph === undefined ? [] : [html("button", { type: "button", onclick: show }, "Show it in the graph")]));
+}

@@ -1,54 +1,84 @@
-"""What a page needs to show a training run: the graph of the network, and its numbers along the way."""
+"""What a page needs to show a training run: the loss and the network as graphs, and their numbers along the way."""
 
 from __future__ import annotations
 
 import math
+import sys
+from array import array
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
+from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
-from micrograd.explore.passes import passes
+from micrograd.explore.formulas import composites
+from micrograd.explore.laboratory import Programs, Untrainable, activations, laboratory, loss_of, run_of
+from micrograd.explore.passes import entry_of, formulas_of, jsonable, passes
 
 if TYPE_CHECKING:
-    from micrograd.training.recording import Recording
+    from collections.abc import Iterable
+
+    from micrograd.engine.primitive import Primitive
+    from micrograd.training.recording import Moment, Recording
 
 MOST_POINTS = 400
 MOST_LOSSES = 2_000
+MOST_OF_NETWORK = 20_000  # Values; of a network with more, there is no map
 
 
 def film(recording: Recording) -> dict[str, Any]:
-    """The graph of the network at work on the first of the inputs, with the film of its parameters.
+    """The graph of the loss of the first example, with the film of the parameters, and what it takes to go on training.
+
+    Where the loss is not known, the graph is that of the network at work on the first of the inputs.
 
     Raises:
         TypeError: if the network gives something else than Values.
-        ValueError: if the recording has no steps, or the numbers of a frame are not finite.
+        ValueError: if the recording has no steps.
     """
-    frames = recording.frames()
-    if len(frames) < 2:
+    moments = recording.moments()
+    if len(moments) < 2:
         raise ValueError("nothing was recorded: give the recording to fit(record=) first")
-    for step, numbers in frames:
-        if not all(map(math.isfinite, numbers)):
-            raise ValueError(f"the parameters are not finite after step {step}")
     inputs = [Value(x, label=f"x{place}") for place, x in enumerate(recording.inputs[0], 1)]
     network: Any = recording.model  # Module has no __call__, its subclasses have
     outputs = _outputs(network(inputs))
-    root = outputs[0] if len(outputs) == 1 else sum(outputs[1:], outputs[0])
+    try:
+        run = run_of(recording)
+        root, inputs_of_root = loss_of(run, run.examples[0], len(inputs))
+        hints = {root: "loss"}
+        reason = None
+    except Untrainable as error:
+        root, inputs_of_root = outputs[0] if len(outputs) == 1 else sum(outputs[1:], outputs[0]), inputs
+        hints = {root: "sum of outputs"} if len(outputs) > 1 else {}
+        hints |= {output: _name(place, outputs) for place, output in enumerate(outputs, 1)}
+        reason = str(error)
     data, nodes = passes(root)
     position = {node: index for index, node in enumerate(nodes)}
-    _name(data["nodes"], position, outputs, root)
-    parameters = [position.get(parameter) for parameter in recording.model.parameters()]
-    used = [place for place, node in enumerate(parameters) if node is not None]
-    stride = math.ceil(len(recording.losses) / MOST_LOSSES)
-    return data | {
-        "film": {
-            "parameters": [parameters[place] for place in used],
-            "frames": [{"step": step, "numbers": [numbers[place] for place in used]} for step, numbers in frames],
-            "losses": [[step, recording.losses[step - 1]] for step in range(1, len(recording.losses) + 1, stride)],
-            "inputs": [position.get(x) for x in inputs],
-            "outputs": [position[output] for output in outputs],
-            "points": recording.inputs[:MOST_POINTS] if len(inputs) == 2 else [],
-            "targets": (recording.targets or [])[:MOST_POINTS],
-        }
+    for node, hint in hints.items():
+        data["nodes"][position[node]]["hint"] = hint
+    table: dict[Primitive, int] = {}
+    for node in nodes:
+        if not node.is_leaf:
+            table.setdefault(node._primitive, len(table))
+    parameters = recording.model.parameters()
+    programs = Programs(parameters, table)
+    training: dict[str, Any] = {"reason": reason}
+    if reason is None:
+        try:
+            training = laboratory(recording, programs)
+        except Untrainable as error:
+            training = {"reason": str(error)}
+    data["film"] = {
+        "parameters": [position.get(parameter) for parameter in parameters],
+        "nodes": [position[node] for node in topological_order(root)],
+        **_moments(moments, len(parameters)),
+        "losses": _losses(recording.losses),
+        "inputs": [position.get(x) for x in inputs_of_root],
+        "first": recording.inputs[0],
+        "network": _network(outputs, inputs, programs),
+        "points": recording.inputs[:MOST_POINTS] if len(inputs) == 2 else [],
+        "targets": (recording.targets or [])[:MOST_POINTS],
+        "training": training,
     }
+    return data | _with_primitives(table, training)
 
 
 def _outputs(output: Any) -> list[Value]:
@@ -59,9 +89,84 @@ def _outputs(output: Any) -> list[Value]:
     return outputs
 
 
-def _name(nodes: list[dict[str, Any]], position: dict[Value, int], outputs: list[Value], root: Value) -> None:
-    """Name the outputs, where they have no label of their own."""
-    for place, output in enumerate(outputs, 1):
-        nodes[position[output]]["hint"] = f"output {place}" if len(outputs) > 1 else "output"
-    if len(outputs) > 1:
-        nodes[position[root]]["hint"] = "sum of outputs"
+def _name(place: int, outputs: list[Value]) -> str:
+    return f"output {place}" if len(outputs) > 1 else "output"
+
+
+def _losses(losses: list[float]) -> list[list[Any]]:
+    """The loss of every step, or of every so many, and that of the last."""
+    stride = math.ceil(len(losses) / MOST_LOSSES)
+    return [[step, jsonable(losses[step - 1])] for step in range(1, len(losses) + 1, stride)]
+
+
+def _moments(moments: list[Moment], count: int) -> dict[str, Any]:
+    """The numbers of the parameters at each moment, and those of the optimiser: matrices with a row for each."""
+    width = max((len(state) for moment in moments for state in moment.state or [] if state), default=0)
+    columns = [_column(moments, count, place) for place in range(width)]
+    return {
+        "frames": [
+            {
+                "step": moment.step,
+                "batch": moment.batch,
+                "rate": None if moment.rate is None else jsonable(moment.rate),
+                "known": moment.state is not None,
+            }
+            for moment in moments
+        ],
+        "numbers": _packed(number for moment in moments for number in moment.numbers),
+        "states": columns,
+    }
+
+
+def _column(moments: list[Moment], count: int, place: int) -> str:
+    """One number of the state at each moment: of each parameter, or one for all, as Adam's count of steps is."""
+    rows = [
+        [state[place] if state else 0.0 for state in moment.state] if moment.state is not None else [0.0] * count
+        for moment in moments
+    ]
+    if all(number == row[0] for row in rows for number in row):
+        return _packed(row[0] for row in rows)
+    return _packed(number for row in rows for number in row)
+
+
+def _packed(numbers: Iterable[float]) -> str:
+    """Floats of 64 bits, the lowest byte first, in base64: all their digits in half the characters."""
+    packed = array("d", numbers)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return b64encode(packed.tobytes()).decode()
+
+
+def _network(outputs: list[Value], inputs: list[Value], programs: Programs) -> dict[str, Any] | None:
+    """The network as a program, with its layers of neurons, as far as it is made of these."""
+    order: list[Value] = list(dict.fromkeys(node for output in outputs for node in topological_order(output)))
+    if len(order) > MOST_OF_NETWORK:
+        return None
+    place = {node: index for index, node in enumerate(order)}
+    layers: dict[int, list[dict[str, Any]]] = {}
+    for node in order:
+        if call := getattr(node, "_call", None):
+            neuron, called_with, _ = call
+            weights = [
+                [place[x], programs.parameters[weight]]
+                for x, weight in zip(called_with, neuron.w, strict=True)
+                if x in place and weight in programs.parameters
+            ]
+            cell = {"node": place[node], "weights": weights, "bias": programs.parameters.get(neuron.b)}
+            layers.setdefault(id(called_with), []).append(cell)
+    return {
+        "nodes": programs.nodes(order, inputs),
+        "activations": activations(order),
+        "outputs": [place[output] for output in outputs],
+        "layers": list(layers.values()),
+    }
+
+
+def _with_primitives(table: dict[Primitive, int], training: dict[str, Any]) -> dict[str, Any]:
+    """The primitives of the page with those that only the training has, and the composites among them."""
+    entries = [entry_of(primitive) for primitive in table]
+    updates = [[optimizer["parameter"], *optimizer["state"]] for optimizer in training.get("optimizers", [])]
+    return {
+        "primitives": entries,
+        "composites": composites(formulas_of(entries) + [formula for update in updates for formula in update]),
+    }

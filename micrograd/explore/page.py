@@ -32,10 +32,23 @@ SCRIPTS = (
     "view",  # pan, zoom, fit
     "events",  # pointers, keys and buttons
     "find",  # by label
-    "film",  # training, as a film
     "start",
 )
-STYLES = ("page", "film")
+FILM = (  # before the start of a page that shows a training
+    "random",  # Python's random numbers
+    "training",  # what fit does, from the formulas
+    "datasets",  # points to train on
+    "course",  # the moments of a training, recorded or added by the page
+    "losses",  # the curve
+    "maps",  # what neurons say of each place of the plane
+    "plane",  # the map with the points
+    "network",  # the neurons with their maps, the edges with their weights
+    "update",  # the step of the optimiser in words
+    "laboratory",  # the settings of a training in the page
+    "timeline",  # going through the moments of a training
+    "example",  # one step: the graph with the numbers of a moment
+    "film",  # what is shown of a training, and what the controls move
+)
 
 
 def page(title: str, data: dict[str, Any]) -> str:
@@ -51,8 +64,10 @@ def page(title: str, data: dict[str, Any]) -> str:
     """
     folder = files("micrograd.explore")
     template = folder.joinpath("page.html").read_text("utf-8")
-    style = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in STYLES)
-    script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
+    is_film = "film" in data
+    styles, scripts = ("page", "film")[: 1 + is_film], (*SCRIPTS[:-1], *FILM[: len(FILM) * is_film], SCRIPTS[-1])
+    style = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in styles)
+    script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
     shown = escape("".join(map(visible, title)))
     # In JSON < is in strings only, and may be written as an escape. So no label can end the script
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -60,18 +60,17 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
             "kind": ("leaf" if node.requires_grad else "constant") if node.is_leaf else "result",
             "primitive": None if node.is_leaf else keys.setdefault(node._primitive, len(keys)),
             "operands": [number[operand] for operand in node._operands()],
-            "data": _jsonable(data[node]),
+            "data": jsonable(data[node]),
             "group": grouping.of[node],
         }
         for node in nodes
     ]
-    primitives = [_primitive(primitive) for primitive in keys]
-    shown = [formula for made in primitives for formula in ([made["name"]], made["forward"], *made["rules"])]
+    primitives = [entry_of(primitive) for primitive in keys]
     data_of_page = {
         "root": number[root],
         "nodes": cards,
         "primitives": primitives,
-        "composites": composites(shown),
+        "composites": composites(formulas_of(primitives)),
         "groups": [vars(group) for group in grouping.groups],
         "backward": turns is not None,
         "turns": turns or [],
@@ -119,7 +118,7 @@ def _turn(node: Value, gradient: float, number: dict[Value, int]) -> dict[str, A
     for operand, share in node._primitive.shares(node, gradient):
         while operands[place] is not operand or not _receives(node, place):
             place += 1
-        shares[place] = _jsonable(share)
+        shares[place] = jsonable(share)
         locals_[place] = _local(node, place)
         place += 1
     return {"node": number[node], "shares": shares, "locals": locals_}
@@ -136,12 +135,13 @@ def _local(node: Value, place: int) -> float | str | None:
     if not rules or (rule := rules[place]) is None:
         return None
     try:
-        return _jsonable(rule(1.0, node._data, *node._inputs()))
+        return jsonable(rule(1.0, node._data, *node._inputs()))
     except (ArithmeticError, ValueError):  # a gradient of 1 may be too large where the real one is not
         return None
 
 
-def _primitive(primitive: Primitive) -> dict[str, Any]:
+def entry_of(primitive: Primitive) -> dict[str, Any]:
+    """What a page knows of a primitive."""
     rules = formulas(primitive)
     known = all(formula is not None or rule is None for formula, rule in zip(rules, primitive.derivatives, strict=True))
     return {
@@ -153,7 +153,12 @@ def _primitive(primitive: Primitive) -> dict[str, Any]:
     }
 
 
-def _jsonable(number: float) -> float | str:
+def formulas_of(entries: list[dict[str, Any]]) -> list[Any]:
+    """All formulas that are in what a page knows of primitives."""
+    return [formula for entry in entries for formula in ([entry["name"]], entry["forward"], *entry["rules"])]
+
+
+def jsonable(number: float) -> float | str:
     """A number; or, where JSON has none, the text that JavaScript's Number() reads it from."""
     if math.isfinite(number):
         return number

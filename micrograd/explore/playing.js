@@ -18,13 +18,13 @@ function show() {
   explainNode();
   find("slider").value = String(at);
   const { phase, turn } = steps[at];
-  const words = { given: "start", forward: `forward ${at}/${forwardSteps}`, seed: "backward", backward: `backward ${turn + 1}/${turns.length}` }[phase];
+  const words = { batch: "gradient of the batch", update: `update ${at - seed - turns.length - 1}/${steps.length - seed - turns.length - 2}`, given: "start", forward: `forward ${at}/${forwardSteps}`, seed: "backward", backward: `backward ${turn + 1}/${turns.length}` }[phase];
   find("count").textContent = words;
   find("slider").setAttribute("aria-valuetext", words);
   for (const id of ["first", "previous"]) find(id).disabled = at === 0;
   for (const id of ["next", "last"]) find(id).disabled = at === steps.length - 1;
-  find("passes").firstElementChild.classList.toggle("on", phase === "forward" || phase === "given");
-  find("passes").lastElementChild.classList.toggle("on", phase === "seed" || phase === "backward");
+  const part = { given: "forward", seed: "backward", batch: "update" }[phase] ?? phase;
+  for (const label of find("passes").children) label.classList.toggle("on", label.className.split(" ")[0] === part);
 }
 
 function say(text) {
@@ -48,6 +48,14 @@ function play(on) {
   document.body.classList.toggle("playing", on);
   find("play").setAttribute("aria-label", on ? "Pause" : "Play");
 }
+
+function manual(step) {
+  play(false);
+  go(step);
+}
+
+const PASSES = { go: manual, at: () => at, last: () => steps.length - 1, play: () => play(!playing) };
+let controls = PASSES; // what the buttons, the slider and the keys move: in a film, also the time of training
 
 /** Look at a Value; opens the groups around it where asked. */
 function select(index, reveal) {

@@ -3,9 +3,9 @@
 function start() {
   setTheme(darkness.matches ? "dark" : "light");
   find("slider").max = String(steps.length - 1);
-  find("passes").firstElementChild.style.flex = String(forwardSteps + 1);
-  find("passes").lastElementChild.style.flex = String(Math.max(0, steps.length - forwardSteps - 1));
-  find("passes").lastElementChild.hidden = !passes.backward;
+  find("passes").querySelector(".forward").style.flex = String(forwardSteps + 1);
+  find("passes").querySelector(".backward").style.flex = String(Math.max(0, steps.length - forwardSteps - 1));
+  find("passes").querySelector(".backward").hidden = !passes.backward;
   find("notes").replaceChildren(...passes.notes.map((note) => html("li", {}, note)));
   find("notes").hidden = !passes.notes.length;
   for (const id of ["expand", "collapse"]) find(id).hidden = !groups.length;

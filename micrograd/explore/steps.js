@@ -33,7 +33,7 @@ function replay() {
   heard.fill(0);
   if (at < seed) return;
   gradients[root] = 1;
-  for (let index = 0; index < at - seed; index++) add(turns[index], () => true);
+  for (let index = 0; index < Math.min(at - seed, turns.length); index++) add(turns[index], () => true);
 }
 function add(turn, each) {
   turn.shares.forEach((share, place) => {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import required_count, required_sequence
 from micrograd.compiler import compiled_steps
 from micrograd.engine.value import Value
-from micrograd.training.recording import Recording
+from micrograd.training.recording import Recording, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -122,6 +122,8 @@ def fit(
     steps: Any = _Eager(loss, examples, optimizer)
     if compile:
         steps = compiled_steps(loss, examples, optimizer, steps, "auto" if compile is True else compile)
+    if record is not None:
+        record.start(Run(loss, examples, optimizer, batch_size, seed))
     bar = progress_bar(progress, epochs * math.ceil(len(examples) / batch_size))
     try:
         for epoch in range(epochs):
@@ -133,7 +135,7 @@ def fit(
                 history.steps.append(mean)
                 if record is not None:
                     steps.update_values()
-                    record.step(mean)
+                    record.step(mean, batch=batch)
                 total += mean * len(batch)
                 if bar is not None:
                     bar.set_postfix_str(f"epoch {epoch + 1}, loss {total / (start + len(batch)):.4f}", refresh=False)

@@ -2,15 +2,64 @@
 
 from __future__ import annotations
 
+import operator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import required_number
 from micrograd.nn import Module
+from micrograd.optim import Optimizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
+
+    from micrograd.optim import State
 
 Frame = tuple[int, list[float]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What fit was called with, so that a page can show the loss, and go on training.
+
+    Attributes:
+        loss: that of one example.
+        examples: all of them.
+        optimizer: that updates the parameters.
+        batch_size: how many examples a step takes.
+        seed: of the shuffling, or None.
+    """
+
+    loss: Callable[..., Any]
+    examples: Sequence[Any]
+    optimizer: Optimizer
+    batch_size: int
+    seed: Any
+
+    def is_continued_by(self, other: Run) -> bool:
+        """Whether another run has the same examples and the same optimiser, and so goes on with this one."""
+        same = len(self.examples) == len(other.examples) and all(map(operator.is_, self.examples, other.examples))
+        return same and self.optimizer is other.optimizer
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A training between two steps.
+
+    Attributes:
+        step: how many steps are made.
+        numbers: those of the parameters.
+        state: what the optimiser keeps for each parameter, None for those that it does not train; None where
+            nothing is known of the optimiser.
+        batch: which examples the next step takes; None where it is not known, or no step follows.
+        rate: the learning rate of the next step, known where the batch is.
+    """
+
+    step: int
+    numbers: list[float]
+    state: list[State | None] | None = None
+    batch: list[int] | None = None
+    rate: float | None = None
 
 
 class Recording:
@@ -21,13 +70,14 @@ class Recording:
 
     Args:
         model: the network that is trained, as it is before the first step.
-        inputs: the inputs of the examples. The film shows the network at work on the first of them; of
-            networks with two inputs it shows the decision boundary, and these as points.
+        inputs: the inputs of the examples. Of networks with two inputs, the film shows the decision boundary,
+            and these as points. Where the loss is not known, it shows the network at work on the first of them.
         targets: what the points stand for: a class number, or a number whose sign says the side.
         frames: how many frames to keep at most.
 
     Attributes:
         losses: the mean loss of each step's batch, before that step's update.
+        run: what the last fit was called with; None before one. It is not pickled: a loss often cannot be.
 
     Raises:
         TypeError: if model is no Module, or there is something else than numbers in inputs or targets.
@@ -64,34 +114,69 @@ class Recording:
         if self.targets is not None and len(self.targets) != len(self.inputs):
             raise ValueError(f"there are {len(self.inputs)} inputs, but {len(self.targets)} targets")
         self.losses: list[float] = []
+        self.run: Run | None = None
         self._most = frames
         self._every = 1
         self._parameters = model.parameters()
-        self._frames: list[Frame] = [(0, self._numbers())]
-        self._last = self._frames[0]
+        self._moments = [Moment(0, self._numbers())]
+        self._last = self._moments[0]
 
-    def step(self, loss: float, numbers: list[float] | None = None) -> None:
+    def start(self, run: Run) -> None:
+        """Take note of the training whose steps follow; fit calls this.
+
+        Where it is another one than before, no batch and no state is left of the earlier steps: they were of that one.
+        """
+        if self.run is not None and not self.run.is_continued_by(run):
+            self._moments = [replace(moment, state=None, batch=None, rate=None) for moment in self._moments]
+        self.run = run
+        self._set_last(replace(self._last, state=self._state(), batch=None, rate=None))
+
+    def step(self, loss: float, numbers: list[float] | None = None, batch: list[int] | None = None) -> None:
         """Record a step that has just been made; fit calls this.
 
         Args:
             loss: the mean loss of its batch.
             numbers: those of the parameters after it; by default what the Values of the model have.
+            batch: which examples the batch was of.
         """
+        if batch is not None and self.run is not None:
+            self._set_last(replace(self._last, batch=batch, rate=getattr(self.run.optimizer, "rate", None)))
         self.losses.append(loss)
-        self._last = (len(self.losses), self._numbers() if numbers is None else numbers)
+        self._last = Moment(len(self.losses), self._numbers() if numbers is None else numbers, self._state())
         if len(self.losses) % self._every == 0:
-            self._frames.append(self._last)
-        if len(self._frames) > self._most:
-            self._frames = self._frames[::2]
+            self._moments.append(self._last)
+        if len(self._moments) > self._most:
+            self._moments = self._moments[::2]
             self._every *= 2
 
     def frames(self) -> list[Frame]:
         """The frames kept, each the number of steps made and the parameters' numbers; the last step is one."""
-        last = [] if self._frames[-1] is self._last else [self._last]
-        return self._frames + last
+        return [(moment.step, moment.numbers) for moment in self.moments()]
+
+    def moments(self) -> list[Moment]:
+        """The same frames, with what is known of the optimiser and of the step that follows each."""
+        if self._moments[-1].step == self._last.step:
+            return self._moments
+        return [*self._moments, self._last]
+
+    def _set_last(self, moment: Moment) -> None:
+        if self._moments[-1].step == self._last.step:
+            self._moments[-1] = moment
+        self._last = moment
 
     def _numbers(self) -> list[float]:
         return [parameter.data for parameter in self._parameters]
+
+    def _state(self) -> list[State | None] | None:
+        """What the optimiser keeps for each parameter of the model."""
+        optimizer = self.run.optimizer if self.run is not None else None
+        if not isinstance(optimizer, Optimizer):
+            return None
+        of = dict(zip(optimizer.parameters, optimizer._state, strict=True))
+        return [of.get(parameter) for parameter in self._parameters]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"run": None}
 
     def __repr__(self) -> str:
         return f"Recording({len(self.losses)} steps, {len(self.frames())} frames)"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import random
 import re
+import struct
 import subprocess
 import sys
 from itertools import pairwise
@@ -353,8 +355,9 @@ class TestRecording:
         assert [(parameter.data, parameter.grad) for parameter in model.parameters()] == before
         assert len(data["film"]["frames"]) == len(recording.frames())
         assert data["film"]["losses"] == [[step, loss] for step, loss in enumerate(recording.losses, 1)]
-        numbers = data["film"]["frames"][-1]["numbers"]
-        assert numbers == [data["nodes"][node]["data"] for node in data["film"]["parameters"]]
+        raw = base64.b64decode(data["film"]["numbers"])
+        numbers = struct.unpack(f"<{len(raw) // 8}d", raw)[-len(model.parameters()) :]
+        assert [*numbers] == [data["nodes"][node]["data"] for node in data["film"]["parameters"]]
 
     def test_a_film_of_several_outputs_starts_from_their_sum(self, tmp_path):
         model = mg.nn.MLP(2, [3])
@@ -365,7 +368,7 @@ class TestRecording:
         assert {"output 1", "output 2", "output 3", "sum of outputs"} <= hints
         assert data["nodes"][data["root"]]["data"] == sum(output.data for output in model([1.0, 2.0]))
 
-    def test_a_film_of_what_is_no_network_of_values_or_not_finite_is_refused(self, tmp_path):
+    def test_a_film_of_what_is_no_network_of_values_is_refused(self, tmp_path):
         class Constant(mg.nn.Module):
             def __call__(self, inputs):
                 return 1.0
@@ -373,12 +376,6 @@ class TestRecording:
         recording = mg.Recording(Constant(), [[1.0]])
         recording.step(1.0)
         with pytest.raises(TypeError, match="the network must give Values, not float"):
-            mg.explore(recording, tmp_path / "film.html")
-        model = mg.nn.Neuron(1)
-        recording = mg.Recording(model, [[1.0]])
-        model.b.data = math.inf
-        recording.step(1.0)
-        with pytest.raises(ValueError, match="not finite after step 1"):
             mg.explore(recording, tmp_path / "film.html")
 
     def test_what_cannot_be_recorded_is_refused(self, tmp_path):

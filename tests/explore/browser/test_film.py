@@ -33,20 +33,30 @@ def training():
 
 
 def turn_to(page, frame):
-    page.get_by_label("Training step").fill(str(frame))
+    page.get_by_role("button", name="Training", exact=True).click()
+    page.locator("#slider").fill(str(frame))
+
+
+def one_step(page):
+    page.get_by_role("button", name="One step").click()
 
 
 def test_the_slider_moves_the_numbers_of_the_network(show, training):
     model, points, recording = training
     page = show(recording)
+    one_step(page)
     page.locator("#collapse").click()
     final = [parameter.data for parameter in model.parameters()]
     for frame in (0, 17, 40):
         _, numbers = recording.frames()[frame]
         turn_to(page, frame)
+        one_step(page)
+        page.keyboard.press("End")
+        page.get_by_label("The example in the graph").fill("3")
+        page.keyboard.press("Enter")
         for parameter, saved in zip(model.parameters(), numbers, strict=True):
             parameter.data = saved
-        output = model(points[0][0])
+        output = model(points[2][0])
         label = page.locator('.item[aria-label^="Layer 2,"] .number').first.text_content()
         assert number(label) == pytest.approx(output.data, rel=1e-3)
     assert numbers == final  # the last frame is the model as it is now
@@ -56,9 +66,9 @@ def test_the_loss_and_the_step_are_shown(show, training):
     _, _, recording = training
     page = show(recording)
     turn_to(page, 17)
-    assert page.get_by_label("Training step").get_attribute("aria-valuetext") == "step 17"
+    assert page.get_by_label("Training step", exact=True).get_attribute("aria-valuetext") == "Step 17 of 40, recorded"
     caption = page.locator("#film figcaption").nth(1).inner_text()
-    assert number(caption.split()[1].rstrip(",")) == pytest.approx(recording.losses[16], rel=1e-3)
+    assert number(caption.split()[1].rstrip(",")) == pytest.approx(recording.losses[17], rel=1e-3)
 
 
 def test_the_boundary_is_the_networks(show, training):
@@ -68,7 +78,8 @@ def test_the_boundary_is_the_networks(show, training):
     image = page.evaluate(
         """() => {
             const [left, right, low, high] = square(passes.film.points);
-            const pixels = document.querySelector("canvas").getContext("2d").getImageData(0, 0, SIDE, SIDE).data;
+            const drawn = document.querySelector("#boundary canvas").getContext("2d");
+            const pixels = drawn.getImageData(0, 0, SIDE, SIDE).data;
             return { square: [left, right, low, high], side: SIDE, pixels: [...pixels] };
         }"""
     )
@@ -86,9 +97,10 @@ def test_the_boundary_is_the_networks(show, training):
 def test_play_turns_to_the_last_frame(show, training):
     page = show(training[2])
     turn_to(page, 30)
-    page.locator("#film button").click()
-    page.locator("#film .row", has_text="step 40").wait_for()
-    page.locator("#film button", has_text="Play").wait_for()
+    page.locator("#play").click()
+    page.locator("#play[aria-label='Pause the training']").wait_for()
+    page.locator("#count", has_text="step 40").wait_for()
+    page.locator("#play[aria-label='Play the training']").wait_for()
 
 
 def test_several_outputs_have_a_class_each(show):
@@ -103,7 +115,8 @@ def test_several_outputs_have_a_class_each(show):
     page = show(recording)
     assert page.locator("#boundary .point").count() == 4
     turn_to(page, 8)
-    assert page.locator('.item[aria-label^="sum of outputs,"]').count() == 1
+    one_step(page)
+    assert page.locator('.item[aria-label^="loss,"]').count() == 1
 
 
 def test_a_network_of_other_inputs_has_no_boundary_and_an_unknown_activation_a_note(show):
@@ -119,4 +132,8 @@ def test_a_network_of_other_inputs_has_no_boundary_and_an_unknown_activation_a_n
     page = show(recording)
     turn_to(page, 3)
     assert page.locator("#boundary").count() == 0
+    one_step(page)
+    assert page.locator('.item[aria-label^="loss,"]').count() == 1
+    page.get_by_role("button", name="Training", exact=True).click()
+    assert "This page does not train by itself: this page cannot compute squared" in page.locator("#film").inner_text()
     assert "Only the parameters move: this page cannot compute squared" in page.locator("#film").inner_text()

@@ -1,0 +1,132 @@
+// ---- A training in time: the moments of a recording, and those that the page adds by training itself --------------------
+
+const MOST_MOMENTS = 400; // of a training in the page; beyond, every other one is dropped
+const { film } = passes;
+const lessons = film.training; // what it takes to train here; or only the reason why not
+
+/** Floats that came in base64. */
+function decoded(text) {
+  return new Float64Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+}
+
+/** The moments of the recording: each the numbers of the parameters, the optimiser's state, and the batch of the next step. */
+function recordedMoments() {
+  const count = film.parameters.length;
+  const numbers = decoded(film.numbers);
+  const states = film.states.map(decoded);
+  const row = (column, index) => (column.length === film.frames.length ? new Float64Array(count).fill(column[index]) : column.subarray(index * count, (index + 1) * count));
+  return film.frames.map((frame, index) => ({
+    ...frame, rate: frame.rate === null ? null : Number(frame.rate), numbers: numbers.subarray(index * count, (index + 1) * count), states: states.map((column) => row(column, index)),
+  }));
+}
+
+const recorded = { moments: recordedMoments(), losses: film.losses.map(([step, loss]) => [step, Number(loss)]) };
+const firstRate = recorded.moments.find(({ rate }) => rate !== null)?.rate ?? 0.1;
+const asRecorded = { data: "recorded", noise: 0.1, batch: lessons.batch, optimizer: 0, rate: firstRate, activation: null, seed: lessons.seed ?? 0 };
+const course = { moments: [...recorded.moments], losses: [...recorded.losses], now: 0, isLive: false, settings: { ...asRecorded }, own: { points: [], kinds: [] }, weights: null };
+let refusal = lessons.reason ?? (unknown.length ? `this page cannot compute ${[...new Set(unknown)].slice(0, 3).join(", ")}` : null); // why the page does not train
+
+const momentNow = () => course.moments[course.now];
+
+/** The points that are trained on, and of which kind each is; null for the recording's own. */
+function pointsNow() {
+  const { data, noise, seed } = course.settings;
+  if (data === "recorded") return null;
+  return data === "own" ? course.own : datasetOf(data, noise, seed);
+}
+
+/** What the examples of the recording's first class share, or of its last: these stand for the two kinds of points. */
+const classOf = (kind) => lessons.classes[kind ? lessons.classes.length - 1 : 0];
+
+let made = null; // the examples, the batches and the trainer for the present settings
+/** What trains with the present settings. */
+function trainingNow() {
+  if (refusal) return null;
+  const { data, noise, batch, activation, seed } = course.settings;
+  const key = JSON.stringify([data, noise, batch, activation, seed, data === "own" && course.own.points.length]);
+  if (made?.key !== key) {
+    const points = pointsNow();
+    const exampleOf = (place, kind) => [classOf(kind).example[0], ...place, ...classOf(kind).example.slice(1)];
+    const examples = points ? points.points.map((place, index) => exampleOf(place, points.kinds[index])) : lessons.examples;
+    made = { key, examples, batchOf: examples.length ? batchesOf(seed, examples.length, batch) : null, trainer: trainerOf(lessons, activation === null ? null : lessons.activations[activation]) };
+  }
+  return made;
+}
+
+/** The step that follows a moment: its batch, its loss, the gradient, and the next numbers; or the trouble with it. */
+function stepAfter(moment) {
+  if (moment.next) return moment.next;
+  const training = trainingNow();
+  if (!training || !moment.known) return null;
+  const optimizer = lessons.optimizers[course.settings.optimizer];
+  const rate = moment.rate ?? course.settings.rate;
+  const batch = moment.batch ?? training.batchOf?.(moment.step);
+  if (!batch) return null;
+  const next = { moment, batch, rate, optimizer };
+  next.shares = (parameter) => batch.map((example) => training.trainer.gradient([example], training.examples, moment.numbers).gradients[parameter]);
+  try {
+    Object.assign(next, training.trainer.gradient(batch, training.examples, moment.numbers));
+    Object.assign(next, updated(moment, next.gradients, rate, optimizer, lessons.trained));
+  } catch (error) {
+    if (!(error instanceof Trouble)) throw error;
+    next.trouble = error;
+  }
+  moment.next = next;
+  return next;
+}
+
+/** Train one step on from the last moment; false where that cannot be done. */
+function trainOn() {
+  const last = course.moments[course.moments.length - 1];
+  const next = stepAfter(last);
+  if (!next || next.trouble) return false;
+  course.isLive = true;
+  course.losses.push([last.step + 1, next.loss]);
+  course.moments.push({ step: last.step + 1, numbers: next.numbers, states: next.states, batch: null, rate: null, known: true });
+  if (course.moments.length > MOST_MOMENTS) course.moments = course.moments.filter((moment, index) => index % 2 === 0 || index === course.moments.length - 1);
+  if (course.losses.length > 10 * MOST_MOMENTS) course.losses = course.losses.filter((loss, index) => index % 2 === 0);
+  for (const moment of course.moments.slice(0, -1)) moment.next = null; // it can be computed again
+  return true;
+}
+
+/** Go on from the present moment with other settings: what followed it is forgotten. */
+function branch(settings) {
+  const changed = settings.optimizer !== undefined && settings.optimizer !== course.settings.optimizer;
+  Object.assign(course.settings, settings);
+  const { step, numbers, states } = momentNow();
+  course.moments = course.moments.slice(0, course.now);
+  course.moments.push({ step, numbers, states: changed ? [] : states, batch: null, rate: null, known: true });
+  course.losses = course.losses.filter(([made]) => made <= step);
+  course.isLive = true;
+}
+
+/** Begin anew, with other settings and the first weights, or with others. */
+function restart(settings = {}) {
+  Object.assign(course.settings, settings);
+  course.moments = [{ step: 0, numbers: course.weights ?? recorded.moments[0].numbers, states: [], batch: null, rate: null, known: true }];
+  course.losses = [];
+  course.now = 0;
+  course.isLive = true;
+}
+
+/** The weights of random.seed(seed) and a network of mg.nn: from -1 to 1, and what began at 0 begins there again. */
+function drawnWeights(seed) {
+  const random = new PythonRandom(seed);
+  return recorded.moments[0].numbers.map((number, index) => (number === 0 || !lessons.trained.includes(index) ? number : random.uniform(-1, 1)));
+}
+
+/** The recording as it was. */
+function rewind() {
+  Object.assign(course, { moments: [...recorded.moments], losses: [...recorded.losses], now: 0, isLive: false, settings: { ...asRecorded }, weights: null });
+}
+
+/** Whether the page computes the first step as it was recorded; else it does not train, and says so. */
+function verify() {
+  const [first, second] = recorded.moments;
+  if (refusal || !first.batch) return;
+  const next = stepAfter(first);
+  const close = (one, other) => Math.abs(one - other) <= 1e-6 * Math.max(1, Math.abs(one), Math.abs(other));
+  if (!next || next.trouble || !close(next.loss, recorded.losses[0][1])) refusal = "the loss of the first step comes out differently here: it may depend on more than the example and the parameters, on random numbers say";
+  else if (second.step === 1 && !next.numbers.every((number, index) => close(number, second.numbers[index]))) refusal = "the first step comes out differently here: more than the optimiser may have changed the parameters";
+  if (refusal) first.next = null;
+}

@@ -1,0 +1,58 @@
+// ---- Maps of the plane: what the network and each of its neurons say of each place --------------------------------------
+
+const SIDE = 48; // places of the boundary's map, each way
+const SMALL = 24; // of a neuron's
+const CLASSES = ["--negative", "--positive", "--class-2", "--class-3", "--class-4", "--class-5", "--class-6"];
+
+/** The colours of classes, as the theme has them. */
+function classColours() {
+  const style = getComputedStyle(document.documentElement);
+  return CLASSES.map((name) => style.getPropertyValue(name).split(" ").map(Number));
+}
+
+/** A square around the points, with a margin: left, right, low and high. */
+function square(points) {
+  const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
+  const middle = (values) => (Math.min(...values) + Math.max(...values)) / 2;
+  const reach = 0.58 * Math.max(Math.max(...xs) - Math.min(...xs), Math.max(...ys) - Math.min(...ys), 1e-9);
+  return [middle(xs) - reach, middle(xs) + reach, middle(ys) - reach, middle(ys) + reach];
+}
+
+/** What these nodes of the network say of each place of a square: for each node a list, from the upper left on. */
+function mapsOf(program, wanted, numbers, [left, right, low, high], side) {
+  const { data, inputs, parameters } = program;
+  const last = Math.max(...wanted);
+  const maps = wanted.map(() => new Float64Array(side * side));
+  for (const [index, parameter] of parameters) data[index] = numbers[parameter];
+  for (let place = 0; place < side * side; place++) {
+    const at = [left + (((place % side) + 0.5) / side) * (right - left), high - ((Math.floor(place / side) + 0.5) / side) * (high - low)];
+    for (const [index, input] of inputs) data[index] = at[input];
+    run(program, last);
+    for (let map = 0; map < wanted.length; map++) maps[map][place] = data[wanted[map]];
+  }
+  return maps;
+}
+
+/** Blue where a neuron says more than 0, orange where less; the stronger, the more, beside what it says elsewhere. */
+function paintNeuron(canvas, map, colours) {
+  const most = map.reduce((largest, number) => (Number.isFinite(number) ? Math.max(largest, Math.abs(number)) : largest), 0) || 1;
+  const image = new ImageData(SMALL, SMALL);
+  map.forEach((number, place) => {
+    const colour = Number.isFinite(number) ? colours[Number(number > 0)] : [128, 128, 128];
+    image.data.set([...colour, 255 * Math.min(1, Math.abs(Number.isFinite(number) ? number : most) / most) * 0.85], 4 * place);
+  });
+  canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+/** The boundary: of which class each place is, and how surely; two maps' difference where there are several outputs. */
+function paintBoundary(canvas, maps, threshold, colours) {
+  const image = new ImageData(SIDE, SIDE);
+  for (let place = 0; place < SIDE * SIDE; place++) {
+    const scores = maps.map((map) => map[place]);
+    const best = scores.length > 1 ? scores.indexOf(Math.max(...scores)) : Number(scores[0] > threshold);
+    const sure = scores.length > 1 ? 0.5 : 0.2 + 0.45 * Math.tanh(Math.abs(scores[0] - threshold) * (threshold ? 4 : 1));
+    const known = scores.every(Number.isFinite);
+    image.data.set([...((known && colours[best]) || [128, 128, 128]), 255 * (known ? sure : 0.6)], 4 * place);
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+}

@@ -1,0 +1,62 @@
+// ---- The time of training: going through its moments, and beyond the last by training on --------------------------------
+
+const PACE = { 1600: [500, 0], 800: [120, 0], 200: [30, 0], 16: [0, 12] }; // milliseconds between two pictures, and of training before each
+const CALM = 500; // milliseconds between two pictures, for those who prefer less motion
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+let rolling = 0;
+
+/** Whether a step can be trained after the last moment. */
+function canTrainOn() {
+  const next = stepAfter(course.moments[course.moments.length - 1]);
+  return next !== null && !next.trouble;
+}
+
+/** One moment on: a recorded one, or one that is trained now; false where there is none. */
+function onward() {
+  if (course.now === course.moments.length - 1 && !trainOn()) return false;
+  course.now = Math.min(course.now + 1, course.moments.length - 1); // training on may have dropped some
+  return true;
+}
+
+function pauseTraining() {
+  clearTimeout(rolling);
+  rolling = 0;
+  document.body.classList.remove("playing");
+  showControls();
+}
+
+/** Play the training, or pause it: a recording to its end, and what is trained here until somebody stops it. */
+function playTraining() {
+  if (rolling) return pauseTraining();
+  if (course.now === course.moments.length - 1 && !canTrainOn()) course.now = 0;
+  const tick = () => {
+    const [wait, training] = PACE[find("speed").value];
+    const start = performance.now();
+    const isRecorded = course.now < course.moments.length - 1;
+    let more = onward();
+    while (more && !isRecorded && performance.now() - start < training) more = onward();
+    if (isRecorded && course.now === course.moments.length - 1 && !course.isLive) more = false;
+    showTraining();
+    if (more) rolling = setTimeout(tick, Math.max(wait, calm.matches ? CALM : 0));
+    else {
+      pauseTraining();
+      sayTraining();
+    }
+  };
+  document.body.classList.add("playing");
+  rolling = setTimeout(tick, 30);
+  showControls();
+}
+
+const TIME = {
+  at: () => course.now,
+  last: () => course.moments.length - 1,
+  play: playTraining,
+  go(index) {
+    pauseTraining();
+    if (index < course.moments.length) course.now = Math.max(0, index);
+    else onward();
+    showTraining();
+    sayTraining();
+  },
+};

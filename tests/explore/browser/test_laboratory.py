@@ -1,0 +1,427 @@
+"""The laboratory in a real browser: what a page trains by itself has the numbers of mg.fit."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from tests.explore.browser.test_page import ATTACKS
+
+pytestmark = pytest.mark.slow
+
+CLOSE = {"rel": 1e-9, "abs": 1e-9}
+
+
+def points_of(count, classes=2, seed=3):
+    """Points around the middles of classes, the class of each beside it."""
+    generator = random.Random(seed)
+    middles = [(1.0, 0.5), (-0.8, 0.9), (0.1, -1.0)]
+    kinds = [index % classes for index in range(count)]
+    return [([generator.gauss(x, 0.5) for x in middles[kind]], kind) for kind in kinds]
+
+
+def hinge(model):
+    return lambda place, kind: mg.losses.hinge(model(place), 2 * kind - 1)
+
+
+def binary(model):
+    return lambda place, kind: mg.losses.binary_cross_entropy(model(place), kind)
+
+
+def cross(model):
+    return lambda place, kind: mg.losses.cross_entropy(model(place), kind)
+
+
+def squares(model):
+    return lambda place, kind: mg.losses.mean_squared_error(model(place), kind / 3)
+
+
+def recorded(model, loss, points, optimizer, *, epochs=4, batch=7, seed=5, **options):
+    """A recording of a training; losses that ask for targets of -1 and 1 make them of 0 and 1."""
+    recording = mg.Recording(model, [place for place, _ in points], [kind for _, kind in points], **options)
+    mg.fit(loss(model), points, optimizer, epochs=epochs, batch_size=batch, seed=seed, record=recording)
+    return recording
+
+
+def small(**options):
+    random.seed(1)
+    model = mg.nn.MLP(2, [3, 1], activation="tanh")
+    return recorded(model, binary, points_of(20), mg.optim.SGD(model.parameters(), 0.2), **options)
+
+
+def trained_in(page, steps):
+    """What the page has after so many steps from the start, with the present settings: numbers, state and losses."""
+    return page.evaluate(
+        """steps => {
+            restart();
+            for (let step = 0; step < steps; step++) if (!trainOn()) throw new Error(stepAfter(momentNow()).trouble);
+            const last = course.moments[course.moments.length - 1];
+            return { numbers: [...last.numbers], states: last.states.map((column) => [...column]),
+                losses: course.losses.map(([, loss]) => loss) };
+        }""",
+        steps,
+    )
+
+
+def choose(page, label, value):
+    """Set a control of the laboratory."""
+    control = page.locator("#laboratory").get_by_label(label, exact=True)
+    if control.evaluate("element => element.tagName") == "SELECT":
+        control.select_option(label=value)
+    else:
+        control.fill(str(value))
+        control.press("Enter")
+
+
+def wait_until(page, condition):
+    """Playwright's own wait_for_function needs eval, which the page's policy forbids."""
+    for _ in range(1000):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(10)
+    pytest.fail(f"never: {condition}")
+
+
+class TestTrainingInThePage:
+    @pytest.mark.parametrize(
+        ("loss", "sizes", "activation", "optimizer"),
+        [
+            (hinge, [6, 1], "relu", lambda p: mg.optim.SGD(p, 0.1)),
+            (hinge, [4, 3, 1], "gelu", lambda p: mg.optim.SGD(p, 0.1, momentum=0.8, weight_decay=0.01)),
+            (binary, [5, 1], "tanh", lambda p: mg.optim.SGD(p, 0.1, momentum=0.9, nesterov=True)),
+            (binary, [5, 1], "silu", lambda p: mg.optim.Adam(p, 0.02, betas=(0.8, 0.95), epsilon=1e-6)),
+            (cross, [5, 3], "softplus", lambda p: mg.optim.AdamW(p, 0.05, weight_decay=0.1)),
+            (squares, [4, 1], "sigmoid", lambda p: mg.optim.Adam(p, 0.02, weight_decay=0.1)),
+            (binary, [3, 1], "elu", lambda p: mg.optim.SGD(p, 0.3)),
+        ],
+    )
+    def test_has_the_numbers_of_fit(self, show, loss, sizes, activation, optimizer):
+        random.seed(4)
+        model = mg.nn.MLP(2, sizes, activation=activation)
+        points = points_of(23, classes=sizes[-1] if sizes[-1] > 1 else 2)
+        recording = recorded(model, loss, points, optimizer(model.parameters()))
+        page = show(recording)
+        assert page.evaluate("refusal") is None
+        told = trained_in(page, len(recording.losses))
+        assert told["numbers"] == pytest.approx([p.data for p in model.parameters()], **CLOSE)
+        assert told["losses"] == pytest.approx(recording.losses, **CLOSE)
+        state = recording.moments()[-1].state
+        assert told["states"] == [pytest.approx(column, **CLOSE) for column in zip(*state, strict=True)]
+
+    def test_goes_on_where_the_recording_ends_as_a_longer_fit_does(self, show):
+        short, long = small(epochs=2), small(epochs=5)
+        page = show(short)
+        page.locator("#last").click()
+        for _ in range(len(long.losses) - len(short.losses)):
+            page.locator("#next").click()
+        assert page.locator("#film h2").inner_text() == "Step 15, trained in this page"
+        numbers = page.evaluate("[...momentNow().numbers]")
+        assert numbers == pytest.approx(long.frames()[-1][1], **CLOSE)
+
+    def test_other_settings_train_as_fit_does_with_them(self, show):
+        page = show(small())
+        for label, value in {"Optimiser": "Adam", "Rate": 0.05, "Batch": 6, "Activation": "relu", "Seed": 11}.items():
+            choose(page, label, value)
+        told = trained_in(page, 9)
+        random.seed(1)
+        model = mg.nn.MLP(2, [3, 1], activation="relu")
+        again = recorded(model, binary, points_of(20), mg.optim.Adam(model.parameters(), 0.05), batch=6, seed=11)
+        assert told["numbers"] == pytest.approx(again.frames()[9][1], **CLOSE)
+
+    @pytest.mark.parametrize("name", ["moons", "circles", "spirals", "exclusive or"])
+    def test_data_sets_are_of_two_kinds_that_their_shape_keeps_apart_and_train_as_fit_does(self, show, name):
+        page = show(small())
+        choose(page, "Data", name)
+        choose(page, "Noise", 0)
+        assert page.locator("#boundary .point").count() == 100
+        data = page.evaluate("pointsNow()")
+        told = trained_in(page, 12)
+        random.seed(1)
+        model = mg.nn.MLP(2, [3, 1], activation="tanh")
+        points = list(zip(data["points"], data["kinds"], strict=True))
+        again = recorded(model, binary, points, mg.optim.SGD(model.parameters(), 0.2), epochs=1)
+        assert told["numbers"] == pytest.approx(again.frames()[12][1], **CLOSE)
+        nearest = [
+            min((other for other in points if other is not point), key=lambda o, p=point: math.dist(o[0], p[0]))[1]
+            for point in points
+        ]
+        assert sum(near == kind for near, (_, kind) in zip(nearest, points, strict=True)) >= 97
+
+    def test_points_of_ones_own_are_put_by_clicks_and_by_keys(self, show):
+        page = show(small())
+        choose(page, "Data", "my own points")
+        assert page.locator("#next").is_disabled()
+        board = page.locator("#boundary")
+        board.click(position={"x": 75, "y": 75})
+        choose(page, "Next point", "orange ■")
+        board.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        side = board.bounding_box()["width"] - 2
+        own = page.evaluate("course.own")
+        assert own["kinds"] == [1, 0]
+        assert own["points"][0] == pytest.approx([-1.6 + 3.2 * 74 / side, 1.6 - 3.2 * 74 / side], abs=0.03)
+        assert own["points"][1] == pytest.approx([-1.6 + 3.2 * 0.54, 0])
+        page.locator("#next").click()
+        random.seed(1)
+        model = mg.nn.MLP(2, [3, 1], activation="tanh")
+        points = list(zip(own["points"], own["kinds"], strict=True))
+        again = recorded(model, binary, points, mg.optim.SGD(model.parameters(), 0.2), epochs=1)
+        assert page.evaluate("[...momentNow().numbers]") == pytest.approx(again.frames()[1][1], **CLOSE)
+        page.get_by_role("button", name="Take the last away").click()
+        assert page.locator("#boundary .point").count() == 1
+
+    def test_other_weights_are_those_of_pythons_random(self, show):
+        page = show(small())
+        page.get_by_role("button", name="Other weights").click()
+        page.get_by_role("button", name="Other weights").click()
+        assert "random.seed(1)" in page.locator("#laboratory").inner_text()
+        random.seed(1)
+        model = mg.nn.MLP(2, [3, 1])
+        assert page.evaluate("[...momentNow().numbers]") == [p.data for p in model.parameters()]
+
+    @pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
+    def test_random_numbers_are_pythons(self, show, seed):
+        page = show(small())
+        told = page.evaluate(
+            """seed => {
+                const random = new PythonRandom(seed);
+                const floats = Array.from({ length: 700 }, () => random.random());
+                return [floats, random.uniform(-3, 5), random.below(1000), random.shuffled(300), random.shuffled(3)];
+            }""",
+            seed,
+        )
+        generator = random.Random(seed)
+        floats = [generator.random() for _ in range(700)]
+        ours = [floats, generator.uniform(-3, 5), generator.randrange(1000)]
+        assert told == [*ours, generator.sample(range(300), 300), generator.sample(range(3), 3)]
+
+    def test_going_back_to_the_recording(self, show):
+        recording = small()
+        page = show(recording)
+        choose(page, "Rate", 5)
+        page.locator("#next").click()
+        assert page.locator("#film h2").inner_text() == "Step 1, trained in this page"
+        page.get_by_role("button", name="Back to the recording").click()
+        assert page.locator("#film h2").inner_text() == "Step 0 of 12, recorded"
+        page.locator("#last").click()
+        assert page.evaluate("[...momentNow().numbers]") == recording.frames()[-1][1]
+
+    def test_a_change_in_the_middle_goes_on_from_there(self, show):
+        recording = small()
+        page = show(recording)
+        page.locator("#slider").fill("4")
+        choose(page, "Rate", 0)
+        assert page.locator("#film h2").inner_text() == "Step 4, trained in this page"
+        page.locator("#next").click()
+        assert page.evaluate("[...momentNow().numbers]") == recording.frames()[4][1]
+
+    def test_play_trains_until_it_is_paused(self, show):
+        page = show(small())
+        page.locator("#speed").select_option("16")
+        choose(page, "Batch", 20)
+        page.locator("#play").click()
+        wait_until(page, "momentNow().step > 500")
+        page.keyboard.press("Space")
+        step = page.locator("#count").inner_text()
+        page.wait_for_timeout(200)
+        assert page.locator("#count").inner_text() == step
+        assert page.evaluate("course.moments.length <= MOST_MOMENTS + 1")
+        steps = page.evaluate("course.moments.map(({ step }) => step)")
+        assert steps == sorted(set(steps))
+        assert page.evaluate("course.losses[course.losses.length - 1][1]") < 0.3
+
+
+class TestWhatIsNoNumber:
+    def test_a_step_that_cannot_be_made_is_explained_and_breaks_nothing(self, show):
+        random.seed(1)
+        model = mg.nn.MLP(2, [3, 1])
+        page = show(recorded(model, squares, points_of(20), mg.optim.SGD(model.parameters(), 0.1)))
+        choose(page, "Rate", 1e200)
+        for _ in range(4):
+            if page.locator("#next").is_enabled():
+                page.locator("#next").click()
+        warning = page.locator("#film .warning").first.inner_text()
+        assert warning.startswith("Step 2 cannot be made: the loss of example ")
+        assert "∞" in warning
+        assert "mg.fit raises an error" in warning
+        assert page.locator("#next").is_disabled()
+        page.get_by_role("button", name="One step").click()
+        page.keyboard.press("End")
+        page.keyboard.press("Home")
+        page.get_by_role("button", name="Training", exact=True).click()
+        page.get_by_role("button", name="Start again").click()
+        assert page.locator("#film .warning").first.is_hidden()
+
+    def test_an_update_that_is_no_number_is_explained(self, show):
+        random.seed(1)
+        model = mg.nn.MLP(2, [3, 1])
+        points = [(place, 1000 * kind) for place, kind in points_of(20)]
+        page = show(recorded(model, squares, points, mg.optim.SGD(model.parameters(), 1e-6)))
+        choose(page, "Rate", 1e308)
+        assert page.locator("#next").is_disabled()
+        warning = page.locator("#film .warning").first.inner_text()
+        assert warning.startswith("Step 1 cannot be made: the step would set Layer 1, Neuron ")
+        assert "∞, as its gradient is" in warning
+
+    def test_a_recording_of_what_is_not_finite_is_shown(self, show):
+        recording = small()
+        recording.model.layers[0].neurons[1].b.data = math.nan
+        recording.step(math.inf)
+        page = show(recording)
+        page.locator("#last").click()
+        assert "After step 13, Layer 1, Neuron 2, b is NaN" in page.locator("#film .warning").first.inner_text()
+        page.get_by_role("button", name="One step").click()
+        page.keyboard.press("End")
+        assert page.locator(".item").count() > 3
+
+    @pytest.mark.parametrize("text", ["", "-1", "NaN", "1e999", "two"])
+    def test_a_rate_that_is_none_changes_nothing(self, show, text):
+        page = show(small())
+        choose(page, "Rate", text)
+        assert "Nothing was changed" in page.locator("#laboratory [role=alert]").inner_text()
+        assert page.locator("#laboratory").get_by_label("Rate").input_value() == "0.2"
+        assert page.locator("#film h2").inner_text() == "Step 0 of 12, recorded"
+
+
+class TestWhereThePageDoesNotTrain:
+    def test_it_says_that_the_loss_is_not_a_function_of_the_example(self, show):
+        model = mg.nn.MLP(2, [2, 1])
+
+        def noisy(model):
+            return lambda place, kind: mg.losses.hinge(model(place), 2 * kind - 1) * random.random()
+
+        page = show(recorded(model, noisy, points_of(8), mg.optim.SGD(model.parameters(), 0.1)))
+        assert "This page does not train by itself: the loss of the first step comes out differently" in (
+            page.locator("#film").inner_text()
+        )
+        assert page.locator("#laboratory").count() == 0
+
+    def test_it_says_that_the_parameters_were_changed_otherwise(self, show):
+        class Halving(mg.optim.SGD):
+            def step(self):
+                super().step()
+                for parameter in self.parameters:
+                    parameter.data /= 2
+
+        model = mg.nn.MLP(2, [2, 1])
+        page = show(recorded(model, binary, points_of(8), Halving(model.parameters(), 0.1)))
+        assert "the first step comes out differently here" in page.locator("#film").inner_text()
+
+    def test_it_plays_what_was_recorded(self, show):
+        model = mg.nn.MLP(2, [2, 1])
+        recording = mg.Recording(model, [[0.0, 1.0]])
+        model.layers[0].neurons[0].b.data = 3.0
+        recording.step(1.0)
+        page = show(recording)
+        assert "its steps were not made by mg.fit" in page.locator("#film").inner_text()
+        page.locator("#next").click()
+        assert page.locator("#film h2").inner_text() == "Step 1 of 1, recorded"
+        page.get_by_role("button", name="One step").click()
+        assert page.locator('.item[aria-label^="output,"]').count() or page.locator(".item.closed").count()
+        assert page.locator("#passes .update").is_hidden()
+
+
+class TestEveryone:
+    def test_everything_can_be_done_with_keys_alone(self, show):
+        page = show(small())
+        page.keyboard.press("End")
+        assert page.locator("#film h2").inner_text() == "Step 12 of 12, recorded"
+        page.keyboard.press("ArrowRight")
+        assert page.locator("#film h2").inner_text() == "Step 13, trained in this page"
+        reached = set()
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            focused = page.evaluate("[document.activeElement].map((at) => at.id || at.className || at.textContent)[0]")
+            reached.add(focused)
+        assert {"boundary", "cell", "slider", "play", "speed", "Start again", "One step"} <= reached
+        page.locator(".cell").nth(3).focus()
+        page.keyboard.press("Enter")
+        assert page.locator("#neuron h3").inner_text() == "Layer 1, Neuron 2"
+        page.get_by_role("button", name="Show it in the graph").focus()
+        page.keyboard.press("Enter")
+        assert page.locator("#modes [aria-pressed=true]").inner_text() == "One step"
+        page.keyboard.press("End")
+        assert page.locator("#count").inner_text() == "update 13/13"
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_axe_finds_no_violation(self, show, axe, scheme):
+        page = show(small(), width=390, height=844, color_scheme=scheme, bypass_csp=True)
+        choose(page, "Data", "my own points")
+        page.locator(".cell").nth(3).click()
+
+        def violations():
+            found = page.evaluate(f"async () => {{ {axe}; return (await axe.run()).violations; }}")
+            return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in found]
+
+        assert violations() == []
+        page.get_by_role("button", name="One step").click()
+        page.keyboard.press("End")
+        assert violations() == []
+
+    @pytest.mark.parametrize(("width", "height"), [(390, 844), (360, 225)])
+    def test_on_a_phone_and_at_400_percent_all_of_it_is_reached_by_touch(self, show, width, height):
+        page = show(small(), width=width, height=height, has_touch=True, is_mobile=True)
+        page.locator("#next").tap()
+        page.locator(".cell").nth(2).tap()
+        assert page.locator("#neuron h3").is_visible()
+        page.locator("#laboratory").get_by_label("Rate").tap()
+        page.get_by_role("button", name="Start again").tap()
+        page.get_by_role("button", name="One step").tap()
+        page.locator("#last").tap()
+        assert page.locator("#step h2").inner_text() == "Layer 2, b takes its step"
+        page.locator("#step h2").scroll_into_view_if_needed()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        for size in page.locator("#modes button, #transport button, .cell").evaluate_all(
+            "items => items.filter((item) => item.offsetParent).map(({ offsetWidth, offsetHeight }) => "
+            "Math.min(offsetWidth, offsetHeight))"
+        ):
+            assert size >= 40
+
+    def test_those_who_prefer_less_motion_see_two_pictures_a_second(self, show):
+        page = show(small(), reduced_motion="reduce")
+        page.locator("#speed").select_option("200")
+        page.locator("#play").click()
+        wait_until(page, "course.now === 1")
+        page.wait_for_timeout(100)
+        assert page.evaluate("course.now") == 1
+
+    @pytest.mark.parametrize("label", ATTACKS[:4])
+    def test_labels_run_nothing(self, show, label):
+        random.seed(1)
+        model = mg.nn.MLP(2, [2, 1])
+        model.layers[0].neurons[0].w[0].label = label
+        page = show(recorded(model, binary, points_of(8), mg.optim.SGD(model.parameters(), 0.1)), title=label)
+        page.get_by_role("button", name="One step").click()
+        page.locator("#slider").fill(str(page.evaluate("steps.findIndex(({ phase }) => phase === 'update')")))
+        assert page.locator("#step h2").text_content() == f"Layer 1, Neuron 1, {label} takes its step"
+
+    def test_a_network_of_many_inputs_trains_without_maps(self, show):
+        random.seed(1)
+        model = mg.nn.MLP(5, [3, 1])
+        points = [([random.gauss(0, 1) for _ in range(5)], index % 2) for index in range(9)]
+        recording = recorded(model, binary, points, mg.optim.SGD(model.parameters(), 0.1))
+        page = show(recording)
+        assert page.locator("#boundary").count() == 0
+        assert page.locator("#laboratory").get_by_label("Data").count() == 0
+        assert page.locator(".cell").count() == 9
+        said = page.evaluate("picture.cells.map(({ said }) => said)")
+        shown = points[page.evaluate("exampleNow()")][0]
+        assert [float(text.replace("−", "-")) for text in said[:5]] == pytest.approx(shown, rel=1e-3)
+        assert trained_in(page, 8)["losses"] == pytest.approx(recording.losses, **CLOSE)
+
+    def test_a_frozen_layer_keeps_its_numbers(self, show):
+        random.seed(1)
+        model = mg.nn.MLP(2, [2, 1])
+        frozen = model.layers[0].parameters()
+        for parameter in frozen:
+            parameter.requires_grad = False
+        recording = recorded(model, binary, points_of(8), mg.optim.SGD(model.parameters(), 0.1))
+        page = show(recording)
+        told = trained_in(page, len(recording.losses))
+        assert told["numbers"] == pytest.approx([p.data for p in model.parameters()], **CLOSE)
+        assert [Value(number).data for number in told["numbers"][: len(frozen)]] == [p.data for p in frozen]
