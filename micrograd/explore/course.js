@@ -85,7 +85,7 @@ function trainOn() {
   course.moments.push({ step: last.step + 1, numbers: next.numbers, states: next.states, batch: null, rate: null, known: true });
   if (course.moments.length > MOST_MOMENTS) course.moments = course.moments.filter((moment, index) => index % 2 === 0 || index === course.moments.length - 1);
   if (course.losses.length > 10 * MOST_MOMENTS) course.losses = course.losses.filter((loss, index) => index % 2 === 0);
-  for (const moment of course.moments.slice(0, -1)) moment.next = null; // it can be computed again
+  last.next = null; // it can be computed again
   return true;
 }
 
@@ -120,13 +120,16 @@ function rewind() {
   Object.assign(course, { moments: [...recorded.moments], losses: [...recorded.losses], now: 0, isLive: false, settings: { ...asRecorded }, weights: null });
 }
 
-/** Whether the page computes the first step as it was recorded; else it does not train, and says so. */
+/** Whether the page computes a step as it was recorded; else it does not train, and says so. */
 function verify() {
-  const [first, second] = recorded.moments;
-  if (refusal || !first.batch) return;
-  const next = stepAfter(first);
+  const place = recorded.moments.findIndex(({ batch }) => batch !== null);
+  const [moment, after] = recorded.moments.slice(place);
+  const loss = recorded.losses.find(([step]) => step === moment.step + 1)?.[1];
+  if (refusal || place < 0 || loss === undefined) return;
+  const next = stepAfter(moment);
   const close = (one, other) => Math.abs(one - other) <= 1e-6 * Math.max(1, Math.abs(one), Math.abs(other));
-  if (!next || next.trouble || !close(next.loss, recorded.losses[0][1])) refusal = "the loss of the first step comes out differently here: it may depend on more than the example and the parameters, on random numbers say";
-  else if (second.step === 1 && !next.numbers.every((number, index) => close(number, second.numbers[index]))) refusal = "the first step comes out differently here: more than the optimiser may have changed the parameters";
-  if (refusal) first.next = null;
+  const which = moment.step ? `step ${moment.step + 1}` : "the first step";
+  if (!next || next.trouble || !close(next.loss, loss)) refusal = `the loss of ${which} comes out differently here: it may depend on more than the example and the parameters, on random numbers say`;
+  else if (after.step === moment.step + 1 && !next.numbers.every((number, index) => close(number, after.numbers[index]))) refusal = `${which} comes out differently here: more than the optimiser may have changed the parameters`;
+  if (refusal) moment.next = null;
 }

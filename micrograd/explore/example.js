@@ -58,7 +58,7 @@ function showExample(index, count) {
   const batch = stepAfter(momentNow())?.batch ?? [];
   exampleInput.max = String(count);
   exampleInput.value = String(index + 1);
-  exampleWords.textContent = `of ${count}${batch.includes(index) ? `, one of the ${batch.length} in the batch` : ", not in the batch"}`;
+  exampleWords.textContent = `of ${count}, ${batch.includes(index) ? "in" : "not in"} the batch of ${batch.length}`;
 }
 
 /** Give the neurons of the graph the activation that was chosen. */

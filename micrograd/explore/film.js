@@ -4,8 +4,8 @@ const { network, points } = film;
 const canRun = network !== null && !unknown.length;
 const threshold = network && primitives[network.nodes[network.outputs[0]][0]]?.name === "sigmoid" ? 0.5 : 0;
 const chart = lossChart();
-const board = canRun && points.length ? plane({ add: addPoint, pick: chooseExample }) : null;
-const picture = network?.layers.length && columnsOf(network).flat().length <= MOST_CELLS ? networkView(network, chooseNeuron) : null;
+const board = canRun && points.length ? plane({ add: addPoint, pick: (point) => chooseExample(exampleOfPoint(point)) }) : null;
+const picture = network?.layers.length > 0 && columnsOf(network).flat().length <= MOST_CELLS ? networkView(network, chooseNeuron) : null;
 const headline = html("h2", {});
 const warning = html("p", { class: "warning", role: "alert", hidden: "" });
 const neuronPanel = html("section", { id: "neuron", "aria-label": "This neuron", hidden: "" });
@@ -41,8 +41,9 @@ function setMode(training) {
   document.body.dataset.mode = training ? "training" : "step";
   for (const [element, isShown] of [
     [find("film"), training], [find("step"), !training], [find("node"), !training], [find("find"), !training], [exampleRow, !training],
-    [find("tools"), !(training && picture)], [graph, !(training && picture)], [picture?.element, training],
+    [find("tools"), !(training && picture)], [picture?.element, training],
   ]) element?.toggleAttribute("hidden", !isShown);
+  graph.classList.toggle("behind", training && picture !== null); // it keeps its size, and so where it was zoomed to
   if (training) showTraining();
   else showStep();
   showControls();
@@ -67,12 +68,20 @@ function showTraining() {
   showPoints();
   if (canRun) showMaps(moment.numbers);
   else picture?.paint(moment.numbers, null, null, []);
-  board?.ring(course.settings.data !== "recorded" || lessons.examples?.length === points.length ? next?.batch : []);
+  if (!picture) showGraph();
+  board?.ring((next?.batch ?? []).map(pointOfExample).filter((point) => point >= 0));
   chart.set(course.losses);
   chart.mark(moment.step, next?.loss ?? lossNear(moment.step));
   laboratory.update();
   showNeuron();
   showControls();
+}
+
+/** Where there is no picture of the network, show the graph with all that the passes give. */
+function showGraph() {
+  at = steps.length - 1;
+  showStep();
+  exampleRow.hidden = true;
 }
 
 /** The loss of the step after so many, or of the last before, where it was recorded. */
@@ -86,6 +95,13 @@ function troubleOf({ step, numbers }, next) {
   if (odd >= 0) return `After step ${step}, ${parameterName(odd)} is ${readable(numbers[odd])}: what is computed with it is no number either.`;
   return next?.trouble ? `Step ${step + 1} cannot be made: ${next.trouble.message}. mg.fit raises an error there. A smaller rate may help.` : "";
 }
+
+const placeOf = (numbers) => numbers.slice(0, 2).join(" ");
+const pointAt = new Map(points.map((place, index) => [placeOf(place), index]));
+const exampleAt = new Map((lessons.examples ?? []).map((example, index) => [placeOf(example.slice(1)), index]));
+/** The recording's points may be others than its examples, or in another order: they belong together where they lie together. */
+const pointOfExample = (index) => (course.settings.data === "recorded" ? pointAt.get(placeOf(lessons.examples[index].slice(1))) ?? -1 : index);
+const exampleOfPoint = (index) => (course.settings.data === "recorded" ? exampleAt.get(placeOf(points[index])) : index);
 
 let pointsShown = "";
 /** Put the points of the present settings into the plane. */

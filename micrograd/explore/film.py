@@ -8,6 +8,7 @@ from array import array
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
+from micrograd.draw.text import visible
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
 from micrograd.explore.formulas import composites
@@ -49,7 +50,7 @@ def film(recording: Recording) -> dict[str, Any]:
         root, inputs_of_root = outputs[0] if len(outputs) == 1 else sum(outputs[1:], outputs[0]), inputs
         hints = {root: "sum of outputs"} if len(outputs) > 1 else {}
         hints |= {output: _name(place, outputs) for place, output in enumerate(outputs, 1)}
-        reason = str(error)
+        reason = _words(error)
     data, nodes = passes(root)
     position = {node: index for index, node in enumerate(nodes)}
     for node, hint in hints.items():
@@ -65,7 +66,7 @@ def film(recording: Recording) -> dict[str, Any]:
         try:
             training = laboratory(recording, programs)
         except Untrainable as error:
-            training = {"reason": str(error)}
+            training = {"reason": _words(error)}
     data["film"] = {
         "parameters": [position.get(parameter) for parameter in parameters],
         "nodes": [position[node] for node in topological_order(root)],
@@ -79,6 +80,10 @@ def film(recording: Recording) -> dict[str, Any]:
         "training": training,
     }
     return data | _with_primitives(table, training)
+
+
+def _words(reason: Untrainable) -> str:
+    return "".join(map(visible, str(reason)))
 
 
 def _outputs(output: Any) -> list[Value]:
@@ -144,16 +149,16 @@ def _network(outputs: list[Value], inputs: list[Value], programs: Programs) -> d
         return None
     place = {node: index for index, node in enumerate(order)}
     layers: dict[int, list[dict[str, Any]]] = {}
-    for node in order:
-        if call := getattr(node, "_call", None):
-            neuron, called_with, _ = call
-            weights = [
-                [place[x], programs.parameters[weight]]
-                for x, weight in zip(called_with, neuron.w, strict=True)
-                if x in place and weight in programs.parameters
-            ]
-            cell = {"node": place[node], "weights": weights, "bias": programs.parameters.get(neuron.b)}
-            layers.setdefault(id(called_with), []).append(cell)
+    called = [node for node in order if hasattr(node, "_call")]
+    for node in sorted(called, key=lambda node: node._call[-1]):  # in the order of the calls, which is the layer's
+        neuron, called_with, _ = node._call
+        weights = [
+            [place[x], programs.parameters[weight]]
+            for x, weight in zip(called_with, neuron.w, strict=True)
+            if x in place and weight in programs.parameters
+        ]
+        cell = {"node": place[node], "weights": weights, "bias": programs.parameters.get(neuron.b)}
+        layers.setdefault(id(called_with), []).append(cell)
     return {
         "nodes": programs.nodes(order, inputs),
         "activations": activations(order),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from micrograd.training.recording import Recording, Run
 
 MOST_NUMBERS = 20_000  # in the examples of a page
-MOST_WORK = 2_000_000  # nodes of all examples together: these take Python some seconds, and a page half a second a step
+MOST_WORK = 500_000  # nodes of all examples together: these take Python some seconds, and a page a third of one a step
 MOST_CLASSES = 7  # as many have a colour
 
 Node = list[Any]

@@ -18,19 +18,37 @@ function square(points) {
   return [middle(xs) - reach, middle(xs) + reach, middle(ys) - reach, middle(ys) + reach];
 }
 
+/** What an operation gives at all places: operands are numbers, where they are the same everywhere, or lists. */
+function across({ name, forward }, given, count) {
+  if (given.every((operand) => typeof operand === "number")) return forward(...given);
+  const [a, b] = given;
+  const result = new Float64Array(count);
+  const isOne = typeof a === "number";
+  if (given.length === 1) for (let place = 0; place < count; place++) result[place] = forward(a[place]);
+  else if (given.length > 2) for (let place = 0; place < count; place++) result[place] = forward(...given.map((operand) => (typeof operand === "number" ? operand : operand[place])));
+  else if (isOne || typeof b === "number") {
+    const [one, many] = isOne ? [a, b] : [b, a];
+    if (name === "mul") for (let place = 0; place < count; place++) result[place] = one * many[place];
+    else if (name === "add") for (let place = 0; place < count; place++) result[place] = one + many[place];
+    else if (isOne) for (let place = 0; place < count; place++) result[place] = forward(one, many[place]);
+    else for (let place = 0; place < count; place++) result[place] = forward(many[place], one);
+  } else if (name === "add") for (let place = 0; place < count; place++) result[place] = a[place] + b[place];
+  else for (let place = 0; place < count; place++) result[place] = forward(a[place], b[place]);
+  return result;
+}
+
 /** What these nodes of the network say of each place of a square: for each node a list, from the upper left on. */
-function mapsOf(program, wanted, numbers, [left, right, low, high], side) {
-  const { data, inputs, parameters } = program;
-  const last = Math.max(...wanted);
-  const maps = wanted.map(() => new Float64Array(side * side));
-  for (const [index, parameter] of parameters) data[index] = numbers[parameter];
-  for (let place = 0; place < side * side; place++) {
-    const at = [left + (((place % side) + 0.5) / side) * (right - left), high - ((Math.floor(place / side) + 0.5) / side) * (high - low)];
-    for (const [index, input] of inputs) data[index] = at[input];
-    run(program, last);
-    for (let map = 0; map < wanted.length; map++) maps[map][place] = data[wanted[map]];
+function mapsOf({ data, inputs, parameters, operations }, wanted, numbers, [left, right, low, high], side) {
+  const count = side * side;
+  const values = Array.from(data);
+  for (const [index, parameter] of parameters) values[index] = numbers[parameter];
+  for (const [index, input] of inputs) {
+    values[index] = Float64Array.from({ length: count }, input === 0
+      ? (_, place) => left + (((place % side) + 0.5) / side) * (right - left)
+      : (_, place) => high - ((Math.floor(place / side) + 0.5) / side) * (high - low));
   }
-  return maps;
+  for (const operation of operations) values[operation.index] = across(operation, operation.operands.map((operand) => values[operand]), count);
+  return wanted.map((index) => (typeof values[index] === "number" ? new Float64Array(count).fill(values[index]) : values[index]));
 }
 
 /** Blue where a neuron says more than 0, orange where less; the stronger, the more, beside what it says elsewhere. */

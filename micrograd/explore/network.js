@@ -56,10 +56,11 @@ function networkView(network, choose) {
 
   /** Show the numbers of the parameters, and the maps; without maps, what each cell says at the example that is shown. */
   function paint(numbers, maps, said, colours) {
+    const widest = Math.max(2, Math.min(8, 40 / Math.sqrt(drawn.length)));
     const most = drawn.reduce((largest, { parameter }) => Math.max(largest, Math.abs(numbers[parameter]) || 0), 1);
     for (const { element: path, parameter } of drawn) {
       const share = Number.isFinite(numbers[parameter]) ? Math.abs(numbers[parameter]) / most : 1;
-      path.style.strokeWidth = `${(0.4 + 8 * share).toFixed(2)}px`;
+      path.style.strokeWidth = `${(0.4 + widest * share).toFixed(2)}px`;
       path.style.stroke = Number.isFinite(numbers[parameter]) ? `rgb(var(${numbers[parameter] > 0 ? "--positive" : "--negative"}) / ${(0.35 + 0.5 * share).toFixed(2)})` : "rgb(var(--not-a-number))";
     }
     cells.forEach((cell, index) => {

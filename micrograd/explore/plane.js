@@ -7,7 +7,7 @@ function plane({ add, pick }) {
   const cross = svg("path", { class: "cross", d: "M-4 0H4M0 -4V4", visibility: "hidden" });
   const overlay = svg("svg", { viewBox: "0 0 100 100", "aria-hidden": "true" }, dots, cross);
   const help = html("figcaption", {});
-  const board = html("div", { id: "boundary", tabindex: "0", role: "img", "aria-label": "The plane of the two inputs, coloured by what the network says there" }, canvas, overlay);
+  const board = html("div", { id: "boundary", role: "img", "aria-label": "The plane of the two inputs, coloured by what the network says there" }, canvas, overlay);
   let [bounds, elements, mine, at] = [[-1, 1, -1, 1], [], false, [50, 50]];
   const placeOf = ([u, v]) => [bounds[0] + (u / 100) * (bounds[1] - bounds[0]), bounds[3] - (v / 100) * (bounds[3] - bounds[2])];
 
@@ -24,18 +24,19 @@ function plane({ add, pick }) {
     dots.replaceChildren(...elements);
     board.classList.toggle("own", own);
     board.setAttribute("role", own ? "application" : "img");
+    board.tabIndex = own ? 0 : -1;
     help.textContent = own ? "Click to put a point there; or go with the arrow keys, and put it with Enter."
       : "What the network says of each place; the points are the examples, those with a ring the next batch.";
     if (!own) cross.setAttribute("visibility", "hidden");
   }
 
-  /** Give a ring to the points of a batch. */
-  function ring(batch) {
-    const chosen = new Set(batch ?? []);
-    elements.forEach((element, index) => {
-      element.classList.toggle("chosen", chosen.has(index));
-      if (chosen.has(index)) dots.append(element); // above the others
-    });
+  /** Give a ring to these points, and put them above the others. */
+  function ring(indices) {
+    for (const element of elements) element.classList.remove("chosen");
+    for (const index of indices) {
+      elements[index].classList.add("chosen");
+      dots.append(elements[index]);
+    }
   }
 
   function paint(maps, threshold, colours) {

@@ -72,6 +72,6 @@ function explainGradient(parameter, { batch, shares, gradients: all }) {
   const largest = given.reduce((best, share, place) => (Math.abs(share) > Math.abs(given[best]) ? place : best), 0);
   return [
     math(`mean over ${batch.length} examples = `, total),
-    html("p", { class: "soft left" }, `Example ${batch[largest] + 1} gives most: its own gradient is ${readable(given[largest])}, and a share of 1/${batch.length} of it counts.`),
+    html("p", { class: "soft left" }, `Example ${batch[largest] + 1} gives most: its own gradient is ${readable(given[largest])}, and 1/${batch.length} of it counts.`),
   ];
 }

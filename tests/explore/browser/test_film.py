@@ -137,3 +137,81 @@ def test_a_network_of_other_inputs_has_no_boundary_and_an_unknown_activation_a_n
     page.get_by_role("button", name="Training", exact=True).click()
     assert "This page does not train by itself: this page cannot compute squared" in page.locator("#film").inner_text()
     assert "Only the parameters move: this page cannot compute squared" in page.locator("#film").inner_text()
+
+
+def test_the_step_of_the_optimiser_is_shown_in_words_and_numbers(show, training):
+    model, points, recording = training
+    page = show(recording)
+    turn_to(page, 17)
+    one_step(page)
+    parameters = page.evaluate("steps.map(({ parameter }) => parameter ?? -1)")
+    page.locator("#slider").fill(str(parameters.index(4)))
+    moment, after = recording.moments()[17:19]
+    mean, square, count = moment.state[4]
+    assert page.locator("#step h2").inner_text() == "Layer 1, Neuron 2, w2 takes its step"
+    for parameter, saved in zip(model.parameters(), moment.numbers, strict=True):
+        parameter.data = saved
+    gradients = []
+    for index in moment.batch:
+        model.zero_grad()
+        mg.losses.hinge(model(points[index][0]), points[index][1]).backward()
+        gradients.append(model.parameters()[4].grad)
+    gradient = sum(gradients) / len(gradients)
+    most = moment.batch[max(range(len(gradients)), key=lambda place: abs(gradients[place]))]
+    shown = [text.splitlines() for text in page.locator("#step .math").all_inner_texts()]
+    assert number(shown[0][0].split(" = ")[1]) == pytest.approx(gradient, rel=1e-3)
+    assert f"Example {most + 1} gives most" in page.locator("#step").inner_text()
+    assert [lines[0] for lines in shown[1:5]] == [
+        "t = t + 1",
+        "m = 0.9 × m + 0.1 × gradient",
+        "v = 0.999 × v + 0.001 × gradient × gradient",
+        "w −= rate × m / (1 − 0.9 ** t) / (sqrt(v / (1 − 0.999 ** t)) + 1e−8)",
+    ]
+    mean, square, count = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2, count + 1
+    outcomes = [number(lines[-1].removeprefix("= ").replace("e−", "e-")) for lines in shown[1:5]]
+    step = moment.numbers[4] - after.numbers[4]
+    assert outcomes == pytest.approx([count, mean, square, step], rel=1e-3)
+    assert number(shown[5][0].split(" → ")[1]) == pytest.approx(after.numbers[4], rel=1e-3)
+
+
+def test_neurons_have_maps_and_edges_are_as_wide_as_their_weights(show, training):
+    model, _, recording = training
+    page = show(recording)
+    turn_to(page, 40)
+    told = page.evaluate(
+        """() => {
+            const wanted = picture.cells.map(({ node }) => node);
+            const maps = mapsOf(networkProgram(), wanted, momentNow().numbers, board.bounds(), SMALL);
+            return { bounds: board.bounds(), side: SMALL, maps: maps.map((map) => [...map]),
+                pixels: picture.cells.map(({ canvas }) => [...canvas.getContext("2d").getImageData(5, 7, 1, 1).data]),
+                widths: [...document.querySelectorAll(".weight")].map(({ style }) => parseFloat(style.strokeWidth)) };
+        }"""
+    )
+    left, right, low, high = told["bounds"]
+    side = told["side"]
+    place = [left + 5.5 / side * (right - left), high - 7.5 / side * (high - low)]
+    hidden = model.layers[0].outputs(place)
+    says = [*place, *(neuron.data for neuron in hidden), model.layers[1](hidden).data]
+    assert [cell[7 * side + 5] for cell in told["maps"]] == pytest.approx(says)
+    for (red, _, blue, alpha), said in zip(told["pixels"], says, strict=True):
+        assert (blue > red) == (said > 0) or alpha < 3
+    weights = [abs(weight.data) for layer in model.layers for neuron in layer.neurons for weight in neuron.w]
+    most = max(1, *weights)
+    assert told["widths"] == pytest.approx([0.4 + 8 * weight / most for weight in weights], abs=0.01)
+
+
+def test_a_click_on_a_point_shows_its_loss(show, training):
+    model, points, recording = training
+    page = show(recording)
+    left, right, low, high = page.evaluate("board.bounds()")
+    x, y = points[11][0]
+    side = page.locator("#boundary").bounding_box()["width"]
+    place = {"x": (x - left) / (right - left) * side, "y": (high - y) / (high - low) * side}
+    page.locator("#boundary").click(position=place)
+    page.keyboard.press("End")
+    assert page.get_by_label("The example in the graph").input_value() == "12"
+    for parameter, saved in zip(model.parameters(), recording.frames()[0][1], strict=True):
+        parameter.data = saved
+    loss = mg.losses.hinge(model(points[11][0]), points[11][1])
+    shown = page.locator('.item[aria-label^="loss,"] .number').first.text_content()
+    assert number(shown) == pytest.approx(loss.data, rel=1e-3)

@@ -325,12 +325,14 @@ class TestEveryone:
         assert page.locator("#film h2").inner_text() == "Step 12 of 12, recorded"
         page.keyboard.press("ArrowRight")
         assert page.locator("#film h2").inner_text() == "Step 13, trained in this page"
+        choose(page, "Data", "my own points")
         reached = set()
         for _ in range(45):
             page.keyboard.press("Tab")
             focused = page.evaluate("[document.activeElement].map((at) => at.id || at.className || at.textContent)[0]")
             reached.add(focused)
         assert {"boundary", "cell", "slider", "play", "speed", "Start again", "One step"} <= reached
+        choose(page, "Data", "as recorded")
         page.locator(".cell").nth(3).focus()
         page.keyboard.press("Enter")
         assert page.locator("#neuron h3").inner_text() == "Layer 1, Neuron 2"
