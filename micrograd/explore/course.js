@@ -21,10 +21,15 @@ function recordedMoments() {
 }
 
 const recorded = { moments: recordedMoments(), losses: film.losses.map(([step, loss]) => [step, Number(loss)]) };
-const firstRate = recorded.moments.find(({ rate }) => rate !== null)?.rate ?? 0.1;
-const asRecorded = { data: "recorded", noise: 0.1, batch: lessons.batch, optimizer: 0, rate: firstRate, activation: null, seed: lessons.seed ?? 0 };
+const rates = recorded.moments.filter(({ rate }) => rate !== null);
+const asRecorded = { data: "recorded", noise: 0.1, batch: lessons.batch, optimizer: 0, rate: null, activation: null, seed: lessons.seed ?? 0 };
 const course = { moments: [...recorded.moments], losses: [...recorded.losses], now: 0, isLive: false, settings: { ...asRecorded }, own: { points: [], kinds: [] }, weights: null };
 let refusal = lessons.reason ?? (unknown.length ? `this page cannot compute ${[...new Set(unknown)].slice(0, 3).join(", ")}` : null); // why the page does not train
+
+/** The rate of the step after so many: the one that was set, or the recorded one, which the last one goes on with. */
+function rateAfter({ step, rate }) {
+  return rate ?? course.settings.rate ?? (rates.filter((moment) => moment.step <= step).pop() ?? rates[0])?.rate ?? 0.1;
+}
 
 const momentNow = () => course.moments[course.now];
 
@@ -59,7 +64,7 @@ function stepAfter(moment) {
   const training = trainingNow();
   if (!training || !moment.known) return null;
   const optimizer = lessons.optimizers[course.settings.optimizer];
-  const rate = moment.rate ?? course.settings.rate;
+  const rate = rateAfter(moment);
   const batch = moment.batch ?? training.batchOf?.(moment.step);
   if (!batch) return null;
   const next = { moment, batch, rate, optimizer };

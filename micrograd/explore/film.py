@@ -9,6 +9,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.text import visible
+from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
 from micrograd.explore.formulas import composites
@@ -29,7 +30,9 @@ MOST_OF_NETWORK = 20_000  # Values; of a network with more, there is no map
 def film(recording: Recording) -> dict[str, Any]:
     """The graph of the loss of the first example, with the film of the parameters, and what it takes to go on training.
 
-    Where the loss is not known, the graph is that of the network at work on the first of the inputs.
+    Where the loss is not known, the graph is that of the network at work on the first of the inputs. Meanwhile the
+    parameters have the numbers of the first moment, with which all of it can be computed, also where the training
+    ended with others.
 
     Raises:
         TypeError: if the network gives something else than Values.
@@ -38,6 +41,16 @@ def film(recording: Recording) -> dict[str, Any]:
     moments = recording.moments()
     if len(moments) < 2:
         raise ValueError("nothing was recorded: give the recording to fit(record=) first")
+    parameters = recording.model.parameters()
+    undo = setting(parameters, "_data", [parameter.data for parameter in parameters])
+    try:
+        commit(setting(parameters, "_data", moments[0].numbers))
+        return _film(recording, moments, parameters)
+    finally:
+        commit(undo)
+
+
+def _film(recording: Recording, moments: list[Moment], parameters: list[Value]) -> dict[str, Any]:
     inputs = [Value(x, label=f"x{place}") for place, x in enumerate(recording.inputs[0], 1)]
     network: Any = recording.model  # Module has no __call__, its subclasses have
     outputs = _outputs(network(inputs))
@@ -59,7 +72,6 @@ def film(recording: Recording) -> dict[str, Any]:
     for node in nodes:
         if not node.is_leaf:
             table.setdefault(node._primitive, len(table))
-    parameters = recording.model.parameters()
     programs = Programs(parameters, table)
     training: dict[str, Any] = {"reason": reason}
     if reason is None:

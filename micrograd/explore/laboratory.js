@@ -64,7 +64,7 @@ function laboratoryPanel(changed) {
   /** Show the settings as they are. */
   function update() {
     const { settings } = course;
-    for (const [input, value] of [[data, settings.data], [noise, settings.noise], [batch, settings.batch], [optimizer, settings.optimizer], [rate, settings.rate], [activation, settings.activation ?? ""], [seed, settings.seed]]) {
+    for (const [input, value] of [[data, settings.data], [noise, settings.noise], [batch, settings.batch], [optimizer, settings.optimizer], [rate, rateAfter(momentNow())], [activation, settings.activation ?? ""], [seed, settings.seed]]) {
       if (input !== document.activeElement || input.value === "" || input.tagName === "SELECT" || !problem.hidden) input.value = String(value);
     }
     noiseField.hidden = settings.data === "recorded" || settings.data === "own";

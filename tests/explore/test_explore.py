@@ -356,7 +356,7 @@ class TestRecording:
         assert len(data["film"]["frames"]) == len(recording.frames())
         assert data["film"]["losses"] == [[step, loss] for step, loss in enumerate(recording.losses, 1)]
         raw = base64.b64decode(data["film"]["numbers"])
-        numbers = struct.unpack(f"<{len(raw) // 8}d", raw)[-len(model.parameters()) :]
+        numbers = struct.unpack(f"<{len(raw) // 8}d", raw)[: len(model.parameters())]
         assert [*numbers] == [data["nodes"][node]["data"] for node in data["film"]["parameters"]]
 
     def test_a_film_of_several_outputs_starts_from_their_sum(self, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import dataclasses
 import math
 import pickle
 import random
@@ -130,6 +131,24 @@ class TestFilm:
         for node, index in zip(program["nodes"], film["nodes"], strict=True):
             assert nodes[index]["kind"] == kinds.get(node[0], "result")
         assert film["nodes"][program["root"]] == data["root"]
+
+    def test_is_made_with_the_numbers_of_the_start_and_gives_the_others_back(self, tmp_path):
+        recording = recorded(hinge, points_of(4))
+        end = [parameter.data for parameter in recording.model.parameters()]
+        seen = []
+
+        def loss(place, kind):
+            seen.append([parameter.data for parameter in recording.model.parameters()])
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+            return hinge(recording.model)(place, kind)
+
+        recording.run = dataclasses.replace(recording.run, loss=loss)
+        with pytest.raises(KeyboardInterrupt):
+            mg.explore(recording, tmp_path / "film.html")
+        assert seen == [recording.frames()[0][1]] * 2
+        assert [parameter.data for parameter in recording.model.parameters()] == end
+        assert not list(tmp_path.iterdir())
 
     def test_of_a_very_large_network_has_no_map(self, tmp_path, monkeypatch):
         recording = recorded(hinge, points_of(2))

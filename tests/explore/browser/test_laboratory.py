@@ -96,7 +96,7 @@ class TestTrainingInThePage:
             (binary, [5, 1], "silu", lambda p: mg.optim.Adam(p, 0.02, betas=(0.8, 0.95), epsilon=1e-6)),
             (cross, [5, 3], "softplus", lambda p: mg.optim.AdamW(p, 0.05, weight_decay=0.1)),
             (squares, [4, 1], "sigmoid", lambda p: mg.optim.Adam(p, 0.02, weight_decay=0.1)),
-            (binary, [3, 1], "elu", lambda p: mg.optim.SGD(p, 0.3)),
+            (binary, [3, 1], "elu", lambda p: mg.optim.SGD(p, mg.optim.linear(0.3, 0.05, 14))),
         ],
     )
     def test_has_the_numbers_of_fit(self, show, loss, sizes, activation, optimizer):
@@ -248,6 +248,23 @@ class TestWhatIsNoNumber:
         page.get_by_role("button", name="Training", exact=True).click()
         page.get_by_role("button", name="Start again").click()
         assert page.locator("#film .warning").first.is_hidden()
+
+    def test_a_training_that_fit_gave_up_goes_on_to_the_number_that_ended_it(self, show):
+        random.seed(1)
+        model, points = mg.nn.MLP(2, [4, 1]), points_of(8)
+        recording = mg.Recording(model, [place for place, _ in points], [kind for _, kind in points])
+        optimizer = mg.optim.SGD(model.parameters(), 50.0)
+        with pytest.raises(ArithmeticError):
+            mg.fit(squares(model), points, optimizer, epochs=100, record=recording, seed=0)
+        page = show(recording)
+        page.locator("#last").click()
+        for _ in range(9):
+            if page.locator("#next").is_enabled():
+                page.locator("#next").click()
+        warning = page.locator("#film .warning").first.inner_text()
+        assert warning.startswith(f"Step {len(recording.losses) + 1} cannot be made: the loss of example ")
+        assert " × " in warning
+        assert " is ∞. mg.fit raises an error there." in warning
 
     def test_an_update_that_is_no_number_is_explained(self, show):
         random.seed(1)
