@@ -71,7 +71,7 @@ graph.addEventListener("keydown", (event) => {
 });
 
 const KEYS = {
-  ArrowRight: () => controls.go(controls.at() + 1), ArrowLeft: () => controls.go(controls.at() - 1),
+  ArrowRight: () => controls.next(), ArrowLeft: () => controls.previous(),
   Home: () => controls.go(0), End: () => controls.go(controls.last()), " ": () => controls.play(), "/": () => find("find-text").focus(),
   "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), 0: () => fit(),
 };
@@ -84,7 +84,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 const BUTTONS = {
-  first: () => controls.go(0), previous: () => controls.go(controls.at() - 1), next: () => controls.go(controls.at() + 1),
+  first: () => controls.go(0), previous: () => controls.previous(), next: () => controls.next(),
   last: () => controls.go(controls.last()), play: () => controls.play(), "zoom-in": () => zoom(1.25), "zoom-out": () => zoom(0.8), fit,
   expand: () => setAll(true), collapse: () => setAll(false),
   theme: () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),

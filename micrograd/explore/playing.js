@@ -54,7 +54,7 @@ function manual(step) {
   go(step);
 }
 
-const PASSES = { go: manual, at: () => at, last: () => steps.length - 1, play: () => play(!playing) };
+const PASSES = { go: manual, previous: () => manual(at - 1), next: () => manual(at + 1), last: () => steps.length - 1, play: () => play(!playing) };
 let controls = PASSES; // what the buttons, the slider and the keys move: in a film, also the time of training
 
 /** Look at a Value; opens the groups around it where asked. */

@@ -49,7 +49,8 @@ function playTraining() {
 }
 
 const TIME = {
-  at: () => course.now,
+  previous: () => TIME.go(course.now - 1),
+  next: () => TIME.go(course.now + 1),
   last: () => course.moments.length - 1,
   play: playTraining,
   go(index) {
