@@ -8,7 +8,8 @@ function explainStep() {
   const panel = find("step");
   const sum = (text) => [html("p", { class: "eyebrow" }, text)];
   const parts = [];
-  if (step.phase === "given") {
+  if (step.phase === "batch" || step.phase === "update") parts.push(...explainFilmStep(step));
+  else if (step.phase === "given") {
     parts.push(...sum("Start"), html("h2", {}, "What is given"));
     const count = nodes.length - results;
     parts.push(html("p", {}, `${count} ${count === 1 ? "number is" : "numbers are"} given. The forward pass computes ${results} more from ${count === 1 ? "it" : "them"}, one a step${passes.backward ? `; then the backward pass finds how ${rootName} changes with each` : ""}.`));
@@ -24,8 +25,7 @@ function explainStep() {
     parts.push(...sum("Backward"), html("h2", {}, "Backpropagation starts at ", bdi(rootName)));
     parts.push(math(partial(rootName, rootName), " = ", html("span", { class: "outcome" }, "1")));
     parts.push(html("p", {}, "Anything changes with itself one to one. From here each Value passes its gradient on to its operands, once all that use it have passed theirs."));
-  } else if (step.phase === "backward") parts.push(...explainTurn(step));
-  else parts.push(...explainFilmStep(step));
+  } else parts.push(...explainTurn(step));
   panel.replaceChildren(...parts);
 }
 

@@ -5,7 +5,7 @@ const canRun = network !== null && !unknown.length;
 const threshold = network && primitives[network.nodes[network.outputs[0]][0]]?.name === "sigmoid" ? 0.5 : 0;
 const chart = lossChart();
 const board = canRun && points.length ? plane({ add: addPoint, pick: (point) => chooseExample(exampleOfPoint(point)) }) : null;
-const picture = network?.layers.length > 0 && columnsOf(network).flat().length <= MOST_CELLS ? networkView(network, chooseNeuron) : null;
+const picture = network?.layers.length > 0 && columnsOf(network).flat().length <= MOST_NEURONS ? networkView(network, chooseNeuron) : null;
 const headline = html("h2", {});
 const warning = html("p", { class: "warning", role: "alert", hidden: "" });
 const neuronPanel = html("section", { id: "neuron", "aria-label": "This neuron", hidden: "" });

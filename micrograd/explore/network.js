@@ -1,6 +1,6 @@
 // ---- The network: a map for each neuron, and edges as wide as their weights ---------------------------------------------
 
-const MOST_CELLS = 400;
+const MOST_NEURONS = 400;
 const MOST_EDGES = 4000;
 const MOST_INPUTS = 12; // with more, only the neurons are shown
 

@@ -2,7 +2,7 @@
 
 const PACE = { 1600: [500, 0], 800: [120, 0], 200: [30, 0], 16: [0, 12] }; // milliseconds between two pictures, and of training before each
 const CALM = 500; // milliseconds between two pictures, for those who prefer less motion
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const lessMotion = matchMedia("(prefers-reduced-motion: reduce)");
 let rolling = 0;
 
 /** Whether a step can be trained after the last moment. */
@@ -37,7 +37,7 @@ function playTraining() {
     while (more && !isRecorded && performance.now() - start < training) more = onward();
     if (isRecorded && course.now === course.moments.length - 1 && !course.isLive) more = false;
     showTraining();
-    if (more) rolling = setTimeout(tick, Math.max(wait, calm.matches ? CALM : 0));
+    if (more) rolling = setTimeout(tick, Math.max(wait, lessMotion.matches ? CALM : 0));
     else {
       pauseTraining();
       sayTraining();

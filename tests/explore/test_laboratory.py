@@ -8,7 +8,10 @@ import dataclasses
 import math
 import pickle
 import random
+import re
 import struct
+from collections import Counter
+from importlib.resources import files
 
 import pytest
 
@@ -16,6 +19,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.explore import film as film_of
 from micrograd.explore import laboratory as made_of
+from micrograd.explore import page
 from tests.explore.test_explore import explored
 
 
@@ -359,3 +363,14 @@ def test_pages_of_values_have_no_script_of_films(tmp_path):
     mg.explore(recorded(hinge, points_of(2)), tmp_path / "film.html")
     assert "PythonRandom" not in (tmp_path / "page.html").read_text()
     assert "PythonRandom" in (tmp_path / "film.html").read_text()
+
+
+def test_the_scripts_of_a_page_declare_each_name_once():
+    """They are one text, so a name that two of them declare ends all of them."""
+    folder, names = files("micrograd.explore"), []
+    for script in (*page.SCRIPTS, *page.FILM):
+        text = folder.joinpath(f"{script}.js").read_text(encoding="utf-8")
+        for declared in re.findall(r"^(?:const|let|function|class) ([\w$]+|[{\[][^=]*)", text, re.MULTILINE):
+            names += re.findall(r"[\w$]+", declared)
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+    assert {"nodes", "network", "points", "MOST_NEURONS", "PythonRandom", "startFilm"} <= set(names)

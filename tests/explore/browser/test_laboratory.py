@@ -358,6 +358,8 @@ class TestEveryone:
         assert page.locator("#modes [aria-pressed=true]").inner_text() == "One step"
         page.keyboard.press("End")
         assert page.locator("#count").inner_text() == "update 13/13"
+        page.keyboard.press("ArrowLeft")
+        assert page.locator("#step h2").inner_text() == "Layer 2, w3 takes its step"
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
     def test_axe_finds_no_violation(self, show, axe, scheme):
