@@ -17,7 +17,7 @@ from micrograd.explore.laboratory import Programs, Untrainable, activations, lab
 from micrograd.explore.passes import entry_of, formulas_of, jsonable, passes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from micrograd.engine.primitive import Primitive
     from micrograd.training.recording import Moment, Recording
@@ -42,10 +42,17 @@ def film(recording: Recording) -> dict[str, Any]:
     if len(moments) < 2:
         raise ValueError("nothing was recorded: give the recording to fit(record=) first")
     parameters = recording.model.parameters()
-    undo = setting(parameters, "_data", [parameter.data for parameter in parameters])
+    return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters))
+
+
+def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What make gives while the parameters have these numbers; then they have their own again."""
+    own = [parameter.data for parameter in parameters]
+    commit(setting(parameters, "_data", own))  # where there is room on the stack for this, there is to undo it
+    undo = setting(parameters, "_data", own)
     try:
-        commit(setting(parameters, "_data", moments[0].numbers))
-        return _film(recording, moments, parameters)
+        commit(setting(parameters, "_data", numbers))
+        return make()
     finally:
         commit(undo)
 
