@@ -128,12 +128,3 @@ function batchesOf(seed, count, size) {
     return order.slice(start, start + size);
   };
 }
-
-/** What a parameter is called: where it is, and its name there. */
-function parameterName(parameter) {
-  const index = passes.film.parameters[parameter];
-  if (index === null) return `parameter ${parameter + 1}`;
-  const path = [];
-  for (let group = nodes[index].group; group !== null; group = groups[group].parent) path.unshift(groups[group].name);
-  return [...path, nameOf(index)].join(", ");
-}
