@@ -6,7 +6,7 @@ const NAMES = { recorded: "as recorded", own: "my own points" };
 function laboratoryPanel(changed) {
   if (refusal) return { element: html("p", { class: "soft" }, `This page does not train by itself: ${refusal}.`), update: () => {} };
   const { classes, optimizers, activations } = lessons;
-  const hasPlane = film.points.length > 0 && classes.length > 1;
+  const hasPlane = board !== null && classes.length > 1;
   const field = (text, input) => {
     input.id = `setting-${text.toLowerCase().replace(" ", "-")}`;
     return html("div", {}, html("label", { for: input.id }, text), input);
