@@ -90,6 +90,8 @@ def train(options: argparse.Namespace) -> int:
     numbers = scores.evaluate(pipeline, study, folds=folds, seed=options.seed)
     report.write_report(pipeline, study, numbers, folder, pictures=not options.no_pictures, overwrite=options.overwrite)
     say(report.headline(numbers))
+    for name, score in numbers["folds"].items():
+        say(f"In folds, {name}: {score['mean']:.3f} ({score['low']:.3f} to {score['high']:.3f})")
     say(f"Report: {Path(folder) / 'report.html'}")
     if options.json:
         print_json({**numbers, "report": folder})
@@ -134,7 +136,7 @@ def _described(study: Study) -> list[str]:
     lines = [f"Target: {study.target}, {f'one of {classes} classes' if study.of_classes else 'a number'}"]
     dropped = f"; {study.without_target:,} without a target are left out" if study.without_target else ""
     lines.append(f"Rows: {len(study.training):,} to learn from, {len(study.test):,} to test on{dropped}")
-    columns = [f"{name}{_gaps(column['missing'])}" for name, column in study.described().items()]
+    columns = [f"{name}{_gaps(missing)}" for name, missing in study.described()["missing"].items()]
     more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
     lines.append(f"Columns: {', '.join(columns[:12])}{more}")
     return lines + [f"Left out: {name}, because {reason}" for name, reason in study.left_out.items()]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from sklearn.calibration import CalibrationDisplay
+from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay, RocCurveDisplay
 
 from micrograd.draw.graph import svg as graph
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from sklearn.pipeline import Pipeline
 
     from micrograd.tables.study import Study
 
@@ -78,59 +78,61 @@ def svg(draw: Callable[..., None], *what: Any, height: float = 3.75) -> str:
     return text[text.index("<svg") :].replace(INK, "currentColor")
 
 
-def course(figure: Any, losses: dict[str, Any]) -> None:
-    """How the loss fell: of each batch, in the mean of some, and of the rows tested on beside those learned from."""
-    batches = pd.Series(losses["batches"], range(1, len(losses["batches"]) + 1))
-    means = batches.rolling(max(1, len(batches) // 20), min_periods=1).mean()
-    # One batch that is far off does not stretch the axis
-    inside = [*losses["learned from"], *losses["tested on"], *batches.quantile([0.02, 0.98])]
-    far = 0 < 10 * min(inside) < max(inside)
-    axes = figure.add_subplot(xlabel="step", ylabel="loss", yscale="log" if far else "linear")
-    some = slice(None, None, math.ceil(len(batches) / MOST_DOTS))
-    axes.plot(batches[some], ".", color=BLUE, alpha=0.25, markeredgewidth=0, label="of a batch")
-    axes.plot(means[some], color=BLUE, linewidth=1, label="running mean")
-    axes.plot(losses["steps"], losses["learned from"], ":", color=BLUE, label="of the rows learned from")
-    axes.plot(losses["steps"], losses["tested on"], color=ORANGE, linewidth=2, label="of the rows tested on")
+def course(figure: Any, batches: list[float], validation: pd.Series) -> None:
+    """How the loss fell: of each batch, in the mean of a twentieth of them, and of the test rows by the step."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    losses = pd.Series(batches, range(1, len(batches) + 1))
+    mean = losses.rolling(max(1, len(losses) // 20), min_periods=1).mean()
+    some = slice(None, None, math.ceil(len(losses) / MOST_DOTS))
+    axes = figure.add_subplot(xlabel="step", ylabel="loss")
+    axes.plot(losses[some], ".", color=BLUE, alpha=0.25, markeredgewidth=0, label="of a batch")
+    axes.plot(mean[some], color=BLUE, label="running mean of the batches")
+    axes.plot(validation, color=ORANGE, linewidth=2, label="of the test rows")
+    inside = [*validation, *losses.quantile([0.02, 0.98])]  # one batch that is far off does not stretch the axis
     axes.set_ylim(0.9 * min(inside), 1.1 * max(inside))
+    if 0 < 10 * min(inside) < max(inside):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter("{x:g}")
     axes.legend()
 
 
-def predictions(figure: Any, pipeline: Pipeline, study: Study) -> None:
+def predictions(figure: Any, rows: pd.DataFrame, study: Study) -> None:
     """The test rows: right and predicted classes, or how far predicted numbers are off."""
-    from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay
+    from matplotlib.colors import LinearSegmentedColormap
 
-    (inputs, right), axes = study.parts(study.test), figure.add_subplot()
+    axes = figure.add_subplot()
     if study.of_classes:
-        classes, few = pipeline.classes_, len(pipeline.classes_) <= MOST_CLASSES
-        names = {"labels": classes, "display_labels": list(map(_short, classes)), "xticks_rotation": 90}
-        looks = {"cmap": "Blues", "colorbar": False, "include_values": few}
-        ConfusionMatrixDisplay.from_estimator(pipeline, inputs, right, **names, **looks, ax=axes)
+        classes = sorted(study.training[study.target].unique())
+        names = {"labels": classes, "display_labels": [*map(_short, classes)], "xticks_rotation": 90}
+        blues = LinearSegmentedColormap.from_list("", [f"{BLUE}00", f"{BLUE}90"])  # lets the page show through
+        looks = {"include_values": len(classes) <= MOST_CLASSES, "text_kw": {"color": INK}, "colorbar": False}
+        ConfusionMatrixDisplay.from_predictions(rows["right"], rows["predicted"], **names, **looks, cmap=blues, ax=axes)
         axes.set(xlabel=f"predicted {study.target:.24}", ylabel=f"right {study.target:.24}")
     else:
-        PredictionErrorDisplay.from_estimator(pipeline, inputs, right, kind="residual_vs_predicted", ax=axes)
+        shown = {"kind": "residual_vs_predicted", "subsample": MOST_DOTS, "random_state": 0}
+        PredictionErrorDisplay.from_predictions(rows["right"], rows["predicted"], **shown, ax=axes)
         axes.set(xlabel=f"predicted {study.target:.40}", ylabel="right minus predicted")
 
 
-def two_classes(figure: Any, pipeline: Pipeline, study: Study) -> None:
+def two_classes(figure: Any, rows: pd.DataFrame) -> None:
     """Of two classes: what each threshold finds, and what predicted probabilities are worth."""
-    from sklearn.calibration import CalibrationDisplay
-    from sklearn.metrics import RocCurveDisplay
-
-    (inputs, right), (above, below) = study.parts(study.test), figure.subplots(2, 1)
-    bins = {"n_bins": int(np.clip(len(right) // 10, 2, 10)), "strategy": "quantile"}
-    RocCurveDisplay.from_estimator(pipeline, inputs, right, plot_chance_level=True, ax=above, name="ROC")
-    CalibrationDisplay.from_estimator(pipeline, inputs, right, **bins, ax=below, name="this network")
-    above.set(xlabel="wrongly taken for it", ylabel=f"found of {pipeline.classes_[1]:.24}")
-    below.set(xlabel=f"predicted probability of {pipeline.classes_[1]:.24}", ylabel="how often it is")
+    (above, below), second = figure.subplots(2, 1), max(rows["right"])
+    given = {"y_true": rows["right"], "pos_label": second}
+    RocCurveDisplay.from_predictions(**given, y_score=rows["probability"], plot_chance_level=True, name="ROC", ax=above)
+    given |= {"n_bins": int(np.clip(len(rows) // 10, 2, 10)), "strategy": "quantile", "name": "this network"}
+    CalibrationDisplay.from_predictions(**given, y_prob=rows["probability"], ax=below)
+    above.set(xlabel="wrongly taken for it", ylabel=f"found of {second:.24}")
+    below.set(xlabel=f"predicted probability of {second:.24}", ylabel="how often it is")
 
 
-def importance(figure: Any, by_column: dict[str, float]) -> None:
+def importance(figure: Any, by_column: pd.Series) -> None:
     """How much each column matters, those that matter most at the top."""
     axes = figure.add_subplot(xlabel="how much worse when it is shuffled")
-    shown = pd.Series(by_column)[:MOST_BARS][::-1]
-    axes.barh(range(len(shown)), shown, color=BLUE)
-    axes.set_yticks(range(len(shown)), map(_short, shown.index))
+    axes.barh(range(len(by_column)), by_column[::-1], color=BLUE)
+    axes.set_yticks(range(len(by_column)), map(_short, by_column.index[::-1]))
 
 
 def _short(name: str, longest: int = 18) -> str:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
     from micrograd._support.files import StrPath
 
-FORMAT = "micrograd model 2"
+FORMAT = "micrograd model 3"
 TRUSTED = {
     "micrograd.estimators.MLPClassifier",
     "micrograd.estimators.MLPRegressor",
     "micrograd.tables.study.input_name",
     "numpy.dtype",  # of the cells that SimpleImputer saw
+    "sklearn.compose._column_transformer.make_column_selector",
 }
 LARGEST = 256 * 1024 * 1024  # bytes of a model, unpacked
 
@@ -37,7 +38,7 @@ class Model(NamedTuple):
     @property
     def columns(self) -> dict[str, list[str]]:
         """The columns that it predicts from: the "numbers" and the "categories"."""
-        return {"numbers": [], "categories": []} | {kind: names for kind, _, names in self.pipeline[0].transformers_}
+        return {kind: names for kind, _, names in self.pipeline[0].transformers_}
 
     def inputs(self, table: pd.DataFrame) -> pd.DataFrame:
         """What it predicts from in a table, whose columns may stand in any order, with others among them.
@@ -61,18 +62,17 @@ class Model(NamedTuple):
 
         These are cells that are missing where none was, and categories that were not there.
         """
-        counts = inputs.isna().sum()
-        for kind, steps, names in self.pipeline[0].transformers_:
-            if kind == "numbers":
-                counts[[names[place] for place in steps[0].indicator_.features_]] = 0
-            else:
-                for name, known in zip(names, steps[1].categories_, strict=True):
-                    counts[name] = (~inputs[name].fillna("").isin(known)).sum()
+        encoder, counts = self.pipeline[0].named_transformers_, inputs.isna().sum()
+        if numbers := self.columns["numbers"]:
+            counts[np.take(numbers, encoder["numbers"][0].indicator_.features_)] = 0
+        if names := self.columns["categories"]:
+            for name, known in zip(names, encoder["categories"][1].categories_, strict=True):
+                counts[name] = (~inputs[name].fillna("").isin(known)).sum()
         return {name: int(count) for name, count in counts.items() if count}
 
     def dumped(self) -> bytes:
         """The file of the model."""
-        data: bytes = skops.io.dumps({"format": FORMAT, **self._asdict()})
+        data: bytes = skops.io.dumps({"format": FORMAT, **self._asdict()}, compression=zipfile.ZIP_DEFLATED)
         return data
 
 
@@ -104,7 +104,7 @@ def _check_size(data: bytes) -> None:
         if (total := sum(part.file_size for part in parts)) > LARGEST:
             raise ValueError(f"it unpacks to {total:,} bytes, and {LARGEST:,} are the most")
         for part in parts:
-            if part.filename.endswith(".npy"):
+            if part.filename != "schema.json":  # whatever their names are, all others are arrays
                 with archive.open(part) as file:
                     np.lib.format.read_magic(file)
                     shape, _, kind = np.lib.format.read_array_header_1_0(file)

@@ -39,18 +39,15 @@ MOST_PARAMETERS = 5_000  # of a network whose graphs and film are shown
 
 
 def headline(numbers: dict[str, Any]) -> str:
-    """The result in a line or several."""
-    test, rows = numbers["on_test_rows"], numbers["rows"]["test"]
+    """The result in a line."""
+    test, _, usual = numbers["scores"].values()
     if numbers["task"] == "classification":
+        rows = numbers["rows"]["tested on"]["how many"]
         right = f"{test['accuracy']:.1%} ({round(test['accuracy'] * rows):,} of {rows:,} rows)"
-        text = f"Test accuracy: {right}; always guessing the commonest class gets {test['guessing']:.1%}"
-    else:
-        explained = "" if test["r2"] is None else f", R² {test['r2']:.3f}"
-        text = f"Test error: {test['rmse']:.4g} (root mean square){explained}; always guessing the mean gets"
-        text += f" {test['guessing']:.4g}"
-    for name, score in numbers["folds"].items():
-        text += f"\nIn folds, {name}: {score['mean']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
-    return text
+        return f"Test accuracy: {right}; always guessing the commonest class gets {usual['accuracy']:.1%}"
+    explained = "" if test["r2"] is None else f", R² {test['r2']:.3f}"
+    error = f"{test['rmse']:.4g} (root mean square){explained}"
+    return f"Test error: {error}; always guessing the mean gets {usual['rmse']:.4g}"
 
 
 def write_report(
@@ -81,69 +78,74 @@ def write_report(
     """
 
     def fill(folder: Path) -> None:
-        links = _write_graphs(pipeline, study, numbers, folder) if pictures else {}
-        drawn = _figures(pipeline, study, numbers) if pictures else {}
+        links, drawn = {}, {}
+        if pictures:
+            rows = scores.tested(pipeline, study)
+            if numbers["network"]["parameters"] <= MOST_PARAMETERS:
+                links = _write_graphs(pipeline, study, rows[: scores.WORST], folder)
+            drawn = {**_figures(pipeline, study, rows, numbers), **(more or {})}
         write_atomically(folder / "metrics.json", (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
         write_atomically(folder / "model.skops", Model(pipeline, study.target).dumped())
-        write_atomically(folder / "report.html", _page(numbers, {**drawn, **(more or {})}, links).encode())
+        write_atomically(folder / "report.html", _page(numbers, links, drawn).encode())
 
     check_folder(path, FILES, overwrite=overwrite)
     write_folder(path, fill)
 
 
-def _write_graphs(pipeline: Pipeline, study: Study, numbers: dict[str, Any], folder: Path) -> dict[str, str]:
-    """Write the graphs of the worst rows, and the film, of a network that is not too large; their names and titles."""
+def _write_graphs(pipeline: Pipeline, study: Study, worst: pd.DataFrame, folder: Path) -> dict[str, str]:
+    """Write the graphs of the worst rows, and the film if there is one; their names and titles."""
     network, shown = network_of(pipeline), {}
-    if numbers["network"]["parameters"] > MOST_PARAMETERS:
-        return {}
-    for place, row in enumerate(numbers["worst"], start=1):
-        inputs = pipeline[:-1].transform(study.parts(study.test.loc[[row["line"]]])[0])
-        name = f"worst-{place}.html"
-        shown[name] = f"Why is line {row['line']}, which is {row['right']}, predicted to be {row['predicted']}?"
-        network.explore(inputs, folder / name, shown[name])
+    inputs = pipeline[:-1].transform(study.parts(study.test.loc[worst.index])[0])
+    for place, (line, row) in enumerate(worst.iterrows(), start=1):
+        right, predicted = (f"{row[kind]:{'' if study.of_classes else '.6g'}}" for kind in ("right", "predicted"))
+        title = f"Why is line {line}, which is {right}, predicted to be {predicted}?"
+        network.explore(inputs.loc[[line]], folder / f"worst-{place}.html", title)
+        shown[f"worst-{place}.html"] = title
     if network.record_ is not None:
-        shown["film.html"] = "The training as a film"
         explore(network.record_, folder / "film.html")
+        shown["film.html"] = "The training as a film"
     return shown
 
 
-def _figures(pipeline: Pipeline, study: Study, numbers: dict[str, Any]) -> dict[str, str]:
+def _figures(pipeline: Pipeline, study: Study, rows: pd.DataFrame, numbers: dict[str, Any]) -> dict[str, str]:
     """The pictures by their captions."""
-    drawn = {"The test rows: what is right, and what is predicted": svg(figures.predictions, pipeline, study)}
-    if len(numbers["classes"]) == len(getattr(pipeline, "classes_", ())) == 2:
-        both = svg(figures.two_classes, pipeline, study, height=7.5)
+    drawn = {"The test rows: what is right, and what is predicted": svg(figures.predictions, rows, study)}
+    if study.of_classes and len(pipeline.classes_) == rows["right"].nunique() == 2:
+        both = svg(figures.two_classes, rows, height=7.5)
         drawn["What each threshold finds, and what probabilities are worth"] = both
-    if by_column := numbers["importance"]:
-        height = 1.2 + 0.3 * min(len(by_column), figures.MOST_BARS)
-        drawn["How much each column matters to the test rows"] = svg(figures.importance, by_column, height=height)
-    if network_of(pipeline).record_ is not None:
-        drawn["How the loss fell"] = svg(figures.course, scores.course(pipeline, study))
+    columns = pd.DataFrame(numbers["columns"]).T[: figures.MOST_BARS]
+    if "importance" in columns:
+        matter = svg(figures.importance, columns["importance"], height=1.2 + 0.3 * len(columns))
+        drawn["How much each column matters to the test rows"] = matter
+    if film := network_of(pipeline).record_:
+        drawn["How the loss fell"] = svg(figures.course, film.losses, scores.validation(pipeline, study))
     return drawn
 
 
-def _page(numbers: dict[str, Any], drawn: dict[str, str], links: dict[str, str]) -> str:
-    """The page, with names and cells as typed: its numbers, pictures by their captions, links with what they show."""
-    both = {"test rows": numbers["on_test_rows"], "rows learned from": numbers["on_training_rows"]}
-    network = {**numbers["network"], "epochs": numbers["training"]["epochs"]}
-    tables = {
-        "How well it predicts": pd.DataFrame(both),
-        "In folds, beside others": pd.DataFrame(numbers["folds"]).T,
-        "Class by class": pd.DataFrame(numbers["classes"]).T,
-        "The worst rows": pd.DataFrame(numbers["worst"]).set_index("line"),
-        "Columns": pd.DataFrame(numbers["columns"]).T,
-        "Columns left out": pd.DataFrame({"because": numbers["left_out"]}),
-        "Rows": pd.DataFrame({"how many": numbers["rows"]}),
-        "The network": pd.DataFrame({"": pd.Series(network)}),
-    }
-    title = escape(numbers["target"])
-    parts = [f"<h1 tabindex=0>{title}</h1>"]
-    parts += [f"<p class=headline tabindex=0>{escape(line)}</p>" for line in headline(numbers).splitlines()]
-    for heading, cells in tables.items():
-        if len(cells):
-            table = cells.to_html(border=0, na_rep="", float_format="{:.4g}".format).replace("<th></th>", "<td></td>")
-            parts.append(f"<h2>{heading}</h2><div class=wide tabindex=0>{table}</div>")
-    parts += [f'<p><a href="{name}">{escape(text)}</a></p>' for name, text in links.items()]
-    parts += [f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" for caption, picture in drawn.items()]
+def _page(numbers: dict[str, Any], links: dict[str, str], drawn: dict[str, str]) -> str:
+    """The page, with names and cells as typed: its numbers, links with what they show, pictures by their captions."""
+    title, measure = escape(numbers["target"]), "Accuracy" if numbers["task"] == "classification" else "R²"
+    parts = [
+        f"<h1 tabindex=0>{title}</h1>",
+        f"<p class=headline tabindex=0>{escape(headline(numbers))}</p>",
+        _table("Scores", numbers["scores"]),
+        _table(f"{measure} in folds", numbers["folds"]),
+        _table("Classes", numbers["classes"]),
+        _table("Worst rows", numbers["worst rows"]),
+        *(f'<p><a href="{name}">{escape(text)}</a></p>' for name, text in links.items()),
+        *(f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" for caption, picture in drawn.items()),
+        _table("Columns", numbers["columns"]),
+        _table("Columns left out", numbers["columns left out"]),
+        _table("Rows", numbers["rows"]),
+        _table("Network", {name: {"": what} for name, what in numbers["network"].items()}),
+    ]
     template = files("micrograd.tables").joinpath("report.html").read_text("utf-8")
     head, after_title, foot = re.split("<!--TITLE-->|<!--BODY-->", template)  # what is put in is not searched again
     return "".join([head, title, after_title, "\n".join(parts), foot])
+
+
+def _table(heading: str, rows: dict[str, Any]) -> str:
+    """A table under its heading; nothing where there are no rows."""
+    cells = pd.DataFrame(rows).T.to_html(border=0, na_rep="", float_format="{:.4g}".format)
+    table = cells.replace("<th></th>", "<td></td>")
+    return f"<h2>{heading}</h2><div class=wide tabindex=0>{table}</div>" if rows else ""

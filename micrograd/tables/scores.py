@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,11 +28,28 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 100  # that are shuffled to see whether they matter
 MOST_ROWS = 1_000  # on which columns are shuffled, and the stages of a training are judged
 WORST = 3
-_STRIDE = 4  # of the frames of a film at which the loss of all rows is computed
+_STRIDE = 4  # of the frames of a film at which the loss of the test rows is computed
+
+
+def tested(pipeline: Pipeline, study: Study) -> pd.DataFrame:
+    """The test rows by their lines, the worst first: what is "right", what is "predicted", and how far "off" that is.
+
+    Of numbers that is the difference; of classes, what the probability of the right one lacks of 1, and there is one
+    more column, with the "probability" of the second class.
+    """
+    inputs, right = study.parts(study.test)
+    rows = pd.DataFrame({"right": right, "predicted": pipeline.predict(inputs)})
+    if study.of_classes:
+        probabilities = pipeline.predict_proba(inputs)
+        of_right = probabilities[range(len(right)), np.searchsorted(pipeline.classes_, right)]
+        rows = rows.assign(off=1 - of_right, probability=probabilities[:, 1])
+    else:
+        rows["off"] = rows["predicted"] - right
+    return rows.sort_values("off", key=lambda off: -off.abs(), kind="stable")
 
 
 def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int) -> dict[str, Any]:
-    """The numbers of a pipeline that has learned, as they stand in metrics.json.
+    """The numbers of a pipeline that has learned, as they stand in metrics.json and in the tables of the page.
 
     Args:
         pipeline: what study.pipeline made, fitted.
@@ -41,31 +57,39 @@ def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int) -> dict
         folds: in how many it is judged again, beside others; below 2 for none.
         seed: of the folds, and of the columns that are shuffled.
     """
-    network, (inputs, right) = network_of(pipeline), study.parts(study.test)
-    predicted, classes, importance = pipeline.predict(inputs), {}, {}
+    network, rows, (inputs, right) = network_of(pipeline), tested(pipeline, study), study.parts(study.test)
+    (learned_from, learned), columns, classes = study.parts(study.training), study.described(), {}
+    usual = (DummyClassifier if study.of_classes else DummyRegressor)().fit(learned_from, learned)
     if study.of_classes:
-        classes = metrics.classification_report(right, predicted, output_dict=True, zero_division=0)
-        off = 1 - pipeline.predict_proba(inputs)[range(len(right)), np.searchsorted(pipeline.classes_, right)]
-    else:
-        off = predicted - right.to_numpy()
-    rows = pd.DataFrame({"line": inputs.index, "right": right.array, "predicted": predicted, "off": off})
-    if len(inputs.columns) <= MOST_COLUMNS:
-        shuffled = permutation_importance(pipeline, inputs[:MOST_ROWS], right[:MOST_ROWS], random_state=seed)
-        importance = pd.Series(shuffled.importances_mean, inputs.columns).sort_values(ascending=False).to_dict()
+        names = sorted(set(right))
+        by_class = metrics.precision_recall_fscore_support(
+            rows["right"], rows["predicted"], labels=names, zero_division=0
+        )
+        classes = pd.DataFrame(by_class, ["precision", "recall", "f1-score", "support"], names).to_dict()
+    if len(columns) <= MOST_COLUMNS:
+        most = min(len(right), MOST_ROWS)
+        shuffled = permutation_importance(pipeline, inputs, right, random_state=seed, max_samples=most)
+        columns = columns.assign(importance=shuffled.importances_mean).sort_values("importance", ascending=False)
     return {
-        "task": study.task,
+        "task": "classification" if study.of_classes else "regression",
         "target": study.target,
-        "rows": {"training": len(study.training), "test": len(study.test), "without target": study.without_target},
-        "columns": study.described(),
-        "left_out": study.left_out,
-        "network": described(network),
         "training": {"seed": seed, "epochs": network.n_iter_, "losses": network.loss_curve_},
-        "on_test_rows": _on_rows(pipeline, study, study.test),
-        "on_training_rows": _on_rows(pipeline, study, study.training),
-        "folds": in_folds(pipeline, study, folds, seed) if folds > 1 else {},
-        "classes": {name: classes[name] for name in sorted(set(right)) if classes},
-        "worst": rows.sort_values("off", key=lambda off: -off.abs(), kind="stable")[:WORST].to_dict("records"),
-        "importance": importance,
+        "scores": {
+            "on test rows": _measures(study, rows["right"], rows["predicted"]),
+            "on rows learned from": _measures(study, learned, pipeline.predict(learned_from)),
+            "always the usual": _measures(study, right, usual.predict(inputs)),
+        },
+        "folds": _in_folds(pipeline, study, folds, seed) if folds > 1 else {},
+        "classes": classes,
+        "worst rows": rows[["right", "predicted", "off"]][:WORST].add_prefix("line ", axis="index").to_dict("index"),
+        "columns": columns.to_dict("index"),
+        "columns left out": {name: {"because": reason} for name, reason in study.left_out.items()},
+        "rows": {
+            "learned from": {"how many": len(study.training)},
+            "tested on": {"how many": len(study.test)},
+            "without a target": {"how many": study.without_target},
+        },
+        "network": described(network),
     }
 
 
@@ -77,78 +101,60 @@ def described(network: Any) -> dict[str, Any]:
     return {**sizes, "activation": network.activation, "parameters": parameters}
 
 
-def _on_rows(pipeline: Pipeline, study: Study, rows: pd.DataFrame) -> dict[str, float | None]:
-    """How good the predictions for some rows are, beside always saying what is usual in the rows learned from."""
-    inputs, right = study.parts(rows)
-    predicted, learned_from = pipeline.predict(inputs), study.training[study.target]
+def _measures(study: Study, right: Any, predicted: Any) -> dict[str, float | None]:
+    """How good predictions are."""
     if study.of_classes:
-        usual = learned_from.mode()[0]
-        return {"accuracy": float((predicted == right).mean()), "guessing": float((right == usual).mean())}
+        return {"accuracy": metrics.accuracy_score(right, predicted)}
     return {
         "rmse": metrics.root_mean_squared_error(right, predicted),
         "mae": metrics.mean_absolute_error(right, predicted),
-        "guessing": float(((right - learned_from.mean()) ** 2).mean() ** 0.5),
-        "r2": metrics.r2_score(right, predicted) if len(rows) > 1 else None,
+        "r2": metrics.r2_score(right, predicted) if len(right) > 1 else None,
     }
 
 
-def in_folds(pipeline: Pipeline, study: Study, folds: int, seed: int) -> dict[str, dict[str, float]]:
+def _in_folds(pipeline: Pipeline, study: Study, folds: int, seed: int) -> dict[str, dict[str, float]]:
     """Accuracy, or R², of the pipeline and of three others on the same folds of all rows.
 
-    The interval holds the mean of so many folds 95 in 100 times; it minds that they share most of their rows (Nadeau
-    and Bengio 2003, the corrected t-test).
-
-    Args:
-        pipeline: what is judged; it stays as it is.
-        study: what it learned.
-        folds: how many; fewer where no class has as many rows.
-        seed: of the folds.
-
-    Returns:
-        For each estimator by name the ``mean`` of its scores, and the interval from ``low`` to ``high``.
+    There are fewer folds where no class has as many rows.
     """
     inputs, right = study.parts(study.rows)
     if study.of_classes:
-        folds, kind, measure = min(folds, int(right.value_counts().max())), StratifiedKFold, "accuracy"
+        kind, most = StratifiedKFold, int(right.value_counts().max())
         peers = DummyClassifier(), LogisticRegression(max_iter=1_000), HistGradientBoostingClassifier(random_state=seed)
     else:
-        folds, kind, measure = min(folds, len(right)), KFold, "r2"
+        kind, most = KFold, len(right)
         peers = DummyRegressor(), Ridge(), HistGradientBoostingRegressor(random_state=seed)
+    split = kind(min(folds, most), shuffle=True, random_state=seed)
     names = ("this network", "always the usual", "a linear model", "boosted trees")
     found = {}
     for name, judged in zip(names, (clone(pipeline), *map(study.pipeline, peers)), strict=True):
         with warnings.catch_warnings(), threadpool_limits(1):  # threads of OpenMP wait for one another on small tables
             warnings.simplefilter("ignore")  # of rare classes: a fold without a second one is left out
-            split = kind(folds, shuffle=True, random_state=seed)
-            scores = cross_val_score(judged, inputs, right, cv=split, scoring=measure)
-        found[name] = interval(scores[np.isfinite(scores)], folds)
+            scores = cross_val_score(judged, inputs, right, cv=split)
+        found[name] = interval(scores[np.isfinite(scores)], split.n_splits)
     return found
 
 
 def interval(scores: Any, folds: int) -> dict[str, float]:
-    """The mean of scores, and where it would be in 95 of 100 tries."""
+    """The mean of the scores in folds, and an interval that holds it 95 in 100 times.
+
+    It minds that folds share most of their rows (Nadeau and Bengio 2003, the corrected t-test).
+    """
     spread = float(scores.std(ddof=1)) * math.sqrt(1 / len(scores) + 1 / (folds - 1))
     half, mean = float(student.ppf(0.975, len(scores) - 1)) * spread, float(scores.mean())
     return {"mean": mean, "low": mean - half, "high": min(mean + half, 1.0)}
 
 
-def course(pipeline: Pipeline, study: Study) -> dict[str, Any]:
-    """How a recorded training went.
-
-    Returns:
-        The loss of all ``batches``; and at each of some ``steps`` that ``learned from`` and that ``tested on``, of all
-        these rows: the cross-entropy, or the squared error in variances.
-    """
-    network, film = network_of(pipeline), network_of(pipeline).record_
-    found: dict[str, Any] = {"batches": film.losses, "steps": [step for step, _ in film.frames()][::_STRIDE]}
-    for name, rows in (("learned from", study.training), ("tested on", study.test)):
-        inputs, right = study.parts(rows[:MOST_ROWS])
-        inputs = pipeline[:-1].transform(inputs)
-        if study.of_classes:
-            stages = islice(network.staged_predict_proba(inputs), 0, None, _STRIDE)
-            found[name] = [metrics.log_loss(right, stage, labels=pipeline.classes_) for stage in stages]
-        else:
-            standard = pipeline[-1].transformer_.transform(right.to_numpy()[:, None])[:, 0]
-            stages = islice(network.staged_predict(inputs), 0, None, _STRIDE)
-            found[name] = [metrics.mean_squared_error(standard, stage) for stage in stages]
-    return found
+def validation(pipeline: Pipeline, study: Study) -> pd.Series:
+    """The loss of test rows at some steps of a recorded training: the cross-entropy, or half the squared error."""
+    network, rows = network_of(pipeline), study.test.sample(min(len(study.test), MOST_ROWS), random_state=0)
+    inputs, right = study.parts(rows)
+    inputs, frames = pipeline[:-1].transform(inputs), network.record_.frames()[::_STRIDE]
+    if study.of_classes:
+        stages = [*network.staged_predict_proba(inputs)][::_STRIDE]
+        losses = [metrics.log_loss(right, stage, labels=pipeline.classes_) for stage in stages]
+    else:
+        standard = pipeline[-1].transformer_.transform(right.to_numpy()[:, None])[:, 0]
+        stages = [*network.staged_predict(inputs)][::_STRIDE]
+        losses = [metrics.mean_squared_error(standard, stage) / 2 for stage in stages]
+    return pd.Series(losses, [step for step, _ in frames])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -31,9 +31,8 @@ class Study(NamedTuple):
         training: the rows to learn from, the target among their columns: text for classes, else a number.
         test: those to test on.
         target: the name of the column to predict.
-        task: "classification" or "regression".
-        numbers: the columns of numbers to predict from, sorted, so that their order in the file does not matter.
-        categories: those of text.
+        of_classes: whether it is a class; else it is a number.
+        columns: those to predict from, sorted, so that their order in the file does not matter.
         left_out: the columns that are not used, and why.
         without_target: how many rows are left out because their target is missing.
     """
@@ -41,31 +40,30 @@ class Study(NamedTuple):
     training: pd.DataFrame
     test: pd.DataFrame
     target: str
-    task: str
-    numbers: list[str]
-    categories: list[str]
+    of_classes: bool
+    columns: list[str]
     left_out: dict[str, str]
     without_target: int
-
-    @property
-    def of_classes(self) -> bool:
-        """Whether the target is a class."""
-        return self.task == "classification"
 
     @property
     def rows(self) -> pd.DataFrame:
         """All of them, in the order of the file."""
         return pd.concat([self.training, self.test]).sort_index()
 
-    def described(self) -> dict[str, dict[str, Any]]:
-        """For each column to predict from its ``kind``, and how many of its cells are ``missing``."""
-        missing = self.training.isna().sum() + self.test.isna().sum()
-        kinds = dict.fromkeys(self.numbers, "number") | dict.fromkeys(self.categories, "category")
-        return {name: {"kind": kind, "missing": int(missing[name])} for name, kind in kinds.items()}
+    def parts(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
+        """The columns to predict from, and the target."""
+        return rows[self.columns], rows[self.target]
+
+    def described(self) -> pd.DataFrame:
+        """For each column to predict from its "kind", and how many of its cells are "missing"."""
+        cells, _ = self.parts(self.rows)
+        kinds = ["number" if pd.api.types.is_float_dtype(kind) else "category" for kind in cells.dtypes]
+        return pd.DataFrame({"kind": kinds, "missing": cells.isna().sum()})
 
     def most_inputs(self) -> int:
         """How many inputs there are at most: two of a number, and one of each category and of its gaps."""
-        return 2 * len(self.numbers) + int((self.training[self.categories].nunique() + 1).sum())
+        categories = self.training[self.columns].select_dtypes(exclude=float)
+        return 2 * (len(self.columns) - len(categories.columns)) + int((categories.nunique() + 1).sum())
 
     def pipeline(self, estimator: Any) -> Pipeline:
         """An estimator behind what encodes the columns; numbers that it is to predict are standardised.
@@ -75,15 +73,14 @@ class Study(NamedTuple):
         numbers = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False, feature_name_combiner=input_name)
         categories = make_pipeline(SimpleImputer(strategy="constant", fill_value=""), one_hot)
-        parts = [("numbers", numbers, self.numbers), ("categories", categories, self.categories)]
-        encoder = ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
+        parts = [
+            ("numbers", numbers, make_column_selector(dtype_include=float)),
+            ("categories", categories, make_column_selector(dtype_exclude=float)),
+        ]
+        encoder = ColumnTransformer(parts, verbose_feature_names_out=False).set_output(transform="pandas")
         if not self.of_classes:
             estimator = TransformedTargetRegressor(estimator, transformer=StandardScaler())
-        return Pipeline([("encoder", encoder.set_output(transform="pandas")), ("estimator", estimator)])
-
-    def parts(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
-        """The columns to predict from, and the target."""
-        return rows[self.numbers + self.categories], rows[self.target]
+        return Pipeline([("encoder", encoder), ("estimator", estimator)])
 
 
 def input_name(column: str, category: Any) -> str:
@@ -121,42 +118,43 @@ def prepare(
     Example:
         >>> frame = pd.DataFrame({"size": [float(x) for x in range(12)], "kind": ["small", "large"] * 6})
         >>> study = prepare(frame, "kind", share=1 / 3)
-        >>> study.task, len(study.training), len(study.test)
-        ('classification', 8, 4)
+        >>> study.of_classes, len(study.training), len(study.test)
+        (True, 8, 4)
     """
     check_columns([target, *ignored], table)
     if target in ignored:
         raise ValueError(f"{target!r} is the target, and cannot be ignored")
     if not 0 < share <= 0.5:
         raise ValueError(f"the share of rows to test on must be above 0 and at most 0.5, not {share}")
-    present = table[table[target].notna()].copy()
+    present = table[table[target].notna()]
     if len(present) < FEWEST:
         raise ValueError(f"{target!r} has a value in {len(present)} rows only: too few to learn from and to test on")
-    _refuse_odd_numbers(present[[target]])
+    unnamed = {*table.attrs.get("unnamed", ())} - {target, *ignored}
+    columns = sorted({*table} - {target, *ignored} - unnamed)
+    _refuse_odd_numbers(present[[target, *columns]])
     quantities = pd.to_numeric(present[target], errors="coerce").astype(float)
     if task is None:  # text, and up to 20 whole numbers, are classes
         few = quantities.nunique() <= MOST_WHOLE_NUMBERS and (quantities % 1 == 0).all()
         task = "classification" if few or quantities.isna().any() else "regression"
-    if task == "regression":
+    of_classes = task == "classification"
+    if not of_classes:
         for line, cell in present[target][quantities.isna()].items():
             raise ValueError(f"line {line}: {cell!r} in {target!r} is no number, as the target of a regression is")
-        present[target] = quantities
+        present = present.assign(**{target: quantities})
         _refuse_odd_numbers(present[[target]])
     if (different := present[target].nunique()) < 2:
         raise ValueError(f"there is nothing to learn: {target!r} is {present[target].iloc[0]!r} in every row")
-    if task == "classification" and different > MOST_CATEGORIES:
+    if of_classes and different > MOST_CATEGORIES:
         raise ValueError(f"{target!r} has {different} different values, and at most {MOST_CATEGORIES} can be classes")
-    is_test = _drawn(present[target], share, seed, stratified=task == "classification")
-    training, test = present[~is_test], present[is_test]
-    inputs, unnamed = present[sorted({*table} - {target, *ignored})], table.attrs.get("unnamed", ())
-    _refuse_odd_numbers(inputs.drop(columns=unnamed, errors="ignore"))
-    left_out = _left_out(training[inputs.columns], unnamed)
-    numbers = inputs.select_dtypes(float).columns.difference(left_out).tolist()
-    categories = inputs.columns.difference([*numbers, *left_out]).tolist()
-    if not numbers and not categories:
+    is_test = _drawn(present[target] if of_classes else pd.Series("", present.index), share, seed)
+    training = present[~is_test]
+    left_out = dict.fromkeys(sorted(unnamed), "its header is blank, as over row numbers")
+    left_out |= _tell_nothing(training[columns])
+    columns = [name for name in columns if name not in left_out]
+    if not columns:
         reasons = "".join(f"\n  {name!r}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"no column is left to predict {target!r} from{reasons}")
-    return Study(training, test, target, task, numbers, categories, left_out, len(table) - len(present))
+    return Study(training, present[is_test], target, of_classes, columns, left_out, len(table) - len(present))
 
 
 def check_columns(names: Collection[str], table: pd.DataFrame) -> None:
@@ -188,32 +186,30 @@ def _refuse_odd_numbers(table: pd.DataFrame) -> None:
             )
 
 
-def _left_out(training: pd.DataFrame, unnamed: Collection[str]) -> dict[str, str]:
+def _tell_nothing(training: pd.DataFrame) -> dict[str, str]:
     """The columns that tell nothing in the rows to learn from, and why."""
-    left_out = dict.fromkeys(training.columns.intersection(unnamed), "its header is blank, as over row numbers")
-    different, has_gaps = training.nunique(), training.isna().any()
-    is_text = ~training.columns.isin(training.select_dtypes(float).columns)
-    for name, count in different[is_text | (different + has_gaps < 2)].drop(left_out.keys(), errors="ignore").items():
+    found, numbers = {}, training.select_dtypes(float)
+    constant = numbers.columns[(numbers == numbers.iloc[0]).all() | numbers.isna().all()]
+    for name in [*constant, *training.columns.difference(numbers.columns)]:
         cells = training[name].dropna()
-        if not count:
-            left_out[name] = "it has no value in the rows to learn from"
-        elif count == 1 and not has_gaps[name]:
-            only = cells.iloc[0]
-            left_out[name] = f"it is {repr(only) if isinstance(only, str) else f'{only:g}'} in every row"
-        elif count > MOST_CATEGORIES or count == len(training) > 2:
-            left_out[name] = f"it is text with {count} different values in {len(training)} rows"
+        different = cells.unique().tolist()
+        if not different:
+            found[name] = "it has no value in the rows to learn from"
+        elif len(different) == 1 and len(cells) == len(training):
+            found[name] = f"it is {different[0]!r} in every row"
+        elif len(different) > MOST_CATEGORIES or len(different) == len(training) > 2:
+            found[name] = f"it is text with {len(different)} different values in {len(training)} rows"
             if cells.str.fullmatch(_DATE).all():
                 advice = "give what matters of them, such as the month, a column of its own"
-                left_out[name] = f"it has dates, as {cells.iloc[0]!r}: {advice}"
-    return left_out
+                found[name] = f"it has dates, as {different[0]!r}: {advice}"
+    return found
 
 
-def _drawn(targets: pd.Series, share: float, seed: int, *, stratified: bool) -> Any:
-    """Which rows to test on; the only row of a class is not among them."""
-    kinds = targets if stratified else pd.Series("", targets.index)
-    several = kinds[kinds.map(kinds.value_counts()) > 1]
+def _drawn(kinds: pd.Series, share: float, seed: int) -> Any:
+    """Which rows to test on, of each kind alike; the only row of a kind is not among them."""
+    several = kinds[kinds.duplicated(keep=False)]
     try:
         _, test = train_test_split(several.index, test_size=share, random_state=seed, stratify=several)
     except ValueError as error:
         raise ValueError(f"{share:g} of {len(several)} rows cannot be drawn to test on: {error}") from None
-    return targets.index.isin(test)
+    return kinds.index.isin(test)

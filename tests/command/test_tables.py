@@ -87,7 +87,7 @@ def test_train_says_what_it_does_with_the_columns(tmp_path, capsys):
     assert run(capsys, *words, "--overwrite", "--quiet") == (0, "", "")
     numbers = json.loads(run(capsys, *words, "--overwrite", "--json", "--epochs", 2)[1])
     assert (numbers["report"], numbers["training"]["epochs"]) == (str(tmp_path / "report"), 2)
-    assert numbers["columns"]["island"] == {"kind": "category", "missing": 0}
+    assert numbers["columns"]["island"].items() >= {"kind": "category", "missing": 0}.items()
 
 
 def test_a_linear_model_has_no_hidden_neurons_and_columns_are_left_out_aloud(tmp_path, monkeypatch, capsys):

@@ -106,7 +106,7 @@ def test_the_saved_model_makes_the_same_predictions(digits):
     right = (model.pipeline.predict(model.inputs(tested)) == tested["digit"]).sum()
     assert f"({right} of {len(tested)} rows)" in result.stdout
     assert numbers["network"]["hidden"] == [HIDDEN]
-    assert numbers["on_test_rows"]["accuracy"] == right / len(tested)
+    assert numbers["scores"]["on test rows"]["accuracy"] == right / len(tested)
 
 
 def test_a_large_network_has_no_pages_of_its_graph(tmp_path):

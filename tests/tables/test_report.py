@@ -4,8 +4,8 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from sklearn.model_selection import cross_val_score
 
 from micrograd.tables import figures, models, report, scores, study
@@ -34,19 +34,23 @@ def test_the_numbers_are_those_of_the_saved_model_and_of_the_rows_that_the_seed_
     numbers, model = numbers_of(small_report), models.load(small_report / "model.skops")
     made = study.prepare(read_table(small_report.parent / "small.csv", text=["kind"]), "kind", seed=3)
     inputs, right = made.parts(made.test)
-    assert numbers["on_test_rows"]["accuracy"] == np.mean(model.pipeline.predict(inputs) == right) > 0.8
-    assert numbers["on_test_rows"]["guessing"] == np.mean(right == made.training["kind"].mode()[0])
+    accuracies = [score["accuracy"] for score in numbers["scores"].values()]
+    learned_from, learned = made.parts(made.training)
+    assert accuracies[0] == np.mean(model.pipeline.predict(inputs) == right) > 0.8
+    assert accuracies[1] == np.mean(model.pipeline.predict(learned_from) == learned)
+    assert accuracies[2] == np.mean(right == learned.mode()[0])
     assert sum(line["support"] for line in numbers["classes"].values()) == 12
-    worst = numbers["worst"][0]
+    (line, worst), *_ = numbers["worst rows"].items()
     wrong = 1 - model.pipeline.predict_proba(inputs)[np.arange(12), np.searchsorted(model.pipeline.classes_, right)]
-    assert (worst["off"], worst["line"]) == (pytest.approx(wrong.max()), inputs.index[wrong.argmax()])
-    assert next(iter(numbers["importance"])) in {"size", "weight"}
+    assert (worst["off"], line) == (pytest.approx(wrong.max()), f"line {inputs.index[wrong.argmax()]}")
+    assert list(numbers["columns"])[-1] == "colour"
+    assert numbers["columns"]["size"]["importance"] > 0
 
 
 def test_folds_are_scikit_learns_and_the_interval_is_about_their_mean(small_report):
     made = study.prepare(read_table(small_report.parent / "small.csv", text=["weight"]), "weight")
     pipeline = made.pipeline(scores.Ridge()).fit(*made.parts(made.training))
-    found = scores.in_folds(pipeline, made, 4, seed=3)
+    found = scores._in_folds(pipeline, made, 4, seed=3)
     expected = cross_val_score(pipeline, *made.parts(made.rows), cv=scores.KFold(4, shuffle=True, random_state=3))
     assert found["this network"] == found["a linear model"]
     assert found["this network"]["mean"] == pytest.approx(expected.mean())
@@ -65,13 +69,14 @@ def test_a_report_of_numbers_and_the_same_seed_gives_it_again(tmp_path, capsys):
     for file in (tmp_path / "first").iterdir():
         if file.suffix != ".skops":  # a zip file holds the time
             assert file.read_bytes() == (tmp_path / "second" / file.name).read_bytes(), file
-    test, worst = numbers_of(tmp_path / "first")["on_test_rows"], numbers_of(tmp_path / "first")["worst"]
+    (test, _, usual), worst = (numbers_of(tmp_path / "first")[name].values() for name in ("scores", "worst rows"))
+    first, second, _ = worst
     made = study.prepare(read_table(path, text=["weight"]), "weight")
     wrong = made.test["weight"] - made.training["weight"].mean()
-    assert test["guessing"] == pytest.approx((wrong**2).mean() ** 0.5)
+    assert usual["rmse"] == pytest.approx((wrong**2).mean() ** 0.5)
     assert test["rmse"] >= test["mae"] > 0
-    assert abs(worst[0]["off"]) >= abs(worst[1]["off"])
-    assert worst[0]["off"] == pytest.approx(worst[0]["predicted"] - worst[0]["right"])
+    assert abs(first["off"]) >= abs(second["off"])
+    assert first["off"] == pytest.approx(first["predicted"] - first["right"])
 
 
 def test_markup_in_names_and_cells_is_shown_as_typed(tmp_path, capsys):
@@ -89,15 +94,20 @@ def test_markup_in_names_and_cells_is_shown_as_typed(tmp_path, capsys):
 
 @pytest.mark.parametrize(("least", "scale"), [(0.5, "linear"), (0.001, "log")])
 def test_one_batch_far_off_does_not_stretch_the_axis_and_the_mean_is_one(least, scale):
-    figure, batches = Figure(), [1.0] * 99 + [1e6]
-    losses = {"batches": batches, "steps": [0, 100], "learned from": [1.0, least], "tested on": [1.1, 0.6]}
-    figures.course(figure, losses)
-    (axes,) = figure.axes
+    drawn = []
+
+    def draw(figure):
+        figures.course(figure, [1.0] * 99 + [1e6], pd.Series([1.1, least], [0, 100]))
+        drawn.append(figure)
+
+    picture = figures.svg(draw)
+    (axes,) = drawn[0].axes
     lines = {line.get_label(): line.get_ydata() for line in axes.lines}
-    assert lines["running mean"][-2:].tolist() == [1.0, (4 + 1e6) / 5]
-    assert lines["of the rows tested on"].tolist() == [1.1, 0.6]
+    assert lines["running mean of the batches"][-2:].tolist() == [1.0, (4 + 1e6) / 5]
+    assert lines["of the test rows"].tolist() == [1.1, least]
     assert axes.get_ylim() == pytest.approx((0.9 * least, 1.1 * 1.1))
     assert axes.get_yscale() == scale
+    assert "mathdefault" not in picture
 
 
 @pytest.mark.parametrize("classes", [2, 25])

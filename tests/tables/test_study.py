@@ -48,7 +48,7 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("cells", "reason"),
         [
-            ([7.0] * 6, "it is 7 in every row"),
+            ([7.0] * 6, "it is 7.0 in every row"),
             (["a"] * 6, "it is 'a' in every row"),
             ([np.nan] * 6, "it has no value"),
             ([f"{index}x" for index in range(24)], "text with 12 different values in 12 rows"),
@@ -77,7 +77,7 @@ class TestColumns:
     def test_row_numbers_under_a_blank_header_are_not_learned_from_whatever_they_are(self, tmp_path, odd):
         lines = "".join(f"{row},{row % 7},{row // 10}\n" for row in range(20)) + f"{odd},1,0\n"
         study = prepare(read_table(written(tmp_path / "table.csv", f",x,y\n{lines}"), text=["y"]), "y")
-        assert (study.numbers, study.left_out) == (["x"], {"column 1": "its header is blank, as over row numbers"})
+        assert (study.columns, study.left_out) == (["x"], {"column 1": "its header is blank, as over row numbers"})
 
 
 class TestTargets:
@@ -93,7 +93,7 @@ class TestTargets:
     )
     def test_the_task_is_what_the_target_looks_like(self, cells, task):
         rows = frame(y=cells * 4, x=[float(row) for row in range(4 * len(cells))])
-        assert prepare(rows, "y").task == task
+        assert prepare(rows, "y").of_classes == (task == "classification")
 
     @pytest.mark.parametrize(
         ("cells", "task", "message"),
