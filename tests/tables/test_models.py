@@ -52,6 +52,16 @@ def widened(array):
     return file.getvalue() + array[-80:]
 
 
+def renamed(saved):
+    """A saved model whose arrays have another name, and claim to be huge."""
+    arrays = [part.filename for part in zipfile.ZipFile(io.BytesIO(saved)).infolist() if part.filename != "schema.json"]
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(file, "w") as new:
+        new.writestr("weights", widened(old.read(arrays[0])))
+        new.writestr("schema.json", old.read("schema.json").replace(arrays[0].encode(), b"weights"))
+    return file.getvalue()
+
+
 def naming_code(data):
     schema = json.loads(data)
     schema["content"]["pipeline"] |= {"__module__": "os", "__class__": "system"}
@@ -94,6 +104,7 @@ def test_cells_and_columns_that_a_model_cannot_take_are_named(model, cells, mess
         (lambda _: skops.io.dumps({"format": "other"}), "its format is 'other', not"),
         (lambda saved: with_part(saved, "schema.json", naming_code), r"not trusted: (os|posix)\.system"),
         (lambda saved: with_part(saved, ".npy", widened), r"an array of shape \(99999999, 99999\) is more than there"),
+        (renamed, r"an array of shape \(99999999, 99999\) is more than there is in weights"),
     ],
 )
 def test_what_is_no_model_is_refused_before_anything_runs_or_is_made(small_report, tmp_path, capsys, change, message):

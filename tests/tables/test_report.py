@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import cross_val_score
 
+from micrograd.estimators import MLPClassifier
 from micrograd.tables import figures, models, report, scores, study
 from micrograd.tables.reading import read_table
 from tests.tables.common import QUICK, run, small_file, written
@@ -92,6 +93,20 @@ def test_markup_in_names_and_cells_is_shown_as_typed(tmp_path, capsys):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;2</h1>" in (tmp_path / "report" / "report.html").read_text("utf-8")
 
 
+def test_of_many_rows_some_of_each_kind_are_judged_though_the_file_is_sorted(monkeypatch):
+    rows, seen, real = pd.DataFrame({"x": np.arange(60.0), "y": ["a"] * 30 + ["b"] * 30}), [], scores.metrics.log_loss
+    made = study.prepare(rows, "y", share=0.5)
+    pipeline = made.pipeline(MLPClassifier((2,), max_iter=2, record=True, n_iter_no_change=np.inf, random_state=0))
+    pipeline.fit(*made.parts(made.training))
+    monkeypatch.setattr(scores, "MOST_ROWS", 12)
+    monkeypatch.setattr(
+        scores.metrics, "log_loss", lambda right, *more, **names: seen.append(right) or real(right, *more, **names)
+    )
+    assert np.isfinite(scores.validation(pipeline, made)).all()
+    assert {len(right) for right in seen} == {12}
+    assert set(seen[0]) == {"a", "b"}
+
+
 @pytest.mark.parametrize(("least", "scale"), [(0.5, "linear"), (0.001, "log")])
 def test_one_batch_far_off_does_not_stretch_the_axis_and_the_mean_is_one(least, scale):
     drawn = []
@@ -111,8 +126,9 @@ def test_one_batch_far_off_does_not_stretch_the_axis_and_the_mean_is_one(least, 
 
 
 @pytest.mark.parametrize("classes", [2, 25])
-def test_pictures_of_few_and_of_many_classes(tmp_path, capsys, classes):
-    lines = [f"{row % classes},class number {row % classes} with a name" for row in range(10 * classes)]
+def test_pictures_of_few_and_of_many_classes_whatever_their_names(tmp_path, capsys, classes):
+    names = ["accuracy", "weighted avg", *(f"class number {place} with a name" for place in range(2, classes))]
+    lines = [f"{row % classes},{names[row % classes]}" for row in range(10 * classes)]
     path = written(tmp_path / "table.csv", "\n".join(["x,y", *lines, ""]))
     assert run(capsys, "train", path, "--target", "y", *QUICK[:4], "--folds", 0, "-o", tmp_path / "report")[0] == 0
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
