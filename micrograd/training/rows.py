@@ -200,7 +200,7 @@ class _Network:
         kept[:, -1] = course.decay
         _set(self._parameters, state.parameters)
         solver._state = [tuple(row) for row in kept.tolist()]
-        solver.steps, solver.learning_rate = state.steps, solver.corrected(course.rate)
+        solver.steps, solver.learning_rate = state.steps, course.rate
         if self._steps is None:
             self._steps = CompiledSteps(_loss_of(self._plan, self._model), rows, solver, _Diverged(), "auto")
         else:
@@ -266,27 +266,23 @@ class _Diverged:
 class _DecayingAdam(Adam):
     """Adam with a weight decay of its own for each parameter, the last number of its state.
 
-    As in scikit-learn, what makes up for means that start at 0 is in the rate: it is computed once for each step, and
-    not for each parameter. Epsilon then stands beside the root of the square as it is.
+    Epsilon stands where scikit-learn has it: beside the root of the square that is not made unbiased yet.
     """
 
-    states = 3
+    states = 4
 
     def __init__(self, parameters: Any, settings: Sequence[float]) -> None:
         beta1, beta2, epsilon = settings
         super().__init__(parameters, 0.0, (beta1, beta2), epsilon)
 
-    def corrected(self, rate: Callable[[int], float]) -> Callable[[int], float]:
-        """The learning rate of a step, which makes up for the means that start at 0."""
-        return lambda step: rate(step) * math.sqrt(1 - self.beta2 ** (step + 1)) / (1 - self.beta1 ** (step + 1))
-
     def update(self, parameter: Any, gradient: Any, state: tuple[Any, ...], rate: Any) -> tuple[Any, tuple[Any, ...]]:
         """Adam's step along the gradient plus the decay."""
-        mean, square, decay = state
-        gradient = gradient + decay * parameter
+        mean, square, count, decay = state
+        gradient, count = gradient + decay * parameter, count + 1
         mean = self.beta1 * mean + (1 - self.beta1) * gradient
         square = self.beta2 * square + (1 - self.beta2) * (gradient * gradient)
-        return parameter - rate * mean / (primitives.sqrt(square) + self.epsilon), (mean, square, decay)
+        rate = rate * primitives.sqrt(1 - self.beta2**count) / (1 - self.beta1**count)
+        return parameter - rate * mean / (primitives.sqrt(square) + self.epsilon), (mean, square, count, decay)
 
 
 class _DecayingSGD(SGD):
@@ -297,10 +293,6 @@ class _DecayingSGD(SGD):
         super().__init__(parameters, 0.0, momentum, bool(nesterov and momentum))
         self.states += 1
         self._state = [(0.0,) * self.states] * len(self.parameters)
-
-    def corrected(self, rate: Callable[[int], float]) -> Callable[[int], float]:
-        """The learning rate of a step, as it is."""
-        return rate
 
     def update(self, parameter: Any, gradient: Any, state: tuple[Any, ...], rate: Any) -> tuple[Any, tuple[Any, ...]]:
         """SGD's step along the gradient plus the decay."""
