@@ -116,7 +116,7 @@ def _estimator(options: argparse.Namespace, study: Study) -> Any:
         random_state=options.seed,
         verbose=False if options.quiet else None,
         n_iter_no_change=math.inf,
-        record=not options.no_pictures and study.most_inputs() * first <= FILMED,
+        record=not options.no_pictures and len(study.inputs()) * first <= FILMED,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -60,10 +61,15 @@ class Study(NamedTuple):
         kinds = ["number" if pd.api.types.is_float_dtype(kind) else "category" for kind in cells.dtypes]
         return pd.DataFrame({"kind": kinds, "missing": cells.isna().sum()})
 
-    def most_inputs(self) -> int:
-        """How many inputs there are at most: two of a number, and one of each category and of its gaps."""
-        categories = self.training[self.columns].select_dtypes(exclude=float)
-        return 2 * (len(self.columns) - len(categories.columns)) + int((categories.nunique() + 1).sum())
+    def inputs(self) -> list[str]:
+        """The names of the inputs that the columns become: in some rows to learn from, a few may not be there."""
+        names = []
+        for name, cells in self.rows[self.columns].items():
+            if pd.api.types.is_float_dtype(cells):
+                names += [name, f"missingindicator_{name}"] if cells.isna().any() else [name]
+            else:
+                names += [input_name(name, category) for category in cells.fillna("").unique()]
+        return names
 
     def pipeline(self, estimator: Any) -> Pipeline:
         """An estimator behind what encodes the columns; numbers that it is to predict are standardised.
@@ -154,7 +160,11 @@ def prepare(
     if not columns:
         reasons = "".join(f"\n  {name!r}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"no column is left to predict {target!r} from{reasons}")
-    return Study(training, present[is_test], target, of_classes, columns, left_out, len(table) - len(present))
+    without_target = len(table) - len(present)
+    study = Study(training, present[is_test], target, of_classes, columns, left_out, without_target)
+    if (twice := Counter(study.inputs()).most_common(1)[0])[1] > 1:
+        raise ValueError(f"two inputs would be called {twice[0]!r}: rename one of the columns that they come from")
+    return study
 
 
 def check_columns(names: Collection[str], table: pd.DataFrame) -> None:

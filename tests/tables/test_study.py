@@ -73,6 +73,23 @@ class TestColumns:
         with pytest.raises(ValueError, match=message):
             with_rows(cells)
 
+    @pytest.mark.parametrize(
+        ("columns", "name"),
+        [
+            ({"colour": ["red", "blue"], "colour = red": [1.0, 2.0]}, "colour = red"),
+            ({"colour": ["red", np.nan], "colour missing": [1.0, 2.0]}, "colour missing"),
+            ({"x": [1.0, np.nan], "missingindicator_x": [1.0, 2.0]}, "missingindicator_x"),
+            ({"a": ["b = c", "d"], "a = b": ["c", "d"]}, "a = b = c"),
+        ],
+    )
+    def test_two_inputs_of_one_name_are_refused_and_the_name_is_told(self, columns, name):
+        rows = frame(**{column: cells * 10 for column, cells in columns.items()}, y=["a", "b", "b", "a"] * 5)
+        with pytest.raises(ValueError, match=f"two inputs would be called '{name}': rename one of the columns"):
+            prepare(rows, "y")
+        first = prepare(rows[[next(iter(columns)), "y"]], "y")
+        made = first.pipeline(None)[0].fit_transform(first.parts(first.rows)[0])
+        assert sorted(made) == sorted(first.inputs())
+
     @pytest.mark.parametrize("odd", ["20", "inf", '"1,5"'])
     def test_row_numbers_under_a_blank_header_are_not_learned_from_whatever_they_are(self, tmp_path, odd):
         lines = "".join(f"{row},{row % 7},{row // 10}\n" for row in range(20)) + f"{odd},1,0\n"
