@@ -63,12 +63,11 @@ class Study(NamedTuple):
 
     def inputs(self) -> list[str]:
         """The names of the inputs that the columns become: in some rows to learn from, a few may not be there."""
-        names = []
-        for name, cells in self.rows[self.columns].items():
-            if pd.api.types.is_float_dtype(cells):
-                names += [name, f"missingindicator_{name}"] if cells.isna().any() else [name]
-            else:
-                names += [input_name(name, category) for category in cells.fillna("").unique()]
+        cells, _ = self.parts(self.rows)
+        numbers = cells.select_dtypes(float)
+        names = [*numbers, *(f"missingindicator_{name}" for name in numbers.columns[numbers.isna().any()])]
+        for name, categories in cells.drop(columns=numbers.columns).items():
+            names += [input_name(name, category) for category in categories.fillna("").unique()]
         return names
 
     def pipeline(self, estimator: Any) -> Pipeline:
