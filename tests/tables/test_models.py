@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from micrograd.tables import models
 from micrograd.tables.reading import read_table
+from micrograd.tables.study import prepare
 from tests.tables.common import written
 
 pytestmark = pytest.mark.slow
@@ -79,6 +80,15 @@ def test_cells_that_are_missing_or_new_are_counted(model, rows):
     nothing = pd.Series(index=rows.index, dtype=object)
     assert model.guessed(model.inputs(rows.assign(colour=nothing))) == {"colour": 60}
     assert model.guessed(model.inputs(rows)) == {}
+
+
+def test_a_model_of_text_alone_counts_what_is_new_too():
+    study = prepare(pd.DataFrame({"colour": ["red", "blue"] * 5, "y": ["a", "b"] * 5}), "y")
+    pipeline = study.pipeline(None)
+    pipeline[0].fit(study.training[study.columns])
+    model = models.Model(pipeline, "y")
+    assert model.columns == {"numbers": [], "categories": ["colour"]}
+    assert model.guessed(pd.DataFrame({"colour": ["green", "red", None]})) == {"colour": 2}
 
 
 @pytest.mark.parametrize(
