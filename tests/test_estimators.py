@@ -272,7 +272,7 @@ class TestRunning:
         assert "9/9" in capsys.readouterr().err
 
     def test_ctrl_c_ends_the_training_and_keeps_what_was_learned(self, monkeypatch):
-        step, done = training.CompiledSteps.step, []
+        step, done = training.BufferSteps.step, []
 
         def interrupted(self, batch, epoch):
             if epoch == 1:
@@ -280,7 +280,7 @@ class TestRunning:
             done.append(epoch)
             return step(self, batch, epoch)
 
-        monkeypatch.setattr(training.CompiledSteps, "step", interrupted)
+        monkeypatch.setattr(training.BufferSteps, "step", interrupted)
         with pytest.warns(UserWarning, match="Training interrupted by user"):
             estimator = quick(max_iter=9).fit(ROWS, KINDS)
         monkeypatch.undo()

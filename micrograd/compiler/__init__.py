@@ -10,8 +10,8 @@ Take ``y[o] = w[o][0] * x[0] + w[o][1] * x[1]``, written for o in range(3). The 
 operations on numbers. Normalised, they are three dot products; rerolled, one kernel: the product of a
 3 by 2 matrix and a vector. Its adjoint becomes the product with the transpose in the same way.
 
-stages.py lists the stages and runs them. function.py is what users hold, steps.py is what fit runs, and to_jax.py
-hands programs over to JAX.
+stages.py lists the stages and runs them. function.py is what users hold. steps.py is what fit runs, in a buffer
+(buffer_steps.py) or on devices of JAX (mesh_steps.py), and to_jax.py hands programs over to JAX.
 """
 
 from __future__ import annotations
@@ -154,13 +154,25 @@ def from_jax(parameters: Any) -> None:
 
 
 def compiled_steps(
-    loss: Callable[..., Any], examples: Sequence[Any], optimizer: Optimizer, eager: Any, backend: str
+    loss: Callable[..., Any],
+    examples: Sequence[Any],
+    optimizer: Optimizer,
+    eager: Any,
+    backend: str,
+    batch_size: int = 1,
+    devices: int | str | None = None,
+    precision: str = "float64",
 ) -> CompiledSteps:
-    """The steps of micrograd.fit as compiled programs."""
+    """The steps of micrograd.fit as compiled programs; devices and precision are for the JAX backend."""
     _need_numpy()
-    from micrograd.compiler.steps import CompiledSteps
+    if backend == "jax":
+        _need_jax("the jax backend")
+        from micrograd.compiler.mesh_steps import MeshSteps
 
-    return CompiledSteps(loss, examples, optimizer, eager, backend)
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision)
+    from micrograd.compiler.buffer_steps import BufferSteps
+
+    return BufferSteps(loss, examples, optimizer, eager, backend)
 
 
 def _need_jax(what: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Literal
 
 from micrograd._support.checks import required_count, required_sequence
 from micrograd.compiler import compiled_steps
@@ -60,6 +61,8 @@ def fit(
     callback: Callable[[History], object] | None = None,
     compile: bool | str = False,
     record: Recording | None = None,
+    devices: int | Literal["all"] | None = None,
+    precision: Literal["float64", "float32"] = "float64",
 ) -> History:
     """Train: minimise the mean loss over the data.
 
@@ -83,16 +86,22 @@ def fit(
             results up to rounding; or the name of the backend: "llvm", "numpy" or "jax". Numbers in the
             examples are dynamic then, as in micrograd.compile.
         record: a Recording, which is told of each step; explore makes a film of it.
+        devices: with ``compile="jax"``, how many devices share each batch, or "all" of those that JAX finds, those of
+            other processes too; without it, one. The results are the same up to rounding.
+        precision: with ``compile="jax"``, "float32" computes in that, with half of the digits.
 
     Returns:
         The history of the loss.
 
     Raises:
-        ValueError: if there is no data, or if epochs or batch_size is below 1.
+        ValueError: if there is no data, if epochs, batch_size or devices is below 1, or if there are not as many
+            devices.
         TypeError: if an argument is not what it must be, or loss does not return a Value.
         ArithmeticError: if a loss is not finite, naming the epoch and the example.
         ImportError: if progress is True and tqdm is not installed, or if what compiling needs is not.
         TraceError: if the loss cannot be compiled.
+        RuntimeError: if JAX has float64 switched off and that is the precision, or if another process that trains
+            together with this one has failed, is gone, or trains something else.
 
     Example:
         >>> from micrograd.optim import SGD
@@ -117,33 +126,38 @@ def fit(
     epochs, batch_size = required_count(epochs, "epochs"), required_count(batch_size, "batch_size")
     if record is not None and not isinstance(record, Recording):
         raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
+    _check_devices(devices, precision, compile)
     shuffler: Any = random if seed is None else random.Random(seed)
     history = History()
     steps: Any = _Eager(loss, examples, optimizer)
     if compile:
-        steps = compiled_steps(loss, examples, optimizer, steps, "auto" if compile is True else compile)
+        backend = "auto" if compile is True else compile
+        steps = compiled_steps(loss, examples, optimizer, steps, backend, batch_size, devices, precision)
     if record is not None:
         record.start(Run(loss, examples, optimizer, batch_size, seed))
-    bar = progress_bar(progress, epochs * math.ceil(len(examples) / batch_size))
+    bar = None
     try:
-        for epoch in range(epochs):
-            order = shuffler.sample(range(len(examples)), len(examples))
-            total = 0.0
-            for start in range(0, len(order), batch_size):
-                batch = order[start : start + batch_size]
-                mean = steps.step(batch, epoch)
-                history.steps.append(mean)
-                if record is not None:
+        with steps.together():
+            bar = progress_bar(progress if steps.leads else False, epochs * math.ceil(len(examples) / batch_size))
+            for epoch in range(epochs):
+                order = shuffler.sample(range(len(examples)), len(examples))
+                total = 0.0
+                for start in range(0, len(order), batch_size):
+                    batch = order[start : start + batch_size]
+                    mean = steps.step(batch, epoch)
+                    history.steps.append(mean)
+                    if record is not None:
+                        steps.update_values()
+                        record.step(mean, batch=batch)
+                    total += mean * len(batch)
+                    if bar is not None:
+                        so_far = total / (start + len(batch))
+                        bar.set_postfix_str(f"epoch {epoch + 1}, loss {so_far:.4f}", refresh=False)
+                        bar.update()
+                history.epochs.append(total / len(examples))
+                if callback is not None:
                     steps.update_values()
-                    record.step(mean, batch=batch)
-                total += mean * len(batch)
-                if bar is not None:
-                    bar.set_postfix_str(f"epoch {epoch + 1}, loss {total / (start + len(batch)):.4f}", refresh=False)
-                    bar.update()
-            history.epochs.append(total / len(examples))
-            if callback is not None:
-                steps.update_values()
-                callback(history)
+                    callback(history)
     except KeyboardInterrupt:
         history.interrupted = True
     finally:
@@ -155,6 +169,8 @@ def fit(
 
 class _Eager:
     """Steps that build the graph of each example anew."""
+
+    leads = True
 
     def __init__(self, loss: Callable[..., Value], examples: Sequence[Any], optimizer: Optimizer) -> None:
         self._loss, self._examples, self._optimizer = loss, examples, optimizer
@@ -179,8 +195,25 @@ class _Eager:
         self._optimizer.step()
         return total / len(batch)
 
+    def together(self) -> AbstractContextManager[None]:
+        """Nothing is to be done before the first step and after the last."""
+        return nullcontext()
+
     def update_values(self) -> None:
         """Do nothing: the Values are what is trained."""
+
+
+def _check_devices(devices: Any, precision: Any, compile: bool | str) -> None:
+    """Refuse what is no number of devices, and no precision; and others than the usual ones where JAX does not run."""
+    if precision not in ("float64", "float32"):
+        raise ValueError(f'precision must be "float64" or "float32", not {precision!r:.80}')
+    if devices is not None and devices != "all":
+        if isinstance(devices, str):
+            raise ValueError(f'devices must be an int or "all", not {devices!r:.80}')
+        required_count(devices, "devices")
+    if compile != "jax" and (devices is not None or precision != "float64"):
+        given = f"devices={devices!r}" if devices is not None else f"precision={precision!r}"
+        raise ValueError(f'{given} needs compile="jax", not compile={compile!r:.80}')
 
 
 def progress_bar(progress: bool | None, steps: int) -> Any:

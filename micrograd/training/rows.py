@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from micrograd.compiler.backends.numpy_backend import on_arrays
-from micrograd.compiler.steps import CompiledSteps
+from micrograd.compiler.buffer_steps import BufferSteps
 from micrograd.engine import primitives
 from micrograd.engine.commit import commit, setting
 from micrograd.losses import binary_cross_entropy, cross_entropy
@@ -191,7 +191,7 @@ class _Network:
         self._parameters = self._model.parameters()
         kind = _DecayingAdam if plan.solver == "adam" else _DecayingSGD
         self._solver = kind(self._parameters, plan.settings)
-        self._steps: CompiledSteps | None = None
+        self._steps: BufferSteps | None = None
 
     def train(self, state: State, rows: Floats, course: Course) -> State:
         """Take the steps of a course."""
@@ -202,14 +202,14 @@ class _Network:
         solver._state = [tuple(row) for row in kept.tolist()]
         solver.steps, solver.learning_rate = state.steps, course.rate
         if self._steps is None:
-            self._steps = CompiledSteps(_loss_of(self._plan, self._model), rows, solver, _Diverged(), "auto")
+            self._steps = BufferSteps(_loss_of(self._plan, self._model), rows, solver, _Diverged(), "auto")
         else:
             self._steps.give_rows(rows)
         self._run(self._steps, len(rows), course)
         numbers = np.array([parameter.data for parameter in self._parameters])
         return State(numbers, np.array(solver._state), solver.steps)
 
-    def _run(self, steps: CompiledSteps, count: int, course: Course) -> None:
+    def _run(self, steps: BufferSteps, count: int, course: Course) -> None:
         batches = math.ceil(count / course.batch_size)
         bar = progress_bar(course.progress, course.epochs * batches)
         try:

@@ -12,7 +12,7 @@ import pytest
 
 from micrograd.command.main import main
 from micrograd.command.tables import _defused
-from micrograd.compiler.steps import CompiledSteps
+from micrograd.compiler.buffer_steps import BufferSteps
 from micrograd.tables.models import load
 from micrograd.tables.reading import read_table
 from micrograd.tables.study import network_of, prepare
@@ -208,14 +208,14 @@ def test_predict_says_where_it_guesses(small, tmp_path, capsys):
 def test_ctrl_c_before_the_first_epoch_ends_writes_nothing_and_after_it_the_report(
     tmp_path, capsys, monkeypatch, epochs, code
 ):
-    step = CompiledSteps.step
+    step = BufferSteps.step
 
     def interrupted(self, batch, epoch):
         if epoch == epochs:
             raise KeyboardInterrupt
         return step(self, batch, epoch)
 
-    monkeypatch.setattr(CompiledSteps, "step", interrupted)
+    monkeypatch.setattr(BufferSteps, "step", interrupted)
     words = ["train", small_file(tmp_path), "--target", "kind", "-o", tmp_path / "report", *QUICK, "--epochs", 9]
     found, out, err = run(capsys, *words)
     assert (found, "interrupted" in err) == (code, not epochs)

@@ -9,5 +9,7 @@ llvm_backend.py    native code through LLVM, which object_cache.py keeps; llvm_c
                    kernels of loops) and llvm_functions.py (primitives), all with llvm_writer.py
 jax_backend.py     a function of arrays, which XLA compiles: jax_reads.py (operands), jax_kernels.py, jax_loops.py
                    (as scans) and jax_functions.py (primitives)
+jax_mesh.py        the devices of JAX that fit shares a batch out to, those of several processes too, which keep in
+                   step by jax_processes.py
 python_calls.py    primitives for which a backend has no code, called in Python
 """

@@ -53,7 +53,7 @@ class Executable(ABC):
     Attributes:
         program: which says where inputs, outputs and gradients are in the buffer.
         buffer: all numbers of the program.
-        batches: the Batches of this backend.
+        batches: the Batches of this backend, if its programs train in a buffer.
     """
 
     batches: type[Batches]

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.executable import BatchesInPython, Executable, Pace
+from micrograd.compiler.backends.executable import Executable, Pace
 from micrograd.compiler.backends.jax_functions import FUNCTIONS, Caught
 from micrograd.compiler.backends.jax_kernels import function_of
 from micrograd.compiler.backends.jax_loops import scan_of
@@ -45,11 +45,21 @@ def check_jax() -> None:
     Raises:
         RuntimeError: if JAX has no float64, or in a process that was forked from one that has loaded JAX.
     """
+    check_float64()
+    check_process()
+
+
+def check_float64() -> None:
+    """Raise where JAX has no float64."""
     if not jax.config.jax_enable_x64:
         raise RuntimeError(
             'micrograd computes in float64, which JAX has switched off: write jax.config.update("jax_enable_x64", '
             "True) at the start of the program, or set JAX_ENABLE_X64=1 in its environment"
         )
+
+
+def check_process() -> None:
+    """Raise where JAX would hang."""
     if os.getpid() != _process:
         raise RuntimeError(
             "JAX does not work in a process that was forked from one that has loaded it: start processes with the "
@@ -132,38 +142,15 @@ class _Compiled:
         return found
 
 
-class JaxBatches(BatchesInPython):
-    """Runs the programs of the examples of a batch: those of one program side by side."""
-
-    def run(self, batch: Sequence[int]) -> list[float]:
-        """The losses of some examples; their mean gradient is in its place in the buffer then."""
-        losses = np.zeros(len(batch))
-        total = np.zeros(self._gradients.stop - self._gradients.start)
-        which = self._which[list(batch)]
-        for number in np.unique(which):
-            places = np.flatnonzero(which == number)
-            found = self._runs[number].side_by_side(
-                np.array([self._numbers[batch[place]] for place in places.tolist()])
-            )
-            losses[places] = found[:, 0]
-            total += (found[:, 1:] / len(batch)).sum(axis=0)
-        self._buffer[self._gradients] = total
-        return [float(loss) for loss in losses]
-
-
 class JaxExecutable(Executable):
     """A program and its buffer, ready to run on what JAX finds.
 
-    XLA compiles the program once for each way in which it is run: from inputs to outputs, from buffer to buffer, and
-    for some examples side by side.
+    XLA compiles the program once for each way in which it is run: from inputs to outputs, and from buffer to buffer.
     """
-
-    batches = JaxBatches
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         check_jax()
         super().__init__(program, buffer)
-        self._compiled: dict[int, _Compiled] = {}
         self._from_inputs: _Compiled | None = None
         self._in_buffer: tuple[_Compiled, Integers] | None = None
         self._results = np.concatenate(
@@ -214,21 +201,6 @@ class JaxExecutable(Executable):
         if isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS and not kernel.primitive.composite:
             return Pace.IN_PYTHON
         return Pace.IN_VECTORS
-
-    def side_by_side(self, examples: Floats) -> Floats:
-        """The outputs and gradients for the last inputs of several examples, a row for each; the others are shared.
-
-        XLA compiles a program for each number of examples; so that there are few of them, the last row is repeated.
-        """
-        count, width = examples.shape
-        rows = 1 << (count - 1).bit_length()
-        shared, own = np.split(self.program.inputs, [len(self.program.inputs) - width])
-        if rows not in self._compiled:
-            lowered = Lowered(self.program, shared, own)
-            function = jax.vmap(lowered.function(self._results), in_axes=(None, None, 0))
-            self._compiled[rows] = _Compiled(function, lowered.constants, shared.shape, (rows, width))
-        filled = examples[np.minimum(np.arange(rows), count - 1)]
-        return self._compiled[rows](self.buffer[shared], filled)[:count]
 
 
 BACKEND = Backend("jax", JaxExecutable)
