@@ -107,7 +107,7 @@ def read_options(parser: argparse.ArgumentParser, *packages: str) -> argparse.Na
     if getattr(arguments, "output", None) is not None:
         make_folder(parser, arguments.output)
     if getattr(arguments, "compile", False) is None:
-        arguments.compile = can_compile()
+        arguments.compile = can_compile() or bool(getattr(arguments, "backend", None))
     return arguments
 
 

@@ -3,17 +3,22 @@
 It is a GPT in plain scalars, every multiplication a node: embeddings of letters and places, one layer of
 causal attention with 4 heads, a ReLU layer, RMS norms, no biases. It reads any text file with a name a
 line, in any alphabet; the letters it knows and the longest name it can make are those of the file.
+
+With ``--backend jax --devices 4`` each step learns from four names, one on each of four devices; on a machine without
+accelerators, JAX makes as many of its processor.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import random
 import sys
 import time
 from pathlib import Path
 
-from common import add_training, at_least_one, read_options, run, trained, watched
+from common import add_training, at_least_one, needs, read_options, run, trained, watched
 
 import micrograd as mg
 
@@ -60,6 +65,15 @@ class Transformer(mg.nn.Module):
         memory: Memory = []
         return mg.losses.cross_entropy([self(token, memory) for token in tokens[:-1]], tokens[1:])
 
+    def loss_of_filled(self, tokens: list[int], weights: list[float]) -> mg.Value:
+        """The same of a name with more tokens after its end, whose losses have a weight of 0.
+
+        So names of all lengths have one program. XLA takes seconds for each, and runs those of one side by side.
+        """
+        memory: Memory = []
+        scores = [self(token, memory) for token in tokens[:-1]]
+        return mg.dot(weights, [mg.losses.cross_entropy(*pair) for pair in zip(scores, tokens[1:], strict=True)])
+
 
 def matrix(rows: int, columns: int) -> list[Vector]:
     """Rows of small random parameters."""
@@ -80,6 +94,23 @@ def normalised(xs: Vector) -> Vector:
     """A vector divided by its root mean square."""
     scale = (mg.dot(xs, xs) / len(xs) + 1e-5) ** -0.5
     return [x * scale for x in xs]
+
+
+def filled(tokens: list[int], length: int) -> tuple[list[int], list[float]]:
+    """The tokens of a name up to a length, and the weight of the loss at each place."""
+    places, rest = len(tokens) - 1, length - len(tokens)
+    return tokens + [END] * rest, [1 / places] * places + [0.0] * rest
+
+
+def use_jax(parser: argparse.ArgumentParser, devices: int) -> None:
+    """Load JAX with float64, and with as many devices of a processor as are wanted."""
+    os.environ.setdefault("XLA_FLAGS", f"--xla_force_host_platform_device_count={devices}")
+    needs(parser, "jax")
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    if devices > len(jax.devices()):
+        parser.error(f"--devices {devices}: JAX finds {len(jax.devices())}")
 
 
 def sample(model: Transformer, letters: str, temperature: float) -> str:
@@ -123,8 +154,17 @@ def main() -> None:
     parser.add_argument("--samples", type=at_least_one, default=20, help="names to make up (default: 20)")
     parser.add_argument("--temperature", type=float, default=0.5, help="lower is more cautious (default: 0.5)")
     add_training(parser)
+    parser.add_argument("--backend", choices=("llvm", "numpy", "jax"), help="what compiled programs run on")
+    parser.add_argument("--devices", type=at_least_one, help="share each step out to so many, with --backend jax")
     arguments = read_options(parser)
-    steps = arguments.steps or (COMPILED_STEPS if arguments.compile else EAGER_STEPS)
+    if arguments.devices and arguments.backend != "jax":
+        parser.error("--devices needs --backend jax")
+    if arguments.backend and not arguments.compile:
+        parser.error(f"--backend {arguments.backend} needs compiled programs: without --no-compile")
+    batch_size = arguments.devices or 1
+    if arguments.backend == "jax":
+        use_jax(parser, batch_size)
+    steps = arguments.steps or (COMPILED_STEPS * batch_size if arguments.compile else EAGER_STEPS)
     if not 0.01 <= arguments.temperature <= 100:
         parser.error(f"--temperature must be from 0.01 to 100, not {arguments.temperature}")
     sys.stdout.reconfigure(errors="replace")  # whatever the alphabet, and whatever the terminal can show
@@ -139,11 +179,16 @@ def main() -> None:
     shuffled = random.sample(names, len(names))
     chosen = [shuffled[step % len(names)] for step in range(steps)]
     examples = [[END, *(letters.index(letter) + 1 for letter in name), END] for name in chosen]
-    rates = watched(mg.optim.linear(0.02, 0.0, steps), steps, arguments)
+    updates = math.ceil(steps / batch_size)
+    rates = watched(mg.optim.linear(0.02, 0.0, updates), updates, arguments)
     optimizer = mg.optim.Adam(model.parameters(), rates, betas=(0.85, 0.99))
     start = time.perf_counter()
-    progress = False if arguments.quiet else None
-    history = mg.fit(model.loss, examples, optimizer, seed=arguments.seed, progress=progress, compile=arguments.compile)
+    settings = {"seed": arguments.seed, "progress": False if arguments.quiet else None}
+    if arguments.backend == "jax":
+        examples = [filled(tokens, max(map(len, examples))) for tokens in examples]
+        settings |= {"batch_size": batch_size, "devices": arguments.devices}
+    loss = model.loss_of_filled if arguments.backend == "jax" else model.loss
+    history = mg.fit(loss, examples, optimizer, compile=arguments.backend or arguments.compile, **settings)
     trained(history, time.perf_counter() - start)
     for _ in range(arguments.samples):
         name = sample(model, letters, arguments.temperature)

@@ -1,8 +1,10 @@
 """The demo that makes up names."""
 
 import os
+import random
 import re
 import resource
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +41,41 @@ def test_names_compiled_learns_the_same(tmp_path):
     )
     loss = [re.search(r"loss ([\d.]+) to ([\d.]+)", out).groups() for out in (eager, compiled)]
     assert loss[0] == loss[1]
+
+
+def test_names_on_four_devices_of_jax_begins_as_without_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)  # the demo asks for the devices itself
+    (tmp_path / "names.txt").write_text("ana\nana\n", encoding="utf-8")
+    eager, jax = (
+        printed(tmp_path, "names.py", "names.txt", "--samples", 2, *options)
+        for options in (("--steps", 1, "--no-compile"), ("--steps", 4, "--backend", "jax", "--devices", 4))
+    )
+    assert re.search("Training: 1 steps .*, loss [0-9.]+", jax)
+    assert re.findall("loss [0-9.]+", jax) == re.findall("loss [0-9.]+", eager)
+
+
+def test_names_that_are_filled_up_have_the_loss_that_they_had(monkeypatch):
+    monkeypatch.syspath_prepend(str(DEMOS))
+    demo = runpy.run_path(str(DEMOS / "names.py"))
+    random.seed(1)
+    model = demo["Transformer"](4, 6)
+    for tokens in ([0, 1, 0], [0, 3, 2, 1, 2, 0]):
+        found = model.loss_of_filled(*demo["filled"](tokens, 6)).data
+        assert found == pytest.approx(model.loss(tokens).data, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--devices", "2"), "--devices needs --backend jax"),
+        (("--backend", "numpy", "--no-compile"), "--backend numpy needs compiled programs: without --no-compile"),
+        (("--backend", "cuda"), "invalid choice: 'cuda'"),
+    ],
+)
+def test_names_refuses_options_that_do_not_go_together(refusal, options, message):
+    code, error = refusal("names.py", *options)
+    assert code == 2
+    assert message in error
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system does not tell the time of a process")
