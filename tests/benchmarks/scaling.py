@@ -1,17 +1,21 @@
 """Measure programs on JAX beside native code and models written by hand: ``python tests/benchmarks/scaling.py``.
 
-Prints the Markdown tables of docs/scaling.md, in a minute. All numbers are of one process, and the steps take turns.
+Prints the Markdown tables of docs/scaling.md, in some minutes; ``--only`` picks some. All numbers are of one process,
+which has four virtual devices, and the steps take turns.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import random
 import time
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
 
 import jax
 import jax.numpy as jnp
@@ -21,12 +25,16 @@ from by_hand import loss_by_hand
 from run import table
 
 import micrograd as mg
+from micrograd.compiler import compiled_steps
+from micrograd.compiler.backends.jax_backend import BACKEND
+from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORDS, ROUNDS, TURN = 32, 15, 0.05
+BATCH = 32
 TURNS = (100, 1_000, 10_000)
 
 
@@ -132,7 +140,73 @@ def of_a_scan() -> None:
     table("a recurrent network of eight units by mg.scan, its gradient by jax.grad", lines)
 
 
+def network(*sizes: int) -> tuple[Any, Any, list[Any]]:
+    """A classifier, its loss and examples for it."""
+    random.seed(0)
+    rng = np.random.default_rng(0)
+    model = mg.nn.MLP(sizes[0], list(sizes[1:]))
+    inputs, classes = rng.random((BATCH, sizes[0])), rng.integers(0, sizes[-1], BATCH)
+    examples = [(x.tolist(), int(y)) for x, y in zip(inputs, classes, strict=True)]
+    return model.parameters(), lambda x, y: mg.losses.cross_entropy(model(x), y), examples
+
+
+def words(length: int) -> tuple[Any, Any, list[Any]]:
+    """The transformer, its loss and words of so many letters."""
+    transformer.softmax = mg.softmax
+    rng = np.random.default_rng(0)
+    weights = transformer.parameters(mg.Value)
+    weights["place"] = [[mg.Value(float(x)) for x in row] for row in 0.08 * rng.normal(size=(length + 1, 16))]
+    letters = rng.integers(0, transformer.END, (BATCH, length)).tolist()
+    examples = [([transformer.END, *word, transformer.END],) for word in letters]
+    parameters = [value for rows in weights.values() for row in rows for value in row]
+    return parameters, lambda word: loss_of_word(weights, word), examples
+
+
+def of_fit() -> None:
+    """A step of fit with 32 examples, natively and on some devices of JAX."""
+    batch = list(range(BATCH))
+    lines = [["", *(f"{name}" for name in ("network 64-32-10", "transformer, words of 6 letters"))]]
+    cells: dict[str, list[str]] = {}
+    for made in (network(64, 32, 10), words(6)):
+        parameters, loss, examples = made
+        steps: dict[str, Callable[[], object]] = {}
+        for name, backend, settings in (
+            ("native", "llvm", (BATCH,)),
+            ("JAX, 1 device", "jax", (BATCH, 1)),
+            ("JAX, 1 device, float32", "jax", (BATCH, 1, "float32")),
+            ("JAX, 2 virtual devices", "jax", (BATCH, 2)),
+            ("JAX, 4 virtual devices", "jax", (BATCH, 4)),
+        ):
+            taken = compiled_steps(loss, examples, mg.optim.Adam(parameters), None, backend, *settings)
+            taken.step(batch, 0)
+            steps[name] = lambda taken=taken: taken.step(batch, 0)
+        for name, seconds in taking_turns(steps).items():
+            cells.setdefault(name, [name]).append(f"{1e6 * seconds:,.0f} µs")
+    table(f"a step of fit with {BATCH} examples: losses, gradients and Adam's update", lines + list(cells.values()))
+
+
+def of_size() -> None:
+    """What takes how long until the first step, as programs grow: in processor time, which other work changes less."""
+    lines = [["", "parameters", "scalars of an example", "traced and laid out", "all, until XLA is ready"]]
+    made = {f"network 784-{hidden}-10": network(784, hidden, 10) for hidden in (10, 40, 160)}
+    made |= {f"transformer, words of {length} letters": words(length) for length in (6, 14, 30)}
+    for name, (parameters, loss, examples) in made.items():
+        begin = time.process_time()
+        structure = Structure((examples[0], {}))
+        program = Specialised(loss, structure, BACKEND, parameters).program(False, start=len(parameters))
+        traced = time.process_time()
+        compiled_steps(loss, examples, mg.optim.Adam(parameters), None, "jax", BATCH, 1)
+        ready = time.process_time() - traced
+        seconds = [f"{number:.1f} s" for number in (traced - begin, ready)]
+        lines.append([name, f"{len(parameters):,}", f"{program.nodes:,}", *seconds])
+    table(f"fit on one device, batches of {BATCH}: processor time", lines)
+
+
+TABLES = {"transformer": of_the_transformer, "scan": of_a_scan, "fit": of_fit, "size": of_size}
+
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Measure programs on JAX.")
+    parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES))
     print(f"JAX {jax.__version__} on {jax.devices()[0].platform}")  # noqa: T201  # it is a command
-    of_the_transformer()
-    of_a_scan()
+    for name in parser.parse_args().only:
+        TABLES[name]()
