@@ -100,7 +100,8 @@ class MeshSteps(CompiledSteps):
         self._run = (_InOne if len(programs) == 1 else _OneByOne)(self._devices, self._groups, update)
         self._numbers: Any = None  # what the update keeps, on each device
         self._others_given: list[bytes] = []
-        self._digest = crc32(b"".join(group.numbers.tobytes() for group in self._groups), len(programs))
+        digests = [self._devices.count, update.digest, *(group.digest for group in self._groups)]
+        self._digest = crc32(repr(digests).encode())
 
     def _give(self, current: Floats, others: list[Floats]) -> None:
         given = [numbers.tobytes() for numbers in others]
@@ -156,6 +157,14 @@ def _warn_of_float32(step: int) -> None:
     )
 
 
+def _digest_of(program: Program, lowered: Lowered) -> int:
+    """A number that stands for what a program computes: another process has the same one for the same program."""
+    kernels = [
+        (turns, kernel.kind, kernel.rows, kernel.columns, kernel.terms) for turns, kernel in program.with_turns()
+    ]
+    return crc32(repr(kernels).encode(), crc32(lowered.constants.tobytes()))
+
+
 class _Group:
     """The examples of one program.
 
@@ -172,6 +181,7 @@ class _Group:
         size: how many examples the devices take at a time.
         constants: of the program, on each device.
         others: the numbers of the other Values, on each device.
+        digest: of the program and the numbers.
         shapes: those of the arguments of summed that belong to the group: constants, others and rows.
     """
 
@@ -183,6 +193,7 @@ class _Group:
         places = np.split(program.inputs, [parameters, parameters + others])
         lowered = Lowered(program, *places)
         self.constants, self.others = devices.same(lowered.constants), devices.same(np.zeros(others))
+        self.digest = crc32(self.numbers.tobytes(), _digest_of(program, lowered))
         self._devices, self._parameters = devices, parameters
         self._loss = lowered.function(program.outputs)
         rows = self.size, numbers.shape[1] + 1
@@ -216,13 +227,14 @@ class _UpdateOnDevices:
 
     Attributes:
         constants: of its program, on each device.
+        digest: of its program.
         shapes: those of the arguments of updated: its constants, the current numbers, and the rate.
     """
 
     def __init__(self, devices: Devices, update: Update) -> None:
         places = [np.arange(place.start, place.stop) for place in (update.current, update.gradients, update.next)]
         lowered = Lowered(update.program, *places[:2], np.array([update.rate]))
-        self.constants = devices.same(lowered.constants)
+        self.constants, self.digest = devices.same(lowered.constants), _digest_of(update.program, lowered)
         self._next = lowered.function(places[2])
         self.shapes = [(lowered.constants.shape, SAME), (places[0].shape, SAME), ((1,), SAME)]
         self.gradient = places[1].shape

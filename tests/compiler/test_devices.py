@@ -327,6 +327,16 @@ class TestRefusals:
             after(line(), compile="jax", devices=2)
 
 
+def test_what_differs_between_processes_has_another_digest():
+    def digest(rate=2.0, momentum=0.5, examples=POINTS, devices=2, precision="float64"):
+        leaves, optimizer, _ = line(lambda leaves: mg.optim.SGD(leaves, 0.05, momentum))
+        loss = lambda x, y: (leaves[0] * x + leaves[1] - rate * y) ** 2  # noqa: E731  # one that is made anew
+        return compiled_steps(loss, examples, optimizer, None, "jax", 2, devices, precision)._digest
+
+    others = {"rate": 3.0}, {"momentum": 0.6}, {"examples": POINTS[:-1]}, {"devices": 3}, {"precision": "float32"}
+    assert digest() == digest() not in [digest(**other) for other in others]
+
+
 class Answer:
     """What the other processes say, when it has come."""
 
@@ -394,7 +404,7 @@ class TestWhatProcessesAgreeOn:
         [
             ([Word.FAILED, 0, 0, 0], "process 1 has stopped with an error"),
             ([Word.END, 0, 0, 0], "process 1 has taken its last step, and others go on"),
-            ([Word.STEP, 2, 1, 1], "process 1 differs from process 0 in its examples"),
+            ([Word.STEP, 2, 1, 1], "process 1 differs from process 0 in its loss, examples, optimiser or devices"),
             ([Word.STEP, 1, 2, 1], "process 1 differs from process 0 in its parameters"),
             ([Word.STEP, 1, 1, 2], "process 1 differs from process 0 in its learning rate, batches or seed"),
         ],

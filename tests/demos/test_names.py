@@ -45,7 +45,7 @@ def test_names_compiled_learns_the_same(tmp_path):
 
 def test_names_on_four_devices_of_jax_begins_as_without_it(tmp_path, monkeypatch):
     monkeypatch.delenv("XLA_FLAGS", raising=False)  # the demo asks for the devices itself
-    (tmp_path / "names.txt").write_text("ana\nana\n", encoding="utf-8")
+    (tmp_path / "names.txt").write_text("a\na\n", encoding="utf-8")
     eager, jax = (
         printed(tmp_path, "names.py", "names.txt", "--samples", 2, *options)
         for options in (("--steps", 1, "--no-compile"), ("--steps", 4, "--backend", "jax", "--devices", 4))

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 _AXIS = "process"
 _LOOK = 1e-4  # seconds between two looks whether the others have answered
-_WHAT = ("its examples", "its parameters, or what a callback changed", "its learning rate, batches or seed")
+_WHAT = (
+    "its loss, examples, optimiser or devices",
+    "its parameters, or what a callback changed",
+    "its learning rate, batches or seed",
+)
 
 
 class Word(IntEnum):
@@ -82,7 +86,7 @@ class Processes:
         """Go on with a step, if all processes do, with the same numbers.
 
         Args:
-            digests: of the examples, of the parameters and of the batch.
+            digests: of all that does not change, of the parameters and of the batch.
 
         Raises:
             KeyboardInterrupt: if one of them was interrupted.
