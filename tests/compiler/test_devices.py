@@ -95,6 +95,20 @@ class TestTheSameAsEager:
         )
         assert same(found, expected)
 
+    def test_loops_and_what_is_taken_by_an_index(self):
+        def made():
+            w, table = Value(0.4), [Value(0.3 * place) for place in range(3)]
+
+            def loss(xs, index):
+                state, _ = mg.scan(lambda h, x: (mg.tanh(w * h + x), None), 0.1, xs)
+                return state * state + mg.mean(mg.vmap(lambda x: mg.exp(w * x))(xs)) * mg.take(table, index)
+
+            return [w, *table], mg.optim.Adam([w, *table], 0.05), loss
+
+        examples = [([0.1 * place + turn for turn in range(6)], place % 3) for place in range(5)]
+        expected, found = (after(made(), examples, **settings) for settings in ({}, {"compile": "jax", "devices": 3}))
+        assert same(found, expected)
+
     def test_a_shared_parameter_a_frozen_one_and_values_that_are_none(self):
         def made():
             w, frozen, apart = Value(0.5), Value(2.0), Value(1.5, requires_grad=False)
