@@ -2,13 +2,15 @@
 
 The graphviz package writes a graph in Graphviz's language and leaves the rest to a program named dot,
 which pip does not install. The wheels of pygraphviz carry Graphviz itself, so a Picture asks them
-first, and a ``dot`` on the PATH only where they are missing.
+first, and a ``dot`` on the PATH only where they are missing. A browser has neither: there, set_layout hands in
+a function.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -30,6 +32,33 @@ if TYPE_CHECKING:
 # Graphviz keeps global state: one layout at a time.
 _lock = new_lock_for_library()
 _fonts: list[bool] = []  # something in it says that Fontconfig has been used
+
+LayOut = Callable[[str, str, str], "bytes | str"]
+_own_layout: list[LayOut] = []  # what set_layout was given, if anything
+
+
+def set_layout(lay_out: LayOut | None) -> None:
+    """Have a function lay graphs out, in place of Graphviz inside of Python: pictures and pages then ask it.
+
+    A browser has Graphviz as a program of its own, and can hand it in here.
+
+    Args:
+        lay_out: takes the graph in Graphviz's language, the format ("svg", "png", "plain" ...) and the engine ("dot"
+            ...), and gives the picture, as bytes or as text. It raises ValueError for a format that it does not have.
+            None goes back to Graphviz inside of Python.
+
+    Raises:
+        TypeError: for what is neither a function nor None.
+
+    Example:
+        >>> set_layout(lambda source, format, engine: f"<svg>{engine}: {len(source.splitlines())} lines</svg>")
+        >>> Picture(body=["a -> b"]).pipe("svg")
+        b'<svg>dot: 2 lines</svg>'
+        >>> set_layout(None)
+    """
+    if lay_out is not None and not callable(lay_out):
+        raise TypeError(f"a layout must be a function or None, not {type(lay_out).__name__}: {lay_out!r:.80}")
+    _own_layout[:] = [] if lay_out is None else [lay_out]
 
 
 class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package has no types
@@ -136,6 +165,8 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package h
 
 
 def _has_library() -> bool:
+    if _own_layout:
+        return True
     try:
         import pygraphviz
     except ImportError:
@@ -181,10 +212,11 @@ def _without_the_word_of_fontconfig() -> Iterator[None]:
 
 def _laid_out(source: str, format: str, engine: str) -> bytes:  # noqa: A002
     """The picture of a graph in Graphviz's language."""
-    import pygraphviz
-
     if format not in graphviz.FORMATS or engine not in graphviz.ENGINES:
         raise ValueError(f"Graphviz has no format {format!r} or no engine {engine!r}")
+    if _own_layout:
+        return _laid_out_by(_own_layout[0], source, format, engine)
+    import pygraphviz
 
     class Graph(pygraphviz.AGraph):  # type: ignore[misc]  # the pygraphviz package has no types
         def number_of_nodes(self) -> int:
@@ -192,3 +224,12 @@ def _laid_out(source: str, format: str, engine: str) -> bytes:  # noqa: A002
 
     with _lock, _without_the_word_of_fontconfig():
         return Graph(string=source).draw(format=format, prog=engine)
+
+
+def _laid_out_by(lay_out: LayOut, source: str, format: str, engine: str) -> bytes:  # noqa: A002
+    picture = lay_out(source, format, engine)
+    if isinstance(picture, str):
+        return picture.encode()
+    if isinstance(picture, bytes):
+        return picture
+    raise TypeError(f"a layout must give bytes or text, not {type(picture).__name__}: {picture!r:.80}")

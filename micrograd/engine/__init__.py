@@ -21,9 +21,15 @@ higher_order.py  gradients that are graphs themselves
 recorder.py      who records what the operators do
 commit.py        all or nothing: many numbers set in one step
 copying.py       pickling and copying graphs of any depth
+freeing.py       graphs of any depth freed in a browser
 """
 
+import sys
+
 from micrograd.engine import copying
+from micrograd.engine.freeing import free_in_turns
 from micrograd.engine.value import Value
+
+free_in_turns(sys.platform)
 
 __all__ = ["Value", "copying"]

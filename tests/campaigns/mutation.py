@@ -96,6 +96,7 @@ TESTS = {
     "engine.primitive": ["engine/test_own_primitives", "testing/test_check_primitive", "engine/test_primitives",
                          *ENGINE, "contexts/test_no_grad", "test_wrong_calls", "engine/test_copying"],
     "engine.commit": ["engine/test_all_or_nothing", "engine/test_failures", "engine/test_threads", "engine/test_forks"],
+    "engine.freeing": ["engine/test_freeing"],
     "engine.methods": ["engine/test_primitives", "test_arrays", "engine/test_numbers",
                        "engine/test_float_operations", "engine/test_special_functions"],
     "engine.order": [*ENGINE, "test_products", "test_wrong_calls", "explore/test_explore::TestGroups"],

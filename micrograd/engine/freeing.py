@@ -1,0 +1,51 @@
+"""Graphs of any depth, freed one node after the other, where the interpreter would run out of stack.
+
+A node that is freed frees its operands, and these theirs. CPython cuts such a chain short before its stack is full.
+Python in a browser cannot: a chain of some thousands of nodes ends the interpreter there. So there, a node that is
+about to be freed hands on what it holds to a list, and only the first of them empties that list. On all other
+platforms nothing is done, and nothing is paid.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from micrograd.engine.node import NUMBER, Node
+from micrograd.engine.primitive import LEAF
+
+BROWSER = "emscripten"  # sys.platform of Python in a browser
+
+_waiting: list[Any] = []
+_emptying: list[bool] = []  # something in it says that the list is being emptied
+
+
+def free_in_turns(platform: str) -> None:
+    """Free nodes one after the other, if the interpreter of this platform cannot do so itself.
+
+    Args:
+        platform: as ``sys.platform`` has it.
+
+    Example:
+        >>> free_in_turns("linux")
+        >>> hasattr(Node, "__del__")
+        False
+    """
+    if platform == BROWSER:
+        Node.__del__ = _hand_on  # type: ignore[attr-defined]  # it is there in browsers only
+
+
+def _hand_on(node: Node) -> None:
+    """Put what a node holds into the list, and empty the list, unless a call further out is doing so."""
+    try:
+        _waiting.append((node._primitive, node._first, node._second, node._x, node._grad))
+    except AttributeError:  # it was refused before it had operands
+        return
+    node._primitive, node._first, node._second, node._x, node._grad = LEAF, NUMBER, NUMBER, (), 0.0
+    if _emptying:
+        return
+    _emptying.append(True)
+    try:
+        while _waiting:
+            _waiting.pop()
+    finally:
+        _emptying.clear()
