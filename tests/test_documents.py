@@ -25,7 +25,9 @@ RECIPES = "contributing.md"  # changes the package: test_contributing.py makes a
 
 
 def blocks(page):
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    """The Python blocks; one may be marked for the site, as in ```python {.recorded}."""
+    marked = r"^```python(?: \{[^}\n]*\})?\n(.*?)^```"
+    return re.findall(marked, page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def promised(code):
@@ -56,10 +58,11 @@ def test_every_link_to_a_file_leads_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
-def test_readme_has_the_two_commands_as_its_first_shell_blocks():
+def test_readme_has_the_three_commands_as_its_first_shell_blocks():
     shell = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert "demos/digits.py" in shell[0]
     assert "pytest" in shell[1]
+    assert "docs/build.py" in shell[2]
     assert all("python3 -m venv" in command for command in shell[:2])
 
 

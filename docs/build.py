@@ -1,0 +1,142 @@
+"""Build the site: python docs/build.py SITE.
+
+What it makes are plain files, which any server serves: python -m http.server --directory SITE. Nothing on them asks
+another server for anything. It needs `pip install '.[docs]'`, and npm for what runs Python on the pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))
+
+from website import cells, packages, pages  # noqa: E402  # after the path says where they are
+
+MARK = "live/digest.txt"  # a folder with this file is a site, which may be replaced
+WEBSITE = HERE / "website"
+RUNNER = ("live.js", "live.css", "worker.js", "logo.svg")
+RUN_FIRST = ("live/worker.js", "live/packages.zip", "live/viz/", "live/pyodide/", "live/editor/", "live/live.")
+
+
+class BuildError(Exception):
+    """The site cannot be built, for a reason that the user can mend."""
+
+
+def main(arguments=None):
+    """Build the site that the command line names; the exit code is 0, or 1 with a line that says why not."""
+    parser = argparse.ArgumentParser(description="Build the site from docs/.")
+    parser.add_argument("site", metavar="SITE", type=Path, help="the folder to write; an older site there is replaced")
+    options = parser.parse_args(arguments)
+    try:
+        build(options.site)
+    except (BuildError, cells.CellError, packages.PackageError) as error:
+        print(f"the site was not built: {error}", file=sys.stderr)
+        return 1
+    print(f"wrote {options.site}: python -m http.server --directory {options.site}")
+    return 0
+
+
+def build(site):
+    """Build the site into a folder: whole, in place of an older one, or not at all.
+
+    Raises:
+        BuildError: if there is something else in the folder, or Zensical is missing or fails.
+        CellError: if a block of a page cannot be run.
+        PackageError: if a package of npm cannot be had.
+    """
+    site = Path(os.path.abspath(site))
+    _check(site)
+    fetched = packages.fetch()
+    site.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=site.parent, prefix=".site-") as folder:
+        made = _generated(Path(folder))
+        _add_runner(made, fetched)
+        if site.exists():
+            site.rename(Path(folder) / "old")
+        made.rename(site)
+
+
+def _check(site):
+    if site.is_dir() and any(site.iterdir()) and not (site / MARK).exists():
+        raise BuildError(f"{site} has something else in it than a site: choose another folder")
+    if site.exists() and not site.is_dir():
+        raise BuildError(f"{site} is a file: choose another name for the folder")
+    wanted = [name for name in ("zensical", "graphviz", "pygraphviz") if importlib.util.find_spec(name) is None]
+    if wanted:
+        raise BuildError(f"it needs {', '.join(wanted)}: pip install {' '.join(wanted)}, or all of '.[docs]'")
+
+
+def _generated(folder):
+    """What Zensical makes of the pages."""
+    staged = folder / "docs"
+    staged.mkdir()
+    sections = pages.stage(staged)
+    shutil.copytree(WEBSITE / "live", staged / "live", ignore=lambda _, names: set(names) - set(RUNNER))
+    settings = (WEBSITE / "zensical.toml").read_text(encoding="utf-8")
+    (folder / "zensical.toml").write_text(settings.replace("[project]\n", f"[project]\nnav = {_nav(sections)}\n", 1))
+    command = [sys.executable, "-m", "zensical", "build", "--strict"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise BuildError(f"Zensical says:\n{run.stdout}{run.stderr}")
+    return folder / "site"
+
+
+def _nav(sections):
+    """The navigation in the language of the settings."""
+    parts = [
+        '{ "Home" = "index.md" }',
+        *(f"{{ {json.dumps(title)} = {json.dumps(names)} }}" for title, names in sections.items()),
+    ]
+    return f"[{', '.join(parts)}]"
+
+
+def _add_runner(made, fetched):
+    """Add what runs Python on the pages, and the service worker that keeps it."""
+    live = made / "live"
+    packages.unpack(fetched, live)
+    editor = (WEBSITE / "live" / "editor.js").read_text(encoding="utf-8")
+    (live / "editor" / "editor.js").write_text(packages.linked(editor), encoding="utf-8")
+    _zip_python(live / "packages.zip")
+    files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
+    digest = hashlib.sha256()
+    for name in files:
+        digest.update(f"{name}\0".encode() + (made / name).read_bytes())
+    kept = json.dumps([name for name in files if name.startswith(RUN_FIRST)])
+    worker = (WEBSITE / "live" / "service-worker.js").read_text(encoding="utf-8")
+    worker = worker.replace("= FILES.", f"= {kept}.").replace(
+        '"micrograd-DIGEST"', f'"micrograd-{digest.hexdigest()[:20]}"'
+    )
+    (made / "service-worker.js").write_text(worker, encoding="utf-8")
+    (made / MARK).write_text(digest.hexdigest() + "\n", encoding="utf-8")
+
+
+def _zip_python(path):
+    """What Python in the browser has beside its own library: micrograd, graphviz's Digraph, and what runs a cell."""
+    graphviz = Path(importlib.util.find_spec("graphviz").origin).parent
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for package in (HERE.parent / "micrograd", graphviz):
+            for file in sorted(package.rglob("*")):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    _add(archive, file, f"{package.name}/{file.relative_to(package).as_posix()}")
+        _add(archive, WEBSITE / "runner.py", "cell_runner.py")
+
+
+def _add(archive, file, name):
+    """Add a file without its date, so that the same files make the same site."""
+    archive.writestr(zipfile.ZipInfo(name), file.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

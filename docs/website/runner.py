@@ -1,0 +1,147 @@
+"""Runs the cells of a page, one after the other, and shows what they give.
+
+The same module runs them when the site is built, in CPython, and on the page itself, in a browser.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import linecache
+import os
+import sys
+import traceback
+
+MOST_CHARACTERS = 100_000  # of the text of one cell: a loop that prints for ever must not fill the page
+SHOWN = {".svg": "picture", ".html": "page"}  # files that a cell writes, and how the page shows them
+
+
+class Shown:
+    """The outputs of one cell, in their order: text that follows text is one."""
+
+    def __init__(self, show):
+        self._show, self._left = show, MOST_CHARACTERS
+
+    def text(self, text, kind="text"):
+        if self._left <= 0:
+            return
+        if len(text) > self._left:
+            text = f"{text[: self._left]}\n... more than {MOST_CHARACTERS:,} characters: the rest is left out\n"
+        self._left -= len(text)
+        self._show(kind, text, "")
+
+    def value(self, value):
+        """Show what the last line of a cell gives, as a notebook does."""
+        for method, kind in (("_repr_svg_", "picture"), ("_repr_image_svg_xml", "picture"), ("_repr_html_", "html")):
+            found = getattr(value, method, None)
+            if callable(found) and (text := found()) is not None:
+                self._show(kind, text, type(value).__name__)
+                return
+        self.text(f"{value!r}\n")
+
+    def file(self, path, kind):
+        with open(path, encoding="utf-8") as file:
+            self._show(kind, file.read(), os.path.basename(path))
+
+
+class Output:
+    """What stands for sys.stdout and sys.stderr while a cell runs."""
+
+    encoding, errors = "utf-8", "replace"
+
+    def __init__(self, shown, kind):
+        self._shown, self._kind = shown, kind
+
+    def write(self, text):
+        if text:
+            self._shown.text(text, self._kind)
+        return len(text)
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return False
+
+
+class Runner:
+    """The names that the cells of a page share, and a run of each cell."""
+
+    def __init__(self):
+        self.names = {"__name__": "__main__"}
+
+    def run(self, number, code, show):
+        """Run a cell.
+
+        Args:
+            number: of the cell on its page, from 1.
+            code: the cell.
+            show: is called with a kind ("text", "warning", "picture", "page", "html" or "error"), a text and a name.
+
+        Returns:
+            0, or the line of the cell at which an error was raised; -1 for an error that has no line.
+        """
+        name, shown, before = f"cell {number}", Shown(show), _files()
+        linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name
+        usual = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = Output(shown, "text"), Output(shown, "warning")
+        try:
+            result = self._executed(code, name)
+            if result is not None:
+                shown.value(result)
+        except BaseException as error:  # also SystemExit: a cell may raise anything, and the page stays
+            text, line = _told(error, name)
+            show("error", text, str(line))
+            return line
+        finally:
+            sys.stdout, sys.stderr = usual
+        for path, kind in _new_files(before):
+            shown.file(path, kind)
+        return 0
+
+    def _executed(self, code, name):
+        tree = ast.parse(code, name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, name, "exec"), self.names)
+        return None if last is None else eval(compile(ast.Expression(last.value), name, "eval"), self.names)
+
+
+def _told(error, name):
+    """What Python says of an error, without the frames of this module; and the line of the cell."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith("cell ")]
+    lines = [frame.lineno for frame in frames if frame.filename == name]
+    if isinstance(error, SyntaxError) and error.filename == name:
+        lines = [error.lineno or 1]
+    kept = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+    return "".join(kept + traceback.format_exception_only(error)), lines[-1] if lines else -1
+
+
+def _files():
+    return {entry.name: entry.stat().st_mtime_ns for entry in os.scandir() if entry.is_file()}
+
+
+def _new_files(before):
+    """The files that were written since, the oldest first, of those that a page can show."""
+    written = [(time, name) for name, time in _files().items() if before.get(name) != time]
+    kinds = ((name, SHOWN.get(os.path.splitext(name)[1].lower())) for _, name in sorted(written))
+    return [(name, kind) for name, kind in kinds if kind]
+
+
+def in_browser(lay_out):
+    """A runner for a browser, where pictures are laid out by a function of JavaScript."""
+    from pyodide.ffi import JsException
+
+    from micrograd.draw.layout import set_layout
+
+    def laid_out(source, kind, engine):
+        try:
+            return lay_out(source, kind, engine)
+        except JsException as error:
+            raise ValueError(f"the page cannot draw this as {kind!r}: {error}. It can as 'svg'") from None
+
+    def no_input(prompt=""):
+        raise OSError("input() has nobody to ask on a page: write the answer into the cell")
+
+    set_layout(laid_out)
+    builtins.input = no_input
+    return Runner()

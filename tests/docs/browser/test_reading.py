@@ -1,0 +1,74 @@
+"""Reading the site: search, keyboard, people with other eyes, phones, paper."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PAGES = ("index.html", "tutorial.html", "gallery.html", "reference/derivatives.html", "api.html", "compiler.html")
+
+
+def test_search_finds_a_function(open_page):
+    page = open_page("index.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("hessian")
+    result = page.locator("a:visible", has_text="hessian").first
+    result.wait_for()
+    result.click()
+    page.wait_for_url(lambda address: "index.html" not in address)
+    assert "hessian" in page.locator("article").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(open_page, axe, scheme):
+    for name in PAGES[:4]:
+        page = open_page(name, color_scheme=scheme)
+        if name == "tutorial.html":
+            page.locator(".cm-content").first.wait_for()
+        found = page.evaluate(f"async () => {{ {axe}; return (await axe.run()).violations; }}")
+        serious = [
+            (item["id"], item["nodes"][0]["html"][:200]) for item in found if item["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], name
+
+
+def test_no_page_is_wider_than_a_phone(open_page):
+    for name in PAGES:
+        page = open_page(name, width=390, height=844)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+
+
+def test_a_cell_is_reached_and_left_by_keyboard(open_page):
+    page = open_page("tutorial.html")
+    page.locator(".cm-content").first.wait_for()
+    page.get_by_role("button", name="Run all").focus()
+    page.keyboard.press("Tab")  # Reset
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Python, cell 1.")
+    page.keyboard.press("Control+End")
+    page.keyboard.type("\nif f:\npass")
+    text = page.locator(".cm-content").first.inner_text()
+    assert text.endswith("if f:\n    pass")  # it indents what is inside
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Run cell 1"
+
+
+def test_the_reader_chooses_light_or_dark(open_page):
+    page = open_page("index.html", color_scheme="light")
+    scheme = "document.body.getAttribute('data-md-color-scheme')"
+    assert page.evaluate(scheme) == "default"
+    page.get_by_title("Switch to dark mode").click()
+    assert page.evaluate(scheme) == "slate"
+    page.reload()
+    assert page.evaluate(scheme) == "slate"
+
+
+def test_on_paper_there_are_no_buttons(open_page):
+    page = open_page("tutorial.html")
+    page.locator(".cm-content").first.wait_for()
+    page.emulate_media(media="print")
+    assert page.locator(".cell-run").first.is_hidden()
+    assert page.locator(".md-header").is_hidden()
+    assert page.locator(".cell-outputs").first.is_visible()

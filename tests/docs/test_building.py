@@ -1,0 +1,259 @@
+"""How the site is built: cells, links, the reference, and packages that must be the ones that are meant."""
+
+import base64
+import hashlib
+import io
+import re
+import stat
+import subprocess
+import sys
+import tarfile
+
+import pytest
+from website import cells, packages, pages, reference
+from website.cells import CellError, Output
+
+import micrograd as mg
+from tests.folders import ROOT
+
+PAGE = """# A page
+
+```python
+x = 1
+print(x)
+```
+
+![what it drew](images/drawn.svg)
+
+````markdown
+```python
+not a cell
+```
+````
+
+```python {.recorded}
+x
+```
+
+The end.
+"""
+
+
+class TestCells:
+    def test_blocks_are_found_with_their_marks(self):
+        found = [(block.language, block.marks, block.code) for block in cells.blocks(PAGE)]
+        assert found == [
+            ("python", (), "x = 1\nprint(x)\n"),
+            ("markdown", (), "```python\nnot a cell\n```\n"),
+            ("python", (".recorded",), "x\n"),
+        ]
+
+    def test_a_page_of_cells_keeps_all_of_its_text(self, tmp_path):
+        outputs = [
+            [Output("text", "1\n", ""), Output("picture", "<svg/>", "drawn.svg")],
+            [Output("text", "a < b\n", "")],
+        ]
+        text = cells.with_cells(PAGE, outputs, "page", tmp_path, up="../")
+        assert re.findall(r'<div class="(cell|cell-recorded)"', text) == ["cell", "cell-recorded"]
+        assert "```python\nx = 1\nprint(x)\n```\n" in text
+        assert "```python\nx\n```\n" in text
+        assert "````markdown\n```python\nnot a cell\n```\n````\n" in text
+        assert text.startswith("# A page\n")
+        assert text.endswith("\nThe end.\n")
+        assert '<img src="../recorded/page-1-1.svg" alt="picture: drawn.svg">' in text
+        assert (tmp_path / "page-1-1.svg").read_text() == "<svg/>"
+        assert "what it drew" not in text  # the cell has shown that file
+        assert "a &lt; b&#10;" in text
+
+    def test_a_picture_of_something_else_stays(self, tmp_path):
+        text = cells.with_cells(PAGE, [[Output("picture", "<svg/>", "other.svg")], []], "page", tmp_path)
+        assert "![what it drew](images/drawn.svg)" in text
+
+    def test_pages_and_tables_are_framed(self, tmp_path):
+        outputs = [[Output("page", "<p>page</p>", "a.html"), Output("html", "<table>", 'M"LP')], []]
+        text = cells.with_cells(PAGE, outputs, "page", tmp_path)
+        assert '<iframe data-kind="page" src="recorded/page-1-0.html" title="a.html" sandbox="allow-scripts"' in text
+        assert 'title="M&quot;LP" sandbox=""' in text
+        assert (tmp_path / "page-1-1.html").read_text().endswith("<table>")
+
+    def test_blocks_are_run_from_first_to_last(self):
+        assert cells.recorded("page.md", PAGE) == [[Output("text", "1\n", "")], [Output("text", "1\n", "")]]
+
+    def test_a_block_that_raises_is_told_with_its_page(self):
+        with pytest.raises(
+            CellError, match=r"learn/x\.md: a block of Python cannot be run:\n(.|\n)*cell 1(.|\n)*ZeroDiv"
+        ):
+            cells.recorded("learn/x.md", "```python\n1 / 0\n```\n")
+
+
+class TestPages:
+    def test_links_out_of_docs_lead_to_pages_that_show_the_file(self):
+        sources = set()
+        text = "[a](../demos) [b](../README.md#name) [c](api.md) [d](https://x.org) [e](../none.py) `[f](../demos)`"
+        assert pages.linked(text, "tutorial.md", sources) == (
+            "[a](source/demos/index.md) [b](source/README.md.md) "
+            "[c](api.md) [d](https://x.org) [e](../none.py) `[f](../demos)`"
+        )
+        assert sources == {"demos", "README.md"}
+
+    def test_links_from_a_folder_go_up(self):
+        assert pages.linked("[a](../../demos)", "learn/01-x.md", set()) == "[a](../source/demos/index.md)"
+        assert pages.linked("[a](../api.md)", "learn/01-x.md", set()) == "[a](../api.md)"
+
+    def test_every_page_has_its_place_and_chapters_come_first(self):
+        names = ["api.md", "index.md", "learn/02-b.md", "learn/01-a.md", "new.md", "tutorial.md"]
+        sections = pages.navigation(names)
+        assert sections["Learn"] == ["learn/01-a.md", "learn/02-b.md", "tutorial.md"]
+        assert sections["Inside"] == ["new.md"]
+        placed = [page for listed in sections.values() for page in listed if not page.startswith("reference/")]
+        assert sorted([*placed, "index.md"]) == sorted(names)
+
+    def test_the_order_names_pages_that_are_there(self):
+        for page in [page for listed in pages.SECTIONS.values() for page in listed] + list(pages.LIVE):
+            assert (ROOT / "docs" / page).exists()
+
+
+class TestReference:
+    def test_no_public_name_is_missing(self):
+        assert reference.missing() == set()
+
+    def test_names_are_those_that_users_write(self):
+        texts = reference.texts()
+        assert "## `mg.tanh` {#mg.tanh}" in texts["functions.md"]
+        assert "## `mg.testing.gradcheck` {#mg.testing.gradcheck}" in texts["testing.md"]
+        assert "### `Value.backward` {#Value.backward}" in texts["values.md"]
+        assert "## `mg.nn.MLP`" in texts["networks.md"]
+        assert "Value.tanh" not in texts["values.md"]  # it only points to mg.tanh
+        assert not re.search(r"^## .*\b_", "".join(texts.values()), re.MULTILINE)
+
+    def test_arguments_results_errors_and_examples_are_told(self):
+        text = reference.texts()["training.md"]
+        assert "mg.fit(\n    loss: Callable[..., Value],\n" in text
+        assert "\n    *,\n    epochs: int = 1,\n" in text
+        assert ") -> History\n```" in text
+        assert "- `epochs`: how many times to go through the data.\n" in text
+        assert "**Returns**\n\nThe history of the loss.\n" in text
+        assert "- `TraceError`: if the loss cannot be compiled." in text
+        assert "**Example**\n\n```pycon\n>>> from micrograd.optim import SGD\n" in text
+
+    def test_every_docstring_of_a_page_is_shown(self):
+        for page in reference.PAGES:
+            text = reference.texts()[f"{page.file}.md"]
+            names = reference.names_of(page)
+            assert names, page
+            for name, item in names:
+                first = item.__doc__.strip().split()[0].strip("`*")
+                assert first in text.partition(f"## `{page.prefix}.{name}`")[2], name
+
+    def test_signs_of_markdown_in_a_text_are_shown_as_they_are(self):
+        assert reference._prose("a * b < c [0] and `x * y`, ``[z]``") == r"a \* b \< c \[0\] and `x * y`, ``[z]``"
+
+
+def package_of(folder, name, files):
+    """A package as npm packs it, and what pins it."""
+    path = folder / f"{name}.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        for file, text in files.items():
+            member = tarfile.TarInfo(f"package/{file}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    integrity = base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
+    return path, packages.Package(name, "1.0.0", integrity, (("index.js", f"editor/{name}.js"),))
+
+
+@pytest.fixture
+def npm(tmp_path, monkeypatch):
+    """A program named npm that does what a shell script says."""
+
+    def npm(script):
+        folder = tmp_path / "bin"
+        folder.mkdir(exist_ok=True)
+        program = folder / "npm"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    return npm
+
+
+class TestPackages:
+    def test_what_was_fetched_is_kept(self, tmp_path, npm):
+        path, package = package_of(tmp_path, "tiny", {"index.js": b"export const x = 1;\n"})
+        npm(f"echo asked >> {tmp_path}/log; cp {path} .")
+        first = packages.fetch([package], tmp_path / "cache")
+        assert packages.fetch([package], tmp_path / "cache") == first
+        assert (tmp_path / "log").read_text() == "asked\n"
+        ((_, kept),) = first
+        assert kept.read_bytes() == path.read_bytes()
+
+    def test_a_kept_file_that_was_changed_is_fetched_anew(self, tmp_path, npm):
+        path, package = package_of(tmp_path, "tiny", {"index.js": b""})
+        npm(f"cp {path} .")
+        ((_, kept),) = packages.fetch([package], tmp_path / "cache")
+        kept.write_bytes(b"something else")
+        packages.fetch([package], tmp_path / "cache")
+        assert kept.read_bytes() == path.read_bytes()
+
+    def test_another_package_than_the_one_that_is_meant_is_refused(self, tmp_path, npm):
+        _, package = package_of(tmp_path, "tiny", {"index.js": b"good"})
+        other, _ = package_of(tmp_path, "other", {"index.js": b"evil"})
+        npm(f"cp {other} .")
+        with pytest.raises(packages.PackageError, match=r"tiny 1\.0\.0 is not what was pinned: no file .* sha512-"):
+            packages.fetch([package], tmp_path / "cache")
+        assert list((tmp_path / "cache").iterdir()) == []
+
+    def test_without_npm_it_says_so(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(packages.PackageError, match=r"there is no npm on the PATH: .* Install Node\.js"):
+            packages.fetch(packages.PACKAGES[:1], tmp_path / "cache")
+
+    def test_without_a_network_it_says_what_npm_says(self, tmp_path, npm):
+        _, package = package_of(tmp_path, "tiny", {"index.js": b""})
+        npm("echo 'npm error network request failed' >&2; exit 1")
+        with pytest.raises(
+            packages.PackageError, match=r"could not fetch tiny@1\.0\.0:\nnpm error network request failed"
+        ):
+            packages.fetch([package], tmp_path / "cache")
+
+    def test_every_package_is_pinned_to_one_version_and_one_digest(self):
+        for package in packages.PACKAGES:
+            assert re.fullmatch(r"\d+\.\d+\.\d+", package.version)
+            assert len(package.digest) == 128
+        assert len({package.digest for package in packages.PACKAGES}) == len(packages.PACKAGES)
+
+    def test_modules_of_the_editor_import_each_other(self):
+        text = "import { a } from '@codemirror/view';\nimport b from './near.js';\n// from 'nowhere'\n"
+        assert packages.linked(text) == text.replace("@codemirror/view", "./codemirror-view.js")
+        with pytest.raises(packages.PackageError, match="imports 'left-pad', which is not among the packages"):
+            packages.linked("import pad from 'left-pad';\n")
+
+
+class TestCommand:
+    def build(self, *arguments, **options):
+        command = [sys.executable, str(ROOT / "docs" / "build.py"), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, **options)
+
+    def test_a_folder_with_something_else_in_it_is_left_alone(self, tmp_path):
+        (tmp_path / "thesis.tex").write_text("mine")
+        run = self.build(tmp_path)
+        assert run.returncode == 1
+        assert "has something else in it than a site: choose another folder" in run.stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+    def test_a_file_is_no_folder(self, tmp_path):
+        (tmp_path / "site").write_text("mine")
+        run = self.build(tmp_path / "site")
+        assert (run.returncode, run.stdout) == (1, "")
+        assert "is a file" in run.stderr
+
+    def test_it_says_what_it_needs(self):
+        run = self.build("--help")
+        assert "SITE" in run.stdout
+        assert run.returncode == 0
+
+
+def test_the_gallery_has_every_kind_of_picture():
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    for name in ("draw_dot", "explore", "Recording", 'style="micrograd"', "depth=", "compile"):
+        assert name in text
+        assert hasattr(mg, name) or "=" in name

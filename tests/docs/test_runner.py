@@ -1,0 +1,118 @@
+"""A cell is run, and what it gives is shown: the same module runs on the page."""
+
+import sys
+
+import pytest
+from website import runner
+from website.runner import MOST_CHARACTERS, Runner
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs cells one after the other; gives the line at fault and what was shown, text after text as one."""
+    monkeypatch.chdir(tmp_path)
+    python, number = Runner(), 0
+
+    def run(code):
+        nonlocal number
+        shown = []
+
+        def show(kind, text, name):
+            if kind == "text" and shown and shown[-1][0] == kind:
+                text, _ = shown.pop()[1] + text, None
+            shown.append((kind, text, name))
+
+        line = python.run(number := number + 1, code, show)
+        return line, shown
+
+    return run
+
+
+def test_names_last_from_cell_to_cell(run):
+    assert run("x = 2\nprint(x)") == (0, [("text", "2\n", "")])
+    assert run("x * 3") == (0, [("text", "6\n", "")])
+    assert run("None") == (0, [])
+    assert run("") == (0, [])
+    assert run("__name__") == (0, [("text", "'__main__'\n", "")])
+
+
+def test_texts_and_warnings_come_in_their_order(run):
+    _, shown = run("import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c', end='', flush=True)")
+    text = "".join(text for _, text, _ in shown)
+    assert text == "a\nb\nc"
+    assert ("warning", "b", "") in shown
+    assert not sys.stdout.__class__.__module__.endswith("runner")
+
+
+def test_values_are_drawn_and_networks_are_tables(run):
+    _, ((kind, text, name),) = run("import micrograd as mg\nmg.Value(2.0) * 3")
+    assert (kind, name) == ("picture", "Value")
+    assert text.rstrip().endswith("</svg>")
+    _, ((kind, text, name),) = run("mg.draw_dot(mg.Value(2.0) * 3)")
+    assert (kind, name) == ("picture", "Picture")
+    _, ((kind, text, name),) = run("mg.nn.MLP(2, [1])")
+    assert (kind, name) == ("html", "MLP")
+    assert text.startswith("<table>")
+
+
+def test_files_that_a_cell_writes_are_shown(run):
+    _, shown = run(
+        "from pathlib import Path\nfor name in ('b.svg', 'a.html', 'c.txt'): _ = Path(name).write_text(name)"
+    )
+    assert shown == [("picture", "b.svg", "b.svg"), ("page", "a.html", "a.html")]
+    assert run("Path('b.svg').read_text()") == (0, [("text", "'b.svg'\n", "")])
+    _, shown = run("import os\nos.utime('b.svg', (1, 1))")  # it is another one now
+    assert shown == [("picture", "b.svg", "b.svg")]
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "last"),
+    [
+        ("print(1)\n\n1 / 0", 3, "ZeroDivisionError: division by zero"),
+        ("def f():\n    return missing\nf()", 2, "NameError: name 'missing' is not defined"),
+        ("x = 1\ny = (", 2, "SyntaxError: '(' was never closed"),
+        ("raise SystemExit(3)", 1, "SystemExit: 3"),
+        ("raise KeyboardInterrupt", 1, "KeyboardInterrupt"),
+        ("exec('1 +')", 1, "SyntaxError: invalid syntax"),
+    ],
+)
+def test_an_error_points_at_its_line_of_the_cell(run, code, line, last):
+    found, shown = run(code)
+    kind, text, name = shown[-1]
+    assert (found, kind, name) == (line, "error", str(line))
+    assert text.rstrip().splitlines()[-1] == last
+    assert "runner.py" not in text
+
+
+def test_an_error_in_a_function_of_another_cell_points_at_the_call(run):
+    run("def broken():\n    x = 1\n    raise ValueError('no')")
+    line, shown = run("x = 1\nbroken()")
+    assert line == 2
+    assert 'File "cell 1", line 3, in broken\n    raise ValueError' in shown[-1][1]
+
+
+def test_an_error_while_it_is_shown_is_told_too(run):
+    line, shown = run("class Bad:\n    def __repr__(self):\n        raise OSError('unreadable')\nBad()")
+    assert line == 3
+    assert shown[-1][1].endswith("OSError: unreadable\n")
+
+
+def test_a_loop_that_prints_does_not_fill_the_page(run):
+    _, shown = run("for _ in range(300): print('x' * 1000)")
+    text = "".join(text for _, text, _ in shown)
+    assert MOST_CHARACTERS < len(text) < MOST_CHARACTERS + 100
+    assert text.endswith("more than 100,000 characters: the rest is left out\n")
+    assert run("1 + 1") == (0, [("text", "2\n", "")])
+
+
+def test_output_is_put_back_whatever_happens(run):
+    before = sys.stdout, sys.stderr
+    run("import sys\nsys.stdout = None\n1 / 0")
+    assert (sys.stdout, sys.stderr) == before
+
+
+def test_what_stands_for_output_is_no_terminal():
+    output = runner.Output(None, "text")
+    assert output.isatty() is False
+    assert output.write("") == 0
+    assert output.flush() is None
