@@ -24,6 +24,8 @@ SECTIONS = {
     "Inside": ["engine.md", "house.md", "contributing.md", "changelog.md"],
 }
 
+WIDE = "---\nhide:\n  - navigation\n  - toc\n---\n\n"  # a page for code, which has long lines
+
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)#:\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 
@@ -104,7 +106,7 @@ def _stage_source(folder, path, sources):
                 _stage_source(folder, f"{path}/{file.name}", sources)
         return
     text = place.read_text(encoding="utf-8")
-    _write(folder / "source" / f"{path}.md", f"# {path}\n\n````python\n{text}````\n".encode())
+    _write(folder / "source" / f"{path}.md", f"{WIDE}# {path}\n\n````python\n{text}````\n".encode())
 
 
 def _about(file):

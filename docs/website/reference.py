@@ -126,6 +126,8 @@ def _signature(name, item):
         return ""
     parameters = [parameter for parameter in given.parameters.values() if parameter.name not in ("self", "cls")]
     words = re.sub(r"'([^']*)'", r"\1", str(given.replace(parameters=[])).partition(")")[2])
+    if inspect.isclass(item):
+        words = ""
     shown, starred = [], False
     for parameter in parameters:
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:

@@ -123,6 +123,7 @@ class TestReference:
         assert "## `mg.testing.gradcheck` {#mg.testing.gradcheck}" in texts["testing.md"]
         assert "### `Value.backward` {#Value.backward}" in texts["values.md"]
         assert "## `mg.nn.MLP`" in texts["networks.md"]
+        assert "requires_grad: bool = True,\n)\n```" in texts["values.md"]
         assert "Value.tanh" not in texts["values.md"]  # it only points to mg.tanh
         assert not re.search(r"^## .*\b_", "".join(texts.values()), re.MULTILINE)
 
