@@ -41,7 +41,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     try:
         build(options.site)
-    except (BuildError, cells.CellError, packages.PackageError) as error:
+    except (BuildError, cells.CellError, packages.PackageError, ImportError) as error:
         print(f"the site was not built: {error}", file=sys.stderr)
         return 1
     print(f"wrote {options.site}: python -m http.server --directory {options.site}")
