@@ -136,6 +136,8 @@ def _signature(name, item):
         annotation = parameter.annotation
         if isinstance(annotation, str):
             parameter = parameter.replace(annotation=_Bare(annotation.strip("'\"")))
+        if repr(parameter.default).startswith("<") and parameter.default is not parameter.empty:
+            parameter = parameter.replace(default=_Bare("..."))  # an object, with an address of its own each time
         shown.append(str(parameter))
     line = f"{name}({', '.join(shown)}){words}"
     if len(line) > LINE:

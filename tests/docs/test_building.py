@@ -127,6 +127,9 @@ class TestReference:
         assert "Value.tanh" not in texts["values.md"]  # it only points to mg.tanh
         assert not re.search(r"^## .*\b_", "".join(texts.values()), re.MULTILINE)
 
+    def test_they_are_the_same_each_time(self):
+        assert not re.search(r"0x[0-9a-f]{6}|<function|<object", "".join(reference.texts().values()))
+
     def test_arguments_results_errors_and_examples_are_told(self):
         text = reference.texts()["training.md"]
         assert "mg.fit(\n    loss: Callable[..., Value],\n" in text
