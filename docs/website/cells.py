@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -76,15 +77,17 @@ def recorded(path, text):
         CellError: if a block raises.
     """
     codes = [block.code for block in blocks(text) if block.language == "python"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), *sys.path[1:]])}
-    run = subprocess.run(
-        [sys.executable, str(HERE / "record.py")],
-        input=json.dumps(codes),
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(("MICROGRAD_", "XDG_"))}
+    environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parents[1]), *sys.path[1:]])
+    with tempfile.TemporaryDirectory() as home:  # a page may keep something there, as it does in a browser
+        run = subprocess.run(
+            [sys.executable, str(HERE / "record.py")],
+            input=json.dumps(codes),
+            env=environment | {"HOME": home},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if run.returncode != 0:
         raise CellError(f"{path}: a block of Python cannot be run:\n{run.stderr}")
     return [[Output(*output) for output in outputs] for outputs in json.loads(run.stdout)]

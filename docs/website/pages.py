@@ -124,7 +124,8 @@ def navigation(names):
     """The sections of the site, each with its pages: the chapters of learn/ in their order, then the others."""
     placed = {page for pages in SECTIONS.values() for page in pages} | {"index.md"}
     sections = {title: [page for page in pages if page in names] for title, pages in SECTIONS.items()}
-    sections["Learn"] = sorted(name for name in names if name.startswith("learn/")) + sections["Learn"]
+    chapters = sorted(name for name in names if name.startswith("learn/"))
+    sections["Learn"] = sorted(chapters, key=lambda name: name != "learn/index.md") + sections["Learn"]
     sections["Inside"] += [name for name in names if name not in placed and not name.startswith("learn/")]
     sections["Reference"] += [f"reference/{page.file}.md" for page in reference.PAGES]
     return sections

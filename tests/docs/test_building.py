@@ -79,6 +79,13 @@ class TestCells:
     def test_blocks_are_run_from_first_to_last(self):
         assert cells.recorded("page.md", PAGE) == [[Output("text", "1\n", "")], [Output("text", "1\n", "")]]
 
+    def test_blocks_neither_see_nor_change_what_their_user_keeps_at_home(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("MICROGRAD_PROGRESS", "mine")
+        code = "import os\nfrom pathlib import Path\n(Path.home() / 'kept').touch()\nprint('MICROGRAD_PROGRESS' in os.environ)"
+        assert cells.recorded("page.md", f"```python\n{code}\n```\n") == [[Output("text", "False\n", "")]]
+        assert list(tmp_path.iterdir()) == []
+
     def test_a_block_that_raises_is_told_with_its_page(self):
         with pytest.raises(
             CellError, match=r"learn/x\.md: a block of Python cannot be run:\n(.|\n)*cell 1(.|\n)*ZeroDiv"
@@ -101,9 +108,9 @@ class TestPages:
         assert pages.linked("[a](../api.md)", "learn/01-x.md", set()) == "[a](../api.md)"
 
     def test_every_page_has_its_place_and_chapters_come_first(self):
-        names = ["api.md", "index.md", "learn/02-b.md", "learn/01-a.md", "new.md", "tutorial.md"]
+        names = ["api.md", "index.md", "learn/02-b.md", "learn/01-a.md", "learn/index.md", "new.md", "tutorial.md"]
         sections = pages.navigation(names)
-        assert sections["Learn"] == ["learn/01-a.md", "learn/02-b.md", "tutorial.md"]
+        assert sections["Learn"] == ["learn/index.md", "learn/01-a.md", "learn/02-b.md", "tutorial.md"]
         assert sections["Inside"] == ["new.md"]
         placed = [page for listed in sections.values() for page in listed if not page.startswith("reference/")]
         assert sorted([*placed, "index.md"]) == sorted(names)
