@@ -82,7 +82,7 @@ class TestCells:
     def test_blocks_neither_see_nor_change_what_their_user_keeps_at_home(self, monkeypatch, tmp_path):
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("MICROGRAD_PROGRESS", "mine")
-        code = "import os\nfrom pathlib import Path\n(Path.home() / 'kept').touch()\nprint('MICROGRAD_PROGRESS' in os.environ)"
+        code = "import os, pathlib\n(pathlib.Path.home() / 'kept').touch()\nprint('MICROGRAD_PROGRESS' in os.environ)"
         assert cells.recorded("page.md", f"```python\n{code}\n```\n") == [[Output("text", "False\n", "")]]
         assert list(tmp_path.iterdir()) == []
 
