@@ -49,6 +49,7 @@ class Transformer(mg.nn.Module):
         x = added(x, times(self.narrow, wide))
         return times(self.output, x)
 
+    @mg.scope
     def attention(self, x: Vector, memory: Memory) -> Vector:
         """What a letter takes from itself and the letters before it: each head its share of their values."""
         query = times(self.query, x)
@@ -90,6 +91,7 @@ def added(xs: Vector, ys: Vector) -> Vector:
     return [x + y for x, y in zip(xs, ys, strict=True)]
 
 
+@mg.scope
 def normalised(xs: Vector) -> Vector:
     """A vector divided by its root mean square."""
     scale = (mg.dot(xs, xs) / len(xs) + 1e-5) ** -0.5

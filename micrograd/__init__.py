@@ -14,6 +14,7 @@ from micrograd.arrays import array, gradients, numbers
 from micrograd.compiler import TraceError, compile, from_jax, to_jax
 from micrograd.contexts.anomaly import detect_anomaly
 from micrograd.contexts.no_grad import no_grad
+from micrograd.contexts.scope import record_scopes, scope
 from micrograd.draw.graph import draw_dot, save, trace
 from micrograd.engine.closures import operation
 from micrograd.engine.order import topological_order

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.engine import further_primitives, primitives
+from micrograd.engine.calls import remembered
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from micrograd.engine.value import Value
 
@@ -640,7 +641,10 @@ def mean(xs: Iterable[Any]) -> Any:
         >>> mean([1.0, 2.0, 6.0])
         3.0
     """
-    terms = _some(xs, "mean")
+    return _mean(_some(xs, "mean"))
+
+
+def _mean_of(terms: Sequence[Any]) -> Any:
     return sum(terms[1:], terms[0]) / len(terms)
 
 
@@ -670,7 +674,10 @@ def logsumexp(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, k
         return reduced(logsumexp, [_with_axes(xs, "logsumexp")], axis, "logsumexp", keepdims=keepdims)
     if keepdims:
         raise ValueError("keepdims is for an array: give the axis")
-    terms = _some(xs, "logsumexp")
+    return _logsumexp(_some(xs, "logsumexp"))
+
+
+def _logsumexp_of(terms: Sequence[Any]) -> Any:
     largest = _largest(terms)
     exponentials = [primitives.exp(x - largest) for x in terms]
     total = sum(exponentials[1:], exponentials[0])
@@ -704,7 +711,10 @@ def softmax(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None) -> Any
     """
     if axis is not None:
         return mapped(softmax, _with_axes(xs, "softmax"), axis, "softmax")
-    terms = _some(xs, "softmax")
+    return _softmax(_some(xs, "softmax"))
+
+
+def _softmax_of(terms: Sequence[Any]) -> Any:
     largest = _largest(terms)
     exponentials = [primitives.exp(x - largest) for x in terms]
     total = sum(exponentials[1:], exponentials[0])
@@ -735,3 +745,9 @@ def _largest(terms: Sequence[Any]) -> Any:
         largest = primitives.maximum(largest, term)
     # Infinity minus infinity would be NaN.
     return primitives.maximum(primitives.minimum(primitives.detach(largest), LARGEST), -LARGEST)
+
+
+# Each run is a box of a page.
+_mean = remembered(_mean_of, "mean")
+_logsumexp = remembered(_logsumexp_of, "logsumexp")
+_softmax = remembered(_softmax_of, "softmax")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, is_array, real_number, required_count
 from micrograd._support.containers import array_of, base_of, remade
+from micrograd.engine.calls import remembered_turns
 from micrograd.engine.recorder import Layer, holding, on_top
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def scan(
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
-    turn, form = _turns_of(step, count), _form(state)
+    turn, form = _turns_of(step, count, "scan", (state, inputs)), _form(state)
     outputs: list[Any] = [None] * count
     for index in reversed(range(count)) if reverse else range(count):
         pair = turn(_copied(state), take(index))
@@ -138,7 +139,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         if not sequences.lengths:
             raise ValueError("vmap needs an argument to go through: there is none whose axis is not None")
         count = sequences.length("vmap")
-        turn = _turns_of(run, count)
+        turn = _turns_of(run, count, "vmap", (arguments, named))
         outputs = [turn({place: take(index) for place, take in takes.items()}) for index in range(count)]
         return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
 
@@ -165,9 +166,9 @@ def taking(turns: Turns) -> Iterator[None]:
     yield from holding(_turns, turns)
 
 
-def _turns_of(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+def _turns_of(function: Callable[..., Any], count: int, loop: str, given: Any) -> Callable[..., Any]:
     turns = on_top(_turns)
-    return function if turns is None else turns.of(function, count)
+    return remembered_turns(function, f"{loop} turn", given) if turns is None else turns.of(function, count)
 
 
 # What is gone through

@@ -12,6 +12,7 @@ from micrograd import functional
 from micrograd._support.axes import array_with_axes, checked_axes, reduced
 from micrograd._support.checks import Operand, check_numbers, is_unknown, real_number, required_sequence
 from micrograd.engine import primitives
+from micrograd.engine.calls import remembered
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _is_nested(side: Any) -> bool:
     return hasattr(type(side), "__len__") and not isinstance(side, str) and getattr(side, "ndim", 1) > 0
 
 
-def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
+def _cross_entropy_of_row(logits: Sequence[Any], target: Any) -> Any:
     if getattr(logits, "ndim", 1) > 1:
         raise ValueError(f"cross_entropy got an array of shape {logits.shape} for one target: one row goes with it")  # type: ignore[attr-defined]  # it is an array
     if is_unknown(target):  # while a function is traced: minus infinity takes the logit of the target out
@@ -196,6 +197,9 @@ def _cross_entropy(logits: Sequence[Any], target: Any) -> Any:
     if not others:
         return logits[target] * 0.0  # a single class has probability 1
     return primitives.softplus(functional.logsumexp(others) - logits[target])
+
+
+_cross_entropy = remembered(_cross_entropy_of_row, "cross_entropy")  # each run is a box of a page
 
 
 def _along(axis: Any, loss: Callable[[Any, Any], Any], predictions: Any, targets: Any) -> Any:

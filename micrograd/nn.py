@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd import functional
 from micrograd._support.checks import check_numbers, is_array, required_count, required_number, required_sequence
 from micrograd._support.saved_state import check_state, read_state, write_state
+from micrograd.engine import calls
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.value import Value
 
@@ -45,9 +46,6 @@ INITIAL_WEIGHTS: dict[str, Callable[[int, int], float] | None] = {
 }
 
 
-_call_numbers = itertools.count()
-
-
 class Module:
     """Something with parameters: subclass it, and assign Values and other Modules to attributes.
 
@@ -58,6 +56,12 @@ class Module:
         >>> [name for name, parameter in Line().named_parameters()]
         ['slope', 'intercept']
     """
+
+    def __init_subclass__(cls, remembered: bool = True, **options: Any) -> None:
+        """Let what a module returns remember the call, which pages show as a box."""
+        super().__init_subclass__(**options)
+        if remembered and "__call__" in vars(cls):
+            cls.__call__ = calls.remembered(cls.__call__, is_method=True)  # type: ignore[method-assign]  # in place
 
     def parameters(self) -> list[Value]:
         """The Values that training changes, each once: leaves that require a gradient, frozen ones too."""
@@ -128,7 +132,7 @@ def _has_length(x: Any) -> bool:
     return True
 
 
-class Neuron(Module):
+class Neuron(Module, remembered=False):  # what a neuron gives says so itself, and layers are found from it
     """A weighted sum of its inputs plus a bias, then an activation.
 
     Args:
@@ -184,7 +188,7 @@ class Neuron(Module):
         output = self._activation(total) if self.nonlin else total
         if type(output) is Value and not output.is_leaf:
             # explore shows what lies between the inputs and the output as a group, in the order of the calls
-            output._call = self, x, next(_call_numbers)
+            output._call = self, x, next(calls.clock)
         return output
 
     def _explained(self, error: TypeError, x: Any) -> TypeError:
@@ -202,7 +206,7 @@ class Neuron(Module):
         return f"{_name_of(self._activation) if self.nonlin else 'Linear'}Neuron({len(self.w)})"
 
 
-class Layer(Module):
+class Layer(Module, remembered=False):
     """Neurons side by side, over the same inputs.
 
     Args:
@@ -233,7 +237,7 @@ class Layer(Module):
         return f"Layer of [{', '.join(map(str, self.neurons))}]"
 
 
-class MLP(Module):
+class MLP(Module, remembered=False):
     """A multi-layer perceptron: layers in a row, the last one linear.
 
     Args:

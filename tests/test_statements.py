@@ -20,7 +20,7 @@ from micrograd.compiler.backends import jax_functions, llvm_functions, numpy_bac
 from micrograd.compiler.function import CompiledFunction
 from micrograd.compiler.stages import STAGES
 from micrograd.engine.further_primitives import TABLE
-from micrograd.explore import NODE_LIMIT, groups, laboratory
+from micrograd.explore import NODE_LIMIT, groups, laboratory, patterns
 from micrograd.tables import reading, report, study
 from micrograd.testing import differences, strategies
 from tests.campaigns import accuracy, expressions, mistakes
@@ -74,7 +74,9 @@ NUMBERS = [
     ("compiler.md", r"A sum of up to (\w+) terms", program.IN_ORDER),
     ("compiler.md", r"A sum of more than (\w+) terms", program.IN_ORDER),
     ("compiler.md", r"In sums of up to (\w+) shares", program.IN_ORDER),
-    ("explore.md", r"where more than (\d+) would stand", groups.LARGEST),
+    ("explore.md", r"[Ww]here more than (\d+) would stand", groups.LARGEST),
+    ("explore.md", r"dot products of (\d+) terms", patterns.LEAST_TERMS),
+    ("explore.md", r"done to (\d+) Values", patterns.LEAST_ELEMENTS),
     ("explore.md", r"graph of up to (\d+) Values all", written_in("micrograd/explore/page.js", "OPEN_UNASKED")),
     ("explore.md", r"of more than ([\d,]+) no button", written_in("micrograd/explore/page.js", "SMOOTH")),
     ("explore.md", r"at most (\d+) of them \(`frames=`\)", default(mg.Recording, "frames")),

@@ -19,6 +19,7 @@ closures.py      operations whose derivative is a closure
 order.py         every Value after its operands
 higher_order.py  gradients that are graphs themselves
 recorder.py      who records what the operators do
+calls.py         which run of which function a Value came out of, for pages
 commit.py        all or nothing: many numbers set in one step
 copying.py       pickling and copying graphs of any depth
 freeing.py       graphs of any depth freed in a browser

@@ -39,7 +39,7 @@ def user_attributes(node: Node) -> dict[str, Any]:
     return {name: item for name, item in attributes.items() if name not in _OURS} if attributes else attributes
 
 
-_OURS = ("label", "_call")
+_OURS = ("label", "_call", "_calls", "_scope")
 
 
 def forget(node: Node) -> None:
@@ -73,8 +73,9 @@ class Node(Operand):
     # has all of them in _x and their numbers in _y. There is no tuple and no closure, because the garbage
     # collector's time grows with the objects that it tracks: a node is one of them. _uses is 0 unless backward()
     # is running. All other attributes are in a dictionary, which is made when the first of them is set: the label,
-    # those of the user's own, and _call. That one is set only in what a Neuron returns, to the Neuron, its inputs and
-    # the number of the call: pages find groups by it.
+    # those of the user's own, and three by which pages find groups: _call, in what a Neuron returns, is the Neuron, its
+    # inputs and the number of the call; _calls, in what other modules and functions return, are these runs (see
+    # calls.py), the innermost first; and _scope is the block around, where mg.record_scopes() is on.
     __slots__ = ("__dict__", "_data", "_first", "_grad", "_primitive", "_second", "_uses", "_x", "_y")
 
     # Numbers of SymPy would make a float of a Value, and lose its gradient; they leave to it what has a priority.
@@ -82,6 +83,8 @@ class Node(Operand):
 
     label = ""
     _call: tuple[Any, Any, int]
+    _calls: Any = ()
+    _scope: Any = None
     _first: Any
     _second: Any
 

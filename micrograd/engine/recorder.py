@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Shares: TypeAlias = list[tuple[Any, Any]]
 
 AnyLayer = TypeVar("AnyLayer", bound="Layer")
-_RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
+RUNS_LATER = 0x20 | 0x80 | 0x200  # the flags of a generator, a coroutine and both at once
 
 
 class Layer:
@@ -87,11 +87,13 @@ class Recorder(Layer):
         watches_gradients: whether ``shares`` looks at what nodes give, so that backpropagation must ask it.
         lets_programs_run: whether a compiled function may run its program, whose operations nobody records.
         remembers: whether results remember how they were made.
+        remembers_calls: whether results remember the calls that they came out of; see calls.py.
     """
 
     watches_gradients = False
     lets_programs_run = False
     remembers = True
+    remembers_calls = False
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Apply a primitive to operands, and record it or not: the operators call this.
@@ -206,7 +208,7 @@ class RecorderContext(ContextDecorator):
 
     def __call__(self, function: Any) -> Any:
         """The function, run inside; TypeError for one that runs later than it is called."""
-        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _RUNS_LATER:
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & RUNS_LATER:
             name = type(self).__name__
             raise TypeError(f"{name} cannot decorate {function.__name__}, which runs later: use it inside")
         return super().__call__(function)

@@ -1,37 +1,7 @@
-// ---- Arrangement: which groups are open, and the room they take ------------------------------------------
+// ---- Arrangement: the room that everything takes -----------------------------------------------------------
 
 const TITLE = 30;
 const MARGIN = 16;
-const open = new Set();
-groups.forEach((group, index) => {
-  group.index = index;
-  group.members = [];
-});
-nodes.forEach((node) => {
-  for (let group = node.group; group !== null; group = groups[group].parent) groups[group].members.push(node.index);
-});
-groups.forEach((group) => {
-  const inside = new Set(group.members);
-  group.outputs = group.members.filter((index) => index === root || nodes[index].users.some((user) => !inside.has(user)));
-});
-if (nodes.length <= OPEN_UNASKED && !passes.film) groups.forEach((group) => open.add(group.index));
-else openOuter();
-
-/** Open the groups that hold other groups, a layer with its neurons, if what is then seen is not too much. */
-function openOuter() {
-  const outer = new Set(groups.map((group) => group.parent).filter((parent) => parent !== null));
-  for (const group of outer) open.add(group);
-  if (new Set(nodes.map((node) => itemOf(node.index))).size > OPEN_UNASKED) open.clear();
-}
-
-/** The outermost closed group around a Value, or the Value itself. */
-function itemOf(index) {
-  let item = `n${index}`;
-  for (let group = nodes[index].group; group !== null; group = groups[group].parent) if (!open.has(group)) item = `g${group}`;
-  return item;
-}
-const groupOf = (item) => (item[0] === "g" ? groups[item.slice(1)] : null);
-
 /** A map of one axis that keeps the order and gives each interval [start, end] at least the length it needs. */
 function stretched(intervals) {
   const marks = [...new Set(intervals.flatMap(([start, end]) => [start, end]))].sort((one, other) => one - other);
@@ -58,11 +28,14 @@ function stretched(intervals) {
   };
 }
 
+/** What an open group has inside: of a stack that is looked through one by one, the member on top. */
+const arrangeGroup = (group) => arrange((isStack(group) && !spread.has(group) ? onTop(group) : group) + 1);
+
 /** Place what is right inside a container (0 is the whole, then the groups), and in it what is open. */
 function arrange(container) {
   const { shape, items } = passes.contents[container];
   const { places, routes, width, height } = passes.shapes[shape];
-  const inner = items.map((item) => (item[0] === "g" && open.has(Number(item.slice(1))) ? arrange(Number(item.slice(1)) + 1) : null));
+  const inner = items.map((item) => (item[0] === "g" && isOpen(Number(item.slice(1))) ? arrangeGroup(Number(item.slice(1))) : null));
   const sizes = places.map(([, , w, h], index) =>
     inner[index] ? [inner[index].width + 2 * MARGIN, inner[index].height + 2 * MARGIN + TITLE] : [w, h]);
   let [right, down] = [(x) => x, (y) => y];

@@ -11,8 +11,11 @@ from typing import Any
 from micrograd.draw.layout import Picture
 
 POINTS = 72  # an inch; the page counts points as pixels
-CARD, CONSTANT, GROUP = (132, 66), (64, 28), (150, 66)  # width and height; the page draws to this size
-STRAIGHT_FROM = 250  # items; beyond, arrows that bend around what is in their way take Graphviz too long
+CARD, CONSTANT, GROUP = (132, 66), (64, 28), (164, 66)  # width and height; the page draws to this size
+MATRIX = 90  # the longer side of a heat map
+COLUMN = 5  # items that nothing connects, up to which they stand one below the other
+GAP = 16  # between items that nothing connects
+STRAIGHT_FROM = 100  # items; beyond, arrows that bend around what is in their way take Graphviz too long
 
 
 def arrange(graph: dict[str, Any]) -> dict[str, Any]:
@@ -33,14 +36,17 @@ def arrange(graph: dict[str, Any]) -> dict[str, Any]:
     shapes: dict[str, dict[str, Any]] = {}
     position: dict[str, int] = {}
     contents = []
-    for inside, between in zip(items, arrows, strict=True):
+    for place, inside in enumerate(items):
+        is_stack = place > 0 and graph["groups"][place - 1]["kind"] == "stack"
+        between = [] if is_stack else arrows[place]  # its members stand side by side, however they feed each other
         number = {item: index for index, item in enumerate(inside)}
         pairs = [(number[tail], number[head]) for tail, head in between]
-        picture = _picture([_size(item, graph) for item in inside], pairs)
-        if picture.source not in shapes:
-            position[picture.source] = len(shapes)
-            shapes[picture.source] = _read(picture.pipe("plain", encoding="utf-8"))
-        contents.append({"shape": position[picture.source], "items": inside})
+        sizes = [_size(item, graph) for item in inside]
+        key = f"{sizes} {pairs}"
+        if key not in shapes:
+            position[key] = len(shapes)
+            shapes[key] = _laid_out(sizes, pairs)
+        contents.append({"shape": position[key], "items": inside})
     return {"shapes": list(shapes.values()), "contents": contents}
 
 
@@ -52,10 +58,15 @@ def _contents(graph: dict[str, Any]) -> tuple[list[list[str]], list[list[tuple[s
     seen: set[tuple[str, str]] = set()
     paths: list[list[tuple[int, str]]] = []
     for index, node in enumerate(nodes):
+        if node["folded"] is not None:
+            paths.append([])
+            continue
         paths.append(_path(f"n{index}", node["group"], groups))
         for place, item in paths[-1]:
             items[place][item] = None
         for operand in node["operands"]:
+            if nodes[operand]["folded"] is not None:
+                continue
             place, tail, head = _meeting(paths[operand], paths[-1])
             if tail[0] == head[0] == "n" or (tail, head) not in seen:  # a * a has two arrows; a pair of groups has one
                 seen.add((tail, head))
@@ -88,8 +99,36 @@ def _meeting(tail: list[tuple[int, str]], head: list[tuple[int, str]]) -> tuple[
 
 def _size(item: str, graph: dict[str, Any]) -> tuple[int, int]:
     if item[0] == "g":
-        return GROUP
+        shape = graph["groups"][int(item[1:])]["shape"]
+        if len(shape) != 2:
+            return GROUP
+        rows, columns = (size * MATRIX / max(shape) for size in shape)
+        return max(110, round(2 * columns) + 30), round(rows) + 48  # its numbers and its gradients, side by side
     return CONSTANT if graph["nodes"][int(item[1:])]["kind"] == "constant" else CARD
+
+
+def _laid_out(sizes: list[tuple[int, int]], pairs: list[tuple[int, int]]) -> dict[str, Any]:
+    """The shape of a box with items of these sizes, and arrows between these pairs of them."""
+    if not pairs and len(sizes) > 1:
+        return _grid(sizes)
+    return _read(_picture(sizes, pairs).pipe("plain", encoding="utf-8"))
+
+
+def _grid(sizes: list[tuple[int, int]]) -> dict[str, Any]:
+    """Rows of items that nothing connects: a little wider than high, in their order."""
+    width, height = max(width for width, _ in sizes) + GAP, max(height for _, height in sizes) + GAP
+    columns = 1 if len(sizes) <= COLUMN else round((1.6 * len(sizes) * height / width) ** 0.5)
+    rows = -(-len(sizes) // columns)
+    places = [
+        [(index % columns + 0.5) * width - GAP / 2, (index // columns + 0.5) * height - GAP / 2, *size]
+        for index, size in enumerate(sizes)
+    ]
+    return {
+        "width": min(columns, len(sizes)) * width - GAP,
+        "height": rows * height - GAP,
+        "places": places,
+        "routes": [],
+    }
 
 
 def _picture(sizes: list[tuple[int, int]], arrows: list[tuple[int, int]]) -> Picture:

@@ -20,8 +20,9 @@ const bdi = (text) => html("bdi", {}, text);
 
 const graph = find("graph");
 const visible = new Map(); // by item: its element, place, size and the texts that change
-const edges = []; // element, and the pairs of Values that it stands for
-const edgesOf = new Map(); // by pair
+const edges = []; // each with its element
+const edgesOf = new Map(); // by the items that they connect
+let itemsOf = []; // by Value, where it is shown
 let size = { width: 1, height: 1 };
 
 function draw() {
@@ -31,6 +32,7 @@ function draw() {
   edges.length = 0;
   edgesOf.clear();
   for (const kind of Object.keys(marked)) marked[kind].clear();
+  itemsOf = nodes.map((node) => itemOf(node.index));
   const whole = arrange(0);
   size = { width: whole.width, height: whole.height };
   const routes = new Map();
@@ -57,6 +59,7 @@ function place(arrangement, dx, dy, routes) {
   }
   for (const { item, inner, x, y, w, h } of arrangement.placed) {
     const shown = { item, x: x + dx, y: y + dy, w, h, group: groupOf(item) };
+    visible.set(item, shown); // a box before what lies on it
     if (inner) {
       shown.element = openBox(shown);
       shown.home = find("boxes");
@@ -65,34 +68,35 @@ function place(arrangement, dx, dy, routes) {
       shown.element = shown.group ? closedBox(shown) : card(shown);
       shown.home = find("nodes");
     }
-    visible.set(item, shown);
   }
 }
 
+/** The edges between items; of several between closed boxes there is one, and it is wider. */
 function connect(routes) {
   const between = new Map();
   for (const node of nodes) {
+    const head = itemsOf[node.index];
     for (const operand of node.operands) {
-      const [tail, head] = [itemOf(operand), itemOf(node.index)];
-      if (tail === head) continue;
+      const tail = itemsOf[operand];
+      if (tail === head || nodes[operand].folded !== null) continue;
       const key = `${tail}>${head}`;
-      if (!between.has(key)) between.set(key, { tail, head, pairs: [] });
-      between.get(key).pairs.push([operand, node.index]);
+      const known = between.get(key);
+      if (known) known.count++;
+      else between.set(key, { tail, head, count: 1 });
     }
   }
-  for (const [key, { tail, head, pairs }] of between) {
-    const dashed = tail[0] === "n" && nodes[tail.slice(1)].kind === "constant";
-    for (const path of routes.get(key) ?? [straight(visible.get(tail), visible.get(head))]) {
+  for (const [key, { tail, head, count }] of between) {
+    const kind = isFaint(tail) ? "edge faint" : count > 3 && (tail[0] === "g" || head[0] === "g") ? "edge bundle" : "edge";
+    const found = (routes.get(key) ?? [straight(visible.get(tail), visible.get(head))]).map((path) => {
       const [x, y, ...rest] = path.map((value) => Math.round(value * 10) / 10);
-      const edge = { pairs, element: svg("path", { class: dashed ? "edge dashed" : "edge", d: `M${x} ${y}C${rest.join(" ")}` }), home: find("edges"), ...extent(path) };
-      edges.push(edge);
-      for (const [operand, user] of pairs) {
-        const name = `${operand}>${user}`;
-        edgesOf.set(name, [...(edgesOf.get(name) ?? []), edge]);
-      }
-    }
+      return { element: svg("path", { class: kind, d: `M${x} ${y}C${rest.join(" ")}` }), home: find("edges"), ...extent(path) };
+    });
+    edges.push(...found);
+    edgesOf.set(key, found);
   }
 }
+const isFaint = (item) => (item[0] === "n" ? nodes[item.slice(1)].kind === "constant" : groups[item.slice(1)].kind === "parameters");
+const edgesBetween = (operand, user) => edgesOf.get(`${itemsOf[operand]}>${itemsOf[user]}`) ?? [];
 
 function extent(path) {
   const [xs, ys] = [path.filter((_, index) => index % 2 === 0), path.filter((_, index) => index % 2)];
@@ -100,8 +104,12 @@ function extent(path) {
   return { x: (left + right) / 2, y: (top + bottom) / 2, w: right - left, h: bottom - top };
 }
 
+/** A bend from one item to another. Where one lies in the other, it leads to the border: to what is not shown there. */
 function straight(from, to) {
-  const [x, y, u, v] = [from.x + from.w / 2, from.y, to.x - to.w / 2, to.y];
+  const holds = (outer, inner) => Math.abs(outer.x - inner.x) < outer.w / 2 && Math.abs(outer.y - inner.y) < outer.h / 2 && outer.w > inner.w;
+  const [x, y] = holds(from, to) ? [from.x - from.w / 2, to.y] : [from.x + from.w / 2, from.y];
+  const [u, v] = holds(to, from) ? [to.x + to.w / 2, from.y] : [to.x - to.w / 2, to.y];
+  if (holds(from, to) || holds(to, from)) return [x, y, (2 * x + u) / 3, y, (x + 2 * u) / 3, v, u, v];
   const bend = Math.max(30, Math.abs(u - x) * 0.45);
   return [x, y, x + bend, y, u - bend, v, u, v];
 }
@@ -115,6 +123,16 @@ function itemElement(shown, kind, ...children) {
 
 const BADGE = { "*": "×", "-": "−", "/": "÷" };
 
+/** The symbol of an operation, with the plain number that is folded into it: × 2. */
+function badgeOf(node) {
+  const { symbol, name } = primitives[node.primitive];
+  const typed = BADGE[symbol] ?? symbol;
+  const [first, second] = node.operands;
+  if (node.operands.length !== 2 || !(name in INFIX)) return typed;
+  if (nodes[second].folded === node.index) return `${typed} ${inBrackets(nodes[second].data)}`;
+  return nodes[first].folded === node.index ? `${readable(nodes[first].data)} ${typed}` : typed;
+}
+
 function card(shown) {
   const { w, h, item } = shown;
   const node = nodes[item.slice(1)];
@@ -127,8 +145,7 @@ function card(shown) {
   let start = 10;
   let columns = 15;
   if (node.kind === "result") {
-    const { symbol: typed } = primitives[node.primitive];
-    const symbol = BADGE[typed] ?? cut(typed, 9);
+    const symbol = cut(badgeOf(node), 11);
     const width = Math.max(24, 10 + 7 * symbol.length);
     parts.push(svg("rect", { class: "badge", x: 5, y: 5, width, height: 17, rx: 5 }));
     parts.push(svg("text", { class: "symbol", x: 5 + width / 2, y: 18 }, symbol));
@@ -153,23 +170,45 @@ function rows(shown) {
   ];
 }
 
+const MOST_SPREAD = 2000; // members of a stack that a browser draws side by side at once
+/** How many there are of what a box stands for, as × 4. */
+const countOf = (group) => (group.kind === "stack" ? group.children.length : group.kind === "vector" ? group.outputs.length : 0);
+
 function closedBox(shown) {
   const { w, h, group } = shown;
+  const outputs = outputsOf(group);
+  const count = countOf(group);
+  const many = count ? `× ${count}` : "";
   const parts = [
+    ...(group.kind === "stack" ? [svg("rect", { class: "behind", x: 8, y: -8, width: w, height: h, rx: 8 })] : []),
     svg("rect", { class: "behind", x: 4, y: -4, width: w, height: h, rx: 8 }),
     svg("rect", { class: "frame", width: w, height: h, rx: 8 }),
-    svg("text", { class: "name", x: 10, y: 18 }, `▸ ${group.name}`),
+    svg("text", { class: "name", x: 10, y: 18 }, `▸ ${cut(closedTitleOf(group), Math.floor((w - 36 - (many ? 8 * many.length + 4 : 0)) / 7.5))}`),
+    svg("line", { class: "rule", x1: 0, x2: w, y1: 25.5, y2: 25.5 }),
   ];
-  if (group.outputs.length === 1) return itemElement(shown, "closed", ...parts, ...rows(shown));
-  parts.push(svg("line", { class: "rule", x1: 0, x2: w, y1: 25.5, y2: 25.5 }));
-  parts.push(svg("text", { class: "key", x: 10, y: 43 }, `${group.outputs.length} outputs`));
-  parts.push(svg("text", { class: "key", x: 10, y: 59 }, `${group.members.length} Values`));
-  return itemElement(shown, "closed", ...parts);
+  if (many) parts.push(svg("text", { class: "times", x: w - 10, y: 18 }, many));
+  if (outputs.length === 1) return itemElement(shown, "closed", ...parts, ...rows(shown));
+  return itemElement(shown, "closed", ...parts, ...colours(shown));
 }
 
 function openBox(shown) {
   const { w, h, group } = shown;
-  const frame = svg("rect", { class: "frame", width: w, height: h, rx: 12 });
-  return itemElement(shown, "open", frame, svg("text", { class: "name", x: 14, y: 22 }, `▾ ${group.name}`));
+  const parts = [svg("rect", { class: "frame", width: w, height: h, rx: 12 })];
+  if (group.kind !== "stack") return itemElement(shown, "open", ...parts, svg("text", { class: "name", x: 14, y: 22 }, `▾ ${titleOf(group)}`));
+  const count = group.children.length;
+  if (!spread.has(group.index)) parts.unshift(...[8, 4].map((away) => svg("rect", { class: "behind", x: away, y: -away, width: w, height: h, rx: 12 })));
+  parts.push(svg("text", { class: "name", x: 14, y: 22 }, spread.has(group.index) ? `▾ ${group.name} × ${count}` : `▾ ${group.name} ${group.shown + 1} of ${count}`));
+  const button = (action, x, width, text) => svg("g", { class: "turn", "data-action": action, transform: `translate(${x} 5)` },
+    svg("rect", { width, height: 22, rx: 6 }), svg("text", { x: width / 2, y: 15.5 }, text));
+  if (w > 250 && count <= MOST_SPREAD) parts.push(button("spread", w - 62, 54, spread.has(group.index) ? "one" : "all"));
+  if (!spread.has(group.index) && w > 180) parts.push(button("next", w - 94, 28, "›"), button("previous", w - 126, 28, "‹"));
+  return itemElement(shown, "open", ...parts);
 }
 
+/** The name of a closed group, with the label of the one Value that comes out of it. */
+function closedTitleOf(group) {
+  const [output, ...others] = outputsOf(group);
+  return group.kind !== "stack" && output !== undefined && !others.length && nodes[output].label ? `${nodes[output].label} = ${group.name}` : group.name;
+}
+/** The name of an open group, with the formula of the function where it is of the library. */
+const titleOf = (group) => (group.about[0] ? `${group.name} = ${group.about[0]}` : group.name);

@@ -1,11 +1,15 @@
 // ---- Events -----------------------------------------------------------------------------------------------------
 
+const ACTIONS = { next: (group) => turn(group, 1), previous: (group) => turn(group, -1), spread: spreadOut };
+const ACTION_KEYS = { "]": "next", "[": "previous", s: "spread" };
 const itemAt = (event) => event.target.closest?.(".item")?.dataset.item ?? null;
 graph.addEventListener("click", (event) => {
   const item = itemAt(event);
   if (dragged) return;
   const group = item && groupOf(item);
-  if (group && open.has(group.index) && !event.target.closest("text")) return; // the room inside a group is for panning
+  const action = event.target.closest(".turn")?.dataset.action;
+  if (action) return ACTIONS[action](group.index);
+  if (group && isOpen(group.index) && !event.target.closest("text")) return; // the room inside a group is for panning
   if (item) jumpTo(item);
   else if (selected !== null) {
     selected = null;
@@ -65,6 +69,7 @@ graph.addEventListener("keydown", (event) => {
   if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
   if (event.key in DIRECTIONS) goTo(neighbour(item, DIRECTIONS[event.key]));
   else if (event.key === "Enter") jumpTo(item);
+  else if (event.key in ACTION_KEYS && groupOf(item)?.kind === "stack") ACTIONS[ACTION_KEYS[event.key]](groupOf(item).index);
   else return;
   event.preventDefault();
   event.stopPropagation();

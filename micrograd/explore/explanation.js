@@ -8,7 +8,9 @@ function explainStep() {
   const panel = find("step");
   const sum = (text) => [html("p", { class: "eyebrow" }, text)];
   const parts = [];
+  const group = step.node === undefined ? null : groupOf(itemsOf[step.node]);
   if (step.phase === "batch" || step.phase === "update") parts.push(...explainFilmStep(step));
+  else if (group && step.phase !== "seed") parts.push(...explainGroup(step, group));
   else if (step.phase === "given") {
     parts.push(...sum("Start"), html("h2", {}, "What is given"));
     const count = nodes.length - results;
@@ -28,6 +30,30 @@ function explainStep() {
   } else parts.push(...explainTurn(step));
   panel.replaceChildren(...parts);
 }
+
+const MOST_NUMBERS = 6;
+const listed = (indices, number) => indices.slice(0, MOST_NUMBERS).map((index) => math(bdi(number(index))))
+  .concat(indices.length > MOST_NUMBERS ? [html("p", { class: "soft" }, `and ${indices.length - MOST_NUMBERS} more`)] : []);
+
+/** What a closed group did in a step, or in several that were taken together. */
+function explainGroup(step, group) {
+  const backward = step.phase === "backward";
+  const name = group.kind === "stack" ? `${group.name} ${group.shown + 1} of ${group.children.length}` : closedTitleOf(group);
+  const outputs = outputsOf(group);
+  const inside = new Set(group.members);
+  const parts = [
+    html("p", { class: "eyebrow" }, backward ? `Backward, ${step.turn + 1} of ${turns.length}` : `Forward, ${at} of ${forwardSteps}`),
+    html("h2", {}, bdi(name), backward ? " passes gradients on" : " is computed"),
+  ];
+  if (group.about[0]) parts.push(math(group.about[0]));
+  if (!backward) return [...parts, ...listed(outputs.filter(isComputed), (index) => `${nameOf(index)} = ${readable(nodes[index].data)}`), openIt(group)];
+  if (group.about[1]) parts.push(html("p", {}, group.about[1]));
+  const outside = [...new Set(group.members.flatMap((index) => nodes[index].operands))].filter((index) => (!inside.has(index) || nodes[index].kind === "leaf") && hasGradient(index));
+  outside.sort((one, other) => Math.abs(gradients[other]) - Math.abs(gradients[one]));
+  if (outside.length) parts.push(html("p", { class: "soft" }, "The gradients that it has added to, the largest first:"));
+  return [...parts, ...listed(outside, (index) => `${partial(rootName, fullNameOf(index))} = ${readable(gradients[index])}${isComplete(index) ? "" : " so far"}`), openIt(group)];
+}
+const openIt = (group) => html("button", { type: "button", class: "link", onclick: () => toggle(group.index) }, "Open it, to go through it step by step");
 
 const MOST_SHARES = 12;
 
@@ -101,8 +127,8 @@ let panelOf = null; // the Value in the panel, and what refreshes its numbers
 
 function explainNode() {
   const editing = find("edit")?.classList.contains("changed"); // what is being typed stays
-  const item = hovered && !(groupOf(hovered)?.outputs.length > 1) ? inItem(hovered)[0] : null;
-  const index = editing ? panelOf.index : (item ?? selected ?? steps[at].node ?? root);
+  const item = hovered && inItem(hovered).length === 1 ? inItem(hovered)[0] : null;
+  const index = editing ? panelOf.index : (item ?? selected ?? (steps[at].node === undefined ? root : inItem(itemsOf[steps[at].node])[0]));
   if (panelOf?.index !== index) panelOf = nodePanel(index);
   panelOf.update();
 }
@@ -113,14 +139,14 @@ function nodePanel(index) {
   const data = html("dd", { class: "math data" });
   const grad = html("dd", { class: "math grad" });
   const path = [];
-  for (let group = node.group; group !== null; group = groups[group].parent) path.unshift(groups[group].name);
+  for (let group = node.group; group !== null; group = groups[group].parent) if (!isStack(group)) path.unshift(groups[group].name);
   const rows = [
     ["label", html("dd", {}, node.label ? bdi(node.label) : html("span", { class: "soft" }, "none"))],
     ["operation", html("dd", {}, made)], ["data", data], ["grad", grad],
     ["operands", links(node.operands, "none")], ["used by", links(node.users, index === root ? "nothing: it is the result" : "nothing")],
   ];
   if (path.length) rows.push(["in", html("dd", {}, path.join(" › "))]);
-  const title = html("h2", { dir: "auto" }, nameOf(index));
+  const title = html("h2", { dir: "auto" }, fullNameOf(index));
   const buttons = [
     node.kind === "result" ? html("button", { type: "button", class: "link", onclick: () => go(node.forward) }, "Its forward step") : null,
     node.backward ? html("button", { type: "button", class: "link", onclick: () => go(node.backward) }, "Its backward step") : null,
@@ -129,7 +155,7 @@ function nodePanel(index) {
     html("p", { class: "eyebrow" }, "Value"), title, ...(node.operands.length ? [] : [editor(node)]),
     html("dl", {}, ...rows.flatMap(([key, value]) => [html("dt", {}, key), value])), ...buttons.filter(Boolean));
   const update = () => {
-    title.textContent = nameOf(index);
+    title.textContent = fullNameOf(index);
     data.textContent = isComputed(index) ? exact(node.data) : "not computed yet";
     grad.textContent = hasGradient(index) ? exact(gradients[index]) + (isComplete(index) ? "" : " so far")
       : node.kind === "constant" ? "none: no gradient flows to it" : !passes.backward ? "none" : at < seed || expected[index] ? "not yet" : "0: none flows here";

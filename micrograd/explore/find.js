@@ -4,11 +4,11 @@ let matches = [];
 let match = -1;
 function search() {
   const wanted = find("find-text").value.trim().toLowerCase();
-  const named = (index) => (nodes[index].kind === "constant" && !nodes[index].label ? "" : nameOf(index).toLowerCase());
+  const named = (index) => (nodes[index].kind === "constant" && !nodes[index].label ? "" : fullNameOf(index).toLowerCase());
   matches = wanted ? nodes.map((node) => node.index).filter((index) => named(index).includes(wanted)) : [];
   matches.sort((one, other) => (named(other) === wanted) - (named(one) === wanted));
   match = -1;
-  mark("found", [...new Set(matches.map(itemOf))].map((item) => visible.get(item)));
+  mark("found", [...new Set(matches.map((index) => itemsOf[index]))].map((item) => visible.get(item)));
   find("find-count").textContent = wanted ? `${matches.length}` : "";
 }
 find("find-text").addEventListener("input", search);

@@ -1,41 +1,27 @@
-"""Which Values belong together: those of a neuron, a layer or a network; others make parts of a large graph.
+"""Which Values belong together, as a tree of boxes: what repeats is one box, so that a large graph is a small picture.
 
-What a Neuron returns remembers the neuron and its inputs, so the neuron's group is what lies between. It
-holds only what nothing outside uses: a weight that two calls share belongs to neither. Neurons that were
-called with one list of inputs are a layer, and layers that feed each other a network.
+In this order: the runs of functions, modules and blocks (runs.py); neurons in layers in networks; what runs share, the
+parameters; sums, dot products and what is done to many Values side by side (patterns.py); runs of the same part of the
+program, in stacks. What is still too much is put into parts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.value import Value
+from micrograd.explore.boxes import Box, Contents, way
+from micrograd.explore.parameters import places_of_parameters
+from micrograd.explore.patterns import Patterns
+from micrograd.explore.runs import Run, runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from micrograd.explore.parameters import Place
 
-
-PART = 150  # Values without a group are put into parts of this size, where there are more than LARGEST of them
-LARGEST = 600  # items side by side: Graphviz lays these out in a second or two
-
-
-@dataclass
-class Group:
-    """A box around Values and other groups; parent is the position of the group around it, if any."""
-
-    name: str
-    parent: int | None = None
-
-
-@dataclass
-class _Call:
-    """One call of a neuron: the nodes between its inputs and its output."""
-
-    number: int
-    inputs: Sequence[object]
-    output: Value
-    members: list[Value]
+PART = 150  # items without a box are put into parts of this size, where there are more than LARGEST of them
+LARGEST = 300  # items side by side: Graphviz lays these out in a second or two
+LARGEST_GRID = 2_000  # the same, where nothing connects them: a browser draws so many at once
+FEW_LEAVES = 8  # leaves of no network; more of them, used in one place, are put into a box
 
 
 class Grouping:
@@ -45,9 +31,9 @@ class Grouping:
         nodes: the Values, each after its operands.
 
     Attributes:
-        groups: the groups, each after the one around it.
+        groups: the boxes, each after the one around it.
         of: for each Value the position of its group, or None.
-        hints: names for parameters that have no label: ``w1``, ``b``.
+        places: what is known of parameters.
 
     Example:
         >>> from micrograd import nn, topological_order
@@ -58,99 +44,186 @@ class Grouping:
 
     def __init__(self, nodes: list[Value]) -> None:
         self.nodes = nodes
-        self.groups: list[Group] = []
-        self.of: dict[Value, int | None] = dict.fromkeys(nodes)
-        self.hints: dict[Value, str] = {}
+        self._box: dict[Value, Box | None] = dict.fromkeys(nodes)
         self._users: dict[Value, list[Value]] = {node: [] for node in nodes}
         for node in nodes:
             for operand in node._operands():
                 self._users[operand].append(node)
-        self._add_networks(_layers(self._calls()))
-        self._add_parts()
+        taken = runs_of(nodes)
+        networks = _networks(_layers(taken))
+        runs = {run: None for taker in taken.values() for run in _with_outer(taker)}
+        neurons = [[[run.of for run in layer] for layer in network] for network in networks]
+        self.places: dict[Value, Place] = places_of_parameters(runs, neurons)
+        self._put_into_runs(taken, networks)
+        self._put_leaves()
+        Patterns(self.nodes, self._box, self._users, self.places).add()
+        self._stack()
+        self._part()
+        self._number()
 
-    def _calls(self) -> list[_Call]:
-        calls, taken = [], set[Value]()
-        position = {node: index for index, node in enumerate(self.nodes)}
-        for output in self.nodes:
-            if (call := getattr(output, "_call", None)) is None:
-                continue
-            neuron, inputs, number = call
-            members = [node for node in self._between(output, inputs, position) if node not in taken]
-            taken.update(members)
-            calls.append(_Call(number, inputs, output, members))
-            self.hints |= {weight: f"w{index}" for index, weight in enumerate(neuron.w, 1)} | {neuron.b: "b"}
-        return calls
+    def _put_into_runs(self, taken: dict[Value, Run], networks: list[list[list[Run]]]) -> None:
+        boxes: dict[Run | None, Box | None] = {None: None}
 
-    def _between(self, output: Value, inputs: Iterable[object], position: dict[Value, int]) -> list[Value]:
-        """The nodes between inputs and output that nothing else uses."""
-        stops = {value for value in inputs if isinstance(value, Value)}
-        found, stack = {output}, [output]
-        while stack:
-            for operand in stack.pop()._operands():
-                if operand not in found and operand not in stops:
-                    found.add(operand)
-                    stack.append(operand)
-        inside = {output}
-        for node in sorted(found - {output}, key=position.__getitem__, reverse=True):
-            if all(user in inside for user in self._users[node]):
-                inside.add(node)
-        return list(inside)
+        def box_of(run: Run | None) -> Box | None:
+            if run is not None and run not in boxes:
+                boxes[run] = Box(run.name, "run", box_of(run.parent), run.start, run.key)
+            return boxes[run]
 
-    def _add_networks(self, layers: list[list[_Call]]) -> None:
-        networks = _networks(layers)
-        for number, network in enumerate(networks, 1):
-            around = self._add(f"Network {number}", None) if len(networks) > 1 and len(network) > 1 else None
-            alone = len(network) == 1 and len(network[0]) == 1
+        several = [network for network in networks if len(network) > 1]
+        for network in networks:
+            around = box_of(network[0][0].parent)
+            start = min(run.start for layer in network for run in layer)
+            if len(network) > 1 and len(several) > 1:
+                key = ("network", *(id(run.of) for run in network[0]))
+                around = Box(f"Network {several.index(network) + 1}", "network", around, start, key)
             for place, layer in enumerate(network, 1):
-                box = self._add("Neuron" if alone else f"Layer {place}", around)
-                for index, call in enumerate(layer, 1):
-                    own = box if len(layer) == 1 else self._add(f"Neuron {index}", box)
-                    self.of.update(dict.fromkeys(call.members, own))
+                alone = len(network) == len(layer) == 1
+                keys = tuple(id(run.of) for run in layer)
+                name, kind = ("Neuron", "neuron") if alone else (f"Layer {place}", "layer")
+                box = Box(name, kind, around, layer[0].start, (kind, keys))
+                for index, run in enumerate(layer, 1):
+                    boxes[run] = box if len(layer) == 1 else Box(f"Neuron {index}", "neuron", box, run.start)
+        self._box.update({node: box_of(run) for node, run in taken.items()})
 
-    def _add_parts(self) -> None:
-        """Where too many items are side by side, gather them into parts, in the order of computation."""
-        order: dict[tuple[str, int], None] = {}  # the outermost items, by their last Values
-        for index, node in enumerate(self.nodes):
-            group = self.of[node]
-            while group is not None and (parent := self.groups[group].parent) is not None:
-                group = parent
-            item = ("node", index) if group is None else ("group", group)
-            order.pop(item, None)
-            order[item] = None
-        if len(order) <= LARGEST:
+    def _put_leaves(self) -> None:
+        """Put constants and leaves where they are used, and what several boxes share into a box of parameters."""
+        shared: list[Value] = []
+        for node in reversed(self.nodes):  # each after its users
+            if not node.is_leaf or not self._users[node]:
+                continue
+            used_in = {self._box[user] for user in self._users[node]}
+            place = self.places.get(node)
+            if len(used_in) == 1 and (place is None or len(place.boxes) != 1):
+                self._box[node] = used_in.pop()
+            elif place is not None and place.boxes and node.requires_grad:
+                shared.append(node)
+            else:
+                self._box[node] = _common([way(user, self._box) for user in self._users[node]])
+        loose: dict[Box | None, list[Value]] = {}
+        for node in self.nodes:
+            if node.is_leaf and node.requires_grad and not node.label and node not in self.places:
+                loose.setdefault(self._box[node], []).append(node)
+        for around, leaves in loose.items():
+            if len(leaves) > FEW_LEAVES:
+                self._box.update(dict.fromkeys(leaves, Box("Leaves", "parameters", around)))
+        self._put_parameters(shared[::-1])
+
+    def _put_parameters(self, parameters: list[Value]) -> None:
+        if not parameters:
             return
-        items = list(order)
-        for number, start in enumerate(range(0, len(items), PART), 1):
-            part = self._add(f"Part {number}", None)
-            for kind, index in items[start : start + PART]:
-                if kind == "node":
-                    self.of[self.nodes[index]] = part
-                else:
-                    self.groups[index].parent = part
+        whole = Box("Parameters", "parameters", None)
+        boxes: dict[tuple[str, ...], Box] = {(): whole}
+        order = list(self.places)
+        rank = {parameter: index for index, parameter in enumerate(order)}
+        for parameter in sorted(parameters, key=rank.__getitem__):
+            path = self.places[parameter].boxes
+            for depth in range(1, len(path) + 1):
+                if path[:depth] not in boxes:
+                    boxes[path[:depth]] = Box(path[depth - 1], "parameters", boxes[path[: depth - 1]], rank[parameter])
+            box = self._box[parameter] = boxes[path]
+            indices = self.places[parameter].indices
+            if len(path) == 1 and 1 <= len(indices) <= 2:
+                before = box.shape or (0,) * len(indices)
+                box.shape = tuple(max(size, index + 1) for size, index in zip(before, indices, strict=False))
 
-    def _add(self, name: str, parent: int | None) -> int:
-        self.groups.append(Group(name, parent))
-        return len(self.groups) - 1
+    def _stack(self) -> None:
+        """Put boxes of the same part of the program into a stack, where nothing between them needs them apart."""
+        contents = Contents(self.nodes, self._box)
+        for around, items in contents.items.items():
+            alike: dict[Any, list[Box]] = {}
+            for item in items:
+                if isinstance(item, Box) and item.key is not None:
+                    alike.setdefault(item.key, []).append(item)
+            for boxes in alike.values():
+                if len(boxes) > 1 and len(boxes) < len(items) and not contents.comes_back(set(boxes)):
+                    boxes.sort(key=lambda box: box.start)
+                    name = boxes[0].name.rstrip("0123456789 ")
+                    stack = Box(name, "stack", around, boxes[0].start)
+                    for number, box in enumerate(boxes, 1):
+                        box.parent, box.name = stack, f"{name} {number}"
+
+    def _part(self) -> None:
+        """Where too many items are side by side, gather them into parts, in the order of computation."""
+        contents = Contents(self.nodes, self._box)
+        for around, items in list(contents.items.items()):
+            if around is not None and around.kind == "stack":
+                continue  # it is looked through one by one
+            is_tangle = len(items) > LARGEST and any(
+                contents.feeds.get(item, {}).keys() & items.keys() for item in items
+            )
+            if not is_tangle and len(items) <= LARGEST_GRID:
+                continue
+            ordered = list(items)
+            for number, start in enumerate(range(0, len(ordered), PART), 1):
+                part = Box(f"Part {number}", "part", around, start)
+                for item in ordered[start : start + PART]:
+                    if isinstance(item, Box):
+                        item.parent = part
+                    else:
+                        self._box[item] = part
+
+    def in_order(self) -> list[Value]:
+        """The Values, each after its operands, and those of a box one after the other wherever that can be."""
+        return Contents(self.nodes, self._box).in_order() or self.nodes
+
+    def _number(self) -> None:
+        """Number the boxes that have something in them, each after the one around it."""
+        number: dict[Box | None, int | None] = {None: None}
+        self.groups: list[Box] = []
+        boxes = [box for box in dict.fromkeys(self._box[node] for node in self.in_order()) if box is not None]
+        ways = {box: box.around()[::-1] for box in boxes}
+        first: dict[Box, float] = {}
+        for index, box in enumerate(boxes):
+            for outer in ways[box]:
+                is_numbered = outer.parent is not None and outer.parent.kind in ("stack", "layer", "parameters")
+                first.setdefault(outer, outer.start if is_numbered else index)
+        for box in sorted(boxes, key=lambda box: [first[outer] for outer in ways[box]]):
+            for outer in ways[box]:
+                if outer not in number:
+                    number[outer] = len(self.groups)
+                    self.groups.append(outer)
+        self.of = {node: number[self._box[node]] for node in self.nodes}
+        self.parents = [number[box.parent] for box in self.groups]
 
 
-def _layers(calls: list[_Call]) -> list[list[_Call]]:
-    """The calls by the list of inputs that they were made with."""
-    layers: dict[int, list[_Call]] = {}
-    for call in calls:
-        layers.setdefault(id(call.inputs), []).append(call)
-    return [sorted(layer, key=lambda call: call.number) for layer in layers.values()]
+def _with_outer(run: Run) -> list[Run]:
+    found: list[Run] = []
+    outer: Run | None = run
+    while outer is not None:
+        found.append(outer)
+        outer = outer.parent
+    return found
 
 
-def _networks(layers: list[list[_Call]]) -> list[list[list[_Call]]]:
+def _common(ways: list[list[Box]]) -> Box | None:
+    """The innermost box around all of them."""
+    first = ways[0]
+    depth = len(first)
+    for other in ways[1:]:
+        depth = min(depth, len(other))
+        while depth and first[depth - 1] is not other[depth - 1]:
+            depth -= 1
+    return first[depth - 1] if depth else None
+
+
+def _layers(taken: dict[Value, Run]) -> list[list[Run]]:
+    """The runs of neurons by the list of inputs that they were called with."""
+    layers: dict[int, list[Run]] = {}
+    for run in sorted({run for run in taken.values() if run.given is not None}, key=lambda run: run.start):
+        layers.setdefault(id(run.given), []).append(run)
+    return list(layers.values())
+
+
+def _networks(layers: list[list[Run]]) -> list[list[list[Run]]]:
     """The layers, those that feed each other together."""
-    network_of: dict[Value, list[list[_Call]]] = {}
-    networks: list[list[list[_Call]]] = []
+    network_of: dict[Value, list[list[Run]]] = {}
+    networks: list[list[list[Run]]] = []
     for layer in layers:  # in the order of computation, so what feeds a layer comes before it
-        feeding = [network_of[x] for x in layer[0].inputs if isinstance(x, Value) and x in network_of]
-        if feeding:
+        feeding = [network_of[x] for x in layer[0].given if isinstance(x, Value) and x in network_of]
+        if feeding and feeding[0][0][0].parent is layer[0].parent:
             network = feeding[0]
         else:
             networks.append(network := [])
         network.append(layer)
-        network_of.update((call.output, network) for call in layer)
+        network_of.update((output, network) for run in layer for output in run.outputs)
     return networks

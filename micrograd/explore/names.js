@@ -38,6 +38,9 @@ nodes.forEach((node, index) => {
 });
 for (const node of nodes) for (const operand of new Set(node.operands)) nodes[operand].users.push(node.index);
 
+/** Where a parameter is in its network, in full: layer 1, neuron 3, w2. */
+const fullNameOf = (index) => (nodes[index].label ? nodes[index].label : nodes[index].path || nameOf(index));
+
 /** What a Value is called: its label, or what its module calls it, or its place in the program. */
 function nameOf(index) {
   const node = nodes[index];

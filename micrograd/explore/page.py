@@ -23,8 +23,10 @@ SCRIPTS = (
     "evaluator",  # the primitives on floats, and formulas made of them
     "words",  # formulas in words
     "steps",  # the steps of both passes, and the gradients at each
-    "arrangement",  # which groups are open, and the room they take
+    "folding",  # which groups are open, and which member of a stack is shown
+    "arrangement",  # the room that everything takes
     "drawing",  # the items in their places
+    "strips",  # many numbers as colours
     "painting",  # what the step changes in the drawing
     "explanation",  # the step and the Value in words
     "editing",  # another number for a leaf

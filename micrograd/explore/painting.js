@@ -18,26 +18,28 @@ function refresh() {
   const step = steps[at];
   present = {
     largest: gradients.reduce((most, gradient) => (Number.isFinite(gradient) ? Math.max(most, Math.abs(gradient)) : most), 0),
-    active: step.node === undefined ? null : itemOf(step.node),
-    receiving: new Set(step.phase === "backward" ? receivers(turns[step.turn]).map(itemOf) : []),
+    active: step.node === undefined ? null : itemsOf[step.node],
+    receiving: new Set(step.phase === "backward" ? receivers(turns[step.turn]).map((operand) => itemsOf[operand]) : []),
   };
   version++;
   for (const shown of visible.values()) if (!shown.away) paint(shown);
-  mark("active", activePairs(step).flatMap((pair) => edgesOf.get(pair) ?? []));
+  mark("active", activePairs(step).flatMap(([operand, user]) => edgesBetween(operand, user)));
+  graph.classList.toggle("backwards", at >= seed);
   showPaths();
 }
 
 /** Put the present numbers and colours into an item. */
 function paint(shown) {
   const { element, item, group } = shown;
-  const index = group ? (group.outputs.length === 1 ? group.outputs[0] : null) : Number(item.slice(1));
+  const index = group ? (outputsOf(group).length === 1 ? outputsOf(group)[0] : null) : Number(item.slice(1));
   shown.version = version;
   element.classList.toggle("active", item === present.active);
   element.classList.toggle("receiving", present.receiving.has(item) && item !== present.active);
   if (index !== null && shown.data) write(shown, index, present.largest);
+  if (shown.cells) paintCells(shown);
   const label = group ? groupLabel(group) : nodeLabel(index);
   if (shown.label !== label) element.setAttribute("aria-label", (shown.label = label));
-  if (group) element.setAttribute("aria-expanded", String(open.has(group.index)));
+  if (group) element.setAttribute("aria-expanded", String(isOpen(group.index)));
 }
 
 const marked = { active: new Set(), path: new Set(), found: new Set() };
@@ -65,8 +67,8 @@ function write(shown, index, largest) {
 
 const receivers = (turn) => nodes[turn.node].operands.filter((_, place) => turn.shares[place] !== null);
 function activePairs({ phase, node, turn }) {
-  if (phase === "forward") return nodes[node].operands.map((operand) => `${operand}>${node}`);
-  return phase === "backward" ? receivers(turns[turn]).map((operand) => `${operand}>${node}`) : [];
+  if (phase === "forward") return nodes[node].operands.map((operand) => [operand, node]);
+  return phase === "backward" ? receivers(turns[turn]).map((operand) => [operand, node]) : [];
 }
 
 function nodeLabel(index) {
@@ -74,18 +76,22 @@ function nodeLabel(index) {
   const made = node.kind === "result" ? `result of ${primitives[node.primitive].name}` : node.kind;
   const data = isComputed(index) ? `data ${readable(node.data)}` : "not computed yet";
   const grad = hasGradient(index) ? `, gradient ${readable(gradients[index])}${isComplete(index) ? "" : " so far"}` : "";
-  return `${nameOf(index)}, ${made}, ${data}${grad}`;
+  return `${fullNameOf(index)}, ${made}, ${data}${grad}`;
 }
-const groupLabel = (group) => `${group.name}, group of ${group.members.length} Values`;
+const groupLabel = (group) => {
+  const many = group.kind === "stack" ? `, ${group.shown + 1} of ${group.children.length}` : "";
+  return `${group.name}${many}, group of ${group.members.length} Values`;
+};
 
 /** Mark the ways from the Value that is looked at to the root. */
 function showPaths() {
-  const start = hovered ? (groupOf(hovered) && open.has(groupOf(hovered).index) ? [] : inItem(hovered)) : selected === null ? [] : [selected];
+  const start = hovered ? (groupOf(hovered) && isOpen(groupOf(hovered).index) ? [] : inItem(hovered)) : selected === null ? [] : [selected];
   const onPath = new Set(start);
   for (const index of onPath) for (const user of nodes[index].users) onPath.add(user);
-  const items = [...new Set([...onPath].map(itemOf))].map((item) => visible.get(item));
-  const between = onPath.size ? edges.filter(({ pairs }) => pairs.some(([operand, user]) => onPath.has(operand) && onPath.has(user))) : [];
+  const items = [...new Set([...onPath].map((index) => itemsOf[index]))].map((item) => visible.get(item));
+  const between = new Set();
+  for (const index of onPath) for (const user of nodes[index].users) for (const edge of edgesBetween(index, user)) between.add(edge);
   mark("path", [...items, ...between]);
 }
-const inItem = (item) => groupOf(item)?.outputs ?? [Number(item.slice(1))];
+const inItem = (item) => (groupOf(item) ? outputsOf(groupOf(item)) : [Number(item.slice(1))]);
 

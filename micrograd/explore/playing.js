@@ -6,7 +6,7 @@ function go(step) {
   find("edit")?.classList.remove("changed");
   show();
   const { node } = steps[at];
-  if (node !== undefined) bringIntoView(itemOf(node));
+  if (node !== undefined) bringIntoView(itemsOf[node]);
   if (!playing) say([...find("step").querySelectorAll("p, h2, h3, dt, dd")].map((part) => part.textContent).join(". "));
 }
 
@@ -31,6 +31,33 @@ function say(text) {
   find("said").textContent = text;
 }
 
+/** The step after the next: the steps inside of a closed group are taken together. */
+function beatAfter(step) {
+  const item = itemsOf[steps[step + 1]?.node];
+  let last = Math.min(step + 1, steps.length - 1);
+  if (!item || item[0] === "n") return last;
+  while (last + 1 < steps.length && steps[last + 1].phase === steps[last].phase && itemsOf[steps[last + 1].node] === item) last++;
+  return last;
+}
+function beatBefore(step) {
+  const { node, phase } = steps[step];
+  const item = itemsOf[node];
+  let first = step;
+  if (item && item[0] === "g") while (first > 0 && steps[first - 1].phase === phase && itemsOf[steps[first - 1].node] === item) first--;
+  return Math.max(0, first - 1);
+}
+const MOST_BEATS = 80; // of a whole play; a larger one takes several together
+function beats() {
+  let count = 0;
+  for (let step = 0; step < steps.length - 1; step = beatAfter(step)) count++;
+  return count;
+}
+function after(count) {
+  let step = at;
+  for (let beat = 0; beat < count && step < steps.length - 1; beat++) step = beatAfter(step);
+  return step;
+}
+
 let playing = 0;
 function play(on) {
   clearTimeout(playing);
@@ -38,8 +65,8 @@ function play(on) {
   if (on) {
     if (at === steps.length - 1) go(0);
     const tick = () => {
-      const stride = find("speed").value === "16" ? Math.ceil(steps.length / 600) : 1;
-      go(at + stride);
+      const target = after(find("speed").value === "16" ? Math.ceil(steps.length / 600) : Math.ceil(beats() / MOST_BEATS));
+      go(target);
       playing = at < steps.length - 1 ? setTimeout(tick, Number(find("speed").value)) : 0;
       if (!playing) play(false);
     };
@@ -54,20 +81,15 @@ function manual(step) {
   go(step);
 }
 
-const PASSES = { go: manual, previous: () => manual(at - 1), next: () => manual(at + 1), last: () => steps.length - 1, play: () => play(!playing) };
+const PASSES = { go: manual, previous: () => manual(beatBefore(at)), next: () => manual(beatAfter(at)), last: () => steps.length - 1, play: () => play(!playing) };
 let controls = PASSES; // what the buttons, the slider and the keys move: in a film, also the time of training
 
 /** Look at a Value; opens the groups around it where asked. */
-function select(index, reveal) {
-  if (reveal) {
-    let closed = false;
-    for (let group = nodes[index].group; group !== null; group = groups[group].parent) {
-      closed ||= !open.has(group);
-      open.add(group);
-    }
-    if (closed) draw();
-    bringIntoView(itemOf(index));
-    setTabStop(itemOf(index));
+function select(index, inSight) {
+  if (inSight) {
+    if (reveal(index)) draw();
+    bringIntoView(itemsOf[index]);
+    setTabStop(itemsOf[index]);
   }
   selected = index;
   show();
@@ -86,9 +108,42 @@ function jumpTo(item) {
 }
 
 function toggle(group) {
+  changeInPlace(group, () => open.delete(group) || open.add(group));
+}
+
+/** Show another member of a stack. */
+function turn(group, by) {
+  const { children, shown } = groups[group];
+  const next = (shown + by + children.length) % children.length;
+  changeInPlace(group, () => {
+    groups[group].shown = next;
+    openAlike(children[shown], children[next]);
+  });
+  say(`${groups[group].name} ${groups[group].shown + 1} of ${children.length}`);
+}
+
+/** Open in one member of a stack what is open in another. */
+function openAlike(from, to) {
+  groups[from].children.forEach((child, place) => {
+    const other = groups[to].children[place];
+    if (other === undefined) return;
+    if (open.has(child)) open.add(other);
+    else open.delete(other);
+    openAlike(child, other);
+  });
+}
+
+/** Show the members of a stack side by side, or one by one. */
+function spreadOut(group) {
+  if (groups[group].children.length > MOST_SPREAD) return say("There are too many of these to stand side by side.");
+  changeInPlace(group, () => spread.delete(group) || spread.add(group));
+}
+
+/** Draw anew after a change of a group, which stays where it is. */
+function changeInPlace(group, change) {
   const anchor = visible.get(`g${group}`);
   const before = { x: anchor.x - anchor.w / 2, y: anchor.y - anchor.h / 2 };
-  if (!open.delete(group)) open.add(group);
+  change();
   hovered = null;
   draw();
   const after = visible.get(`g${group}`);

@@ -26,6 +26,7 @@ function cull() {
 }
 
 function zoom(factor, x = bounds().width / 2, y = bounds().height / 2) {
+  cancelAnimationFrame(moving);
   const scale = Math.max(0.004, Math.min(4, view.scale * factor));
   view.x = x - ((x - view.x) / view.scale) * scale;
   view.y = y - ((y - view.y) / view.scale) * scale;
@@ -35,28 +36,49 @@ function zoom(factor, x = bounds().width / 2, y = bounds().height / 2) {
 
 function fit() {
   const { width, height } = bounds();
-  const room = 24;
-  const tools = 64;
-  view.scale = Math.max(0.004, Math.min(1.35, (width - 2 * room) / size.width, (height - room - tools) / size.height));
-  view.x = (width - size.width * view.scale) / 2;
-  view.y = (height - tools + room - size.height * view.scale) / 2;
-  look();
+  const scale = scaleFor(size, width, height);
+  moveTo({ scale, x: (width - size.width * scale) / 2, y: (height - TOOLS + ROOM - size.height * scale) / 2 });
 }
+/** The scale at which something is in sight as a whole. */
+const scaleFor = (whole, width, height) => Math.max(0.004, Math.min(1.35, (width - 2 * ROOM) / whole.width, (height - ROOM - TOOLS) / whole.height));
+const [ROOM, TOOLS] = [24, 64];
 
 /** The first view: everything where that can be read, else the place of the step at a readable size. */
 function firstView() {
   fit();
   if (view.scale >= 0.45 || passes.film) return;
-  const shown = visible.get(itemOf(steps[Math.min(1, steps.length - 1)].node ?? root));
+  const shown = visible.get(itemsOf[steps[Math.min(1, steps.length - 1)].node ?? root]);
   view.scale = 0.8;
   centre(shown);
 }
 
 function centre(shown) {
   const { width, height } = bounds();
-  view.x = width / 2 - shown.x * view.scale;
-  view.y = height / 2 - shown.y * view.scale;
-  look();
+  moveTo({ scale: view.scale, x: width / 2 - shown.x * view.scale, y: height / 2 - shown.y * view.scale });
+}
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const MOVE = 260; // milliseconds
+let moving = 0;
+let isShown = false; // before the first view there is nothing to move from
+
+/** Move the camera, smoothly for those who do not mind. */
+function moveTo(target) {
+  cancelAnimationFrame(moving);
+  const from = { ...view };
+  if (calm.matches || !isShown || document.hidden || (playing && Number(find("speed").value) < MOVE)) {
+    Object.assign(view, target);
+    return look();
+  }
+  const start = performance.now();
+  const frame = (now) => {
+    const share = Math.min(1, Math.max(0, now - start) / MOVE);
+    const eased = share * share * (3 - 2 * share);
+    for (const key of ["scale", "x", "y"]) view[key] = from[key] + (target[key] - from[key]) * eased;
+    look();
+    moving = share < 1 ? requestAnimationFrame(frame) : 0;
+  };
+  moving = requestAnimationFrame(frame);
 }
 
 function bringIntoView(item) {
@@ -90,6 +112,7 @@ graph.addEventListener("pointermove", (event) => {
     zoom(gap(event.clientX, event.clientY) / gap(pointer.x, pointer.y), (pointer.x + other.x) / 2 - left, (pointer.y + other.y) / 2 - top);
   }
   if (dragged) {
+    cancelAnimationFrame(moving);
     view.x += (event.clientX - pointer.x) / (others.length + 1);
     view.y += (event.clientY - pointer.y) / (others.length + 1);
     look();

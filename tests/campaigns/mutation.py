@@ -99,6 +99,8 @@ TESTS = {
     "engine.freeing": ["engine/test_freeing"],
     "engine.methods": ["engine/test_primitives", "test_arrays", "engine/test_numbers",
                        "engine/test_float_operations", "engine/test_special_functions"],
+    "engine.calls": ["contexts/test_scope", "explore/test_explore::TestGroups"],
+    "contexts.scope": ["contexts/test_scope"],
     "engine.order": [*ENGINE, "test_products", "test_wrong_calls", "explore/test_explore::TestGroups"],
     "_support.locks": ["engine/test_threads", "engine/test_forks"],
     "engine.closures": ["engine/test_own_primitives", *ENGINE, "contexts/test_no_grad", "engine/test_higher_order",

@@ -19,9 +19,10 @@ def show(browser, tmp_path):
         nonlocal number
         path = tmp_path / f"page{(number := number + 1)}.html"
         mg.explore(what, path, title=title)
+        options = {"reduced_motion": "reduce", **options}  # the camera is where it goes to at once
         contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
         page = contexts[-1].new_page()
-        page.set_default_timeout(120_000)
+        page.set_default_timeout(30_000)
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))

@@ -192,7 +192,7 @@ class TestGraph:
         page.keyboard.press("Enter")
         assert page.locator("#find-count").inner_text() == "1 of 1"
         assert page.locator("#node h2").inner_text() == "needle"
-        assert rows(page)["in"] == "Layer 2 › Neuron 4"
+        assert rows(page)["in"] == "Layer 2 › Neuron 4 › dot of 16"
         assert page.locator('.item[aria-label^="needle,"]').is_visible()
 
     def test_groups_open_and_close_and_nothing_overlaps(self, show):
@@ -327,6 +327,162 @@ def assert_no_overlap(page):
             assert not text or (begin >= left - 1 and end <= right + 1), text
         for other in boxes[:index]:
             assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+
+
+def lecture():
+    """The network of micrograd's lecture, and its loss on four samples."""
+    random.seed(1337)
+    model = mg.nn.MLP(3, [4, 4, 1], activation="tanh")
+    inputs = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
+    loss = sum((model(x) - y) ** 2 for x, y in zip(inputs, [1.0, -1.0, -1.0, 1.0], strict=True))
+    loss.label = "loss"
+    return model, loss
+
+
+class TestFolding:
+    def test_the_lectures_network_opens_as_a_whole_that_can_be_read(self, show):
+        page = show(lecture()[1], width=1440, height=900)
+        stage = page.locator("#stage").bounding_box()
+        for item in page.locator(".item .frame").all():
+            box = item.bounding_box()
+            assert stage["x"] <= box["x"] <= box["x"] + box["width"] <= stage["x"] + stage["width"]
+            assert stage["y"] <= box["y"] <= box["y"] + box["height"] <= stage["y"] + stage["height"]
+        sizes = page.locator(".item text").evaluate_all(
+            "texts => texts.map((text) => parseFloat(getComputedStyle(text).fontSize) * view.scale)"
+        )
+        assert min(sizes) >= 8
+        assert len(sizes) > 40
+        assert page.locator('.item[aria-label^="Neuron"]').count() == 8
+
+    def test_a_stack_is_looked_through_with_keys_and_by_clicking(self, show):
+        page = show(lecture()[1], width=1440, height=900)
+        page.keyboard.press("End")
+        stack = page.locator('.item[aria-label^="Network"]')
+        assert stack.get_attribute("aria-label").startswith("Network, 1 of 4")
+        seen = []
+        for key in "]]][":
+            seen.append(page.locator('.item[aria-label^="Neuron 1"] .number').first.text_content())
+            stack.focus()
+            page.keyboard.press(key)
+        assert len(set(seen)) == 4
+        assert stack.get_attribute("aria-label").startswith("Network, 3 of 4")
+        page.locator('[data-action="next"]').click()
+        page.locator('[data-action="next"]').click()
+        assert stack.get_attribute("aria-label").startswith("Network, 1 of 4")
+
+    def test_a_stack_side_by_side_and_one_by_one_again(self, show):
+        page = show(lecture()[1], width=1440, height=900)
+        neurons = page.locator('.item[aria-label^="Neuron"]')
+        page.locator('[data-action="spread"]').click()
+        assert page.locator('.item[aria-label^="Network "]').count() == 4
+        assert_no_overlap(page)
+        page.locator('.item.closed[aria-label^="Network 2"]').click()
+        page.locator('.item.open[aria-label^="Network,"]').focus()
+        page.keyboard.press("s")
+        assert neurons.count() == 8
+
+    def test_find_turns_a_stack_to_what_is_found(self, show):
+        model, loss = lecture()
+        nodes = mg.topological_order(loss)
+        third = [
+            node for node in nodes if (call := getattr(node, "_call", None)) and call[0] is model.layers[2].neurons[0]
+        ]
+        sorted(third, key=lambda node: node._call[2])[2].label = "third"
+        page = show(loss)
+        page.locator("#find-text").fill("third")
+        page.keyboard.press("Enter")
+        assert page.locator("#node h2").inner_text() == "third"
+        assert "Network 3" in rows(page)["in"]
+        assert page.locator('.item[aria-label^="Network,"]').get_attribute("aria-label").startswith("Network, 3 of 4")
+
+    def test_strips_have_the_colours_of_their_numbers(self, show):
+        x = [Value(number) for number in (1.0, -1.0, 0.0, math.nan, 0.01, 0.25)]
+        page = show(mg.maximum(*[each * 2.0 for each in x]))
+        page.keyboard.press("End")
+        page.locator("#collapse").click()
+        strip = page.locator('.item.closed[aria-label^="x × 2"] .cells').first
+        fills = strip.locator("path").evaluate_all("paths => paths.map((path) => path.style.fill)")
+        assert len(fills) >= 4
+        assert any("--not-a-number" in fill for fill in fills)
+        assert any("--negative" in fill for fill in fills)
+
+    def test_parameters_of_a_matrix_are_a_heat_map(self, show):
+        class Head(mg.nn.Module):
+            def __init__(self):
+                self.query = [[Value(row - column + 0.5) for column in range(5)] for row in range(4)]
+
+            def __call__(self, x):
+                return sum(mg.tanh(mg.dot(row, x)) for row in self.query)
+
+        head = Head()
+        page = show(head([1.0, 2.0, 3.0, 4.0, 5.0]) + head([1.0] * 5), width=1440, height=900)
+        page.keyboard.press("End")
+        maps = page.locator('.item[aria-label^="Parameters"] .cells')
+        cells = maps.first.locator("path").evaluate_all(
+            "paths => paths.map((p) => p.getAttribute('d').split('M').length - 1)"
+        )
+        assert sum(cells) == 20
+
+    def test_a_step_takes_a_closed_box_as_a_whole_and_an_open_one_step_by_step(self, show):
+        page = show(lecture()[1], width=1440, height=900)
+        page.keyboard.press("ArrowRight")
+        assert page.locator("#step h2").inner_text() == "Neuron 1 is computed"
+        assert page.locator("#count").inner_text() == "forward 7/300"
+        page.get_by_role("button", name="Open it").click()
+        page.keyboard.press("ArrowLeft")
+        assert page.locator("#count").inner_text() == "forward 6/300"
+        page.keyboard.press("Home")
+        page.locator("#collapse").click()
+        for expected in ("Network 1 of 4", "x − y", "x ** 2", "loss = sum of 4"):
+            page.keyboard.press("ArrowRight")
+            assert page.locator("#step h2").inner_text() == f"{expected} is computed"
+        for _ in range(4):
+            page.keyboard.press("ArrowLeft")
+        assert page.locator("#count").inner_text() == "start"
+
+    def test_in_the_backward_pass_arrows_point_backward(self, show):
+        page = show(shared())
+        edge = page.locator(".edge:not(.active)").first
+        ends = "edge => [getComputedStyle(edge).markerStart, getComputedStyle(edge).markerEnd]"
+        assert edge.evaluate(ends) == ["none", 'url("#tip")']
+        page.keyboard.press("End")
+        assert edge.evaluate(ends) == ['url("#tip")', "none"]
+
+    def test_what_a_function_of_the_library_passes_back_is_said_in_words(self, show):
+        x = [Value(float(number), label=f"x{number}") for number in range(3)]
+        page = show(mg.losses.cross_entropy(x, 1) * 2)
+        page.locator("#collapse").click()
+        page.keyboard.press("End")
+        text = page.locator("#step").inner_text()
+        assert "p − y" in text
+        assert "−log softmax(x)[target]" in text
+        root = mg.losses.cross_entropy(x, 1) * 2
+        root.backward()
+        largest = max(x, key=lambda value: abs(value.grad))
+        first = re.search(r"∂v\d+/∂(\w+) = (\S+)", text)
+        assert first[1] == largest.label
+        assert number(first[2]) == pytest.approx(largest.grad, rel=1e-3)
+
+    def test_a_play_takes_no_more_steps_than_one_can_watch(self, show):
+        page = show(of_size(Value(0.5), 3000))
+        page.locator("#expand").click()
+        page.clock.install(time=0)
+        page.clock.pause_at(1000)
+        page.locator("#speed").select_option("200")
+        page.locator("#play").click()
+        page.clock.run_for(30_000)
+        assert page.locator("#last").is_disabled()
+
+    @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+    def test_the_camera_moves_smoothly_but_not_for_those_who_prefer_no_motion(self, show, motion):
+        page = show(shared(), reduced_motion=motion)
+        page.keyboard.press("+")
+        page.keyboard.press("+")
+        before = page.evaluate("view.scale")
+        at_once = page.evaluate("(fit(), view.scale)")
+        assert (at_once == before) == (motion == "no-preference")
+        while page.evaluate("scaleFor(size, bounds().width, bounds().height) !== view.scale"):
+            page.wait_for_timeout(50)
 
 
 class TestEditing:

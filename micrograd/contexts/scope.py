@@ -1,0 +1,152 @@
+"""Scopes: names for the parts of a program, which pages show as boxes.
+
+    @mg.scope
+    def attention(query, keys): ...         # each call is a box, always
+
+    with mg.record_scopes():                # blocks are boxes where this is on
+        with mg.scope("attention"):
+            ...
+
+What a call computed lies between what went in and what came out (see calls.py in the engine), so calls cost nothing
+to speak of. A block has no results: each node has to be told in which one it is made. That takes a recorder, and is
+done on request only.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from micrograd.contexts.no_grad import Everything
+from micrograd.engine.calls import clock, remembered
+from micrograd.engine.recorder import RUNS_LATER, Layer, holding, on_top, recorder_on_top, using
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from micrograd.engine.primitive import Primitive
+
+    AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+
+
+class Block(Layer):
+    """One run through a block.
+
+    Attributes:
+        name: what boxes are called.
+        start, end: when it began, and when it was over, as those of calls.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.start = self.end = next(clock)
+
+
+_block: ContextVar[Block | None] = ContextVar("block", default=None)
+
+
+class _Scope:
+    """A context manager, and a decorator of functions."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._held: list[tuple[Block, Generator[None, None, None]]] = []
+
+    def __enter__(self) -> None:
+        block = Block(self._name)
+        held = holding(_block, block)
+        next(held)  # where this is left right after, nothing refers to it, and so it is closed
+        self._held.append((block, held))
+
+    def __exit__(self, *_: object) -> None:
+        block, held = self._held.pop()
+        block.end = next(clock)
+        held.close()
+
+    def __call__(self, function: AnyFunction) -> AnyFunction:
+        return _decorated(function, self._name)
+
+
+@overload
+def scope(what: str) -> _Scope: ...
+
+
+@overload
+def scope(what: AnyFunction) -> AnyFunction: ...
+
+
+def scope(what: Any) -> Any:
+    """A part of a program with a name: a page shows it as a box that opens.
+
+    ``@mg.scope``, or ``@mg.scope("a name")``, makes a box of each call of a function. ``with mg.scope("a name"):``
+    makes one of a block, where ``mg.record_scopes()`` is on; elsewhere it does nothing. Numbers and gradients are the
+    same with scopes and without.
+
+    Modules, the turns of ``vmap`` and ``scan``, and functions of the library that are programs, such as softmax and
+    cross_entropy, are scopes by themselves.
+
+    Args:
+        what: the name of a block, or the function.
+
+    Raises:
+        TypeError: if it is neither a string nor a function, or a function that runs later than it is called: a
+            generator or a coroutine.
+        ValueError: for an empty name.
+
+    Example:
+        >>> @scope
+        ... def energy(mass, speed):
+        ...     return mass * speed * speed / 2
+        >>> energy(Value(2.0), Value(3.0)).data
+        9.0
+    """
+    if isinstance(what, str):
+        if not what:
+            raise ValueError("a scope needs a name, such as mg.scope('attention')")
+        return _Scope(what)
+    return _decorated(what, "")
+
+
+def _decorated(function: Any, name: str) -> Any:
+    if not callable(function):
+        raise TypeError(f"scope takes a name or a function, not {type(function).__name__}: {function!r:.80}")
+    if isinstance(function, type):
+        raise TypeError(f"scope takes a name or a function, not the class {function.__name__}: decorate its methods")
+    if getattr(getattr(function, "__code__", None), "co_flags", 0) & RUNS_LATER:
+        raise TypeError(f"scope cannot decorate {function.__name__}, which runs later: use mg.scope inside")
+    return remembered(function, name or getattr(function, "__name__", type(function).__name__))
+
+
+class _InBlocks(Everything):
+    """The recorder that tells each node in which block it is made."""
+
+    remembers_calls = True
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Value:
+        """The result of a primitive, which remembers the block."""
+        result = super().apply(primitive, *operands)
+        if self.is_open and (block := on_top(_block)) is not None and isinstance(result, Value):
+            result._scope = block
+        return result
+
+
+@contextmanager
+def record_scopes() -> Iterator[None]:
+    """Let every Value that is computed inside remember the block it is made in: ``with mg.scope("a name"):``.
+
+    Computing takes longer inside. A context manager, and a decorator of functions. Where something
+    else records already, as under no_grad, inside of detect_anomaly and while a function is compiled, it does nothing.
+
+    Example:
+        >>> with record_scopes(), scope("square"):
+        ...     y = Value(3.0) ** 2
+        >>> y.data
+        9.0
+    """
+    if recorder_on_top() is None:
+        with using(_InBlocks()):
+            yield
+    else:
+        yield

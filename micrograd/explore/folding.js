@@ -1,0 +1,74 @@
+// ---- Folding: which groups are open, and which member of a stack is shown -----------------------------------
+
+const open = new Set();
+const spread = new Set(); // stacks whose members stand side by side
+groups.forEach((group, index) => {
+  group.index = index;
+  group.members = [];
+  group.children = [];
+  group.shown = 0; // of a stack: which of its children is on top
+  if (group.parent !== null) groups[group.parent].children.push(index);
+});
+nodes.forEach((node) => {
+  for (let group = node.group; group !== null; group = groups[group].parent) groups[group].members.push(node.index);
+});
+groups.forEach((group) => {
+  const inside = new Set(group.members);
+  const results = group.members.filter((index) => index === root || nodes[index].users.some((user) => !inside.has(user)));
+  group.outputs = results.filter((index) => nodes[index].folded === null);
+});
+
+const isStack = (group) => groups[group].kind === "stack";
+const onTop = (stack) => groups[stack].children[groups[stack].shown];
+/** Whether a group is a member of a stack that is looked through one by one: then it has no frame of its own. */
+const isLeafed = (group) => groups[group].parent !== null && isStack(groups[group].parent) && !spread.has(groups[group].parent);
+const isOpen = (group) => isLeafed(group) || open.has(group);
+const groupOf = (item) => (item[0] === "g" ? groups[item.slice(1)] : null);
+
+/** The outermost closed group around a Value, or the Value itself. A member that its stack does not show is in the stack. */
+function itemOf(index) {
+  const { folded } = nodes[index];
+  if (folded !== null) return itemOf(folded);
+  let item = `n${index}`;
+  let inner = null;
+  for (let group = nodes[index].group; group !== null; inner = group, group = groups[group].parent) {
+    if (!isOpen(group) || (isStack(group) && !spread.has(group) && inner !== onTop(group))) item = `g${group}`;
+  }
+  return item;
+}
+
+/** The outputs that a closed group shows: those of the member on top, where it is a stack. */
+const outputsOf = (group) => (group.kind === "stack" ? outputsOf(groups[onTop(group.index)]) : group.outputs);
+
+/** Show a Value: open the groups around it, and turn stacks to it. Whether anything was closed. */
+function reveal(index) {
+  let changed = false;
+  let inner = null;
+  for (let group = nodes[index].group; group !== null; inner = group, group = groups[group].parent) {
+    changed ||= !isOpen(group);
+    open.add(group);
+    if (isStack(group) && onTop(group) !== inner) {
+      groups[group].shown = groups[group].children.indexOf(inner);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+const READABLE = 0.65; // the scale at which the smallest text of a card is 8 pixels high
+
+/** Open what leaves the whole readable: from the outside to the inside, in the order of the program. */
+function openWhatFits() {
+  if (nodes.length <= OPEN_UNASKED && !passes.film) return groups.forEach((group) => group.kind === "parameters" || open.add(group.index));
+  const { width, height } = bounds();
+  const wait = groups.filter((group) => group.parent === null && isWorthOpening(group));
+  for (let tries = 0; wait.length && tries < 40; tries++) {
+    const group = wait.shift();
+    open.add(group.index);
+    const whole = arrange(0);
+    if (scaleFor(whole, width, height) < READABLE) open.delete(group.index);
+    else wait.push(...inside(group).map((index) => groups[index]).filter(isWorthOpening));
+  }
+}
+const isWorthOpening = (group) => !["parameters", "dot", "sum", "vector", "part"].includes(group.kind);
+const inside = (group) => (group.kind === "stack" ? groups[onTop(group.index)].children : group.children);

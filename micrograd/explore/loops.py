@@ -1,0 +1,76 @@
+"""Loops that nobody named: what a program does again and again, one turn after the other, is found in the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from micrograd.explore.boxes import Box
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from micrograd.engine.value import Value
+
+LONGEST = 60  # operations of a turn
+LEAST_TURNS = 6
+LEAST_LENGTH = 40  # operations of all turns
+
+
+def put_into_turns(nodes: Iterable[Value], of: dict[Value, Box | None], family: Callable[[Value], Any]) -> None:
+    """Put the turns of loops into boxes of their own, inside of the box that they are in.
+
+    Args:
+        nodes: the results that may be of turns, each after its operands.
+        of: the box of each; those of turns are added.
+        family: what leaves that are used alike have in common.
+    """
+    inside: dict[Box | None, list[Value]] = {}
+    for node in nodes:
+        inside.setdefault(of[node], []).append(node)
+    for around, results in inside.items():
+        if len(results) >= LEAST_LENGTH and (around is None or around.kind == "run"):
+            start, length, count = _turns(_signatures(results, family))
+            for turn in range(count):
+                box = Box(f"Step {turn + 1}", "run", around, start + turn, ("step", around, start))
+                for node in results[start + turn * length : start + (turn + 1) * length]:
+                    of[node] = box
+                    for operand in node._operands():
+                        if operand.is_leaf and not operand.requires_grad and of[operand] is around:
+                            of[operand] = box
+
+
+def _signatures(results: list[Value], family: Callable[[Value], Any]) -> list[Any]:
+    """What each does, and how far back its operands are."""
+    position = {node: index for index, node in enumerate(results)}
+    return [
+        (
+            node._primitive,
+            *(index - position[x] if x in position else family(x) if x.is_leaf else "other" for x in node._operands()),
+        )
+        for index, node in enumerate(results)
+    ]
+
+
+def _turns(signatures: list[Any]) -> tuple[int, int, int]:
+    """Where the longest loop starts, how long its turns are and how many there are; none where it is too short.
+
+    Example:
+        >>> _turns([("exp", "x"), *[("mul", 3), ("add", 1), ("tanh", 1)] * 20, ("log", 1)])
+        (1, 3, 20)
+    """
+    best = (0, 0, 0)
+    for length in range(1, min(LONGEST, len(signatures) // LEAST_TURNS) + 1):
+        start = 0
+        for index in range(length, len(signatures) + 1):
+            if index == len(signatures) or signatures[index] != signatures[index - length]:
+                count = (index - start) // length
+                is_longer = count * length > max(LEAST_LENGTH - 1, best[1] * best[2] + length)
+                if count >= LEAST_TURNS and is_longer and _is_handed_on(signatures[start : start + length]):
+                    best = (start, length, count)
+                start = index - length + 1
+    return best
+
+
+def _is_handed_on(turn: list[Any]) -> bool:
+    """Whether a turn uses what the one before it computed."""
+    return any(isinstance(back, int) and back > index for index, (_, *operands) in enumerate(turn) for back in operands)
