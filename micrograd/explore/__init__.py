@@ -1,5 +1,6 @@
 """Pages that play backpropagation: one file to open in a browser, with the graph and both passes through it.
 
+    explore(loss)                      # in a notebook
     explore(loss, "loss.html")
     explore(recording, "film.html")    # after fit(..., record=recording)
 
@@ -7,24 +8,33 @@ formulas.py turns the derivative rules into formulas, and passes.py writes both 
 of boxes (boxes.py): of runs (runs.py), parameters (parameters.py), sums and vectors (patterns.py) and plain loops
 (loops.py). film.py adds a training run and laboratory.py what a page needs to train on by itself, arrangement.py has
 Graphviz lay the boxes out one by one, and page.py puts it all into page.html, with the styles and scripts that it
-lists. They are written by hand and need no build.
+lists. They are written by hand and need no build. inline.py is a page in a notebook.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from micrograd.engine.value import Value
 from micrograd.training.recording import Recording
 
 if TYPE_CHECKING:
     from micrograd._support.files import StrPath
+    from micrograd.explore.inline import InlinePage
 
 NODE_LIMIT = 100_000  # a page of these is about 20 MB
 
 
-def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
-    """Write a page that steps through the graph under a Value, forward and backward; or the film of a training.
+@overload
+def explore(root: Value | Recording, path: StrPath, title: str = "") -> None: ...
+
+
+@overload
+def explore(root: Value | Recording, path: None = None, title: str = "") -> InlinePage: ...
+
+
+def explore(root: Value | Recording, path: StrPath | None = None, title: str = "") -> InlinePage | None:
+    """A page that steps through the graph under a Value, forward and backward; or the film of a training.
 
     A film shows the training that fit recorded, and trains on in the page. For that the loss of each example is
     computed once more here.
@@ -34,8 +44,11 @@ def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
 
     Args:
         root: the Value to backpropagate from, usually a loss; or a Recording, which fit filled.
-        path: where to write; ends in ``.html``.
+        path: where to write; ends in ``.html``. Without one, a notebook shows the page.
         title: of the page; one is made up where left out.
+
+    Returns:
+        Without a path, an object that a notebook shows as the page, and whose ``html`` is its text.
 
     Raises:
         TypeError: if root is neither, or title no string.
@@ -57,12 +70,13 @@ def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
     from micrograd._support.files import write_atomically
     from micrograd.explore.arrangement import arrange
     from micrograd.explore.film import film
+    from micrograd.explore.inline import InlinePage
     from micrograd.explore.page import page
     from micrograd.explore.passes import passes
 
     if not isinstance(title, str):
         raise TypeError(f"title must be a string, not {type(title).__name__}: {title!r:.80}")
-    if os.path.splitext(path)[1].lower() not in (".html", ".htm"):
+    if path is not None and os.path.splitext(path)[1].lower() not in (".html", ".htm"):
         raise ValueError(f"a page's file must end in .html: {os.fspath(path)!r}")
     if isinstance(root, Recording):
         title, data = title or "Training, step by step", film(root)
@@ -73,4 +87,8 @@ def explore(root: Value | Recording, path: StrPath, title: str = "") -> None:
         raise TypeError(f"a page is made of a Value or a Recording, not of {type(root).__name__}: {root!r:.80}")
     if (count := len(data["nodes"])) > NODE_LIMIT:
         raise ValueError(f"this graph has {count:,} Values, and a page holds {NODE_LIMIT:,}: explore a part of it")
-    write_atomically(path, page(title, data | arrange(data)).encode())
+    text = page(title, data | arrange(data))
+    if path is None:
+        return InlinePage(title, text)
+    write_atomically(path, text.encode())
+    return None

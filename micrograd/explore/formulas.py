@@ -113,6 +113,31 @@ def formulas(primitive: Primitive) -> list[Formula | None]:
     return [_written(rule, Quantity("g"), Quantity("out"), *operands) for rule in primitive.derivatives]
 
 
+# The rules of the table keep their digits; these are the same rules as books have them. A page shows them, and computes
+# with those of the table.
+FOR_READING: dict[str, tuple[Callable[..., Any] | None, ...]] = {
+    "tanh": (lambda g, out, x: g * (1 - out**2),),
+    "sigmoid": (lambda g, out, x: g * (out * (1 - out)),),
+    "silu": (lambda g, out, x: g * (primitives.sigmoid(x) + out * (1 - primitives.sigmoid(x))),),
+    "gelu": (lambda g, out, x: g * (primitives.normal_cdf(x) + x * primitives.normal_pdf(x)),),
+    "erf": (lambda g, out, x: g * (2 / math.sqrt(math.pi) * primitives.exp(-(x**2))),),
+    "erfc": (lambda g, out, x: -g * (2 / math.sqrt(math.pi) * primitives.exp(-(x**2))),),
+    "pow": (None, lambda g, out, x, y: g * (out * primitives.log(x))),
+}
+
+
+def formulas_for_reading(primitive: Primitive) -> list[Formula | None]:
+    """The rules of a primitive of the library as books have them; none for one whose rules are so already.
+
+    Example:
+        >>> formulas_for_reading(primitives.tanh), formulas_for_reading(primitives.exp)
+        ([['mul', 'g', ['sub', 1.0, ['pow', 'out', 2.0]]]], [])
+    """
+    rules = FOR_READING.get(primitive.name, ()) if in_library(primitive) else ()
+    operands = [Quantity(str(position)) for position in range(len(rules))]
+    return [_written(rule, Quantity("g"), Quantity("out"), *operands) for rule in rules]
+
+
 def forward_formula(primitive: Primitive) -> Formula | None:
     """The forward function as a formula, where it is a composite of primitives of the library.
 

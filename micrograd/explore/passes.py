@@ -14,7 +14,7 @@ from micrograd.draw.text import readable, visible
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
 from micrograd.engine.order import topological_order
-from micrograd.explore.formulas import composites, formulas, forward_formula, in_library
+from micrograd.explore.formulas import composites, formulas, formulas_for_reading, forward_formula, in_library
 from micrograd.explore.groups import Grouping
 
 if TYPE_CHECKING:
@@ -212,12 +212,17 @@ def entry_of(primitive: Primitive) -> dict[str, Any]:
         "library": in_library(primitive),
         "forward": forward_formula(primitive) if known else None,
         "rules": rules,
+        "reading": formulas_for_reading(primitive),
     }
 
 
 def formulas_of(entries: list[dict[str, Any]]) -> list[Any]:
     """All formulas that are in what a page knows of primitives."""
-    return [formula for entry in entries for formula in ([entry["name"]], entry["forward"], *entry["rules"])]
+    return [
+        formula
+        for entry in entries
+        for formula in ([entry["name"]], entry["forward"], *entry["rules"], *entry["reading"])
+    ]
 
 
 def jsonable(number: float) -> float | str:

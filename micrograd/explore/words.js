@@ -51,7 +51,8 @@ function call(node, names) {
 }
 
 function localFormula(node, place) {
-  const rule = primitives[node.primitive].rules[place];
+  const { rules, reading } = primitives[node.primitive];
+  const rule = reading[place] ?? rules[place];
   if (rule === undefined || rule === null) return { text: "", reasons: [] };
   const names = { out: nameOf(node.index), ...node.operands.map(nameOf) };
   names.numbers = { out: node.data, ...node.operands.map((operand) => nodes[operand].data) };

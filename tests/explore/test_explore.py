@@ -22,7 +22,7 @@ from micrograd import Value
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients
 from micrograd.explore.arrangement import arrange
-from micrograd.explore.formulas import TABLE, formulas
+from micrograd.explore.formulas import FOR_READING, TABLE, formulas, formulas_for_reading
 from micrograd.explore.groups import Grouping
 from micrograd.explore.passes import passes
 from tests.folders import ROOT
@@ -68,6 +68,17 @@ class TestFormulas:
                     assert formula is None
                 else:
                     assert computed(formula, g, out, inputs) == rule(g, out, *inputs)
+
+    @pytest.mark.parametrize("name", FOR_READING)
+    def test_as_books_have_them_say_the_same(self, name):
+        generator = random.Random(name)
+        primitive = TABLE[name]
+        for _ in range(100):
+            inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
+            out, g = primitive.forward(*inputs), generator.uniform(-2, 2)
+            for rule, formula in zip(primitive.derivatives, formulas_for_reading(primitive), strict=True):
+                if formula is not None:
+                    assert computed(formula, g, out, inputs) == pytest.approx(rule(g, out, *inputs), rel=1e-12)
 
     def test_the_power_rule_is_a_formula_to_read(self):
         first, _ = formulas(mg.engine.primitives.pow)
@@ -440,6 +451,18 @@ class TestPage:
         with pytest.raises(FileNotFoundError):
             mg.explore(Value(1.0), tmp_path / "missing" / "page.html")
         assert list(tmp_path.iterdir()) == []
+
+    def test_without_a_path_a_notebook_shows_the_same_page(self, tmp_path):
+        root = Value(1.0, label='"><script>alert(1)</script>') * 2
+        data = explored(root, tmp_path, title="<\ud800")
+        page = mg.explore(root, title="<\ud800")
+        assert page.html == (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert repr(page) == "InlinePage('<\\ud800')"
+        frame = ElementTree.fromstring(page._repr_html_())
+        assert frame.get("srcdoc").split() == page.html.split()  # XML has no lines in attributes
+        assert frame.get("sandbox") == "allow-scripts"
+        assert frame.get("title") == "<\\ud800"
+        assert len(data["nodes"]) == 3
 
     def test_without_graphviz_the_error_says_what_to_install(self):
         code = (

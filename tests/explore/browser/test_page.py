@@ -12,6 +12,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.engine.primitive import composite
 from micrograd.explore.formulas import TABLE
+from micrograd.explore.passes import in_program_order
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +81,7 @@ class TestSteps:
     def test_forward_each_number_appears_when_it_is_computed(self, show):
         root = shared()
         page = show(root)
-        results = [node for node in mg.topological_order(root) if not node.is_leaf]
+        results = [node for node in in_program_order(root) if not node.is_leaf]
         for step in range(len(results) + 1):
             computed = set(results[:step])
             for label, node in labelled(root).items():
@@ -161,6 +162,22 @@ class TestSteps:
         page = show(r)
         page.keyboard.press("End")
         assert page.locator(".local").inner_text() == "∂r/∂x = 1, as x > 0"
+
+    @pytest.mark.parametrize(
+        ("function", "formula"),
+        [
+            (mg.tanh, "1 − r ** 2 = "),
+            (mg.sigmoid, "r × (1 − r) = "),
+            (mg.silu, "sigmoid(x) + r × (1 − sigmoid(x)) = "),
+            (mg.erf, "1.128 × exp(−x ** 2) = "),
+        ],
+    )
+    def test_rules_are_shown_as_books_have_them(self, show, function, formula):
+        r = function(Value(0.5, label="x"))
+        r.label = "r"
+        page = show(r)
+        page.keyboard.press("End")
+        assert f"∂r/∂x = {formula}" in page.locator(".local").inner_text()
 
     @pytest.mark.parametrize("make", [lambda x: mg.no_grad()(lambda: x * 2)(), lambda x: mg.sqrt(x - 2)])
     def test_a_graph_without_a_backward_pass_says_why(self, show, make):
@@ -621,6 +638,19 @@ class TestKeyboard:
         page.keyboard.press("ArrowRight")
         assert re.search(r"is computed", page.locator("#said").text_content())
         assert page.locator("#slider").get_attribute("aria-valuetext") == "forward 1/6"
+
+
+def test_in_a_notebook_the_page_plays_in_its_frame(browser):
+    page = browser.new_page()
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("request", lambda request: complaints.append(request.url))
+    page.set_content(f"<!doctype html><title>Notebook</title>{mg.explore(shared())._repr_html_()}")
+    frame = page.frame_locator("iframe")
+    frame.locator("#last").click()
+    assert frame.locator("#count").inner_text() == "backward 6/6"
+    page.close()
+    assert complaints == []
 
 
 ATTACKS = [
