@@ -98,7 +98,10 @@ class Grouping:
             elif place is not None and place.boxes and node.requires_grad:
                 shared.append(node)
             else:
-                self._box[node] = _common([way(user, self._box) for user in self._users[node]])
+                box = _common([way(user, self._box) for user in self._users[node]])
+                while box is not None and box.kind in ("layer", "network"):
+                    box = box.parent  # what goes in stands before it
+                self._box[node] = box
         loose: dict[Box | None, list[Value]] = {}
         for node in self.nodes:
             if node.is_leaf and node.requires_grad and not node.label and node not in self.places:

@@ -33,17 +33,19 @@ function say(text) {
 
 /** The step after the next: the steps inside of a closed group are taken together. */
 function beatAfter(step) {
-  const item = itemsOf[steps[step + 1]?.node];
   let last = Math.min(step + 1, steps.length - 1);
-  if (!item || item[0] === "n") return last;
+  const item = itemsOf[steps[last].node];
+  if (!isTakenTogether(steps[last], item)) return last;
   while (last + 1 < steps.length && steps[last + 1].phase === steps[last].phase && itemsOf[steps[last + 1].node] === item) last++;
   return last;
 }
+/** Whether a step is one of those inside of a closed group; each parameter takes its own step of an update. */
+const isTakenTogether = ({ phase }, item) => (phase === "forward" || phase === "backward") && item?.[0] === "g";
 function beatBefore(step) {
   const { node, phase } = steps[step];
   const item = itemsOf[node];
   let first = step;
-  if (item && item[0] === "g") while (first > 0 && steps[first - 1].phase === phase && itemsOf[steps[first - 1].node] === item) first--;
+  if (isTakenTogether(steps[step], item)) while (first > 0 && steps[first - 1].phase === phase && itemsOf[steps[first - 1].node] === item) first--;
   return Math.max(0, first - 1);
 }
 const MOST_BEATS = 80; // of a whole play; a larger one takes several together
