@@ -9,6 +9,8 @@ Example:
     2.0
 """
 
+from typing import TYPE_CHECKING
+
 from micrograd import losses, nn, optim, testing
 from micrograd.arrays import array, gradients, numbers
 from micrograd.compiler import TraceError, compile, from_jax, to_jax
@@ -80,3 +82,14 @@ from micrograd.training.recording import Recording
 from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __version__ = "1.0.0"
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def __getattr__(name: str) -> "ModuleType":
+    if name == "learn":  # the learner's exercises, which nobody else should have to load
+        from importlib import import_module
+
+        return import_module("micrograd.learn")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

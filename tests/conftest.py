@@ -10,6 +10,7 @@ from micrograd.engine.primitive import PRIMITIVES
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # what JAX asks of whoever computes in float64
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")  # for tests about several devices
+os.environ["MICROGRAD_PROGRESS"] = "off"  # no test adds to what a developer has learned
 
 
 def pytest_collection_finish():

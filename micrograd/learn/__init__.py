@@ -1,0 +1,140 @@
+"""Exercises of the learner's path, which check answers and say what is wrong and why.
+
+The path is docs/learn/, a chapter a page. ``mg.learn`` loads when it is first asked for.
+
+exercise.py      a question, how its answer is judged, and what is known about wrong ones
+catalogue.py     all chapters and their exercises, found by number
+keeping.py       what a learner has done so far, in a file on the learner's machine
+report.py        that progress as a table
+running.py       running what a learner wrote, which may raise or never end
+programs.py      small random programs, and simpler ones that show the same failure
+shares.py        the shares that make up a gradient, and what a wrong sum was made of
+kinds/           how each kind of exercise is judged
+exercises/       the exercises, a module a chapter
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from micrograd._support.checks import required_number
+from micrograd.learn import keeping as _keeping
+from micrograd.learn.catalogue import find as _find
+from micrograd.learn.exercise import Text, Verdict
+from micrograd.learn.report import Progress
+from micrograd.learn.running import Unending as _Unending
+from micrograd.learn.running import limited as _limited
+
+__all__ = ["Progress", "Text", "Verdict", "check", "hint", "progress", "question", "reset", "solution"]
+
+
+def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
+    """Check the answer to an exercise.
+
+    Args:
+        number: of the exercise, such as "2.3".
+        answer: what the exercise asks for: a number, a dict, a function, a class. With ``...`` there is no answer yet.
+        seconds: how long the answer may run, for a loop that never ends; None for as long as it likes. Windows and
+            browsers have no such limit.
+
+    Returns:
+        A Verdict, which is true if the answer is right, and says what is wrong and why when it is printed.
+
+    Raises:
+        ValueError: if there is no such exercise, or seconds is not positive.
+        TypeError: if number is no text.
+
+    Example:
+        >>> check("1.2", 2.0)
+        1.2: right. If y grows by a little, f grows by x times as much.
+        >>> bool(check("1.2", -3.0))
+        False
+    """
+    exercise = _find(number)
+    limit = None if seconds is None else required_number(seconds, "seconds")
+    if limit is not None and not 0 < limit < float("inf"):
+        raise ValueError(f"seconds must be positive and finite, or None for no limit, not {seconds!r}")
+    if answer is Ellipsis:
+        return Verdict(exercise.number, False, "There is no answer yet: put yours in the place of the dots.")
+    try:
+        with _limited(limit):
+            verdict = exercise.judge(answer)
+    except _Unending:
+        said = f"It was stopped after {seconds} s: is there a loop that never ends? `seconds=60` gives it more time."
+        verdict = Verdict(exercise.number, False, said)
+    _keeping.tried(exercise.number, verdict.right)
+    return verdict
+
+
+def question(number: str) -> Text:
+    """What an exercise asks, as its chapter has it.
+
+    Raises:
+        ValueError, TypeError: as for check.
+
+    Example:
+        >>> question("1.2")
+        1.2 The other slope
+        Again f = x * y, with x = 2 and y = -3. What is the slope of f with respect to y?
+    """
+    exercise = _find(number)
+    return Text(f"{exercise.number} {exercise.title}\n{exercise.question}")
+
+
+def hint(number: str) -> Text:
+    """The next hint of an exercise: a nudge first, then more.
+
+    Raises:
+        ValueError, TypeError: as for check.
+
+    Example:
+        >>> str(hint("1.2")).startswith("Hint ")
+        True
+    """
+    exercise = _find(number)
+    count = len(exercise.hints)
+    shown = _keeping.change(exercise.number, lambda note: replace(note, hints=min(note.hints + 1, count))).hints
+    place = min(shown, count - 1)
+    last = "" if shown < count else f'\nThere are no more; mg.learn.solution("{exercise.number}") shows one way.'
+    return Text(f"Hint {place + 1} of {count}: {exercise.hints[place]}{last}")
+
+
+def solution(number: str) -> Text:
+    """One way to solve an exercise, as Python.
+
+    Raises:
+        ValueError, TypeError: as for check.
+
+    Example:
+        >>> solution("1.2")
+        2.0
+    """
+    exercise = _find(number)
+    _keeping.change(exercise.number, lambda note: replace(note, solution=not note.right))
+    return Text(exercise.solution.strip())
+
+
+def progress() -> Progress:
+    """What is done so far: the exercises of each chapter, and which one is next.
+
+    It is kept on this machine only, in a file that the last line names. MICROGRAD_PROGRESS in the environment
+    chooses another file; "off" keeps nothing.
+
+    Example:
+        >>> "exercises are right" in str(progress())
+        True
+    """
+    try:
+        return Progress(_keeping.notes(), _keeping.place() if _keeping.is_kept() else None)
+    except _keeping.DamagedError as error:
+        return Progress({}, None, f"{error}; mg.learn.reset() begins anew")
+
+
+def reset() -> None:
+    """Forget all progress.
+
+    Raises:
+        OSError: if the file cannot be removed.
+    """
+    _keeping.forget()

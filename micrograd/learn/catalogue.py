@@ -1,0 +1,54 @@
+"""All chapters and their exercises, found by number."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from micrograd.learn.exercises import chapter_01, chapter_02, chapter_03, chapter_04
+from micrograd.learn.running import shown
+
+if TYPE_CHECKING:
+    from micrograd.learn.exercise import Exercise
+
+
+class Chapter(NamedTuple):
+    """A chapter of the path.
+
+    Args:
+        number: from 1 on.
+        title: as its page has it.
+        exercises: in the order of the page.
+    """
+
+    number: int
+    title: str
+    exercises: tuple[Exercise, ...]
+
+
+CHAPTERS = (
+    Chapter(1, "One multiplication", chapter_01.EXERCISES),
+    Chapter(2, "A graph", chapter_02.EXERCISES),
+    Chapter(3, "Build your own micrograd", chapter_03.EXERCISES),
+    Chapter(4, "Any function", chapter_04.EXERCISES),
+)
+EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
+
+
+def find(number: Any) -> Exercise:
+    """The exercise of a number.
+
+    Raises:
+        TypeError: if the number is no text; the float 3.1 might mean "3.1" or "3.10".
+        ValueError: if there is no such exercise, with one that may have been meant.
+    """
+    if not isinstance(number, str):
+        raise TypeError(
+            f'an exercise is named by a text such as "2.3", not by {type(number).__name__}: {shown(number)}'
+        )
+    if (found := EXERCISES.get(number.strip())) is not None:
+        return found
+    titled = [exercise.number for exercise in EXERCISES.values() if exercise.title.lower() == number.strip().lower()]
+    near = titled or get_close_matches(number.strip(), EXERCISES, 1, 0.5)
+    meant = f"did you mean {near[0]!r}?" if near else f"they go from '{min(EXERCISES)}' to '{list(EXERCISES)[-1]}'"
+    raise ValueError(f"there is no exercise {shown(number)}: {meant}")

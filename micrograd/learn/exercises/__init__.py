@@ -1,0 +1,1 @@
+"""The exercises of the path, a module a chapter."""

@@ -1,0 +1,567 @@
+"""Chapter 3, Build your own micrograd: twelve small steps, each checked.
+
+Each solution is the class as it stands after that step, so a learner who is stuck can go on from it.
+"""
+
+from __future__ import annotations
+
+from micrograd.learn.exercise import Exercise, Mistake, without
+from micrograd.learn.kinds.engines import Engine, Order
+
+NUMBER = """
+class Value:
+    def __init__(self, data):
+        self.data = data
+        self.grad = 0.0
+
+    def __repr__(self):
+        return f"Value(data={self.data}, grad={self.grad})"
+"""
+ADDS = """
+    def __add__(self, other):
+        return Value(self.data + other.data)
+"""
+MULTIPLIES = """
+    def __mul__(self, other):
+        return Value(self.data * other.data)
+"""
+REMEMBERS = """
+class Value:
+    def __init__(self, data, operands=(), op=""):
+        self.data = data
+        self.grad = 0.0
+        self._prev = set(operands)
+        self._op = op
+
+    def __repr__(self):
+        return f"Value(data={self.data}, grad={self.grad})"
+
+    def __add__(self, other):
+        return Value(self.data + other.data, (self, other), "+")
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, (self, other), "*")
+"""
+START = """
+class Value:
+    def __init__(self, data, operands=(), op=""):
+        self.data = data
+        self.grad = 0.0
+        self._prev = set(operands)
+        self._op = op
+        self._backward = lambda: None
+
+    def __repr__(self):
+        return f"Value(data={self.data}, grad={self.grad})"
+"""
+SUM = """
+    def __add__(self, other):
+        out = Value(self.data + other.data, (self, other), "+")
+
+        def _backward():
+            self.grad += out.grad
+            other.grad += out.grad
+
+        out._backward = _backward
+        return out
+"""
+PRODUCT = """
+    def __mul__(self, other):
+        out = Value(self.data * other.data, (self, other), "*")
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+"""
+ORDER = """
+def order_of(root):
+    order, seen = [], set()
+
+    def visit(node):
+        if node not in seen:
+            seen.add(node)
+            for operand in node._prev:
+                visit(operand)
+            order.append(node)
+
+    visit(root)
+    return order
+"""
+BACKWARD = """
+    def backward(self):
+        self.grad = 1.0
+        for node in reversed(order_of(self)):
+            node._backward()
+"""
+WRAPS = "        other = other if isinstance(other, Value) else Value(other)\n"
+PLAIN_SUM = (
+    SUM.replace("        out =", f"{WRAPS}        out =")
+    + """
+    def __radd__(self, other):
+        return self + other
+"""
+)
+PLAIN_PRODUCT = (
+    PRODUCT.replace("        out =", f"{WRAPS}        out =")
+    + """
+    def __rmul__(self, other):
+        return self * other
+"""
+)
+DIFFERENCE = """
+    def __neg__(self):
+        return self * -1
+
+    def __sub__(self, other):
+        return self + (-1) * other
+
+    def __rsub__(self, other):
+        return (-self) + other
+"""
+POWER = """
+    def __pow__(self, exponent):
+        out = Value(self.data**exponent, (self,), "**")
+
+        def _backward():
+            self.grad += exponent * self.data ** (exponent - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __truediv__(self, other):
+        return self * (other**-1 if isinstance(other, Value) else 1 / other)
+
+    def __rtruediv__(self, other):
+        return other * self**-1
+"""
+TANH = """
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,), "tanh")
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+"""
+WITH_BACKWARD = ORDER + START + SUM + PRODUCT + BACKWARD
+WITH_NUMBERS = ORDER + START + PLAIN_SUM + PLAIN_PRODUCT + BACKWARD
+WITH_DIFFERENCES = WITH_NUMBERS + DIFFERENCE
+WITH_POWERS = WITH_DIFFERENCES + POWER
+WHOLE = WITH_POWERS + TANH
+
+
+EXERCISES = (
+    Exercise(
+        "3.1",
+        "A box for a number",
+        "Write a class Value that is made from a number and has it as `data`, and that has a `grad`, which is 0.0 at "
+        "first.",
+        Engine(()),
+        ("Both are set in __init__.", "self.data = data, and self.grad = 0.0."),
+        NUMBER,
+        "A number, and room for how much the result moves with it.",
+        (
+            Mistake("no grad", without(NUMBER, "        self.grad = 0.0\n", ""), "The gradient needs a place, too."),
+            Mistake("grad 1", without(NUMBER, "= 0.0", "= 1.0"), "Only the root begins with 1, and only when asked."),
+            Mistake(
+                "shared",
+                "class Value:\n    data = 0.0\n    grad = 0.0\n\n    def __init__(self, data):\n"
+                "        Value.data = data + 0.0\n        Value.grad = data",
+                "This belongs to the class, so all Values share it: write self in place of Value.",
+            ),
+            Mistake(
+                "not kept",
+                without(NUMBER, "self.data = data", "data = data"),
+                "`data = data` ends with __init__; self.data stays.",
+            ),
+        ),
+    ),
+    Exercise(
+        "3.2",
+        "Adding",
+        "Teach it to add: a + b is a new Value, and a and b stay as they are.",
+        Engine(("add",)),
+        ("Python calls a.__add__(b) for a + b.", "Return a Value of self.data + other.data."),
+        NUMBER + ADDS,
+        "A result is a Value again, so it can be an operand of the next one.",
+        (
+            Mistake(
+                "a bare number",
+                without(NUMBER + ADDS, "return Value(self.data + other.data)", "return self.data + other.data"),
+                "A bare number cannot remember anything: put it into a Value.",
+            ),
+            Mistake(
+                "in place",
+                without(
+                    NUMBER + ADDS,
+                    "return Value(self.data + other.data)",
+                    "self.data += other.data\n        return self",
+                ),
+                "This changes a itself. The sum is a new Value.",
+            ),
+            Mistake(
+                "the box, not the number",
+                without(NUMBER + ADDS, "other.data)", "other)"),
+                "other is a Value; its number is other.data.",
+            ),
+            Mistake(
+                "not returned",
+                without(NUMBER + ADDS, "return Value(self.data", "Value(self.data"),
+                "The sum was made and thrown away: return it.",
+            ),
+        ),
+    ),
+    Exercise(
+        "3.3",
+        "Multiplying",
+        "Now a * b in the same way.",
+        Engine(("add", "mul")),
+        ("Python calls a.__mul__(b).", "It is __add__ with another sign."),
+        NUMBER + ADDS + MULTIPLIES,
+        "With + and * alone every polynomial can be written.",
+        (
+            Mistake(
+                "still a sum",
+                without(NUMBER + ADDS + MULTIPLIES, "self.data * other", "self.data + other"),
+                "The sign inside has stayed a plus.",
+            ),
+            Mistake(
+                "a bare number",
+                without(
+                    NUMBER + ADDS + MULTIPLIES, "return Value(self.data * other.data)", "return self.data * other.data"
+                ),
+                "Put the product into a Value.",
+            ),
+            Mistake(
+                "a square",
+                without(NUMBER + ADDS + MULTIPLIES, "self.data * other.data", "self.data * self.data"),
+                "This multiplies a with itself.",
+            ),
+        ),
+    ),
+    Exercise(
+        "3.4",
+        "Remembering",
+        'Let each result remember how it was made: `_prev` is the set of its operands, and `_op` is "+" or "*". A '
+        'Value that is made from a number has an empty set and "".',
+        Engine(("add", "mul"), remembers=True),
+        (
+            "Give __init__ two more arguments, with defaults for a number alone.",
+            'Value(self.data + other.data, (self, other), "+")',
+        ),
+        REMEMBERS,
+        "Now every result is the root of a graph.",
+        (
+            Mistake("the same sign", without(REMEMBERS, '"*"', '"+"'), "Copied from the sum: a product has *."),
+            Mistake("one operand", without(REMEMBERS, '(self, other), "*"', '(self,), "*"'), "A product has two."),
+            Mistake(
+                "numbers",
+                without(REMEMBERS, '(self, other), "+"', '(self.data, other.data), "+"'),
+                "Numbers do not say where they come from. Keep the Values.",
+            ),
+            Mistake("only the sum", without(REMEMBERS, ', (self, other), "*"', ""), "A product remembers, too."),
+            Mistake("not stored", without(REMEMBERS, "set(operands)", "set()"), "__init__ takes operands; keep them."),
+        ),
+    ),
+    Exercise(
+        "3.5",
+        "The way back through a sum",
+        "Give each Value a function `_backward`. That of a sum adds the sum's own gradient to the gradient of each "
+        "operand. That of a number does nothing.",
+        Engine(("add",), remembers=True, backward="by hand"),
+        (
+            "Define a function inside of __add__; it sees self, other and out.",
+            "out._backward = _backward, and in __init__: self._backward = lambda: None.",
+            "self.grad += out.grad, and the same for other. The += is the important part.",
+        ),
+        START + SUM,
+        "A sum passes its gradient on, unchanged, to both.",
+        (
+            Mistake(
+                "= for +=",
+                without(START + SUM, "+= out.grad", "= out.grad"),
+                "With = the second share takes the place of the first. Write +=.",
+            ),
+            Mistake(
+                "the root's 1",
+                without(START + SUM, "+= out.grad", "+= 1.0"),
+                "The local derivative of a sum is 1, but it is multiplied by the gradient of the sum.",
+            ),
+            Mistake(
+                "self alone",
+                without(START + SUM, "            other.grad += out.grad\n", ""),
+                "The other operand gets its share as well.",
+            ),
+            Mistake(
+                "too early",
+                without(
+                    START + SUM,
+                    "        def _backward():\n            self.grad += out.grad\n"
+                    "            other.grad += out.grad\n\n        out._backward = _backward\n",
+                    "        self.grad += out.grad\n        other.grad += out.grad\n",
+                ),
+                "This runs during the forward pass, when out.grad is 0 still. Put it into a function for later.",
+            ),
+            Mistake(
+                "numbers forgotten",
+                without(START + SUM, "        self._backward = lambda: None\n", ""),
+                "The walk calls _backward of every Value, also of those that were made from a number.",
+            ),
+        ),
+    ),
+    Exercise(
+        "3.6",
+        "The way back through a product",
+        "The same for a product. Try it on a * a, too.",
+        Engine(("add", "mul"), remembers=True, backward="by hand"),
+        (
+            "a * b moves b times as much as a does.",
+            "self.grad += other.data * out.grad",
+        ),
+        START + SUM + PRODUCT,
+        "For a * a both lines add to the same gradient, and the sum is 2 * a: the rule for a square came for free.",
+        (
+            Mistake(
+                "= for +=",
+                without(START + SUM + PRODUCT, ".grad += self.data", ".grad = self.data"),
+                "In a * a the second line wipes out the first. Write +=.",
+            ),
+            Mistake(
+                "its own number",
+                START
+                + SUM
+                + PRODUCT.replace("other.data * out.grad", "self.data_ * out.grad")
+                .replace("+= self.data * out", "+= other.data * out")
+                .replace("self.data_", "self.data"),
+                "Each factor gets the other one times the gradient, not itself.",
+            ),
+            Mistake(
+                "without the chain",
+                without(START + SUM + PRODUCT, "other.data * out.grad", "other.data"),
+                "The local derivative alone is not enough: multiply by out.grad.",
+            ),
+            Mistake(
+                "added",
+                START + SUM + PRODUCT.replace(".data * out", ".data + out"),
+                "Gradient times local derivative, not plus.",
+            ),
+            Mistake(
+                "as a sum",
+                START + SUM + PRODUCT.replace("other.data * ", "").replace("self.data * out.g", "out.g"),
+                "This is the rule of a sum. A factor gets the other factor.",
+            ),
+        ),
+    ),
+    Exercise(
+        "3.7",
+        "An order",
+        "Write order_of(root): a list of all Values that root was computed from, each once, each after its operands, "
+        "and root last. Use `_prev`.",
+        Order(),
+        (
+            "Before a Value goes into the list, visit its operands.",
+            "A set of those seen already keeps each from going in twice.",
+            "A function inside that calls itself does it: visit the operands, then append the node.",
+        ),
+        ORDER,
+        "This is a topological order. Read backwards, nobody has a turn before all of its users had theirs.",
+        (
+            Mistake(
+                "before its operands",
+                without(
+                    ORDER,
+                    "            seen.add(node)\n",
+                    "            seen.add(node)\n            order.append(node)\n",
+                ).replace(
+                    "                visit(operand)\n            order.append(node)\n",
+                    "                visit(operand)\n",
+                ),
+                "The node is appended before its operands were visited. Append it after the loop.",
+            ),
+            Mistake(
+                "twice",
+                without(ORDER, "        if node not in seen:\n            seen.add(node)\n", "        if True:\n"),
+                "A shared Value is reached more than once. Remember those that were seen.",
+            ),
+            Mistake(
+                "level by level",
+                "def order_of(root):\n    order = [root]\n    for node in order:\n"
+                "        order += [operand for operand in node._prev if operand not in order]\n"
+                "    return order[::-1]",
+                "Level by level, a Value that is used on two levels comes too late for one of its users.",
+            ),
+            Mistake(
+                "without the root",
+                without(ORDER, "    visit(root)\n", "    for operand in root._prev:\n        visit(operand)\n"),
+                "root itself belongs into it, last.",
+            ),
+        ),
+    ),
+    Exercise(
+        "3.8",
+        "backward",
+        "Put it together: f.backward() sets the gradient of f to 1, and calls each `_backward` in the right order.",
+        Engine(("add", "mul"), remembers=True, backward="itself"),
+        ("The order is that of 3.7, read from its end.", "for node in reversed(order_of(self)): node._backward()"),
+        WITH_BACKWARD,
+        "This is backpropagation, all of it. What follows makes it comfortable.",
+        (
+            Mistake(
+                "without the 1",
+                without(WITH_BACKWARD, "        self.grad = 1.0\n", ""),
+                "The root begins with 1: f moves with f once as much. With 0, nothing but zeros is passed on.",
+            ),
+            Mistake(
+                "forwards",
+                without(WITH_BACKWARD, "reversed(order_of(self))", "order_of(self)"),
+                "Forwards, each passes its gradient on before it has any.",
+            ),
+            Mistake(
+                "without the root",
+                without(WITH_BACKWARD, "reversed(order_of(self))", "reversed(order_of(self)[:-1])"),
+                "The root is the first to pass its gradient on.",
+            ),
+            Mistake(
+                "again by every path",
+                without(
+                    WITH_BACKWARD,
+                    "        for node in reversed(order_of(self)):\n            node._backward()\n",
+                    "        todo = [self]\n        while todo:\n"
+                    "            node = todo.pop()\n            node._backward()\n            todo += node._prev\n",
+                ),
+                "A shared Value has its turn once for every path, and each time passes on all that it has.",
+            ),
+        ),
+    ),
+    Exercise(
+        "3.9",
+        "Plain numbers",
+        "Let a + 1, 1 + a, a * 2 and 2 * a work.",
+        Engine(("add", "mul"), backward="itself", plain=True),
+        (
+            "Where other is no Value, make one of it.",
+            "For 2 * a Python asks the 2 first, which does not know Values. Then it calls a.__rmul__(2).",
+        ),
+        WITH_NUMBERS,
+        "The r stands for right: the Value is on the right side.",
+        (
+            Mistake(
+                "not on the left",
+                without(WITH_NUMBERS, "__radd__", "radd").replace("__rmul__", "rmul"),
+                "Numbers on the left side are missing: __radd__ and __rmul__.",
+            ),
+            Mistake(
+                "the sum alone",
+                without(
+                    WITH_NUMBERS,
+                    WRAPS + "        out = Value(self.data * other",
+                    "        out = Value(self.data * other",
+                ),
+                "A product with a number on its right is missing.",
+            ),
+            Mistake(
+                "rmul adds",
+                without(WITH_NUMBERS, "return self * other", "return self + other"),
+                "Copied from __radd__: 2 * a is no sum.",
+            ),
+        ),
+    ),
+    Exercise(
+        "3.10",
+        "Minus",
+        "Now -a, a - b, a - 1 and 1 - a. There is no need for another `_backward`: write them with + and *.",
+        Engine(("add", "mul", "sub", "neg"), backward="itself", plain=True),
+        ("-a is a * -1.", "a - b is a + (-1) * b. And 1 - a is (-a) + 1."),
+        WITH_DIFFERENCES,
+        "What is made of parts that are right is right.",
+        (
+            Mistake(
+                "turned around",
+                without(WITH_DIFFERENCES, "return (-self) + other", "return self + (-1) * other"),
+                "__rsub__ is for 1 - a: self is what is subtracted.",
+            ),
+            Mistake(
+                "without a graph",
+                without(WITH_DIFFERENCES, "return self * -1", "return Value(-self.data)"),
+                "This Value has forgotten where it comes from, and nothing goes back through it.",
+            ),
+            Mistake("one side alone", without(WITH_DIFFERENCES, "__rsub__", "rsub"), "1 - a is missing: __rsub__."),
+            Mistake(
+                "still a plus", without(WITH_DIFFERENCES, "self + (-1) * other", "self + other"), "The minus is gone."
+            ),
+        ),
+    ),
+    Exercise(
+        "3.11",
+        "Powers and quotients",
+        "Teach it a ** n, where n is a plain number, with a `_backward` of its own. Then a / b, a / 2 and 1 / a by "
+        "that: a / b is a * b**-1.",
+        Engine(("mul", "add", "pow", "div"), backward="itself", plain=True),
+        (
+            "The derivative of x**n is n * x**(n - 1).",
+            "self.grad += n * self.data ** (n - 1) * out.grad",
+        ),
+        WITH_POWERS,
+        "Only powers needed a derivative of their own; division follows.",
+        (
+            Mistake("no factor", without(WITH_POWERS, "+= exponent * self", "+= self"), "The exponent is a factor."),
+            Mistake(
+                "the exponent stays",
+                without(WITH_POWERS, "** (exponent - 1)", "** exponent"),
+                "The exponent is one less: x**(n - 1).",
+            ),
+            Mistake(
+                "without the chain",
+                without(WITH_POWERS, "(exponent - 1) * out.grad", "(exponent - 1)"),
+                "Multiply by out.grad.",
+            ),
+            Mistake(
+                "turned around",
+                without(WITH_POWERS, "return other * self**-1", "return self * other**-1"),
+                "1 / a came out as a / 1.",
+            ),
+            Mistake(
+                "= for +=",
+                without(WITH_POWERS, "self.grad += exponent", "self.grad = exponent"),
+                "A base that is used elsewhere as well loses its other shares. Write +=.",
+            ),
+        ),
+    ),
+    Exercise(
+        "3.12",
+        "A function",
+        "Last, a.tanh(), with math.tanh. Its derivative is 1 - t**2, where t is the tanh itself.",
+        Engine(("add", "mul", "sub", "tanh"), backward="itself", plain=True),
+        ("Keep t: the way back needs it.", "self.grad += (1 - t**2) * out.grad"),
+        "import math\n" + WHOLE,
+        "That is micrograd, built by you. Everything in the chapters to come runs on what you have written here.",
+        (
+            Mistake(
+                "of the input",
+                "import math\n" + without(WHOLE, "1 - t**2", "1 - self.data**2"),
+                "It is 1 - t**2, with t the result, not the input.",
+            ),
+            Mistake("not squared", "import math\n" + without(WHOLE, "1 - t**2", "1 - t"), "t is squared."),
+            Mistake(
+                "without the chain",
+                "import math\n" + without(WHOLE, "(1 - t**2) * out.grad", "(1 - t**2)"),
+                "Multiply by out.grad.",
+            ),
+            Mistake(
+                "= for +=",
+                "import math\n" + without(WHOLE, "self.grad += (1", "self.grad = (1"),
+                "An operand that is used elsewhere as well loses its other shares. Write +=.",
+            ),
+            Mistake(
+                "without a graph",
+                "import math\n" + without(WHOLE, '(self,), "tanh"', '(), ""'),
+                "The result does not remember its operand, so the walk never gets there.",
+            ),
+        ),
+    ),
+)

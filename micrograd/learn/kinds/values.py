@@ -1,0 +1,133 @@
+"""Answers that are a number, some numbers by name, or a choice."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from micrograd.learn.kinds.kind import Kind
+from micrograd.learn.running import AnswerError, alike, finite, shown
+from micrograd.learn.shares import about_sum, as_sum, labelled, shares_under
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from micrograd.engine.value import Value
+
+
+class Number(Kind):
+    """One number.
+
+    Args:
+        expected: the right one.
+        tolerance: the relative difference allowed, for answers that are worked out by hand.
+    """
+
+    def __init__(self, expected: float, tolerance: float = 1e-6) -> None:
+        self.expected, self.tolerance = float(expected), tolerance
+
+    def read(self, answer: Any) -> float:
+        """The number, which must be finite."""
+        return finite(answer, "The answer")
+
+    def outcome(self, answer: float, probe: None) -> float:
+        """The number itself."""
+        return answer
+
+    def fault(self, answer: float, probe: None) -> str | None:
+        """The right number is not told: a guess should not end the exercise."""
+        if alike(answer, self.expected, self.tolerance):
+            return None
+        if alike(answer, -self.expected, self.tolerance):
+            return f"{shown(answer)} has the right size and the wrong sign."
+        return f"It is not {shown(answer)}; the right number is {'larger' if answer < self.expected else 'smaller'}."
+
+
+def by_name(answer: Any, names: Sequence[str], what: str, example: str) -> dict[str, Any]:
+    """An answer that is a dict with these keys.
+
+    Args:
+        answer: the answer.
+        names: the keys, in the order in which a message asks for them.
+        what: what each key stands for: "a gradient".
+        example: how such a dict is written.
+
+    Raises:
+        AnswerError: if it is no dict, or a name is missing or unknown.
+    """
+    if not isinstance(answer, dict):
+        raise AnswerError(f"The answer is a dict with {what} for each name, such as {example}, not {shown(answer)}")
+    for name in answer:
+        if name not in names:
+            near = get_close_matches(str(name), names, 1)
+            meant = f"did you mean {near[0]!r}?" if near else f"asked for are {', '.join(names)}"
+            raise AnswerError(f"Nothing here is called {shown(name)}: {meant}")
+    if missing := [name for name in names if name not in answer]:
+        raise AnswerError(f"{what.capitalize()} is missing for {', '.join(missing)}")
+    return {name: answer[name] for name in names}
+
+
+class Gradients(Kind):
+    """The gradients of labelled Values in a graph, as a dict of numbers by name.
+
+    Args:
+        build: makes the graph and gives its root; every Value has a label.
+        names: of the Values asked for; all of the graph where it is left out.
+    """
+
+    def __init__(self, build: Callable[[], Value], names: Sequence[str] = ()) -> None:
+        self.build, self.names = build, names
+
+    def read(self, answer: Any) -> dict[str, float]:
+        """A finite number for each name, in backward order."""
+        order = [name for name in labelled(self.build()) if not self.names or name in self.names]
+        found = by_name(answer, order, "a gradient", f"{{{order[0]!r}: 1.0, ...}}")
+        return {name: finite(gradient, f"The gradient of {name}") for name, gradient in found.items()}
+
+    def outcome(self, answer: dict[str, float], probe: None) -> dict[str, float]:
+        """The gradients themselves."""
+        return answer
+
+    def fault(self, answer: dict[str, float], probe: None) -> str | None:
+        """The first wrong one in backward order, with the shares that it is the sum of."""
+        root = self.build()
+        shares, values = shares_under(root), labelled(root)
+        for name, given in answer.items():
+            if alike(given, expected := values[name].grad):
+                continue
+            if values[name] is root:
+                return f"{name} is where the backward pass begins: its gradient is 1, not {shown(given)}."
+            reaching = [share for share in shares if share.operand == name]
+            said = f"The first wrong one, backwards from {root.label}, is {name}: expected {shown(expected)}, not "
+            return f"{said}{shown(given)}. It gets: {as_sum(reaching)}. {about_sum(given, reaching)}".rstrip()
+        return None
+
+
+class Choice(Kind):
+    """One of several texts.
+
+    Args:
+        options: each with what is wrong about it; the right one with "".
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.options = dict(options)
+
+    def read(self, answer: Any) -> str:
+        """The option, whatever its case."""
+        if not isinstance(answer, str):
+            raise AnswerError(f"The answer is one of {', '.join(map(repr, self.options))}, not {shown(answer)}")
+        for option in self.options:
+            if option.lower() == answer.strip().lower():
+                return option
+        near = get_close_matches(answer, self.options, 1)
+        meant = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(map(repr, self.options))}"
+        raise AnswerError(f"{shown(answer)} is not on the list: {meant}")
+
+    def outcome(self, answer: str, probe: None) -> str:
+        """The option itself."""
+        return answer
+
+    def fault(self, answer: str, probe: None) -> str | None:
+        """What is wrong about the option."""
+        return self.options[answer] or None

@@ -1,0 +1,159 @@
+"""Running what a learner wrote: it may raise, exit, or never end, and the learner is told in plain words."""
+
+from __future__ import annotations
+
+import math
+import re
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from micrograd._support.checks import real_number
+from micrograd.draw.text import readable
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+LONGEST = 80  # characters of an answer that a message repeats
+
+
+class AnswerError(Exception):
+    """An answer, or a part of it, cannot be judged; the message says why."""
+
+
+class Unending(BaseException):  # no `except Exception` of the learner's may catch it
+    """The learner's code has run for as long as it may."""
+
+
+class Failure(NamedTuple):
+    """What went wrong, in place of a result; two that say the same are alike."""
+
+    said: str
+
+
+def shown(thing: Any) -> str:
+    """A number as a message shows it, or whatever else was given, cut where it is long.
+
+    Example:
+        >>> shown(2.0), shown("two"), shown([0.1 + 0.2])
+        ('2', "'two'", '[0.3000]')
+    """
+    if type(thing) in (int, float):
+        return readable(thing) if math.isfinite(thing) and abs(thing) < 1e300 else f"{thing!r:.{LONGEST}}"
+    if type(thing) in (list, tuple):
+        return f"[{', '.join(map(shown, thing[:LONGEST]))}]"[:LONGEST]
+    if isinstance(thing, FunctionType):
+        return thing.__name__
+    try:
+        text = repr(thing)
+    except Exception:  # a class that the learner is still writing may have a __repr__ that raises
+        text = f"an object of class {type(thing).__name__}"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def called(function: Any, arguments: Sequence[Any], call: str) -> Any:
+    """What a function of the learner's gives.
+
+    Args:
+        function: whatever the learner handed over.
+        arguments: what to call it with.
+        call: how a message shows the call.
+
+    Raises:
+        AnswerError: if it raises, with what it raised.
+    """
+    try:
+        return function(*arguments)
+    except (Exception, SystemExit) as error:
+        said = f": {error}" if str(error) else ""
+        raise AnswerError(f"{call} raised {type(error).__name__}{said}"[: 4 * LONGEST]) from error
+
+
+def number(thing: Any, what: str) -> float:
+    """The float of a number or a Value; it may be infinite or NaN.
+
+    Raises:
+        AnswerError: for anything else, with what was given in its place.
+    """
+    if isinstance(thing, Value):
+        return thing.data
+    try:
+        found = None if isinstance(thing, bool) else real_number(thing)
+    except OverflowError:
+        raise AnswerError(f"{what} is larger than any float") from None
+    if found is None:
+        if thing is None or thing is Ellipsis:
+            raise AnswerError(f"{what} is missing: is there a `return` with a number?")
+        raise AnswerError(f"{what} must be a number, not {type(thing).__name__}: {shown(thing)}")
+    return found
+
+
+def finite(thing: Any, what: str) -> float:
+    """The float of a number or a Value, which must be finite."""
+    found = number(thing, what)
+    if math.isnan(found):
+        raise AnswerError(f"{what} is NaN, which is no number: some step on the way took inf - inf, 0 * inf or 0 / 0")
+    if math.isinf(found):
+        raise AnswerError(f"{what} is infinite: some step on the way grew too large for a float, or divided by 0")
+    return found
+
+
+def alike(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
+    """Whether two things that answers gave are the same, numbers to within a relative tolerance.
+
+    Example:
+        >>> alike([1.0, (2.0, "a")], [1.0 + 1e-9, (2.0, "a")]), alike([1.0], [1.0, 1.0]), alike(0.5, "0.5")
+        (True, False, False)
+    """
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-3 * tolerance)
+    if isinstance(one, (list, tuple)) and type(one) is type(other):
+        return len(one) == len(other) and all(alike(a, b, tolerance) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key], tolerance) for key in one)
+    return bool(one == other)
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Let what runs inside raise Unending after so many seconds; None for no limit.
+
+    It takes the alarm of the system, which only the main thread of a program on Linux or macOS has. Elsewhere, as in a
+    browser, there is no limit: stop the cell by hand.
+    """
+    alarm = getattr(signal, "setitimer", None)
+    if seconds is None or alarm is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    running = True
+
+    def stop(*_: object) -> None:
+        if running:
+            raise Unending
+
+    started = time.monotonic()
+    before = signal.signal(signal.SIGALRM, stop)
+    # Again and again: a bare `except:` in the learner's loop catches one alarm, and the next one gets through
+    left, interval = alarm(signal.ITIMER_REAL, seconds, 0.05)
+    try:
+        yield
+    finally:
+        running = False
+        alarm(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if left:  # the alarm of somebody else goes on
+            alarm(signal.ITIMER_REAL, max(left - (time.monotonic() - started), 1e-3), interval)
+
+
+def outcome(function: Callable[[], Any]) -> Any:
+    """What the function gives, or a Failure in its place."""
+    try:
+        return function()
+    except AnswerError as error:
+        if error.__cause__ is not None:
+            return Failure(f"{type(error.__cause__).__name__}: {error.__cause__}")
+        return Failure(re.sub(r"\w+\([^)]*\)", "", str(error)))  # whatever the learner's function is called

@@ -1,0 +1,379 @@
+"""mg.learn as a learner meets it: what it says to answers that are wrong, odd, or no answers at all."""
+
+import math
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.learn.catalogue import EXERCISES
+from micrograd.learn.exercise import answer_of, without
+from micrograd.learn.exercises import chapter_03
+
+ENGINE = chapter_03.WITH_BACKWARD
+
+
+def said(number, answer):
+    verdict = mg.learn.check(number, answer)
+    assert not verdict
+    return verdict.message
+
+
+class TestWords:
+    def test_a_verdict_is_true_or_false_and_prints_as_a_sentence(self):
+        right, wrong = mg.learn.check("1.2", 2.0), mg.learn.check("1.2", -3.0)
+        assert right
+        assert not wrong
+        assert str(right) == repr(right) == "1.2: right. If y grows by a little, f grows by x times as much."
+        assert repr(wrong).startswith("1.2: not yet. It is not -3; the right number is larger.\nThat is y itself")
+
+    def test_dots_are_no_answer_yet_and_no_try(self):
+        assert said("1.2", ...) == "There is no answer yet: put yours in the place of the dots."
+        assert "1.2" not in mg.learn.progress().notes
+
+    def test_a_question_is_what_the_exercise_asks(self):
+        assert str(mg.learn.question("1.2")) == f"1.2 The other slope\n{EXERCISES['1.2'].question}"
+
+    def test_hints_come_one_after_the_other_and_the_last_one_stays(self):
+        hints = [str(mg.learn.hint("1.2")) for _ in range(3)]
+        assert hints[0] == "Hint 1 of 2: Nudge y by 0.01 and look at f."
+        assert hints[1] == "Hint 2 of 2: (2 * -2.99 - 2 * -3) / 0.01 is the slope."
+        assert hints[2] == hints[1] + '\nThere are no more; mg.learn.solution("1.2") shows one way.'
+
+    def test_a_solution_is_python_that_is_right(self):
+        text = mg.learn.solution("1.4")
+        assert repr(text) == str(text)
+        assert mg.learn.check("1.4", answer_of(text))
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(
+        ("number", "error", "says"),
+        [
+            ("2.33", ValueError, "there is no exercise '2.33': did you mean '2.3'?"),
+            ("whose turn is it?", ValueError, "did you mean '2.2'?"),
+            ("", ValueError, "there is no exercise '': they go from '1.1' to"),
+            (2.3, TypeError, 'an exercise is named by a text such as "2.3", not by float: 2.3'),
+            (None, TypeError, "not by NoneType: None"),
+        ],
+    )
+    @pytest.mark.parametrize("function", ["hint", "question", "solution", "check"])
+    def test_unknown_ones_are_errors(self, number, error, says, function):
+        arguments = [number, 1.0] if function == "check" else [number]
+        with pytest.raises(error) as raised:
+            getattr(mg.learn, function)(*arguments)
+        assert says in str(raised.value)
+
+    def test_spaces_around_one_do_not_matter(self):
+        assert mg.learn.check(" 1.2 ", 2)
+
+    @pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf])
+    def test_a_limit_that_is_none_is_an_error(self, seconds):
+        with pytest.raises(ValueError, match="seconds must be positive and finite, or None for no limit"):
+            mg.learn.check("1.2", 2.0, seconds=seconds)
+        with pytest.raises(TypeError, match="seconds must be a real number"):
+            mg.learn.check("1.2", 2.0, seconds="long")
+
+
+class TestAnswersThatAreNone:
+    @pytest.mark.parametrize(
+        ("number", "answer", "says"),
+        [
+            ("1.1", "six", "The answer must be a number, not str: 'six'"),
+            ("1.1", True, "The answer must be a number, not bool: True"),
+            ("1.1", None, "The answer is missing: is there a `return` with a number?"),
+            ("1.1", math.nan, "The answer is NaN, which is no number"),
+            ("1.1", -math.inf, "The answer is infinite"),
+            ("1.1", 10**400, "The answer is larger than any float"),
+            ("1.1", [1.0] * 1000, "The answer must be a number, not list: [1, 1, 1"),
+            ("1.3", 3.0, "The answer is a function that takes a function and a number and gives the slope there, not"),
+            ("1.4", lambda x: [x, x], "your function(2) gave 2 numbers; a derivative for each of 1 inputs is wanted"),
+            ("1.4", lambda x: None, "What your function(2) gave is missing: is there a `return` with a number?"),
+            ("1.4", lambda: 1.0, "takes 0 positional arguments but 1 was given"),
+            ("1.4", lambda x: x / 0, "your function(2) raised ZeroDivisionError: "),
+            ("1.4", lambda x: sys.exit(), "your function(2) raised SystemExit"),
+            ("1.6", 3.0, "The answer is a dict with a gradient for each name, such as {'f': 1.0, ...}, not 3"),
+            ("1.6", {"f": 1.0}, "A gradient is missing for z, a, y, x"),
+            ("1.6", {"ff": 1.0}, "Nothing here is called 'ff': did you mean 'f'?"),
+            ("1.6", {"f": 1.0, 7: 1.0}, "Nothing here is called 7: asked for are f, z, a, y, x"),
+            ("1.6", {"f": 1.0, "a": "4", "z": 0, "x": 0, "y": 0}, "The gradient of a must be a number, not str"),
+            ("2.2", 7, "The answer is a list of names in the order of their turns"),
+            ("2.2", ["f", "a"], "A turn is missing for b, y, x"),
+            ("2.2", ["f", "b", "a", "x", "y", "f"], "f is there 2 times: each Value has one turn"),
+            ("2.3", [12.0, 21.0], "The answer is a dict with a number for each path"),
+            ("2.3", {3: 12.0}, "The answer is a dict whose keys are paths"),
+            ("2.3", {"f -> x": 12.0}, "f -> x is no path from the result to x: follow the arrows"),
+            ("2.4", "d", 'An edge leads from a result to one of its operands: "f -> a"'),
+            ("2.4", "a -> d", "No share goes from a to d: the gradient goes the other way"),
+            ("2.4", "f -> z", "No share goes from f to z"),
+            ("2.6", ["z"], 'The answer is a dict such as {"x": \'unused\'}'),
+            ("2.6", {"z": "off"}, "'off' is none of the reasons: 'unused', 'switched off', 'cancels', 'times zero'"),
+            ("2.6", {"q": "unused"}, "Nothing here is called 'q'"),
+            ("2.7", {"x": 1.0, "y": 2.0}, "The answer is a dict with the one input that changes"),
+            ("2.7", {"w": 1.0}, "Nothing here is called 'w': asked for are x, y, z"),
+            ("2.7", {"y": 1e308 * 10}, "The new number of y is infinite"),
+            ("2.9", lambda x, y: 25.0, "where its arguments were Values; it must give a Value"),
+            ("2.9", lambda x, y: "25", "must be a number, not str"),
+            ("3.1", 7, "The answer is your class, Value, not 7"),
+            ("3.1", Value, "This is mg.Value: hand over the class that you wrote yourself"),
+            ("3.7", lambda root: None, "It gave None: return the list of Values"),
+            ("3.7", lambda root: root, "It gave the Value f: return the list of Values"),
+            ("3.7", lambda root: [1], "It gave 1 in its list, which is no Value of the graph"),
+            ("4.1", lambda a: None, "it gave None: return the Value, `return out`"),
+            ("4.1", mg.exp, 'its operands: begin with `out = Value(..., (a,), "exp")`'),
+            ("4.2", lambda a, b: Value(a.data / b.data), "did not make its Value by hand"),
+            ("4.4", 3, "The answer is one of 'a', 'b', 's', 'p', 'q', not 3"),
+            ("4.4", "x", "'x' is not on the list: choose one of 'a', 'b', 's', 'p', 'q'"),
+            ("4.7", 4, "The answer is the list of the results that are kept, such as [2, 5], not 4"),
+            ("4.7", [0, 4], "The results are 1 to 16; there is no result 0"),
+            ("4.7", ["4"], "there is no result '4'"),
+        ],
+    )  # fmt: skip
+    def test_each_is_told_what_is_wanted(self, number, answer, says):
+        assert says in said(number, answer)
+
+    def test_case_and_spaces_of_a_choice_do_not_matter(self):
+        assert mg.learn.check("4.4", " P ")
+
+    def test_a_value_is_as_good_as_its_number(self):
+        assert mg.learn.check("1.2", Value(2.0))
+
+    def test_an_object_whose_repr_raises_is_named_by_its_class(self):
+        class Unfinished:
+            def __repr__(self):
+                return self.dta
+
+        assert said("1.1", Unfinished()) == (
+            "The answer must be a number, not Unfinished: an object of class Unfinished"
+        )  # fmt: skip
+
+
+class TestWhatIsWrong:
+    """Answers that are no known mistake, and what is said of them all the same."""
+
+    def test_the_first_wrong_gradient_backwards_is_shown_with_its_shares(self):
+        text = said("2.1", {"x": 7.5, "w": 3.0})
+        assert text == (
+            "The first wrong one, backwards from f, is x: expected 8, not 7.5. "
+            "It gets: b gives 2 (1 times 2); a gives 3 (1 times 3); a gives 3 (1 times 3); together 8."
+        )
+
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            (-8.0, "Its size is right, its sign is not."),
+            (0.0, "Nothing has arrived at x."),
+            (2.0 + 3.0, "Only one of two shares from a is there: x is its operand twice."),
+            (6.0, "What comes by b -> x is missing."),
+            (16.0, "It is twice what it should be: something is counted two times."),
+            (4.0, "The share from b has the wrong sign."),
+            (10.0, "The share from b is counted twice."),
+        ],
+    )
+    def test_a_wrong_sum_is_told_from_a_forgotten_share(self, given, says):
+        assert said("2.1", {"x": given, "w": 3.0}).split("together 8. ")[1].startswith(says)
+
+    def test_every_valid_order_is_right(self):
+        for order in ("f b a x y", "f b a y x", ["f", "b", "a", "y", "x"], "f -> b -> a -> x -> y"):
+            assert mg.learn.check("2.2", order)
+        assert "turn before" in said("2.2", "f a b y x")
+
+    def test_every_input_that_reaches_it_will_do(self):
+        assert mg.learn.check("2.7", {"z": 9.0})
+        assert mg.learn.check("2.7", {"y": 7.0001})
+        assert "(as before)" in said("2.7", {"x": -5.0})
+
+    def test_other_ways_to_keep_little_are_right_too(self):
+        for kept in ([5, 9, 13], (4, 8, 12, 14), {4, 8, 12}, range(4, 16, 4)):
+            assert mg.learn.check("4.7", kept)
+
+    def test_a_derivative_of_several_paths_is_judged_by_differences(self):
+        assert "by differences of x**3 - 2*x" in said("1.4", lambda x: 3 * x * x - 2.001)
+        assert mg.learn.check("1.4", lambda x: [3 * x * x - 2])
+
+    def test_a_program_is_shrunk_to_the_smallest_that_fails(self):
+        text = said("3.8", answer_of(ENGINE.replace("self.grad += other.data * out.grad", "self.grad += 3 * out.grad")))
+        assert text.startswith("For x = 2; f = x * x: the first wrong edge backwards is f -> x. Expected 4, not 5.")
+
+    def test_a_product_that_overwrites_is_found_however_it_is_written(self):
+        """This passed all tests of a course elsewhere."""
+        wrong = ENGINE.replace(
+            "self.grad += other.data * out.grad", "self.grad = 0 * self.grad + other.data * out.grad"
+        )
+        assert "missing" in said("3.8", answer_of(wrong))
+        by_hand = """
+def divide(a, b):
+    out = Value(a.data / b.data, (a, b), "/")
+    def _backward():
+        one, other = out.grad / b.data, -out.data / b.data * out.grad
+        a.grad, b.grad = a.grad + one, b.grad + other
+    out._backward = _backward
+    return out
+"""
+        assert "divide" not in said("4.2", answer_of(by_hand))
+
+    def test_a_wrong_number_forward_comes_before_any_gradient(self):
+        wrong = answer_of(EXERCISES["4.1"].solution.replace("math.exp(a.data)", "2.0 ** a.data"))
+        assert said("4.1", wrong) == "For x = 2; f = exp(x): f is 4; expected 7.389."
+
+    def test_a_reason_that_is_another_and_what_is_missing(self):
+        assert said("2.6", {}).startswith("4 more are exactly zero.")
+        assert "not because of 'cancels': its shares do not add up to zero." in said("2.6", {"z": "cancels"})
+
+    def test_a_path_that_is_missing_among_several(self):
+        assert said("2.3", {}).startswith("There are 2 more paths to x.")
+
+    @pytest.mark.parametrize(
+        ("old", "new", "says"),
+        [
+            ("self._prev = set(operands)", "self._prev = None", "x._prev is None; expected the set of its operands"),
+            (
+                "self._prev = set(operands)",
+                "self._prev = {self}",
+                "x._prev is not right: expected empty; it has 1 in it.",
+            ),
+            ("self._op = op", 'self._op = "?"', "x._op is '?'; expected ''."),
+            ("self._op = op", "pass", "x has no _op: set self._op in __init__"),
+            ("self.data = data", "self.data = str(data)", "The data of Value(2) must be a number, not str: '2.0'"),
+            ("self.grad = 0.0", "self.grad = None", "The grad of x is missing"),
+            ('return f"Value', 'return f"{self.nothing}', ""),
+        ],
+    )
+    def test_what_a_class_forgets(self, old, new, says):
+        verdict = mg.learn.check("3.4", answer_of(without(chapter_03.REMEMBERS, old, new)))
+        assert bool(verdict) is (not says)
+        assert says in verdict.message
+
+    def test_a_class_whose_values_are_equal_by_number_cannot_be_put_into_a_set(self):
+        code = chapter_03.REMEMBERS + "\n    def __eq__(self, other):\n        return self.data == other.data\n"
+        assert "unhashable type: 'Value'" in said("3.4", answer_of(code))
+
+    def test_a_class_with_a_hash_of_its_own_is_right_as_well_and_keeps_it(self):
+        made = answer_of(ENGINE + "\n    def __hash__(self):\n        return 7\n")
+        assert mg.learn.check("3.8", made)
+        assert hash(made(1.0)) == 7
+
+    def test_a_class_is_left_as_it_was(self):
+        made = answer_of(ENGINE)
+        before = dict(vars(made))
+        assert mg.learn.check("3.8", made)
+        assert dict(vars(made)) == before
+
+    def test_a_gradient_that_leaks_to_a_value_before_any_backward_pass(self):
+        code = chapter_03.NUMBER + chapter_03.ADDS.replace("return", "self.grad = 3.0\n        return")
+        assert "the grad of x is 3 before any backward pass; expected 0." in said("3.2", answer_of(code))
+
+    def test_a_function_that_changes_its_arguments_is_judged_by_what_it_gives(self):
+        def log_sum_exp(numbers):
+            numbers.sort(key=lambda number: getattr(number, "data", number))
+            largest = numbers.pop()
+            return largest + mg.log(1.0 + sum((mg.exp(number - largest) for number in numbers), 0.0))
+
+        assert mg.learn.check("4.6", log_sum_exp)
+
+    def test_a_derivative_that_raises_on_the_way_back_is_named(self):
+        def square_of_sum(x, y):
+            return mg.sqrt((x + y) ** 2) ** 2
+
+        text = said("2.9", square_of_sum)
+        assert "has no gradient: the derivative of sqrt(0.0)" in text or "it makes" in text
+        text = said("4.5", lambda x, y: mg.sqrt(abs(x) * 0.0) + x * x / (x * x + y * y))
+        assert "has no gradient: the derivative of sqrt(0.0)" in text
+
+    def test_a_number_that_has_no_gradient_where_one_is_wanted(self):
+        assert "expected [8, 8], not [0, 0]" in said(
+            "2.9",
+            lambda x, y: (x + y) * (x + y) if type(x) is float else Value((x.data + y.data) ** 2, requires_grad=False),
+        )
+
+
+class TestWhatNeverEnds:
+    pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarm")
+
+    def test_a_loop_is_stopped(self):
+        def slope(x):
+            while True:
+                pass
+
+        started = time.monotonic()
+        verdict = mg.learn.check("1.4", slope, seconds=0.2)
+        assert "It was stopped after 0.2 s: is there a loop that never ends?" in verdict.message
+        assert time.monotonic() - started < 5
+
+    def test_so_is_one_that_catches_everything_it_can(self):
+        def slope(x):
+            with suppress(BaseException):
+                while True:
+                    pass
+            while True:
+                pass
+
+        assert "It was stopped" in mg.learn.check("1.4", slope, seconds=0.1).message
+
+    def test_an_alarm_of_somebody_else_goes_on(self):
+        rung = []
+        before = signal.signal(signal.SIGALRM, lambda *_: rung.append(True))
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            assert mg.learn.check("1.2", 2.0)
+            signal.pause()
+            assert rung == [True]
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def test_without_a_limit_nothing_is_taken(self):
+        before = signal.getsignal(signal.SIGALRM)
+        assert mg.learn.check(
+            "1.4", lambda x: 3 * x * x - 2 if signal.getsignal(signal.SIGALRM) is before else 0, seconds=None
+        )
+
+    def test_an_alarm_that_comes_late_does_nothing(self):
+        found = []
+        assert mg.learn.check("1.4", lambda x: found.append(signal.getsignal(signal.SIGALRM)) or 3 * x * x - 2)
+        assert found[0](signal.SIGALRM, None) is None
+
+    def test_ctrl_c_goes_through(self):
+        def slope(x):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            mg.learn.check("1.4", slope)
+
+    def test_in_a_thread_there_is_no_limit_and_everything_else(self):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(mg.learn.check("1.2", 2.0, seconds=1e-9)))
+        thread.start()
+        thread.join()
+        assert found[0]
+
+    def test_on_a_system_without_alarms_too(self, monkeypatch):
+        monkeypatch.delattr(signal, "setitimer")
+        assert mg.learn.check("1.2", 2.0)
+
+    def test_an_endless_recursion_is_an_error_like_others(self):
+        def slope(x):
+            return slope(x)
+
+        assert "slope(2) raised RecursionError" in said("1.4", slope)
+
+
+def test_it_loads_when_it_is_asked_for():
+    import subprocess
+
+    loaded = "print('micrograd.learn' in sys.modules)"
+    code = f"import sys, micrograd as mg; {loaded}; mg.learn; {loaded}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "True"]
+    with pytest.raises(AttributeError, match="module 'micrograd' has no attribute 'lern'"):
+        _ = mg.lern
+
+
+def test_a_part_that_is_not_in_a_solution_is_an_error():
+    with pytest.raises(ValueError, match="'b' is not in the solution"):
+        without("a", "b", "c")
