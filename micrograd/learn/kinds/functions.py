@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Point = tuple[Any, ...]
 
-_SIMPLE = (2.0, 1.0, 0.0)
-
 
 def required_function(answer: Any, what: str) -> Callable[..., Any]:
     """The answer, if it is a function."""
@@ -36,6 +34,12 @@ def name_of(function: Any) -> str:
     """What a message calls a function."""
     name = getattr(function, "__name__", "")
     return name if name.isidentifier() else "your function"
+
+
+def beside(expected: Any, given: Any) -> str:
+    """What was expected and what was given, with as many digits as it takes to tell them apart."""
+    short = shown(expected), shown(given)
+    return "{}, not {}".format(*(short if short[0] != short[1] else (expected, given)))
 
 
 class Derivative(Kind):
@@ -89,8 +93,7 @@ class Same(Kind):
 
     Args:
         reference: the right one. It gives a number, or a list of numbers.
-        arguments: what both are called with; what fails is shrunk by leaving items of lists out, and by simpler
-            numbers.
+        arguments: what both are called with; what fails is shrunk by leaving items of lists out.
         what: what the function does, for messages.
         gradients: whether it is to be called with Values too, and have the same gradients.
         most_nodes: how many results its graph may have; None for any number.
@@ -141,33 +144,32 @@ class Same(Kind):
         given, right = self.outcome(answer, probe), self.outcome(self.reference, probe)
         value, wanted = (given[0], right[0]) if self.gradients else (given, right)
         if not alike(value, wanted, self.tolerance):
-            return f"{call}: expected {shown(wanted)}, not {shown(value)}."
+            return f"{call}: expected {beside(wanted, value)}."
         if self.gradients and not alike(given[1], right[1], self.tolerance):
-            return f"The gradients of {call}: expected {shown(right[1])}, not {shown(given[1])}. Its value is right."
+            return f"The gradients of {call}: expected {beside(right[1], given[1])}. Its value is right."
         if self.most_nodes is not None and given[2] > self.most_nodes:
             return f"{call} is right, but it makes {given[2]} results; {self.most_nodes} are enough."
         return None
 
     def smaller(self, probe: Point) -> Iterable[Point]:
-        """Arguments with items left out, and with simpler numbers."""
+        """Arguments with items left out of their lists."""
         for index, argument in enumerate(probe):
-            for candidate in _simpler(argument):
+            for candidate in _shorter(argument):
                 changed = (*probe[:index], candidate, *probe[index + 1 :])
                 with suppress(AnswerError):  # there, the reference gives no number
                     self.outcome(self.reference, changed)
                     yield changed
 
 
-def _simpler(argument: Any) -> Iterable[Any]:
+def _shorter(argument: Any) -> Iterable[Any]:
+    """A list with an item left out, or with an item that is a list made shorter."""
     if isinstance(argument, list):
         for index in range(len(argument)):
             if len(argument) > 1:
                 yield argument[:index] + argument[index + 1 :]
         for index, item in enumerate(argument):
-            for candidate in _simpler(item):
+            for candidate in _shorter(item):
                 yield [*argument[:index], candidate, *argument[index + 1 :]]
-    elif isinstance(argument, float):
-        yield from _SIMPLE[: _SIMPLE.index(argument)] if argument in _SIMPLE else _SIMPLE
 
 
 def _copied(argument: Any) -> Any:
