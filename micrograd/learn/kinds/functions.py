@@ -67,11 +67,12 @@ class Derivative(Kind):
         call = call_of(answer, probe)
         given = called(answer, probe, call)
         each = given if isinstance(given, (list, tuple)) else [given]
-        if len(each) != len(probe):
+        numbers = [finite(one, f"What {call} gave") for one in each]
+        if len(numbers) != len(probe):
             raise AnswerError(
                 f"{call} gave {len(each)} numbers; a derivative for each of {len(probe)} inputs is wanted"
             )
-        return [finite(one, f"What {call} gave") for one in each]
+        return numbers
 
     def fault(self, answer: Callable[..., Any], probe: Point) -> str | None:
         """What gradcheck says, with the numbers side by side."""
