@@ -5,7 +5,15 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from micrograd.learn.exercises import chapter_01, chapter_02, chapter_03, chapter_04, chapter_05, chapter_06
+from micrograd.learn.exercises import (
+    chapter_01,
+    chapter_02,
+    chapter_03,
+    chapter_04,
+    chapter_05,
+    chapter_06,
+    chapter_07,
+)
 from micrograd.learn.running import shown
 
 if TYPE_CHECKING:
@@ -33,6 +41,7 @@ CHAPTERS = (
     Chapter(4, "Any function", chapter_04.EXERCISES),
     Chapter(5, "A network", chapter_05.EXERCISES),
     Chapter(6, "How wrong is it?", chapter_06.EXERCISES),
+    Chapter(7, "Going down", chapter_07.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 
