@@ -13,6 +13,7 @@ from micrograd.learn.exercises import (
     chapter_05,
     chapter_06,
     chapter_07,
+    chapter_08,
 )
 from micrograd.learn.running import shown
 
@@ -42,6 +43,7 @@ CHAPTERS = (
     Chapter(5, "A network", chapter_05.EXERCISES),
     Chapter(6, "How wrong is it?", chapter_06.EXERCISES),
     Chapter(7, "Going down", chapter_07.EXERCISES),
+    Chapter(8, "Is it right?", chapter_08.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 

@@ -35,17 +35,23 @@ class Failure(NamedTuple):
     said: str
 
 
-def shown(thing: Any) -> str:
+def shown(thing: Any, digits: int = 0) -> str:
     """A number as a message shows it, or whatever else was given, cut where it is long.
 
+    Args:
+        thing: whatever it is.
+        digits: of numbers; 0 for as many as are easy to read.
+
     Example:
-        >>> shown(2.0), shown("two"), shown([0.1 + 0.2])
-        ('2', "'two'", '[0.3000]')
+        >>> shown(2.0), shown("two"), shown([0.1 + 0.2]), shown([1.0, 1.00001], digits=10)
+        ('2', "'two'", '[0.3000]', '[1, 1.00001]')
     """
     if type(thing) in (int, float):
+        if digits and math.isfinite(thing):
+            return f"{thing:.{digits}g}"
         return readable(thing) if math.isfinite(thing) and abs(thing) < 1e300 else f"{thing!r:.{LONGEST}}"
     if type(thing) in (list, tuple):
-        return f"[{', '.join(map(shown, thing[:LONGEST]))}]"[:LONGEST]
+        return f"[{', '.join(shown(item, digits) for item in thing[:LONGEST])}]"[:LONGEST]
     if isinstance(thing, FunctionType):
         return thing.__name__
     try:

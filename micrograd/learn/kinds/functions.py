@@ -27,7 +27,7 @@ def required_function(answer: Any, what: str) -> Callable[..., Any]:
 
 def call_of(function: Any, arguments: Sequence[Any]) -> str:
     """A call as messages show it."""
-    return f"{name_of(function)}({', '.join(map(shown, arguments))})"
+    return f"{name_of(function)}({', '.join(shown(argument, digits=10) for argument in arguments)})"
 
 
 def name_of(function: Any) -> str:
@@ -198,4 +198,4 @@ def _values(arguments: Any) -> tuple[Any, list[Value]]:
 def _numbers(thing: Any, call: str) -> Any:
     if isinstance(thing, (list, tuple)):
         return [_numbers(item, call) for item in thing]
-    return finite(thing, f"What {call} gave")
+    return finite(float(thing) if isinstance(thing, bool) else thing, f"What {call} gave")  # True is as good as 1
