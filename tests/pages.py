@@ -8,8 +8,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def page_of(name):
-    (page,) = [page for page in PAGES if page.name == name]
-    return page.read_text(encoding="utf-8")
+    """What the page of that name says; several folders may have one named index.md."""
+    found = [page.read_text(encoding="utf-8") for page in PAGES if page.name == name]
+    assert found, name
+    return "\n".join(found)
 
 
 def on_one_line(name):

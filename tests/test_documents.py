@@ -16,6 +16,7 @@ import micrograd
 from micrograd.command.main import main
 from micrograd.testing import GradientError
 from tests.folders import DATA, ROOT
+from tests.learn.chapters import CHAPTERS
 from tests.pages import PAGES
 
 # What a name in the text may be that micrograd does not have: what it once had, what a recipe makes, and a file.
@@ -36,9 +37,9 @@ def promised(code):
 
 
 def with_blocks():
-    """The pages that have code; what runs on JAX takes its time."""
+    """The pages that have code; what runs on JAX takes its time. Chapters run in learn/test_chapters.py."""
     for page in PAGES:
-        if blocks(page) and page.name != RECIPES:
+        if blocks(page) and page.name != RECIPES and page not in CHAPTERS:
             marks = [pytest.mark.slow] if page.name == "scaling.md" else []
             yield pytest.param(page, id=page.name, marks=marks)
 

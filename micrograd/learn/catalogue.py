@@ -14,6 +14,7 @@ from micrograd.learn.exercises import (
     chapter_06,
     chapter_07,
     chapter_08,
+    chapter_09,
 )
 from micrograd.learn.running import shown
 
@@ -44,6 +45,7 @@ CHAPTERS = (
     Chapter(6, "How wrong is it?", chapter_06.EXERCISES),
     Chapter(7, "Going down", chapter_07.EXERCISES),
     Chapter(8, "Is it right?", chapter_08.EXERCISES),
+    Chapter(9, "Real digits", chapter_09.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 

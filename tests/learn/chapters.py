@@ -1,6 +1,6 @@
-"""Draw the pictures of the learner's path: each is what a block of its chapter saves.
+"""Run the chapters of the learner's path, as the notebooks that are made of them, and draw their pictures.
 
-python -m tests.learn.chapters     draws docs/learn/images/ anew
+python -m tests.learn.chapters     draws docs/learn/images/ anew: each picture is what a block of its chapter saves
 """
 
 import os
@@ -8,24 +8,46 @@ import re
 import shutil
 import tempfile
 from contextlib import redirect_stdout
+from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
 from pathlib import Path
 
-LEARN = Path(__file__).parents[2] / "docs" / "learn"
+DOCS = Path(__file__).parents[2] / "docs"
+LEARN = DOCS / "learn"
 CHAPTERS = sorted(LEARN.glob("[0-9]*.md"))
 
 
+def loaded_notebooks():
+    """docs/notebooks.py as a module."""
+    spec = spec_from_file_location("notebooks", DOCS / "notebooks.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+notebooks = loaded_notebooks()
+
+
 def run(page, folder):
-    """Run all blocks of a chapter in a folder, where they leave their pictures and pages."""
-    names = {"__name__": "__main__"}
-    before = Path.cwd()
+    """Run the notebook of a chapter in a folder, where it leaves its pictures and pages.
+
+    Returns:
+        For each cell of code what it printed, and what the comments beside its prints say is printed; line by line.
+    """
+    names, found, before = {"__name__": "__main__"}, [], Path.cwd()
+    made = notebooks.notebook(page.read_text(encoding="utf-8"))
     os.chdir(folder)
     try:
-        for code in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
-            with redirect_stdout(StringIO()):
-                exec(compile(code, page.name, "exec"), names)
+        for cell in made["cells"]:
+            if cell["cell_type"] == "code":
+                code, printed = "".join(cell["source"]), StringIO()
+                with redirect_stdout(printed):
+                    exec(compile(code, page.name, "exec"), names)
+                promised = re.findall(r"^\s*print\(.*\)  # (.*)$", code, re.MULTILINE)
+                found.append((printed.getvalue().splitlines(), promised))
     finally:
         os.chdir(before)
+    return found
 
 
 def main():

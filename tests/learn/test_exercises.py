@@ -1,5 +1,6 @@
 """Every exercise: its solution passes, and each of its known mistakes gets the answer that is meant for it."""
 
+import gzip
 import re
 from itertools import combinations
 
@@ -19,6 +20,12 @@ MISTAKES = [
     for mistake in exercise.mistakes
 ]
 PAGES = {int(page.name[:2]): page for page in (ROOT / "docs" / "learn").glob("[0-9]*.md")}
+
+
+def test_the_digits_are_the_first_of_the_data_set():
+    lines = gzip.decompress((ROOT / "demos" / "data" / "digits.csv.gz").read_bytes()).decode().splitlines()[1:401]
+    rows = [[int(number) for number in line.split(",")] for line in lines]
+    assert mg.learn.digits() == [([pixel / 16 for pixel in pixels], digit) for *pixels, digit in rows]
 
 
 def plain(text):

@@ -153,24 +153,19 @@ class Same(Kind):
         return None
 
     def smaller(self, probe: Point) -> Iterable[Point]:
-        """Arguments with items left out of their lists."""
-        for index, argument in enumerate(probe):
-            for candidate in _shorter(argument):
-                changed = (*probe[:index], candidate, *probe[index + 1 :])
+        """Arguments with a place left out of all lists that are as long as each other."""
+        for length in sorted({len(argument) for argument in probe if isinstance(argument, list)} - {1}):
+            for place in range(length):
+                changed = tuple(_without(argument, place, length) for argument in probe)
                 with suppress(AnswerError):  # there, the reference gives no number
                     self.outcome(self.reference, changed)
                     yield changed
 
 
-def _shorter(argument: Any) -> Iterable[Any]:
-    """A list with an item left out, or with an item that is a list made shorter."""
-    if isinstance(argument, list):
-        for index in range(len(argument)):
-            if len(argument) > 1:
-                yield argument[:index] + argument[index + 1 :]
-        for index, item in enumerate(argument):
-            for candidate in _shorter(item):
-                yield [*argument[:index], candidate, *argument[index + 1 :]]
+def _without(argument: Any, place: int, length: int) -> Any:
+    if isinstance(argument, list) and len(argument) == length:
+        return argument[:place] + argument[place + 1 :]
+    return argument
 
 
 def _copied(argument: Any) -> Any:

@@ -1,0 +1,23 @@
+"""Data for the chapters, small enough to come with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_SHADES = "0123456789abcdefg"  # from paper to ink
+
+
+def digits() -> list[tuple[list[float], int]]:
+    """400 handwritten digits: for each its 64 pixels, row by row, from 0.0 (paper) to 1.0 (ink), and what it shows.
+
+    They are the first of the 1,797 of E. Alpaydin and C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI
+    Machine Learning Repository, https://doi.org/10.24432/C50P49, licensed under CC BY 4.0.
+
+    Example:
+        >>> pixels, digit = digits()[0]
+        >>> len(pixels), max(pixels), digit
+        (64, 0.9375, 0)
+    """
+    lines = Path(__file__).with_name("digits.txt").read_text(encoding="ascii").splitlines()
+    rows = (line.split() for line in lines if not line.startswith("#"))
+    return [([_SHADES.index(shade) / 16 for shade in shades], int(digit)) for digit, shades in rows]
