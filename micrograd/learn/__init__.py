@@ -27,12 +27,13 @@ from micrograd.learn.exercise import Text, Verdict
 from micrograd.learn.report import Progress
 from micrograd.learn.running import Unending as _Unending
 from micrograd.learn.running import limited as _limited
+from micrograd.learn.running import quiet as _quiet
 
 __all__ = ["Progress", "Text", "Verdict", "check", "digits", "hint", "progress", "question", "reset", "solution"]
 
 
 def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
-    """Check the answer to an exercise.
+    """Check the answer to an exercise. It is run many times; what it prints is not shown.
 
     Args:
         number: of the exercise, such as "2.3".
@@ -60,7 +61,7 @@ def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
     if answer is Ellipsis:
         return Verdict(exercise.number, False, "There is no answer yet: put yours in the place of the dots.")
     try:
-        with _limited(limit):
+        with _quiet(), _limited(limit):
             verdict = exercise.judge(answer)
     except _Unending:
         said = f"It was stopped after {seconds} s: is there a loop that never ends? `seconds=60` gives it more time."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 LONGEST = 80  # characters of an answer that a message repeats
+DEEPEST = 5  # lists inside of lists; one that is inside of itself has no end
 
 
 class AnswerError(Exception):
@@ -35,23 +37,22 @@ class Failure(NamedTuple):
     said: str
 
 
-def shown(thing: Any, digits: int = 0) -> str:
+def shown(thing: Any, digits: int = 0, depth: int = 0) -> str:
     """A number as a message shows it, or whatever else was given, cut where it is long.
 
     Args:
         thing: whatever it is.
         digits: of numbers; 0 for as many as are easy to read.
+        depth: in how many lists it is.
 
     Example:
         >>> shown(2.0), shown("two"), shown([0.1 + 0.2]), shown([1.0, 1.00001], digits=10)
         ('2', "'two'", '[0.3000]', '[1, 1.00001]')
     """
-    if type(thing) in (int, float):
-        if digits and math.isfinite(thing):
-            return f"{thing:.{digits}g}"
-        return readable(thing) if math.isfinite(thing) and abs(thing) < 1e300 else f"{thing!r:.{LONGEST}}"
-    if type(thing) in (list, tuple):
-        return f"[{', '.join(shown(item, digits) for item in thing[:LONGEST])}]"[:LONGEST]
+    if type(thing) in (int, float) and abs(thing) < 1e300:
+        return f"{thing:.{digits}g}" if digits else readable(thing)
+    if type(thing) in (list, tuple) and depth < DEEPEST:
+        return f"[{', '.join(shown(item, digits, depth + 1) for item in thing[:LONGEST])}]"[:LONGEST]
     if isinstance(thing, FunctionType):
         return thing.__name__
     try:
@@ -122,6 +123,21 @@ def alike(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(alike(one[key], other[key], tolerance) for key in one)
     return bool(one == other)
+
+
+class _Nowhere(io.TextIOBase):
+    """Takes a text, and forgets it."""
+
+    def write(self, text: str, /) -> int:
+        """As many characters as there are have been written."""
+        return len(text)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let nothing be printed inside: an answer that prints is run on many probes, and would fill the screen."""
+    with redirect_stdout(_Nowhere()):
+        yield
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import suppress
 
+import numpy as np
 import pytest
 
 import micrograd as mg
@@ -290,6 +291,52 @@ def divide(a, b):
             "2.9",
             lambda x, y: (x + y) * (x + y) if type(x) is float else Value((x.data + y.data) ** 2, requires_grad=False),
         )
+
+
+class Contrary:
+    """Raises whatever is asked of it."""
+
+    def __init__(self, *_):
+        pass
+
+    def _refuse(self, *_):
+        raise RuntimeError("no")
+
+    __bool__ = __len__ = __iter__ = __float__ = __hash__ = __eq__ = __repr__ = __call__ = __add__ = __mul__ = _refuse
+    data = grad = property(_refuse)
+
+
+ENDLESS = []
+ENDLESS.append(ENDLESS)
+ODD = [
+    None, True, 0, math.nan, -math.inf, 10**400, 10**5000, 1j, "", "x", b"", "f -> a", [], [[]], ENDLESS, {}, {1: 2},
+    {"x": []}, {"z": ["a"]}, {"x": None}, {"y": 10**400}, {"f -> s -> x": True}, set(), frozenset({2}), [True], [1.5],
+    ["f", ["a"]], range(3), object(), NotImplemented, int, str, dict, type, type("Value", (), {}), Contrary, Contrary(),
+    print, len, Value(2.0), np.ones(3), np.float32(2), np.array(2.0), lambda: 0, lambda *given: given,
+    lambda *given: None, lambda *given: given[0], lambda *given: [object()], lambda *given: math.nan, lambda *given: {},
+    lambda *given: "s", lambda *given: ENDLESS, lambda *given: Value(1.0), lambda *given: np.ones(2),
+    lambda *given: Contrary(), lambda *given: [given[0]] * 3, lambda *given: iter([1]),
+]  # fmt: skip
+OF_EACH_KIND = ["1.1", "1.3", "1.4", "1.6", "2.2", "2.3", "2.4", "2.6", "2.7", "2.9", "3.1", "3.4", "3.7", "4.1", "4.4",
+                "4.7"]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", OF_EACH_KIND)
+def test_no_answer_is_so_odd_that_it_gets_anything_but_words(number):
+    for answer in ODD:
+        verdict = mg.learn.check(number, answer)
+        assert verdict.message
+        assert len(repr(verdict)) < 1500
+    assert {type(EXERCISES[one].kind) for one in OF_EACH_KIND} == {type(e.kind) for e in EXERCISES.values()}
+
+
+def test_what_an_answer_prints_is_not_shown(capsys):
+    def slope(x):
+        print("at", x)  # noqa: T201  # as a learner does who looks for a mistake
+        return 3 * x * x - 2
+
+    assert mg.learn.check("1.4", slope)
+    assert capsys.readouterr().out == ""
 
 
 class TestWhatNeverEnds:

@@ -227,7 +227,7 @@ class Engine(OnPrograms):
 
     def read(self, answer: Any) -> type:
         """A class that makes an object of a number."""
-        if not isinstance(answer, type):
+        if not isinstance(answer, type) or answer.__module__ == "builtins":
             raise AnswerError(f"The answer is your class, Value, not {shown(answer)}")
         if issubclass(answer, Value):
             raise AnswerError("This is mg.Value: hand over the class that you wrote yourself")
@@ -329,6 +329,8 @@ def _attribute(thing: Any, name: str, what: str) -> Any:
         return getattr(thing, name)
     except AttributeError:
         raise AnswerError(f"{what} has no {name}: set self.{name} in __init__") from None
+    except Exception as error:  # a property of the learner's
+        raise AnswerError(f"{what}.{name} raised {type(error).__name__}: {error}") from error
 
 
 def _operands(thing: Any, what: str) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
 from micrograd.learn.kinds.kind import Kind
-from micrograd.learn.running import AnswerError, alike, called, finite, shown
+from micrograd.learn.running import DEEPEST, AnswerError, alike, called, finite, shown
 from micrograd.testing.gradcheck import GradientError, gradcheck
 from micrograd.transforms import gradient
 
@@ -33,7 +33,7 @@ def call_of(function: Any, arguments: Sequence[Any]) -> str:
 def name_of(function: Any) -> str:
     """What a message calls a function."""
     name = getattr(function, "__name__", "")
-    return name if name.isidentifier() else "your function"
+    return name if isinstance(name, str) and name.isidentifier() else "your function"
 
 
 def beside(expected: Any, given: Any) -> str:
@@ -190,7 +190,7 @@ def _values(arguments: Any) -> tuple[Any, list[Value]]:
     return made(arguments), leaves
 
 
-def _numbers(thing: Any, call: str) -> Any:
-    if isinstance(thing, (list, tuple)):
-        return [_numbers(item, call) for item in thing]
+def _numbers(thing: Any, call: str, depth: int = 0) -> Any:
+    if isinstance(thing, (list, tuple)) and depth < DEEPEST:
+        return [_numbers(item, call, depth + 1) for item in thing]
     return finite(float(thing) if isinstance(thing, bool) else thing, f"What {call} gave")  # True is as good as 1

@@ -212,7 +212,7 @@ class Zeros(Kind):
         names = [*self.gradients()]
         for name, reason in answer.items():
             by_name({name: reason}, [name] if name in names else names, "a reason", "")
-            if reason not in self.reasons:
+            if not isinstance(reason, str) or reason not in self.reasons:
                 raise AnswerError(f"{shown(reason)} is none of the reasons: {', '.join(map(repr, self.reasons))}")
         return dict(sorted(answer.items()))
 
