@@ -17,6 +17,7 @@ exercises/       the exercises, a module a chapter
 from __future__ import annotations
 
 from dataclasses import replace
+from textwrap import fill
 from typing import Any
 
 from micrograd._support.checks import required_number
@@ -28,6 +29,8 @@ from micrograd.learn.report import Progress
 from micrograd.learn.running import Unending as _Unending
 from micrograd.learn.running import limited as _limited
 from micrograd.learn.running import quiet as _quiet
+
+_WIDTH = 100  # characters of a line
 
 __all__ = ["Progress", "Text", "Verdict", "check", "digits", "hint", "progress", "question", "reset", "solution"]
 
@@ -82,7 +85,9 @@ def question(number: str) -> Text:
         Again f = x * y, with x = 2 and y = -3. What is the slope of f with respect to y?
     """
     exercise = _find(number)
-    return Text(f"{exercise.number} {exercise.title}\n{exercise.question}")
+    parts = exercise.question.split("\n\n")
+    lines = [part if part.startswith(" ") else fill(part, _WIDTH, break_on_hyphens=False) for part in parts]
+    return Text(f"{exercise.number} {exercise.title}\n" + "\n\n".join(lines))
 
 
 def hint(number: str) -> Text:

@@ -40,6 +40,12 @@ class TestWords:
     def test_a_question_is_what_the_exercise_asks(self):
         assert str(mg.learn.question("1.2")) == f"1.2 The other slope\n{EXERCISES['1.2'].question}"
 
+    def test_a_long_question_is_wrapped_and_a_record_in_it_stays_as_it_is(self):
+        text = str(mg.learn.question("2.4"))
+        assert max(map(len, text.splitlines())) <= 100
+        assert "\n\n    f -> d    1\n    f -> b    4\n" in text
+        assert text.split()[6:] == EXERCISES["2.4"].question.split()
+
     def test_hints_come_one_after_the_other_and_the_last_one_stays(self):
         hints = [str(mg.learn.hint("1.2")) for _ in range(3)]
         assert hints[0] == "Hint 1 of 2: Nudge y by 0.01 and look at f."
