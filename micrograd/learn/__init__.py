@@ -62,7 +62,7 @@ def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
     if limit is not None and not 0 < limit < float("inf"):
         raise ValueError(f"seconds must be positive and finite, or None for no limit, not {seconds!r}")
     if answer is Ellipsis:
-        return Verdict(exercise.number, False, "There is no answer yet: put yours in the place of the dots.")
+        return Verdict(exercise.number, False, "Put your answer in the place of the dots.", given=False)
     try:
         with _quiet(), _limited(limit):
             verdict = exercise.judge(answer)

@@ -134,17 +134,21 @@ class Verdict:
         right: whether the answer is.
         message: what is wrong and why; or, of a right answer, why it is right.
         mistake: the name of the mistake that was recognised; empty for none.
+        given: whether there was an answer at all.
     """
 
     number: str
     right: bool
     message: str
     mistake: str = ""
+    given: bool = True
 
     def __bool__(self) -> bool:
         return self.right
 
     def __repr__(self) -> str:
+        if not self.given:
+            return f"{self.number}: no answer yet"
         return f"{self.number}: {'right.' if self.right else 'not yet.'} {self.message}"
 
 

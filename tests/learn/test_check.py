@@ -34,7 +34,8 @@ class TestWords:
         assert repr(wrong).startswith("1.2: not yet. It is not -3; the right number is larger.\nThat is y itself")
 
     def test_dots_are_no_answer_yet_and_no_try(self):
-        assert said("1.2", ...) == "There is no answer yet: put yours in the place of the dots."
+        assert said("1.2", ...) == "Put your answer in the place of the dots."
+        assert repr(mg.learn.check("1.2", ...)) == "1.2: no answer yet"
         assert "1.2" not in mg.learn.progress().notes
 
     def test_a_question_is_what_the_exercise_asks(self):
