@@ -52,6 +52,7 @@ PAGES = (
         "micrograd.testing.strategies",
         ("micrograd.testing.strategies",),
     ),
+    Page("learning", "Exercises", "mg.learn", "micrograd.learn", ("micrograd.learn",)),
     Page("estimators", "Estimators", "micrograd.estimators", "micrograd.estimators", ("micrograd.estimators",)),
 )
 
