@@ -93,3 +93,6 @@ def __getattr__(name: str) -> "ModuleType":
 
         return import_module("micrograd.learn")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+del TYPE_CHECKING
