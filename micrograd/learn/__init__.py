@@ -5,7 +5,7 @@ The path is docs/learn/, a chapter a page. ``mg.learn`` loads when it is first a
 exercise.py      a question, how its answer is judged, and what is known about wrong ones
 catalogue.py     all chapters and their exercises, found by number
 keeping.py       what a learner has done so far, in a file on the learner's machine
-data.py          handwritten digits for a chapter
+data.py          handwritten digits and first names for the chapters
 report.py        that progress as a table
 running.py       running what a learner wrote, which may raise or never end
 programs.py      small random programs, and simpler ones that show the same failure
@@ -23,7 +23,7 @@ from typing import Any
 from micrograd._support.checks import required_number
 from micrograd.learn import keeping as _keeping
 from micrograd.learn.catalogue import find as _find
-from micrograd.learn.data import digits
+from micrograd.learn.data import digits, names
 from micrograd.learn.exercise import Text, Verdict
 from micrograd.learn.report import Progress
 from micrograd.learn.running import Unending as _Unending
@@ -32,7 +32,19 @@ from micrograd.learn.running import quiet as _quiet
 
 _WIDTH = 100  # characters of a line
 
-__all__ = ["Progress", "Text", "Verdict", "check", "digits", "hint", "progress", "question", "reset", "solution"]
+__all__ = [
+    "Progress",
+    "Text",
+    "Verdict",
+    "check",
+    "digits",
+    "hint",
+    "names",
+    "progress",
+    "question",
+    "reset",
+    "solution",
+]
 
 
 def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:

@@ -15,6 +15,7 @@ from micrograd.learn.exercises import (
     chapter_07,
     chapter_08,
     chapter_09,
+    chapter_10,
 )
 from micrograd.learn.running import shown
 
@@ -46,6 +47,7 @@ CHAPTERS = (
     Chapter(7, "Going down", chapter_07.EXERCISES),
     Chapter(8, "Is it right?", chapter_08.EXERCISES),
     Chapter(9, "Real digits", chapter_09.EXERCISES),
+    Chapter(10, "Letters", chapter_10.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 

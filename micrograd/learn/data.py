@@ -21,3 +21,15 @@ def digits() -> list[tuple[list[float], int]]:
     lines = Path(__file__).with_name("digits.txt").read_text(encoding="ascii").splitlines()
     rows = (line.split() for line in lines if not line.startswith("#"))
     return [([_SHADES.index(shade) / 16 for shade in shades], int(digit)) for digit, shades in rows]
+
+
+def names() -> list[str]:
+    """686 common first names in lower case, of the letters a to z, in the order of the alphabet.
+
+    They were written for this project from general knowledge, and carry its licence.
+
+    Example:
+        >>> names()[:3]
+        ['aaron', 'abigail', 'ada']
+    """
+    return Path(__file__).with_name("names.txt").read_text(encoding="ascii").split()

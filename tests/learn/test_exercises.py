@@ -23,6 +23,10 @@ def test_the_digits_are_the_first_of_the_data_set():
     assert mg.learn.digits() == [([pixel / 16 for pixel in pixels], digit) for *pixels, digit in rows]
 
 
+def test_the_names_are_those_of_the_demonstration():
+    assert mg.learn.names() == (ROOT / "demos" / "data" / "names.txt").read_text(encoding="utf-8").splitlines()
+
+
 def plain(text):
     return " ".join(re.sub(r"[>`]", "", text).split())
 
