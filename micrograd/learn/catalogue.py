@@ -16,6 +16,7 @@ from micrograd.learn.exercises import (
     chapter_08,
     chapter_09,
     chapter_10,
+    chapter_11,
 )
 from micrograd.learn.running import shown
 
@@ -48,6 +49,7 @@ CHAPTERS = (
     Chapter(8, "Is it right?", chapter_08.EXERCISES),
     Chapter(9, "Real digits", chapter_09.EXERCISES),
     Chapter(10, "Letters", chapter_10.EXERCISES),
+    Chapter(11, "How it bends", chapter_11.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 
