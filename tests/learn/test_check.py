@@ -236,6 +236,14 @@ def divide(a, b):
     def test_a_path_that_is_missing_among_several(self):
         assert said("2.3", {}).startswith("There are 2 more paths to x.")
 
+    def test_pairs_that_overlap_are_counted_each(self):
+        """str.count jumps over what it has found: in "aaa" it sees one "aa"."""
+
+        def counts(names, letters):
+            return [[sum(f".{name}.".count(one + after) for name in names) for after in letters] for one in letters]
+
+        assert said("10.1", counts).startswith("counts(['baaa'], '.ab'): expected")
+
     @pytest.mark.parametrize(
         ("old", "new", "says"),
         [

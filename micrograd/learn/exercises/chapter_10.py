@@ -71,7 +71,7 @@ EXERCISES = (
         "it.",
         Same(
             _counts,
-            [(["ab", "b"], ".ab"), (["aab", "ba", "aab"], ".ab"), (["cab"], ".abc"), (["a"], ".a")],
+            [(["ab", "b"], ".ab"), (["aab", "ba", "aab"], ".ab"), (["cab"], ".abc"), (["a"], ".a"), (["baaa"], ".ab")],
             "takes names and letters and gives a table of counts",
         ),
         (
