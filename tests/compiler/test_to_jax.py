@@ -154,13 +154,11 @@ class TestRandomPrograms:
         if isinstance(result, Value):
             assert list(map(float, slopes)) == pytest.approx(mg.gradient(result, leaves), rel=1e-9, abs=1e-12)
 
-    def test_the_transformer_of_the_benchmark(self):
-        sys.path.insert(0, "tests/benchmarks")
-        try:
-            import arrays
-            import transformer
-        finally:
-            sys.path.pop(0)
+    def test_the_transformer_of_the_benchmark(self, monkeypatch):
+        monkeypatch.syspath_prepend("tests/benchmarks")
+        import arrays
+        import transformer
+
         weights = transformer.parameters(Value)
         softmax, transformer.softmax = transformer.softmax, mg.softmax
         try:
