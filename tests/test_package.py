@@ -5,6 +5,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 import micrograd as mg
 
 
@@ -30,6 +32,13 @@ def test_the_version_is_that_of_the_distribution():
 
 def test_the_package_is_marked_as_typed():
     assert (Path(mg.__file__).parent / "py.typed").exists()
+
+
+def test_exercises_are_loaded_when_they_are_asked_for():
+    """Asked of the function itself: what a package has loaded once, it has as an attribute."""
+    assert mg.__getattr__("learn") is mg.learn
+    with pytest.raises(AttributeError, match="'micrograd' has no attribute 'lern'"):
+        _ = mg.lern
 
 
 def test_importing_by_micrograds_module_names():

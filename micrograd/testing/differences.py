@@ -236,7 +236,7 @@ def _line(
         parts = [part * step / window for part in _PARTS]
         left = max(abs(half - linear * at - cubic * at**3) for at, half in zip(parts, inside, strict=True))
         error = max(error, 2 * (left - move * (step < window)) / step)
-    turn = max(abs(above - 2 * middle + below) for above, below in pairs[0]) / window**2
+    turn = max(abs(above - 2 * middle + below) for above, below in pairs[0]) / window / window  # its square may be 0
     return Estimate(linear / window, _LEVERAGE * error + turn * wide, window, "unclear")
 
 

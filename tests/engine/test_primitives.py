@@ -64,12 +64,18 @@ def length(x, y):
     return mp.sqrt(x * x + y * y)
 
 
+def fraction(x):
+    """The number itself, with all its digits."""
+    digits, power = mp.mpf(x).man_exp
+    return int(mp.sign(x)) * digits * Fraction(2) ** power
+
+
 def whole_part(x, y):
-    return mp.mpf(math.floor(Fraction(float(x)) / Fraction(float(y))))
+    return mp.mpf(math.floor(fraction(x) / fraction(y)))
 
 
 def what_is_left(x, y):
-    left = Fraction(float(x)) % Fraction(float(y))
+    left = fraction(x) % fraction(y)
     return mp.mpf(left.numerator) / left.denominator
 
 
