@@ -45,5 +45,6 @@ function setNumbers(numbers, refused = refuse) {
   forwardPass(data, refused);
   if (passes.backward) turns = backwardPass(data, refused);
   nodes.forEach((node) => (node.data = data[node.index]));
+  noteBirths();
 }
 

@@ -125,7 +125,14 @@ function backwardPass(data, refused = refuse) {
   });
 }
 
+/** Whether a number is the first of those that are not finite: all that it was computed from is. */
+const isBorn = (number, inputs) => !Number.isFinite(number) && inputs.every(Number.isFinite);
+
+/** The first of the operations that are sought, in their order, at which a number that is not finite is born. */
+const firstBorn = (operations, data, isSought = () => true) =>
+  operations.find((operation) => !Number.isFinite(data[operation.index]) && isSought(operation) && isBorn(data[operation.index], inputsOf(operation, data)));
+
 function refuse(number, inputs, reason) {
-  if (!Number.isFinite(number) && inputs.every(Number.isFinite)) throw new RangeError(reason());
+  if (isBorn(number, inputs)) throw new RangeError(reason());
 }
 

@@ -48,8 +48,10 @@ function showStep() {
   }
   exampleRow.hidden = index === null;
   if (!refusal) exchangeActivation();
-  if (unknown.length) for (const [node, number] of leaves) nodes[node].data = number;
-  else setNumbers(leaves, () => {}); // also numbers that the engine would refuse: they are what there is to see
+  if (unknown.length) {
+    for (const [node, number] of leaves) nodes[node].data = number;
+    noteBirths();
+  } else setNumbers(leaves, () => {}); // also numbers that the engine would refuse: they are what there is to see
   addUpdates();
   show();
 }

@@ -11,7 +11,7 @@ function tint(gradient, largest) {
   return `rgb(var(${gradient > 0 ? "--positive" : "--negative"}) / ${share.toFixed(2)})`;
 }
 
-let present = { receiving: new Set() }; // what the step says about items, for paint
+let present = { receiving: new Set(), born: new Set() }; // what the step says about items, for paint
 let version = 0;
 
 function refresh() {
@@ -19,6 +19,7 @@ function refresh() {
   present = {
     largest: gradients.reduce((most, gradient) => (Number.isFinite(gradient) ? Math.max(most, Math.abs(gradient)) : most), 0),
     active: step.node === undefined ? null : itemsOf[step.node],
+    born: new Set(births.map(({ node }) => itemsOf[node])),
     receiving: new Set(step.phase === "backward" ? receivers(turns[step.turn]).map((operand) => itemsOf[operand]) : []),
   };
   version++;
@@ -35,11 +36,21 @@ function paint(shown) {
   shown.version = version;
   element.classList.toggle("active", item === present.active);
   element.classList.toggle("receiving", present.receiving.has(item) && item !== present.active);
+  flag(shown, present.born.has(item));
   if (index !== null && shown.data) write(shown, index, present.largest);
   if (shown.cells) paintCells(shown);
-  const label = group ? groupLabel(group) : nodeLabel(index);
+  const label = `${group ? groupLabel(group) : nodeLabel(index)}${present.born.has(item) ? ", where a number that is not finite comes from" : ""}`;
   if (shown.label !== label) element.setAttribute("aria-label", (shown.label = label));
   if (group) element.setAttribute("aria-expanded", String(isOpen(group.index)));
+}
+
+/** Put a flag on an item in which a number that is not finite is born, or take it away. */
+function flag(shown, isBirthplace) {
+  shown.element.classList.toggle("born", isBirthplace);
+  if (isBirthplace === Boolean(shown.flag)) return;
+  shown.flag?.remove();
+  shown.flag = isBirthplace ? svg("g", { class: "flag", transform: `translate(${shown.w - 2} 2)` }, svg("circle", { r: 10 }), svg("text", { y: 5 }, "!")) : null;
+  if (shown.flag) shown.element.append(shown.flag);
 }
 
 const marked = { active: new Set(), path: new Set(), found: new Set() };

@@ -13,6 +13,7 @@ function start() {
   document.body.prepend(svg("svg", { width: 0, height: 0, "aria-hidden": "true", class: "tips" }, ...["", "path", "active"].map((kind) =>
     svg("marker", { id: `tip${kind && "-"}${kind}`, viewBox: "0 0 8 8", refX: 7.5, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto-start-reverse" },
       svg("path", { class: `tip ${kind}`, d: "M0 0.5 8 4 0 7.5z" })))));
+  noteBirths();
   replay();
   openWhatFits();
   draw();

@@ -55,11 +55,9 @@ function addGradients({ data, shares, operations, parameters, result }, scale, g
 function birthplace({ data, operations, parameters }, silentToo) {
   const given = parameters.find(([index]) => !Number.isFinite(data[index]));
   if (given && silentToo) return `the parameter ${parameterName(given[1])} is ${readable(data[given[0]])}`;
-  const born = operations.find(({ index, operands, name }) =>
-    !Number.isFinite(data[index]) && (silentToo || !SILENT.has(name)) && operands.every((operand) => Number.isFinite(data[operand])));
+  const born = firstBorn(operations, data, ({ name }) => silentToo || !SILENT.has(name));
   if (!born) return "";
-  const inputs = born.operands.map((operand) => data[operand]);
-  return `${render([born.name, ...inputs], {}).text} is ${readable(data[born.index])}`;
+  return `${render([born.name, ...inputsOf(born, data)], {}).text} is ${readable(data[born.index])}`;
 }
 
 /** The step of an optimiser, from its formulas. */

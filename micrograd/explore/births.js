@@ -1,0 +1,59 @@
+// ---- Births: where a number is not finite although all that it was computed from is ---------------------------
+
+const MOST_NAMED = 4; // that are named in words
+
+/** The first number that was given so, the first result, and the first share or sum of a gradient, each with its step. */
+function findBirths() {
+  const found = [];
+  const given = nodes.find((node) => node.primitive === null && !Number.isFinite(node.data));
+  if (given) found.push({ node: given.index, step: 0, words: `${given.kind === "constant" && !given.label ? "A constant" : fullNameOf(given.index)} is given as ${readable(given.data)}.` });
+  const born = nodes[firstBorn(program, nodes.map((node) => node.data))?.index];
+  if (born) found.push({ node: born.index, step: born.forward, words: `Forward: ${nameOf(born.index)} = ${computation(born)} is ${readable(born.data)}, and what it is computed from is finite.` });
+  const backward = passes.backward && backwardBirth();
+  if (backward) found.push(backward);
+  return found;
+}
+
+/** A result with its numbers in the place of its operands. */
+function computation(node) {
+  const inputs = node.operands.map((operand) => inBrackets(nodes[operand].data));
+  return call(node, inputs.length > MOST_NAMED ? [...inputs.slice(0, MOST_INPUTS), "…"] : inputs);
+}
+
+/** The first turn in which a share is not finite, or a sum of shares, although all that it was computed from is. */
+function backwardBirth() {
+  const sums = new Float64Array(nodes.length);
+  sums[root] = 1;
+  for (const [index, { node, shares, locals }] of turns.entries()) {
+    const made = nodes[node];
+    const inputs = [sums[node], made.data, ...made.operands.map((operand) => nodes[operand].data)];
+    for (const [place, share] of shares.entries()) {
+      if (share === null) continue;
+      const operand = made.operands[place];
+      const [before, name] = [sums[operand], partial(rootName, nameOf(operand))];
+      sums[operand] += share;
+      const step = seed + 1 + index;
+      const product = locals[place] === null ? "" : `${inBrackets(sums[node])} × ${inBrackets(locals[place])} = `;
+      if (isBorn(share, inputs)) return { node, step, words: `Backward: ${nameOf(node)} adds ${product}${readable(share)} to ${name}, and what this is computed from is finite.` };
+      if (isBorn(sums[operand], [before, share])) return { node, step, words: `Backward: ${nameOf(node)} adds ${readable(share)} to ${name}, which was ${readable(before)}. The sum is ${readable(sums[operand])}.` };
+    }
+  }
+  return null;
+}
+
+let births = [];
+
+/** Find the births anew, after the numbers have changed, and say them beside the graph. */
+function noteBirths() {
+  births = findBirths();
+  const parts = births.map((birth) => html("p", {}, bdi(birth.words), " ", html("button", { type: "button", class: "link", onclick: () => goToBirth(birth) }, "Go there")));
+  find("births").replaceChildren(...(parts.length ? [html("h2", {}, "Where numbers stop being finite"), ...parts] : []));
+  find("births").hidden = !births.length;
+}
+
+function goToBirth({ node, step }) {
+  play(false);
+  if (reveal(node)) draw();
+  go(step);
+  select(node, true);
+}
