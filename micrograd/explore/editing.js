@@ -43,8 +43,9 @@ function setNumbers(numbers, refused = refuse) {
   const data = Float64Array.from(nodes, (node) => node.data);
   for (const [index, number] of numbers) data[index] = number;
   forwardPass(data, refused);
-  if (passes.backward) turns = backwardPass(data, refused);
+  const next = passes.backward ? backwardPass(data, refused) : [];
   nodes.forEach((node) => (node.data = data[node.index]));
+  setTurns(next);
   noteBirths();
 }
 

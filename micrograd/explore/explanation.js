@@ -26,7 +26,7 @@ function explainStep() {
   } else if (step.phase === "seed") {
     parts.push(...sum("Backward"), html("h2", {}, "Backpropagation starts at ", bdi(rootName)));
     parts.push(math(partial(rootName, rootName), " = ", html("span", { class: "outcome" }, "1")));
-    parts.push(html("p", {}, "Anything changes with itself one to one. From here each Value passes its gradient on to its operands, once all that use it have passed theirs."));
+    parts.push(html("p", {}, "Anything changes with itself one to one. From here each Value passes its gradient on to its operands, " + (isWrong ? "and none waits for all that use it." : "once all that use it have passed theirs.")));
   } else parts.push(...explainTurn(step));
   panel.replaceChildren(...parts);
 }
@@ -51,7 +51,7 @@ function explainGroup(step, group) {
   const outside = [...new Set(group.members.flatMap((index) => nodes[index].operands))].filter((index) => (!inside.has(index) || nodes[index].kind === "leaf") && hasGradient(index));
   outside.sort((one, other) => Math.abs(gradients[other]) - Math.abs(gradients[one]));
   if (outside.length) parts.push(html("p", { class: "soft" }, "The gradients that it has added to, the largest first:"));
-  return [...parts, ...listed(outside, (index) => `${partial(rootName, fullNameOf(index))} = ${readable(gradients[index])}${isComplete(index) ? "" : " so far"}`), openIt(group)];
+  return [...parts, ...listed(outside, (index) => `${partial(rootName, fullNameOf(index))} = ${readable(gradients[index])}${remark(index, readable)}`), openIt(group)];
 }
 const openIt = (group) => html("button", { type: "button", class: "link", onclick: () => toggle(group.index) }, "Open it, to go through it step by step");
 
@@ -67,11 +67,13 @@ function explainTurn(step) {
     html("h2", {}, bdi(name), " passes its gradient on"),
     math(bdi(name), " = ", bdi(call(node, node.operands.map(nameOf))), html("br"), bdi(partial(rootName, name)), " = ", html("span", { class: "outcome" }, readable(gradient))),
   ];
+  parts.push(...explainHaste(turn));
   const { before, after, left } = effects(turn);
   const places = turn.shares.flatMap((share, place) => (share === null ? [] : [place]));
   for (const place of places.slice(0, MOST_SHARES)) parts.push(explainShare(node, turn, place, gradient, before[place], after[place], left[place]));
   if (places.length > MOST_SHARES) parts.push(html("p", { class: "soft" }, `and ${places.length - MOST_SHARES} more operands in the same way`));
-  const idle = node.operands.filter((_, place) => turn.shares[place] === null && nodes[node.operands[place]].kind !== "constant");
+  const whole = isWrong ? rightTurns.find((each) => each.node === turn.node) : turn; // the wrong order may cut a turn in two
+  const idle = node.operands.filter((_, place) => whole.shares[place] === null && nodes[node.operands[place]].kind !== "constant");
   if (idle.length && primitives[node.primitive].rules.length) parts.push(html("p", { class: "soft" }, "No gradient flows to ", bdi(idle.map(nameOf).join(", ")), "."));
   return parts;
 }
@@ -93,7 +95,7 @@ function explainShare(node, turn, place, gradient, before, after, left) {
   rows.push(html("dt", {}, "added to grad"), html("dd", { class: "math sum" }, `${readable(before)} + ${inBrackets(share)} = `, html("span", { class: "outcome" }, readable(after))));
   const more = left ? `${left} more ${left === 1 ? "share" : "shares"} to come.` : "Complete.";
   const again = node.operands.indexOf(operand) < place ? ", once more" : "";
-  return html("div", { class: "share" }, html("h3", {}, "To ", bdi(name), again), html("dl", {}, ...rows), html("p", { class: "soft left" }, more));
+  return html("div", { class: "share" }, html("h3", {}, "To ", bdi(name), again), html("dl", {}, ...rows), html("p", { class: "soft left" }, more), explainWrongSum(operand, after, left));
 }
 
 /** What each operand had before and has after a turn, which is the one that was played last. */
@@ -157,7 +159,7 @@ function nodePanel(index) {
   const update = () => {
     title.textContent = fullNameOf(index);
     data.textContent = isComputed(index) ? exact(node.data) : "not computed yet";
-    grad.textContent = hasGradient(index) ? exact(gradients[index]) + (isComplete(index) ? "" : " so far")
+    grad.textContent = hasGradient(index) ? exact(gradients[index]) + remark(index, exact)
       : node.kind === "constant" ? "none: no gradient flows to it" : !passes.backward ? "none" : at < seed || expected[index] ? "not yet" : "0: none flows here";
   };
   return { index, update };

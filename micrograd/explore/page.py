@@ -23,6 +23,7 @@ SCRIPTS = (
     "evaluator",  # the primitives on floats, and formulas made of them
     "words",  # formulas in words
     "steps",  # the steps of both passes, and the gradients at each
+    "order",  # of turns: the right one, or a wrong one to see what goes wrong
     "births",  # where a number that is not finite comes from
     "folding",  # which groups are open, and which member of a stack is shown
     "arrangement",  # the room that everything takes

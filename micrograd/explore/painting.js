@@ -11,7 +11,7 @@ function tint(gradient, largest) {
   return `rgb(var(${gradient > 0 ? "--positive" : "--negative"}) / ${share.toFixed(2)})`;
 }
 
-let present = { receiving: new Set(), born: new Set() }; // what the step says about items, for paint
+let present = { receiving: new Set(), born: new Set(), off: new Set() }; // what the step says about items, for paint
 let version = 0;
 
 function refresh() {
@@ -20,6 +20,7 @@ function refresh() {
     largest: gradients.reduce((most, gradient) => (Number.isFinite(gradient) ? Math.max(most, Math.abs(gradient)) : most), 0),
     active: step.node === undefined ? null : itemsOf[step.node],
     born: new Set(births.map(({ node }) => itemsOf[node])),
+    off: new Set(isWrong ? nodes.filter(({ index }) => isOff(index)).map(({ index }) => itemsOf[index]) : []),
     receiving: new Set(step.phase === "backward" ? receivers(turns[step.turn]).map((operand) => itemsOf[operand]) : []),
   };
   version++;
@@ -36,10 +37,11 @@ function paint(shown) {
   shown.version = version;
   element.classList.toggle("active", item === present.active);
   element.classList.toggle("receiving", present.receiving.has(item) && item !== present.active);
+  element.classList.toggle("off", present.off.has(item));
   flag(shown, present.born.has(item));
   if (index !== null && shown.data) write(shown, index, present.largest);
   if (shown.cells) paintCells(shown);
-  const label = `${group ? groupLabel(group) : nodeLabel(index)}${present.born.has(item) ? ", where a number that is not finite comes from" : ""}`;
+  const label = `${group ? groupLabel(group) : nodeLabel(index)}${group && present.off.has(item) ? ", with wrong gradients" : ""}${present.born.has(item) ? ", where a number that is not finite comes from" : ""}`;
   if (shown.label !== label) element.setAttribute("aria-label", (shown.label = label));
   if (group) element.setAttribute("aria-expanded", String(isOpen(group.index)));
 }
@@ -69,11 +71,21 @@ function write(shown, index, largest) {
     if (nodes[index].label) shown.data.textContent = cut(`${nodes[index].label} = ${data}`, 9);
     return;
   }
-  const grad = hasGradient(index) ? readable(gradients[index]) : "";
+  const grad = hasGradient(index) ? gradientText(index) : "";
   if (shown.grad.textContent !== grad) shown.grad.textContent = grad;
   shown.grad.classList.toggle("growing", hasGradient(index) && !isComplete(index));
-  const colour = hasGradient(index) ? tint(gradients[index], largest) : "";
+  shown.grad.classList.toggle("off", isOff(index));
+  const colour = hasGradient(index) && !isOff(index) ? tint(gradients[index], largest) : "";
   if (shown.colour !== colour) shown.tint.style.fill = shown.colour = colour;
+}
+
+const MOST_COMPARED = 13; // characters of a wrong gradient and the right one, beside each other
+/** A gradient; where it is wrong, beside the right one, with as many digits as there is room for. */
+function gradientText(index) {
+  if (!isOff(index)) return readable(gradients[index]);
+  const pair = [gradients[index], rightGradients[index]];
+  const texts = [readable, (number) => minus(String(Number(number.toPrecision(2))))].map((write) => pair.map(write).join(" ≠ "));
+  return texts.find((text) => text.length <= MOST_COMPARED && new Set(text.split(" ≠ ")).size === 2) ?? `≠ ${readable(pair[1])}`;
 }
 
 const receivers = (turn) => nodes[turn.node].operands.filter((_, place) => turn.shares[place] !== null);
@@ -86,7 +98,7 @@ function nodeLabel(index) {
   const node = nodes[index];
   const made = node.kind === "result" ? `result of ${primitives[node.primitive].name}` : node.kind;
   const data = isComputed(index) ? `data ${readable(node.data)}` : "not computed yet";
-  const grad = hasGradient(index) ? `, gradient ${readable(gradients[index])}${isComplete(index) ? "" : " so far"}` : "";
+  const grad = hasGradient(index) ? `, gradient ${readable(gradients[index])}${remark(index, readable)}` : "";
   return `${fullNameOf(index)}, ${made}, ${data}${grad}`;
 }
 const groupLabel = (group) => {

@@ -10,12 +10,20 @@ function go(step) {
   if (!playing) say([...find("step").querySelectorAll("p, h2, h3, dt, dd")].map((part) => part.textContent).join(". "));
 }
 
+/** How many steps there are, on the slider. */
+function showLength() {
+  find("slider").max = String(steps.length - 1);
+  find("passes").querySelector(".forward").style.flex = String(forwardSteps + 1);
+  find("passes").querySelector(".backward").style.flex = String(Math.max(0, steps.length - forwardSteps - 1));
+}
+
 /** Show everything anew. */
 function show() {
   replay();
   refresh();
   explainStep();
   explainNode();
+  showOrder();
   find("slider").value = String(at);
   const { phase, turn } = steps[at];
   const words = { batch: "gradient of the batch", update: `update ${at - seed - turns.length - 1}/${steps.length - seed - turns.length - 2}`, given: "start", forward: `forward ${at}/${forwardSteps}`, seed: "backward", backward: `backward ${turn + 1}/${turns.length}` }[phase];

@@ -2,12 +2,12 @@
 
 function start() {
   setTheme(darkness.matches ? "dark" : "light");
-  find("slider").max = String(steps.length - 1);
-  find("passes").querySelector(".forward").style.flex = String(forwardSteps + 1);
-  find("passes").querySelector(".backward").style.flex = String(Math.max(0, steps.length - forwardSteps - 1));
+  showLength();
   find("passes").querySelector(".backward").hidden = !passes.backward;
   find("notes").replaceChildren(...passes.notes.map((note) => html("li", {}, note)));
   find("notes").hidden = !passes.notes.length;
+  find("order").hidden = !canGoWrong;
+  find("order").append(orderButton, orderText);
   for (const id of ["expand", "collapse"]) find(id).hidden = !groups.length;
   find("expand").hidden ||= nodes.length > SMOOTH;
   document.body.prepend(svg("svg", { width: 0, height: 0, "aria-hidden": "true", class: "tips" }, ...["", "path", "active"].map((kind) =>

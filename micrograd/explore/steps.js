@@ -12,16 +12,24 @@ let turns = passes.turns.map((turn) => ({
   locals: turn.locals.map((local) => local && Number(local)),
 }));
 const expected = new Int32Array(nodes.length); // shares that a Value gets
-turns.forEach((turn, index) => {
-  nodes[turn.node].backward = steps.push({ phase: "backward", node: turn.node, turn: index }) - 1;
-  turn.shares.forEach((share, place) => {
-    if (share === null) return;
-    const operand = nodes[turn.node].operands[place];
-    expected[operand]++;
-    nodes[operand].complete = steps.length - 1;
+/** Put a step for each turn after those of the forward pass. */
+function layTurns() {
+  steps.length = Math.min(steps.length, seed + 1);
+  expected.fill(0);
+  for (const node of nodes) node.backward = undefined;
+  turns.forEach((turn, index) => {
+    const step = steps.push({ phase: "backward", node: turn.node, turn: index }) - 1;
+    nodes[turn.node].backward ??= step;
+    turn.shares.forEach((share, place) => {
+      if (share === null) return;
+      const operand = nodes[turn.node].operands[place];
+      expected[operand]++;
+      nodes[operand].complete = step;
+    });
   });
-});
-nodes[root].complete = seed;
+  nodes[root].complete = seed;
+}
+layTurns();
 
 let at = 0;
 const gradients = new Float64Array(nodes.length);

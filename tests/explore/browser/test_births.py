@@ -103,6 +103,7 @@ def test_in_a_film_it_is_shown_in_the_step_and_not_beside_the_time_of_training(s
     page.keyboard.press("End")
     assert page.locator("#births").is_hidden()
     page.get_by_role("button", name="One step").click()
+    assert page.locator("#order").is_hidden()  # the training's numbers are in the right order
     assert len(born(page)) == 1
     assert "1e+200 × 1e+200 is ∞" in born(page)[0]
     page.get_by_role("button", name="Training", exact=True).click()
