@@ -28,7 +28,7 @@ def site():
         pytest.skip(f"no site: python docs/build.py SITE (it needs npm), then {SITE}=SITE pytest tests/docs/browser")
     if not (Path(folder) / "live" / "digest.txt").exists():
         pytest.fail(f"{SITE}={folder} is no site", pytrace=False)
-    return Path(folder)
+    return Path(folder).resolve()
 
 
 @pytest.fixture(scope="session")
