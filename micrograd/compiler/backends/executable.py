@@ -101,13 +101,3 @@ class Batches(ABC):
     @abstractmethod
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples; their mean gradient is in its place in the buffer then."""
-
-
-class BatchesInPython(Batches):
-    """Runs the programs of a batch from Python, where what it was given is at hand."""
-
-    def __init__(
-        self, buffer: Floats, runs: Sequence[Any], numbers: Sequence[Floats] | Floats, which: Integers, gradients: slice
-    ) -> None:
-        self._buffer, self._gradients = buffer, gradients
-        self._runs, self._numbers, self._which = runs, numbers, which

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.executable import BatchesInPython, Executable, Pace
+from micrograd.compiler.backends.executable import Batches, Executable, Pace
 from micrograd.compiler.backends.python_calls import in_python
 from micrograd.compiler.program import Loop, Map, Reduction, Take
 from micrograd.engine import further_primitives, primitives
@@ -27,7 +27,7 @@ from micrograd.engine.primitive import Operations
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.compiler.numbers import Floats
+    from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.program import Access, Kernel, Program, Segment
     from micrograd.engine.primitive import Primitive
 
@@ -95,8 +95,19 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
 }
 
 
-class NumpyBatches(BatchesInPython):
+class NumpyBatches(Batches):
     """Runs the programs of the examples of a batch."""
+
+    def __init__(
+        self,
+        buffer: Floats,
+        runs: Sequence[NumpyExecutable],
+        numbers: Sequence[Floats] | Floats,
+        which: Integers,
+        gradients: slice,
+    ) -> None:
+        self._buffer, self._gradients = buffer, gradients
+        self._runs, self._numbers, self._which = runs, numbers, which
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples; their mean gradient is in its place in the buffer then."""

@@ -152,7 +152,7 @@ WITH_BACKWARD = ORDER + START + SUM + PRODUCT + BACKWARD
 WITH_NUMBERS = ORDER + START + PLAIN_SUM + PLAIN_PRODUCT + BACKWARD
 WITH_DIFFERENCES = WITH_NUMBERS + DIFFERENCE
 WITH_POWERS = WITH_DIFFERENCES + POWER
-WHOLE = WITH_POWERS + TANH
+WHOLE = "import math\n" + WITH_POWERS + TANH
 
 
 EXERCISES = (
@@ -538,28 +538,28 @@ EXERCISES = (
         "Last, a.tanh(), with math.tanh. Its derivative is 1 - t**2, where t is the tanh itself.",
         Engine(("add", "mul", "sub", "tanh"), backward="itself", plain=True),
         ("Keep t: the way back needs it.", "self.grad += (1 - t**2) * out.grad"),
-        "import math\n" + WHOLE,
+        WHOLE,
         "That is micrograd, built by you. Everything in the chapters to come runs on what you have written here.",
         (
             Mistake(
                 "of the input",
-                "import math\n" + without(WHOLE, "1 - t**2", "1 - self.data**2"),
+                without(WHOLE, "1 - t**2", "1 - self.data**2"),
                 "It is 1 - t**2, with t the result, not the input.",
             ),
-            Mistake("not squared", "import math\n" + without(WHOLE, "1 - t**2", "1 - t"), "t is squared."),
+            Mistake("not squared", without(WHOLE, "1 - t**2", "1 - t"), "t is squared."),
             Mistake(
                 "without the chain",
-                "import math\n" + without(WHOLE, "(1 - t**2) * out.grad", "(1 - t**2)"),
+                without(WHOLE, "(1 - t**2) * out.grad", "(1 - t**2)"),
                 "Multiply by out.grad.",
             ),
             Mistake(
                 "= for +=",
-                "import math\n" + without(WHOLE, "self.grad += (1", "self.grad = (1"),
+                without(WHOLE, "self.grad += (1", "self.grad = (1"),
                 "An operand that is used elsewhere as well loses its other shares. Write +=.",
             ),
             Mistake(
                 "without a graph",
-                "import math\n" + without(WHOLE, '(self,), "tanh"', '(), ""'),
+                without(WHOLE, '(self,), "tanh"', '(), ""'),
                 "The result does not remember its operand, so the walk never gets there.",
             ),
         ),

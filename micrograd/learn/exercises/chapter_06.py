@@ -29,7 +29,8 @@ def cross_entropy(scores, target):
     total = sum(mg.exp(score - largest) for score in scores)
     return largest + mg.log(total) - scores[target]
 """
-SLOPES = """
+SLOPES = """import math
+
 def slopes(a, b, c):
     parts = [math.exp(score) for score in (a, b, c)]
     p = [part / sum(parts) for part in parts]
@@ -192,32 +193,32 @@ EXERCISES = (
             "And minus 1 for the score of the target.",
             "[p[0], p[1] - 1, p[2]]",
         ),
-        "import math\n" + SLOPES,
+        SLOPES,
         "What the network says minus what is so: the most beautiful gradient there is.",
         (
             Mistake(
                 "turned around",
-                "import math\n" + without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[-p[0], 1 - p[1], -p[2]]"),
+                without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[-p[0], 1 - p[1], -p[2]]"),
                 "This is y minus p, the way to go. The gradient is the other way.",
             ),
             Mistake(
                 "the probabilities",
-                "import math\n" + without(SLOPES, "p[1] - 1", "p[1]"),
+                without(SLOPES, "p[1] - 1", "p[1]"),
                 "The score of the target is subtracted in the loss. What does that do to its slope?",
             ),
             Mistake(
                 "one from each",
-                "import math\n" + without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[q - 1 for q in p]"),
+                without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[q - 1 for q in p]"),
                 "Only the target has a 1 to subtract.",
             ),
             Mistake(
                 "another target",
-                "import math\n" + without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[p[0] - 1, p[1], p[2]]"),
+                without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[p[0] - 1, p[1], p[2]]"),
                 "The target is at place 1, which is the second one.",
             ),
             Mistake(
                 "the target alone",
-                "import math\n" + without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[0.0, p[1] - 1, 0.0]"),
+                without(SLOPES, "[p[0], p[1] - 1, p[2]]", "[0.0, p[1] - 1, 0.0]"),
                 "The other scores matter, too: they are in the sum of exps.",
             ),
         ),

@@ -25,7 +25,8 @@ def step(weight, mean, square, gradient, rate, count):
     fair_square = square / (1 - 0.999**count)
     return [weight - rate * fair_mean / (fair_square**0.5 + 1e-8), mean, square]
 """
-COSINE = """
+COSINE = """import math
+
 def rate_at(step, steps, highest):
     return highest * (1 + math.cos(math.pi * step / steps)) / 2
 """
@@ -197,7 +198,7 @@ EXERCISES = (
             "takes a step, how many there are and the highest rate, and gives the rate of that step",
         ),
         ("cos goes from 1 to -1 as its angle goes from 0 to pi.", "(1 + cos) / 2 goes from 1 to 0."),
-        "import math\n" + COSINE,
+        COSINE,
         "Long steps at first to get there, short ones at the end to stay there.",
         (
             Mistake(
@@ -207,18 +208,15 @@ EXERCISES = (
             ),
             Mistake(
                 "below zero",
-                "import math\n"
-                + without(COSINE, "(1 + math.cos(math.pi * step / steps)) / 2", "math.cos(math.pi * step / steps)"),
+                without(COSINE, "(1 + math.cos(math.pi * step / steps)) / 2", "math.cos(math.pi * step / steps)"),
                 "From the middle on this is negative, and steps go uphill. Lift the cosine by 1 and halve it.",
             ),
             Mistake(
                 "a whole turn",
-                "import math\n" + without(COSINE, "math.pi * step", "2 * math.pi * step"),
+                without(COSINE, "math.pi * step", "2 * math.pi * step"),
                 "This goes down and up again: half a turn is pi.",
             ),
-            Mistake(
-                "not halved", "import math\n" + without(COSINE, ") / 2", ")"), "At step 0 this is twice the highest."
-            ),
+            Mistake("not halved", without(COSINE, ") / 2", ")"), "At step 0 this is twice the highest."),
         ),
     ),
 )
