@@ -11,8 +11,13 @@ PAGES = ("index.html", "tutorial.html", "gallery.html", "reference/derivatives.h
 
 def test_search_finds_a_function(open_page):
     page = open_page("index.html")
-    page.keyboard.press("Control+k")
-    page.keyboard.type("hessian")
+    field = page.locator("dialog[open] input")
+    for _ in range(120):
+        if field.is_visible():
+            break
+        page.keyboard.press("Control+k")  # the page begins to listen to keys a while after it is loaded
+        page.wait_for_timeout(1_000)
+    field.fill("hessian")
     result = page.locator("a:visible", has_text="hessian").first
     result.wait_for()
     result.click()
@@ -60,9 +65,9 @@ def test_the_reader_chooses_light_or_dark(open_page):
     scheme = "document.body.getAttribute('data-md-color-scheme')"
     assert page.evaluate(scheme) == "default"
     page.get_by_title("Switch to dark mode").click()
-    assert page.evaluate(scheme) == "slate"
+    page.wait_for_function(f"{scheme} === 'slate'")
     page.reload()
-    assert page.evaluate(scheme) == "slate"
+    page.wait_for_function(f"{scheme} === 'slate'")
 
 
 def test_on_paper_there_are_no_buttons(open_page):
