@@ -28,6 +28,7 @@ from micrograd.compiler.normalise import ARITHMETIC, flatten
 from micrograd.compiler.trace import EQUAL, INPUT, LESS, LITERAL, TAKE, Symbol, Tape, tracing
 from micrograd.compiler.vectors import Combinations, Dots
 from micrograd.compiler.walks import Edges
+from micrograd.engine.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,17 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Floats, Integers
 
 _FEW = 16  # up to so many constants of a primitive get a program each, with the constant in it
+
+
+class _TapeOfARule(Tape):
+    """What a rule writes down: operations on single numbers only, as they are copied for every node."""
+
+    def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> None:
+        """Let the products be written one by one."""
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
+        """Refuse an index that is not known, as it is refused where nothing is compiled."""
+        return Recorder.take(self, elements, 0.0 if isinstance(index, Symbol) else index)
 
 
 @dataclass
@@ -288,7 +300,7 @@ def _written(
 ) -> None:
     """Run the rules once on symbols, and copy what they did for every node."""
     primitive, nodes, operands = application.primitive, application.nodes, application.operands
-    tape = Tape()
+    tape = _TapeOfARule()
     with tracing(tape):
         names: dict[Any, Integers] = {"gradient": adjoints[nodes], "output": nodes}
         gradient, output = tape.input("gradient"), tape.input("output")

@@ -25,7 +25,7 @@ import numpy as np
 from micrograd._support.containers import remade
 from micrograd.compiler.refusals import in_place_of_others, refuse
 from micrograd.compiler.symbol_arrays import SymbolArray
-from micrograd.compiler.trace import INPUT, LITERAL, TAKE, Symbol, Tape, is_plain, tracing
+from micrograd.compiler.trace import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Symbol, Tape, is_plain, tracing
 from micrograd.engine.node import user_attributes
 from micrograd.engine.value import Value
 
@@ -188,7 +188,8 @@ class Body(Tape):
         if self.has_refused:
             raise UnlikeError
         self.written = (
-            *(tuple(self.operations), tuple(self.tables), tuple(self.checked), frozenset(self._copies)),
+            *(tuple(self.operations), tuple(self.tables), tuple(self.rows)),
+            *(tuple(self.checked), frozenset(self._copies)),
             *(tuple(self._uses.items()), told(self._result, self._describing())),
         )
         self._places, self._checked = [None] * len(self.operations), tuple(self.checked)
@@ -251,7 +252,7 @@ class Body(Tape):
 
     def _plan(self) -> list[_Step]:
         """What a turn writes, in order: operations, and what is given where it is first used."""
-        tables = list(self.tables)
+        tables, rows = list(self.tables), list(self.rows)
         steps: list[_Step] = []
         uses = deque((position, place) for place, (position, *_) in self._uses.items() if place < len(self._given))
         for place, key in enumerate([*self.operations, None]):
@@ -261,6 +262,8 @@ class Body(Tape):
                 continue
             if key[0] is TAKE:
                 steps.append((self._write_taken, place, (key[1], *tables[key[2]])))
+            elif key[0] is SUM_OF_PRODUCTS:
+                steps.append((self._write_dot, place, (key[1], *rows[key[2]], *rows[key[3]])))
             elif key[0] is INPUT:
                 steps.append((self._write_value if isinstance(key[1], Value) else self._write_outside, place, key))
             elif key[0] is LITERAL:
@@ -274,7 +277,7 @@ class Body(Tape):
         moving, steps = {*range(len(self._given)), *self._copies}, []
         for step in self._steps:
             write, place, key = step
-            operands = key[1:] if write is None else key if write == self._write_taken else ()
+            operands = key[1:] if write is None else key if write in (self._write_taken, self._write_dot) else ()
             if place in moving or write == self._write_one or not moving.isdisjoint(operands):
                 moving.add(place)
                 steps.append(step)
@@ -344,3 +347,9 @@ class Body(Tape):
         index, *table = [self._places[operand] for operand in key]
         number = self._outer.tables.setdefault(tuple(table), len(self._outer.tables))
         return self._outer._written((TAKE, index, number))
+
+    def _write_dot(self, key: Any, place: int) -> int:
+        start, *factors = [self._places[operand] for operand in key]
+        half, rows = len(factors) // 2, self._outer.rows
+        numbers = [rows.setdefault(tuple(row), len(rows)) for row in (factors[:half], factors[half:])]
+        return self._outer._written((SUM_OF_PRODUCTS, start, *numbers))

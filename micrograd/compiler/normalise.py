@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,10 +33,9 @@ from micrograd.compiler.walks import Edges
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.trace import Trace
+    from micrograd.compiler.vectors import Rows
     from micrograd.engine.primitive import Primitive
 
 # The terms of each arithmetic primitive: a coefficient, and which operands are the factors: 1, 2, or 0 for ONE.
@@ -73,7 +72,7 @@ def normalise(trace: Trace) -> Graph:
             # A start of 0 is no term of its own: -0 is none, however it is added.
             from_zero = np.array([keys[start][0] is LITERAL and keys[start][1:] == (0.0, 1.0) for start in starts])
             parts.append(Terms(np.array(chosen), np.where(from_zero, -1.0, 1.0), starts, np.full(len(starts), ONE)))
-            dots = _dots(keys, chosen)
+            dots = _dots(trace.rows, np.array(chosen), np.array([keys[place][2:] for place in chosen]).T)
             continue
         nodes = np.array(chosen)
         columns = [np.array(column) for column in list(zip(*[keys[place] for place in chosen], strict=True))[1:]]
@@ -112,18 +111,12 @@ def normalise(trace: Trace) -> Graph:
     return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
 
 
-def _dots(keys: Sequence[tuple[Any, ...]], places: Sequence[int]) -> list[Dots]:
-    """The products of sums of products; those of one length are taken together."""
-    by_length: defaultdict[int, list[int]] = defaultdict(list)
-    for place in places:
-        by_length[len(keys[place]) // 2 - 1].append(place)
+def _dots(rows: Rows, owner: Integers, factors: Integers) -> list[Dots]:
+    """The products of sums of products, given two rows of each; those of one length are taken together."""
+    lengths = np.array([len(row) for row in rows])[factors[0]]
     return [
-        Dots.of(
-            np.array(alike),
-            [keys[place][2 : 2 + length] for place in alike],
-            [keys[place][2 + length :] for place in alike],
-        )
-        for length, alike in by_length.items()
+        Dots.of(rows, owner[lengths == length], factors[:, lengths == length])
+        for length in dict.fromkeys(lengths.tolist())
     ]
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
 INPUT = Primitive("input", "", float)
 LITERAL = Primitive("literal", "", float)  # a plain number
-SUM_OF_PRODUCTS = Primitive("sum_of_products", "dot", float)  # its operands: the start, the first factors, the others
+SUM_OF_PRODUCTS = Primitive("sum_of_products", "dot", float)  # its operands: the start, and the numbers of two rows
 TAKE = Primitive("take", "take", float)  # its operands: an index, and the number of a table
 LESS, LESS_EQUAL, EQUAL = primitives.less, primitives.less_equal, primitives.equal
 
@@ -61,6 +61,7 @@ class Trace(NamedTuple):
     Attributes:
         operations: in order; each is a primitive and the places of its operands.
         tables: the places of the elements of each sequence that something is taken from.
+        rows: the places of the factors of each sequence that is multiplied with another one.
         inputs: the places of the numbers that are given at each run, group by group.
         outputs: the places of the numbers that are wanted.
         values: the Values that the function read from outside; they are the first inputs.
@@ -70,11 +71,24 @@ class Trace(NamedTuple):
 
     operations: tuple[tuple[Any, ...], ...]
     tables: tuple[tuple[int, ...], ...]
+    rows: tuple[tuple[int, ...], ...]
     inputs: tuple[tuple[int, ...], ...]
     outputs: tuple[int, ...]
     values: tuple[Value, ...] = ()
     checked: tuple[int, ...] = ()
     result: Any = None
+
+    def operands(self, place: int) -> tuple[int, ...]:
+        """The places that a gradient flows to from the operation at a place."""
+        primitive, *operands = self.operations[place]
+        if primitive is INPUT or primitive is LITERAL:
+            return ()
+        if primitive is TAKE:
+            return self.tables[operands[1]]
+        if primitive is SUM_OF_PRODUCTS:
+            start, first, second = operands
+            return start, *self.rows[first], *self.rows[second]
+        return tuple(operands)
 
 
 class Tape(Recorder):
@@ -85,6 +99,7 @@ class Tape(Recorder):
         values: the place of each Value that was read from outside.
         roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
         tables: the number of each table, by the places of its elements.
+        rows: the number of each row of factors, by their places.
         checked: the places of products that stand for powers, which raise where they overflow.
         attributes: for the places of arguments, the names of the attributes that the user has set on them.
     """
@@ -95,6 +110,9 @@ class Tape(Recorder):
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
         self._known: dict[Value | float, int] = {}  # places of Values and of literals other than 0, found quickly
         self.tables: dict[tuple[int, ...], int] = {}
+        self.rows: dict[tuple[int, ...], int] = {}
+        # Rows that were written: by their first factor if it is a Value, else the last one on that side.
+        self._rows_known: dict[Value | int, tuple[tuple[Any, ...], int]] = {}
         self._copies: set[int] = set()
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
@@ -118,9 +136,24 @@ class Tape(Recorder):
         key: tuple[Any, ...]
         if len(operands) == 2:  # nearly all operations have two; tracing spends its time here
             x, y = operands
-            first = x._place if type(x) is Symbol and x._tape is self else self.place(x, primitive)
-            key = (primitive, first, y._place if type(y) is Symbol and y._tape is self else self.place(y, primitive, 1))
-            kind = Symbol if type(x) is Symbol or type(y) is Symbol else _kind_of(primitive, operands)
+            of_x, of_y, known = type(x), type(y), self._known.get
+            first = (
+                x._place
+                if of_x is Symbol and x._tape is self
+                else (known(x) if of_x is float or of_x is Value else None) or self.place(x, primitive)
+            )
+            second = (
+                y._place
+                if of_y is Symbol and y._tape is self
+                else (known(y) if of_y is float or of_y is Value else None) or self.place(y, primitive, 1)
+            )
+            key = (primitive, first, second)
+            if of_x is Symbol or of_y is Symbol or of_x is Value or of_y is Value:
+                kind = Symbol
+            else:
+                kind = _kind_of(primitive, operands)
+            if primitive in _AS_THEY_ARE:
+                return self._symbol(self.operations.setdefault(key, len(self.operations)), kind)
         else:
             key = (primitive, *[self.place(operand, primitive, index) for index, operand in enumerate(operands)])
             kind = _kind_of(primitive, operands)
@@ -171,19 +204,29 @@ class Tape(Recorder):
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
-        if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)):
+        operands = (start, *xs, *ys)
+        if not any(isinstance(operand, Value) for operand in operands):
             return None
-        key: list[Any] = [SUM_OF_PRODUCTS, self.place(start, SUM_OF_PRODUCTS)]
+        key = (SUM_OF_PRODUCTS, self.place(start, SUM_OF_PRODUCTS), self._row(xs, 1), self._row(ys, 2))
+        return self._symbol(self._written(key), _kind_of(SUM_OF_PRODUCTS, operands))
+
+    def _row(self, factors: Sequence[Any], side: int) -> int:
+        """The number of a row: a neuron has the same weights for each sample, and a layer's neurons the same inputs."""
+        name = factors[0] if len(factors) and type(factors[0]) is Value else side
+        found, number = self._rows_known.get(name, ((), 0))
+        if len(found) == len(factors) and all(map(operator.is_, found, factors)):
+            return number
         known = self._known.get
-        for role, operands in enumerate((xs, ys), start=1):
-            key += [
-                operand._place
-                if (kind := type(operand)) is Symbol and operand._tape is self
-                else (known(operand) if kind is float or kind is Value else None)
-                or self.place(operand, SUM_OF_PRODUCTS, role)
-                for operand in operands
-            ]
-        return self._symbol(self._written(tuple(key)), _kind_of(SUM_OF_PRODUCTS, (start, *xs, *ys)))
+        places = tuple(
+            operand._place
+            if (kind := type(operand)) is Symbol and operand._tape is self
+            else (known(operand) if kind is float or kind is Value else None)
+            or self.place(operand, SUM_OF_PRODUCTS, side)
+            for operand in factors
+        )
+        number = self.rows.setdefault(places, len(self.rows))
+        self._rows_known[name] = tuple(factors), number
+        return number
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down. Those of Values and of symbols call this while the tape records."""
@@ -231,23 +274,20 @@ class Tape(Recorder):
             return None
         if any(map(is_plain, wanted)):
             _refuse_gradient()
-        keys, tables, last = list(self.operations), list(self.tables), self.place(root)
+        last = self.place(root)
         places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
+        written = self.trace((), ())
         sources = {place for place in places.values() if place is not None}
-        if not all(place in self._copies or keys[place][0] is INPUT for place in sources):
+        if not all(place in self._copies or written.operations[place][0] is INPUT for place in sources):
             _refuse_gradient()
         useful: set[int] = set()  # the places that depend on one of the sources
-        for place, (primitive, *operands) in enumerate(keys[: last + 1]):
-            if primitive is TAKE:
-                operands = tables[operands[1]]
-            elif primitive is INPUT or primitive is LITERAL:
-                operands = []
-            if place in sources or not useful.isdisjoint(operands):
+        for place in range(last + 1):
+            if place in sources or not useful.isdisjoint(written.operands(place)):
                 useful.add(place)
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
         for place in range(last, -1, -1):
-            if place in found and place in useful and keys[place][0] is not INPUT:
-                for operand, share in self._shares(place, keys, tables, found[place], useful):
+            if place in found and place in useful and written.operations[place][0] is not INPUT:
+                for operand, share in self._shares(place, written, found[place], useful):
                     found[operand] = found[operand] + share if operand in found else share
         made = {value: found[place] for value, place in places.items() if place in found}
         if not create_graph:
@@ -258,7 +298,7 @@ class Tape(Recorder):
 
     def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
-        keys, tables = list(self.operations), list(self.tables)
+        written = self.trace((), ())
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
         found: dict[int, Any] = {}
         for value, tangent in given.items():
@@ -266,11 +306,9 @@ class Tape(Recorder):
             if place is not None:
                 found[place] = self._symbol(self.place(tangent), Symbol)
         last = max((place for place in places if place is not None), default=-1)
-        for place, (primitive, *operands) in enumerate(keys[: last + 1]):
-            if place in found or primitive is INPUT or primitive is LITERAL:
-                continue
-            if any(operand in found for operand in (tables[operands[1]] if primitive is TAKE else operands)):
-                tangent = self._tangent(place, keys, tables, found)
+        for place in range(last + 1):
+            if place not in found and any(operand in found for operand in written.operands(place)):
+                tangent = self._tangent(place, written, found)
                 if tangent is not None:
                     found[place] = tangent
         made = [
@@ -279,42 +317,43 @@ class Tape(Recorder):
         ]
         return made if create_graph else [self.number_of(t) if isinstance(t, Symbol) else t for t in made]
 
-    def _tangent(self, place: int, keys: list[Any], tables: list[Any], found: Mapping[int, Any]) -> Any:
+    def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
         """The tangent of the operation at a place, from those of its operands; None where no derivative exists."""
-        primitive, *operands = keys[place]
+        primitive, *operands = written.operations[place]
         if primitive is TAKE:
-            elements = [found.get(element, 0.0) for element in tables[operands[1]]]
+            elements = [found.get(element, 0.0) for element in written.tables[operands[1]]]
             return self.take(elements, self._symbol(operands[0], Symbol))
         if primitive is SUM_OF_PRODUCTS:
-            half = 1 + len(operands) // 2
-            pairs = list(zip(operands[1:half], operands[half:], strict=True))
+            start, *rows = operands
+            first, second = (written.rows[row] for row in rows)
+            pairs = list(zip(first, second, strict=True))
             moving = [(found[x], y) for x, y in pairs if x in found] + [(found[y], x) for x, y in pairs if y in found]
             factors = [self._symbol(other, Symbol) for _, other in moving]
-            return self.sum_of_products([tangent for tangent, _ in moving], factors, found.get(operands[0], 0.0))
+            return self.sum_of_products([tangent for tangent, _ in moving], factors, found.get(start, 0.0))
         terms = [
             share
             for moving in dict.fromkeys(operands)
             if moving in found
-            for _, share in self._shares(place, keys, tables, found[moving], {moving})
+            for _, share in self._shares(place, written, found[moving], {moving})
         ]
         return sum(terms[1:], terms[0]) if terms else None
 
-    def _shares(
-        self, place: int, keys: list[Any], tables: list[Any], gradient: Any, wanted: Container[int]
-    ) -> list[tuple[int, Any]]:
+    def _shares(self, place: int, written: Trace, gradient: Any, wanted: Container[int]) -> list[tuple[int, Any]]:
         """What the operation at a place gives to those of its operands that are at the places wanted."""
-        primitive, *operands = keys[place]
+        primitive, *key = written.operations[place]
+        operands = written.operands(place)
         if primitive is TAKE:
-            index = self._symbol(operands[0], Symbol)
-            table = tables[operands[1]]
+            index = self._symbol(key[0], Symbol)
             return [  # a negative index counts from the end, as in Python
                 (
                     element,
-                    gradient * (self.apply(EQUAL, index, float(n)) + self.apply(EQUAL, index, float(n - len(table)))),
+                    gradient
+                    * (self.apply(EQUAL, index, float(n)) + self.apply(EQUAL, index, float(n - len(operands)))),
                 )
-                for n, element in enumerate(table)
+                for n, element in enumerate(operands)
                 if element in wanted
             ]
+        keys = written.operations
         numbers = [keys[p][1] if keys[p][0] is LITERAL else self._symbol(p, Symbol) for p in operands]
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
@@ -331,8 +370,8 @@ class Tape(Recorder):
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
-        groups, checked = tuple(map(tuple, inputs)), tuple(self.checked)
-        return Trace(tuple(self.operations), tuple(self.tables), groups, tuple(outputs), checked=checked)
+        written = tuple(self.operations), tuple(self.tables), tuple(self.rows)
+        return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
@@ -342,6 +381,8 @@ class Tape(Recorder):
             self._known,
             self.roles,
             self.tables,
+            self.rows,
+            self._rows_known,
             self.checked,
             self.attributes,
         ):
@@ -691,6 +732,7 @@ def _lower_power(tape: Tape, x: Any, y: Any, k: Any) -> Any:
     return tape.apply(primitives.pow, x, y - k)
 
 
+_AS_THEY_ARE = frozenset({primitives.add, primitives.sub, primitives.mul})  # no other operation stands for them
 _REWRITES: dict[Primitive, Callable[..., Any]] = {
     primitives.pow: _power,
     primitives.lower_power: _lower_power,

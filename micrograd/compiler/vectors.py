@@ -47,11 +47,12 @@ class Dots:
     second: Integers
 
     @staticmethod
-    def of(owner: Integers, first: Rows, second: Rows) -> Dots:
-        """The dot products of vectors, some of which are the same."""
-        number: dict[tuple[int, ...], int] = {}
-        rows = [[number.setdefault(vector, len(number)) for vector in vectors] for vectors in (first, second)]
-        return Dots(np.array(list(number), dtype=np.int64), owner, *np.array(rows, dtype=np.int64))
+    def of(rows: Rows, owner: Integers, factors: Integers) -> Dots:
+        """The dot products of rows: two for each owner, of shape (2, owners). They come in the order of their use."""
+        used, begins, which = np.unique(factors, return_index=True, return_inverse=True)
+        order = np.argsort(begins)
+        first, second = np.argsort(order)[which.reshape(factors.shape)]
+        return Dots(np.array([rows[row] for row in used[order]], dtype=np.int64), owner, first, second)
 
     @property
     def length(self) -> int:

@@ -4,7 +4,7 @@ import gc
 import html
 import math
 import threading
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -240,6 +240,62 @@ def test_a_user_s_primitive_is_compiled_with_its_own_rule(backend):
     result.backward()
     assert result.data == 225.0
     assert [x.grad for x in leaves] == [3.0, 12.0, 27.0, 48.0, 75.0]
+
+
+def test_a_rule_of_ones_own_may_take_a_dot_product(backend, own_registry):
+    dotted = mg.primitive(
+        "dotted",
+        "dotted",
+        lambda x, y: x * x * y,
+        lambda g, out, x, y: mg.dot([g, g], [x * y, y * x]),
+        lambda g, out, x, y: mg.dot([g], [x * x]),
+    )
+
+    def chain(leaves):
+        return sum(dotted(x, y) for x, y in pairwise(leaves))
+
+    plain, given = ([Value(float(i)) for i in range(1, 6)] for _ in range(2))
+    chain(plain).backward()
+    mg.compile(chain, backend=backend)(given).backward()
+    assert [x.grad for x in given] == [x.grad for x in plain]
+
+
+def test_a_rule_of_ones_own_that_takes_by_an_unknown_index_is_refused_as_without_the_compiler(backend, own_registry):
+    looked = mg.primitive("looked", "looked", lambda x: x, lambda g, out, x: g * mg.take([1.0, 2.0, 3.0], x))
+    for function in (looked, mg.compile(lambda x: 2.0 * looked(x), backend=backend)):
+        with pytest.raises(TypeError, match="an index must be an int, not float"):
+            function(Value(2.0)).backward()
+
+
+def test_rows_of_factors_that_change_while_it_is_traced(backend):
+    """A row that looks like one before, and is not it, is another row."""
+    x, y, z = (Value(number, label=name) for name, number in zip("xyz", (2.0, 3.0, 5.0), strict=True))
+    row, others = [x, y, z], [1.0, 10.0, 100.0]
+
+    def f():
+        found = [mg.dot(row, others)]
+        row[1] = z  # the same list, which begins as before
+        found.append(mg.dot(row, others))
+        others[2] = 7.0
+        found.append(mg.dot(row, others))
+        found.append(mg.dot(row[:2], others[:2]))
+        found.append(mg.dot([x, 1, True], [1.0, True, 1]))
+        row[1] = y
+        others[2] = 100.0
+        return found
+
+    numbers = mg.compile(f, backend=backend)()
+    assert [number.data for number in numbers] == [532.0, 552.0, 87.0, 52.0, 4.0] == [number.data for number in f()]
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0])
+def test_zeros_of_both_signs_are_factors_of_rows_of_their_own(number, backend):
+    x = Value(-number)
+    f = mg.compile(lambda: [mg.dot([x], [number]), mg.dot([x], [-number])], backend=backend)
+    assert [math.copysign(1.0, found.data) for found in f()] == [
+        math.copysign(1.0, x.data * number),
+        math.copysign(1.0, x.data * -number),
+    ]
 
 
 def test_what_eager_raises_is_raised_and_what_it_gives_is_given(backend):
