@@ -305,7 +305,7 @@ def test_backward_scales_the_derivatives_with_the_gradient(primitive, data):
 
 @pytest.mark.slow
 @each_primitive
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_derivatives_agree_with_finite_differences(primitive, data):
     inputs = data.draw(middle(primitive))
