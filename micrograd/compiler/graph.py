@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.numbers import joined_narrowly, no_integers
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.walks import Edges
 
@@ -195,7 +195,7 @@ class Graph:
                     users.append(np.full(len(self.tables[table]), node))
                     used.append(self.tables[table])
         whole_users, whole_used = self.edges_of_whole()
-        return np.concatenate([*users, *whole_users]), np.concatenate([*used, *whole_used])
+        return joined_narrowly([*users, *whole_users]), joined_narrowly([*used, *whole_used])
 
     def edges_of_whole(self) -> tuple[list[Integers], list[Integers]]:
         """Those of the terms that stay whole."""

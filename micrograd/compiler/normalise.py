@@ -248,15 +248,17 @@ def _merged(graph: Graph) -> Graph:
     used_at[terms.first[once & is_product]] = np.flatnonzero(once & is_product)
     moved = used_at[terms.owner] != ONE
     place[moved] = used_at[terms.owner[moved]]
-    order = np.lexsort((place, -depth[terms.owner[place]], end[terms.owner]))
+    # Narrow, as there may be millions of terms.
+    inwards, target = -depth.astype(np.int32), end.astype(np.int32)
+    order = np.lexsort((place, inwards[terms.owner[place]], target[terms.owner]))
     order = order[~once[order]]
-    kept, old = terms[order], terms.owner[order]
+    kept = terms[order]
     unordered, from_zero = graph.unordered.copy(), graph.from_zero.copy()
     np.logical_or.at(unordered, end, graph.unordered)
     np.logical_or.at(from_zero, end, graph.from_zero)
     return replace(
         graph,
-        terms=Terms(end[old], kept.coefficient * factor[old], kept.first, kept.second),
+        terms=Terms(end[kept.owner], kept.coefficient * factor[kept.owner], kept.first, kept.second),
         checked=np.unique(end[graph.checked]),
         whole=tuple(part.renamed(np.arange(size), end) for part in graph.whole),
         unordered=unordered,

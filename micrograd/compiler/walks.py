@@ -38,7 +38,7 @@ class Edges:
         if not len(ends) or not ends[-1]:
             return self.targets[:0]
         places = np.repeat(self.starts[nodes] - ends + counts, counts) + np.arange(ends[-1])
-        return np.asarray(self.targets[places])
+        return self.targets[places].astype(np.int64)
 
     def _distinct(self, nodes: Integers) -> Integers:
         """The nodes without repetitions: where several are the same, the last one stays."""
