@@ -20,7 +20,8 @@ from micrograd.compiler.backends import jax_functions, llvm_functions, numpy_bac
 from micrograd.compiler.function import CompiledFunction
 from micrograd.compiler.stages import STAGES
 from micrograd.engine.further_primitives import TABLE
-from micrograd.explore import NODE_LIMIT, groups, laboratory, patterns
+from micrograd.draw.folding import groups, patterns
+from micrograd.explore import NODE_LIMIT, laboratory
 from micrograd.tables import reading, report, study
 from micrograd.testing import differences, strategies
 from tests.campaigns import accuracy, expressions, mistakes

@@ -10,28 +10,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from micrograd.draw.folding.boxes import about
+from micrograd.draw.folding.groups import Grouping
+from micrograd.draw.folding.order import in_program_order, in_their_operations
 from micrograd.draw.text import readable, visible
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
-from micrograd.engine.order import topological_order
 from micrograd.explore.formulas import composites, formulas, formulas_for_reading, forward_formula, in_library
-from micrograd.explore.groups import Grouping
 
 if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
-
-# What the functions of the library that are programs compute, and what they pass back, in words.
-ABOUT = {
-    "softmax": ["exp(x) / Σ exp(x)", "Each score gets its share p times what it is above the mean: p (g − Σ p g)."],
-    "logsumexp": ["log Σ exp(x)", "Each x gets the gradient times its softmax."],
-    "mean": ["Σ x / n", "Each x gets the gradient divided by n."],
-    "cross_entropy": [
-        "−log softmax(x)[target]",
-        "Each score gets p − y: its softmax, less 1 for the target. Times the gradient.",
-    ],
-}
-
 
 def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
     """The graph under root, its groups, and both passes through it.
@@ -54,7 +43,7 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
     grouping = Grouping(in_program_order(root))
     nodes, places = grouping.in_order(), grouping.places
     number = {node: index for index, node in enumerate(nodes)}
-    folded = _folded(nodes, root)
+    folded = in_their_operations(nodes, root)
     data, notes = _recorded_numbers(nodes)
     turns: list[dict[str, Any]] | None = None
     if not root.requires_grad:
@@ -92,9 +81,7 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
                 "kind": box.kind,
                 "parent": parent,
                 "shape": box.shape,
-                "about": ABOUT.get(box.name.rstrip("0123456789 "), ["", ""])
-                if box.kind in ("run", "stack")
-                else ["", ""],
+                "about": about(box),
             }
             for box, parent in zip(grouping.groups, grouping.parents, strict=True)
         ],
@@ -103,42 +90,6 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
         "notes": ["".join(map(visible, note)) for note in notes],
     }
     return data_of_page, nodes
-
-
-def in_program_order(root: Value) -> list[Value]:
-    """Every Value after its operands, and the first operand before the second, as Python computes them.
-
-    Example:
-        >>> from micrograd import Value
-        >>> a, b = Value(1.0, label="a"), Value(2.0, label="b")
-        >>> [node.label or node._op for node in in_program_order(a * a + b * b)]
-        ['a', '*', 'b', '*', '+']
-    """
-    topological_order(root)  # which refuses a cycle
-    order: dict[Value, None] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in order:
-            stack.pop()
-        elif waiting := [operand for operand in node._operands()[::-1] if operand not in order]:
-            stack += waiting
-        else:
-            order[stack.pop()] = None
-    return list(order)
-
-
-def _folded(nodes: list[Value], root: Value) -> dict[Value, Value]:
-    """Plain numbers, which are shown in the operation that alone uses them; by number, the operation."""
-    users: dict[Value, list[Value]] = {}
-    for node in nodes:
-        for operand in node._operands():
-            users.setdefault(operand, []).append(node)
-    return {
-        node: users[node][0]
-        for node in nodes
-        if node.is_leaf and not node.requires_grad and not node.label and node is not root and len(users[node]) == 1
-    }
 
 
 def _recorded_numbers(nodes: list[Value]) -> tuple[dict[Value, float], list[str]]:

@@ -14,7 +14,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.explore.runs import runs_of
+from micrograd.draw.folding.runs import runs_of
 
 
 def boxes(root):

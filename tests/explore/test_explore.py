@@ -23,7 +23,7 @@ from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients
 from micrograd.explore.arrangement import arrange
 from micrograd.explore.formulas import FOR_READING, TABLE, formulas, formulas_for_reading
-from micrograd.explore.groups import Grouping
+from micrograd.draw.folding.groups import Grouping
 from micrograd.explore.passes import passes
 from tests.folders import ROOT
 from tests.locks import is_held

@@ -38,6 +38,28 @@ class Box:
         return found
 
 
+# What the functions of the library that are programs compute, and what they pass back, in words.
+ABOUT = {
+    "softmax": ("exp(x) / Σ exp(x)", "Each score gets its share p times what it is above the mean: p (g − Σ p g)."),
+    "logsumexp": ("log Σ exp(x)", "Each x gets the gradient times its softmax."),
+    "mean": ("Σ x / n", "Each x gets the gradient divided by n."),
+    "cross_entropy": (
+        "−log softmax(x)[target]",
+        "Each score gets p − y: its softmax, less 1 for the target. Times the gradient.",
+    ),
+}
+
+
+def about(box: Box) -> tuple[str, str]:
+    """The formula of a box, and what it passes back in words; empty texts where nothing is known.
+
+    Example:
+        >>> about(Box("mean 3", "run", None))
+        ('Σ x / n', 'Each x gets the gradient divided by n.')
+    """
+    return ABOUT.get(box.name.rstrip("0123456789 "), ("", "")) if box.kind in ("run", "stack") else ("", "")
+
+
 Item: TypeAlias = "Value | Box"  # what stands in a box
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.explore.boxes import Box
+from micrograd.draw.folding.boxes import Box
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.value import Value
-from micrograd.explore.boxes import Box, Contents, way
-from micrograd.explore.parameters import places_of_parameters
-from micrograd.explore.patterns import Patterns
-from micrograd.explore.runs import Run, runs_of
+from micrograd.draw.folding.boxes import Box, Contents, way
+from micrograd.draw.folding.parameters import places_of_parameters
+from micrograd.draw.folding.patterns import Patterns
+from micrograd.draw.folding.runs import Run, runs_of
 
 if TYPE_CHECKING:
-    from micrograd.explore.parameters import Place
+    from micrograd.draw.folding.parameters import Place
 
 PART = 150  # items without a box are put into parts of this size, where there are more than LARGEST of them
 LARGEST = 300  # items side by side: Graphviz lays these out in a second or two

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from micrograd.nn import Module, Neuron
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from micrograd.engine.value import Value
-    from micrograd.explore.runs import Run
+    from micrograd.draw.folding.runs import Run
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,11 @@ def places_of_parameters(runs: Iterable[Run], layers: Sequence[Sequence[Sequence
                 for place, weight in enumerate(neuron.w, 1):
                     places[weight] = Place(f"w{place}", f"{before}w{place}", boxes, f"{family} w", (place,))
                 places[neuron.b] = Place("b", f"{before}b", boxes, f"{family} b")
-    modules = {id(run.of): run for run in runs if isinstance(run.of, Module) and not isinstance(run.of, Neuron)}
+    # a module is what names its parameters: this room stands below that of networks, which show themselves by it
+    modules = {id(run.of): run for run in runs if run.given is None and hasattr(run.of, "named_parameters")}
     for run in sorted(modules.values(), key=lambda run: run.start):  # the outermost begin first
         for path, parameter in run.of.named_parameters():
-            if parameter not in places:
+            if isinstance(parameter, Value) and parameter not in places:
                 places[parameter] = _place(path.split("."))
     return places
 

@@ -1,0 +1,10 @@
+"""What repeats in a graph, as a tree of boxes: pages and pictures fold it.
+
+boxes.py        a box, and what hangs together with what in it
+groups.py       the tree of boxes around the Values of a graph
+runs.py         boxes of the runs of functions, modules and blocks
+parameters.py   what parameters are called
+patterns.py     boxes of sums, of dot products, and of what is done to many Values side by side
+loops.py        boxes of the turns of plain loops
+order.py        the order of the program
+"""
