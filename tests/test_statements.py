@@ -19,8 +19,8 @@ from micrograd.compiler import closed_over, function, kept, program, progress, t
 from micrograd.compiler.backends import jax_functions, llvm_functions, numpy_backend
 from micrograd.compiler.function import CompiledFunction
 from micrograd.compiler.stages import STAGES
-from micrograd.engine.further_primitives import TABLE
 from micrograd.draw.folding import groups, patterns
+from micrograd.engine.further_primitives import TABLE
 from micrograd.explore import NODE_LIMIT, laboratory
 from micrograd.tables import reading, report, study
 from micrograd.testing import differences, strategies

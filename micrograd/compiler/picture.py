@@ -41,7 +41,7 @@ def draw_program(
         ValueError: if there are too many kernels to draw.
         ImportError: if graphviz is not installed, and a Digraph is to be made.
     """
-    from micrograd.draw.graph import FONT
+    from micrograd.draw.style import FONT
 
     kernels = list(program.with_turns())
     if len(kernels) > MOST_KERNELS:

@@ -1,12 +1,18 @@
 """Pictures of graphs, and what notebooks show.
 
 graph.py      which Values are drawn, and how they hang together
+folded.py     the picture of a large graph, in boxes
+opening.py    which of the boxes stand open
+strip.py      many numbers as colours
 lecture.py    the graph as micrograd's lecture has it
 card.py       how a Value and an operation look
+style.py      colours and letters
 text.py       numbers and labels as a reader likes them
 dot.py        pictures as text, without Graphviz
 layout.py     Graphviz, as a command or inside of Python
 notebook.py   tables of modules and curves of losses
+
+What repeats in a graph is found in folding/.
 """
 
 from micrograd.draw.graph import draw_dot, save, svg, trace

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from micrograd.draw.style import GREY, INK, NEGATIVE, NOT_A_NUMBER, PALE, POSITIVE, WARNING, mixed
 from micrograd.draw.text import label_text, readable, tooltip_text
 from micrograd.engine.closures import HandWritten
 
@@ -21,23 +22,22 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
 
-INK, GREY, PALE = "#1f2933", "#616e7c", "#e9edf1"
-POSITIVE, NEGATIVE, NOT_A_NUMBER = "#0072b2", "#d55e00", "#cc79a7"  # told apart by the colour-blind too
-WARNING = "#a33c00"
 DECADES = 3  # a gradient a thousand times smaller than the largest has the palest tint
 CUT = "⋯"
+FRAMES = {"leaf": f'border="2" color="{INK}"', "result": f'border="1" color="{GREY}"'}
 SYMMETRIC = ("add", "mul", "maximum", "minimum")
 
 
 def draw_value(picture: graphviz.Digraph, node: Value, name: str, gradient: str) -> None:
     """Draw a Value: a card with this row for its gradient, or a small box for a constant."""
-    if not node.requires_grad:
-        kind, table = "constant", _constant(node)
-    elif node.is_leaf:
-        kind, table = "leaf", _card(node, gradient, f'border="2" color="{INK}"')
-    else:
-        kind, table = "result", _card(node, gradient, f'border="1" color="{GREY}"')
+    kind = kind_of(node)
+    table = _constant(node) if kind == "constant" else _card(node, gradient, FRAMES[kind])
     picture.node(name, f"<{table}>", tooltip=tooltip_text(repr(node)), **{"class": kind})
+
+
+def kind_of(node: Value) -> str:
+    """Whether a Value is a constant, to which no gradient flows, a leaf or a result."""
+    return "constant" if not node.requires_grad else "leaf" if node.is_leaf else "result"
 
 
 def _constant(node: Value) -> str:
@@ -50,17 +50,18 @@ def _card(node: Value, gradient: str, frame: str) -> str:
     """The rows label, data and grad, with rules between them."""
     label = f'<tr><td colspan="2" align="left" balign="left"><b>{label_text(node.label)}</b></td></tr>'
     rows = [label] if node.label else []
-    rows += [_row("data", readable(node.data)), gradient]
+    rows += [number_row("data", readable(node.data)), gradient]
     return f'<table {frame} bgcolor="white" cellborder="0" cellspacing="0" cellpadding="3">{"<hr/>".join(rows)}</table>'
 
 
 def gradient_row(gradient: float, largest: float, unreached: bool) -> str:
     """The row of a gradient, tinted by its size beside the largest; a dash where backward() has not run."""
     shown = "—" if unreached and gradient == 0 else readable(gradient)
-    return _row("grad", shown, _tint(gradient, largest))
+    return number_row("grad", shown, _tint(gradient, largest))
 
 
-def _row(what: str, number: str, background: str = "white") -> str:
+def number_row(what: str, number: str, background: str = "white") -> str:
+    """A row of a card: what a number is, and the number."""
     name = f'<td align="left"><font color="{GREY}" point-size="9">{what}</font></td>'
     return f'<tr>{name}<td align="right" bgcolor="{background}">{number}</td></tr>'
 
@@ -124,5 +125,4 @@ def _tint(gradient: float, largest: float) -> str:
         return "white"
     decades = math.log10(largest) - math.log10(abs(gradient)) if math.isfinite(gradient) else 0.0
     share = 0.6 - 0.45 * min(decades / DECADES, 1.0)
-    colour = POSITIVE if gradient > 0 else NEGATIVE
-    return "#" + "".join(f"{round(255 + share * (channel - 255)):02x}" for channel in bytes.fromhex(colour[1:]))
+    return mixed(POSITIVE if gradient > 0 else NEGATIVE, share)

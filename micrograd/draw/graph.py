@@ -9,6 +9,8 @@ grey, and their arrows dashed. Behind a gradient, blue says positive and orange 
 the larger it is beside the others of the picture. Arrows lead from operands through the operation to
 the result, one for each operand: ``a * a`` has two. Where their order matters, they are numbered.
 
+A graph of more than 200 Values is folded: see folded.py.
+
 Labels are shown as typed, in as many lines. Of a character that a picture cannot show, such as a tab, a
 zero byte or half a surrogate pair, Python's way to write it is shown: ``\\t``, ``\\x00``, ``\\ud800``.
 """
@@ -20,9 +22,10 @@ import os
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw.card import CUT, GREY, INK, draw_operation, draw_value, gradient_row, note_on_gradients
+from micrograd.draw.card import CUT, draw_operation, draw_value, gradient_row, note_on_gradients
 from micrograd.draw.dot import Source
 from micrograd.draw.lecture import as_in_lecture
+from micrograd.draw.style import EDGE, GREY, NODE, graph_style
 from micrograd.engine.node import NUMBER
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
@@ -40,10 +43,9 @@ if TYPE_CHECKING:
 # takes minutes where they bend around what is in their way, so past some number of layers they are straight.
 NODE_LIMIT = 3_000
 LAYER_LIMIT = 100_000
-STRAIGHT_FROM = 10_000
-NOTEBOOK_LIMITS = 200, 2_000  # nodes and layers: a notebook shows pictures unasked, so they must be drawn at once
-
-FONT = "Helvetica,Arial,sans-serif"  # all three have letters of the same widths, so numbers stay flush right
+LARGEST_WHOLE = 200, 2_000  # nodes and layers of a graph that is drawn whole unasked; larger ones are folded
+FOLD_LIMIT = 100_000  # nodes; folding so many takes some seconds
+NOTEBOOK_LIMIT = 50_000  # a notebook shows pictures unasked, so they must be drawn at once
 
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
 RANKDIRS = ("LR", "TB")
@@ -84,6 +86,7 @@ def draw_dot(
     *,
     depth: int | None = None,
     style: str = "written",
+    fold: bool | None = None,
 ) -> graphviz.Digraph:
     """Draw the graph under a Value.
 
@@ -95,6 +98,9 @@ def draw_dot(
         style: ``"written"`` draws the operations as the program has them; ``"micrograd"`` those that the
             engine of micrograd's lecture makes of them: ``a - b`` is ``a + b * -1`` there, and ``a / b`` is
             ``a * b**-1``. The nodes that are added have their gradients, too.
+        fold: whether what repeats is drawn as one box, as pages of ``explore`` have it: calls, layers, neurons,
+            samples, steps, sums and vectors. Boxes stand open as long as the picture can be read. Where left out,
+            graphs of more than 200 nodes are folded, if neither depth nor a style is given.
 
     Returns:
         A graphviz.Digraph: a notebook shows it, ``.render("name")`` writes it to a file, ``.pipe()``
@@ -102,7 +108,8 @@ def draw_dot(
 
     Raises:
         TypeError: if root is not a Value, format no string, or depth no whole number.
-        ValueError: for an unknown format, rankdir or style, or a graph too large for a picture.
+        ValueError: for an unknown format, rankdir or style, for fold with depth or another style, or for a graph
+            too large for a picture: of more than 3,000 nodes, and folded of more than 100,000.
         ImportError: if graphviz is not installed; what lays it out then needs pygraphviz, too.
 
     Example:
@@ -113,10 +120,18 @@ def draw_dot(
     """
     from micrograd.draw.layout import Picture
 
-    return _drawn(root, format, rankdir, depth, style, Picture)
+    return _drawn(root, format, rankdir, depth, style, fold, Picture)
 
 
-def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None = None, style: str = "written") -> None:
+def save(
+    root: Value,
+    path: StrPath,
+    rankdir: str = "LR",
+    *,
+    depth: int | None = None,
+    style: str = "written",
+    fold: bool | None = None,
+) -> None:
     """Draw the graph under a Value into a file, whose suffix says the format.
 
     The file is written whole or not at all. A ``.dot`` file is text, and needs nothing to be installed.
@@ -127,6 +142,7 @@ def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None =
         rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
         depth: draw only what is within so many operations of root.
         style: ``"written"``, or ``"micrograd"`` for the operations of micrograd's lecture, as in draw_dot.
+        fold: whether what repeats is drawn as one box, as in draw_dot; where left out, that of more than 200.
 
     Raises:
         ValueError: for another suffix, and what draw_dot raises.
@@ -139,7 +155,7 @@ def save(root: Value, path: StrPath, rankdir: str = "LR", *, depth: int | None =
         ...     os.listdir(folder)
         ['sum.svg']
     """
-    save_picture(lambda format, kind: _drawn(root, format, rankdir, depth, style, kind), path)  # noqa: A006
+    save_picture(lambda format, kind: _drawn(root, format, rankdir, depth, style, fold, kind), path)  # noqa: A006
 
 
 def save_picture(draw: Callable[[str, Callable[..., Any]], Any], path: StrPath) -> None:
@@ -185,15 +201,13 @@ def svg_or_none(root: Value) -> str | None:
 
     Example:
         >>> x = Value(2.0)
-        >>> for _ in range(1000):
+        >>> for _ in range(50_000):
         ...     x = x + 1
         >>> svg_or_none(x) is None
         True
     """
-    nodes, layers = NOTEBOOK_LIMITS
     try:
-        small = _count(root, nodes) <= nodes and _layers_passed(topological_order(root)) <= layers
-        return svg(root) if small else None
+        return svg(root) if _count(root, NOTEBOOK_LIMIT) <= NOTEBOOK_LIMIT else None
     except (ImportError, ValueError):  # a ValueError: the graph has a cycle
         return None
 
@@ -207,6 +221,7 @@ def _drawn(
     rankdir: str,
     depth: int | None,
     style: str,
+    fold: bool | None,
     kind: Callable[..., Any],
 ) -> Any:
     """The picture as draw_dot gives it, of this kind: layout.Picture or dot.Source."""
@@ -217,6 +232,15 @@ def _drawn(
         raise ValueError(f"rankdir must be one of {', '.join(RANKDIRS)}, not {rankdir!r}")
     if style not in STYLES:
         raise ValueError(f"style must be one of {', '.join(STYLES)}, not {style!r}")
+    is_part = depth is not None or style == "micrograd"
+    if fold and is_part:
+        raise ValueError("a folded picture shows all of a graph, and as it is written: leave out depth and style")
+    if fold or (fold is None and not is_part and _is_large(root)):
+        if (count := _count(root)) > FOLD_LIMIT:
+            raise _too_large(f"this graph has {count:,} nodes, and a folded picture holds {FOLD_LIMIT:,}")
+        from micrograd.draw.folded import folded_picture  # here, so that it is loaded only for large graphs
+
+        return folded_picture(root, format.lower(), rankdir, kind)
     nodes = _nodes(root, depth)
     if style == "micrograd":
         root = as_in_lecture(nodes)
@@ -266,6 +290,12 @@ def _nodes_within(root: Value, depth: int) -> list[Value]:
         return list(TopologicalSorter(inner).static_order())
     except CycleError:
         raise ValueError("the graph has a cycle") from None
+
+
+def _is_large(root: Value) -> bool:
+    """Whether a picture of all nodes would be too large to be read."""
+    nodes, layers = LARGEST_WHOLE
+    return _count(root, nodes) > nodes or _layers_passed(topological_order(root)) > layers
 
 
 def _count(root: Value, enough: float = math.inf) -> int:
@@ -323,9 +353,9 @@ def _picture(
     picture = kind(
         "micrograd",
         format=format,
-        graph_attr=_graph_style(len(nodes), layers, format) | {"rankdir": rankdir},
-        node_attr={"shape": "plain", "fontname": FONT, "fontsize": "11", "fontcolor": INK},
-        edge_attr={"color": GREY, "arrowsize": "0.6"},
+        graph_attr=graph_style(len(nodes), layers, format) | {"rankdir": rankdir},
+        node_attr=NODE,
+        edge_attr=EDGE,
     )
     gradients = {node: float(node.grad) for node in nodes}  # a Value after backward(create_graph=True)
     unreached = not root.is_leaf and not any(gradients[node] for node in nodes if not node.is_leaf)
@@ -341,27 +371,6 @@ def _picture(
     if notes:
         picture.graph_attr["label"] = f"<{notes}>"
     return picture
-
-
-def _graph_style(nodes: int, layers: int, format: str) -> dict[str, str]:  # noqa: A002
-    # Without a bound on these two, Graphviz may improve the layout of a hundred nodes for minutes, unseen.
-    effort = f"{min(30.0, 5e6 / (nodes * (layers + 1))):.3g}"
-    style = {
-        "nslimit": effort,
-        "nslimit1": effort,
-        "ranksep": "0.3",
-        "nodesep": "0.15",
-        "pad": "0.15",
-        "bgcolor": "white",
-        "fontname": FONT,
-        "fontsize": "11",
-        "labelloc": "b",
-        "labeljust": "l",
-    }
-    if layers > STRAIGHT_FROM:
-        style |= {"splines": "line", "mclimit": "0.1"}
-    # For screens with two pixels a point. At most 40 inches a side, which is a bitmap of a quarter of a gigabyte.
-    return style | {"dpi": "192", "size": "40,40"} if format == "png" else style
 
 
 # Texts

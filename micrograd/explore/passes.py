@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
 
+
 def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
     """The graph under root, its groups, and both passes through it.
 

@@ -104,7 +104,7 @@ class Contents:
         stack: list[Iterator[Item]] = []
         box: Box | None = None
         while True:
-            if (inside := self._sorted(box)) is None:
+            if (inside := self.sorted_items(box)) is None:
                 return None
             stack.append(iter(inside))
             while (item := next(stack[-1], None)) is None or not isinstance(item, Box):
@@ -116,7 +116,7 @@ class Contents:
                         return order
             box = item
 
-    def _sorted(self, box: Box | None) -> list[Item] | None:
+    def sorted_items(self, box: Box | None) -> list[Item] | None:
         """The items of a box, each after those that feed it; None where two boxes feed each other."""
         items = self.items[box]
         rank = {item: index for index, item in enumerate(items)}

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.engine.value import Value
 from micrograd.draw.folding.boxes import Box, Contents, way
 from micrograd.draw.folding.parameters import places_of_parameters
 from micrograd.draw.folding.patterns import Patterns
 from micrograd.draw.folding.runs import Run, runs_of
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from micrograd.draw.folding.parameters import Place

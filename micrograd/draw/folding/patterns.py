@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw.text import readable
 from micrograd.draw.folding.boxes import Box
 from micrograd.draw.folding.loops import put_into_turns
+from micrograd.draw.text import readable
 
 if TYPE_CHECKING:
-    from micrograd.engine.value import Value
     from micrograd.draw.folding.parameters import Place
+    from micrograd.engine.value import Value
 
 LEAST_TERMS = 4  # of a sum or a dot product in a box of its own
 LEAST_ELEMENTS = 4  # of a vector

@@ -1,0 +1,289 @@
+"""Folded pictures: what repeats is one box."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.draw import graph as draw
+from micrograd.draw.folded import GROUND
+from micrograd.draw.opening import LONGEST, WIDEST
+from micrograd.draw.strip import heat_map, strip
+from tests.draw.test_draw import SVG, chain, drawn, lines, texts, tint, tooltip
+
+
+def titles(root, **options):
+    """The first line of each card and each box in a folded picture, from the left to the right."""
+    picture = ElementTree.fromstring(draw.draw_dot(root, fold=True, **options).pipe())
+    return sorted(
+        " ".join(" ".join(lines(element)).split(" data ")[0].split())
+        for element in picture.iter(f"{SVG}g")
+        if element.get("class") in ("cluster", "node box", "node leaf", "node result", "node constant")
+    )
+
+
+def loss_of_network():
+    random.seed(0)
+    model = mg.nn.MLP(3, [4, 4, 1], activation="tanh")
+    samples = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
+    return sum((model(x) - y) ** 2 for x, y in zip(samples, [1.0, -1.0, -1.0, 1.0], strict=True))
+
+
+def arrows(root, **options):
+    """The arrows of a folded picture, as pairs of the titles of cards and boxes."""
+    source = draw.draw_dot(root, fold=True, **options).source
+    tables = re.findall(r"(item\d+) \[label=<(.*)> class=", source)
+    title = {name: re.sub("<[^>]*>", "", table).partition("data")[0].strip() for name, table in tables}
+    pairs = re.findall(r"(item\d+) -> (item\d+)(?! \[style=invis)", source)
+    return [(title[tail], title[head]) for tail, head in pairs]
+
+
+class TestFolded:
+    def test_a_recurrent_chain_is_one_box_and_says_how_many_steps_there_are(self):
+        w = Value(0.5, label="w")
+        state = Value(0.25, label="start")
+        for _ in range(499):
+            state = mg.tanh(w * state)
+        state.backward()
+        assert len(mg.topological_order(state)) == 1000
+        shown = titles(state)
+        assert {"w", "start", "tanh"} <= set(shown)
+        assert [title for title in shown if re.fullmatch(r"Step × 49\d", title)]
+        assert len(shown) < 10
+        assert "1,000 Values" in texts(state)
+
+    def test_a_network_is_layers_of_neurons_and_its_samples_are_one(self):
+        root = loss_of_network()
+        root.backward()
+        shown = titles(root)
+        assert [title for title in shown if "Layer" in title] == [
+            "Layer 1",
+            "Layer 1",
+            "Layer 2",
+            "Layer 2",
+            "Layer 3",
+            "Layer 3",
+        ]
+        assert [title for title in shown if "Neuron" in title] == [f"Neuron {k}" for k in (1, 1, 2, 2, 3, 3, 4, 4)]
+        assert {"Parameters", "Network × 4", "x − y × 4", "sum of 4"} <= set(shown)
+
+    def test_parameters_have_one_arrow_and_neurons_one_from_each_before_them(self):
+        found = arrows(loss_of_network())
+        assert ("x − y  × 4", "x ** 2  × 4") in found
+        assert len([tail for tail, head in found if tail.startswith("Neuron") and head.startswith("Neuron")]) == 16
+        assert len([tail for tail, _ in found if tail.startswith("Layer")]) == 2  # of the parameters, and of the last
+
+    def test_a_box_shows_its_number_its_gradient_or_its_numbers_as_colours(self):
+        root = loss_of_network()
+        root.backward()
+        boxes = {" ".join(lines(box)): box for box in drawn(root)["box"]}
+        (sum_of_4,) = (box for title, box in boxes.items() if title.startswith("sum of 4"))
+        assert lines(sum_of_4) == ["sum of 4", "data", draw_number(root.data), "grad", "1"]
+        assert tint(sum_of_4) != "white"
+        (vector,) = (box for title, box in boxes.items() if title.startswith("x − y"))
+        assert len(colours(vector)) == 2 * 4
+        assert tooltip(vector).startswith("x − y: ")
+
+    def test_the_result_of_many_in_a_box_is_a_number_too(self):
+        root = chain(998)
+        (box,) = drawn(root)["box"]
+        assert lines(box)[-2:] == ["result", draw_number(root.data)]
+
+    def test_steps_show_a_strip_of_what_each_gave(self):
+        root = chain(60)
+        (box,) = drawn(root, fold=True)["box"]
+        assert len(colours(box)) == 2 * 59
+
+    def test_a_matrix_of_parameters_is_a_heat_map(self):
+        class Linear(mg.nn.Module):
+            def __init__(self):
+                self.weights = [[Value(row - column) for column in range(3)] for row in range(6)]
+                self.rows = [Value(1.0), [Value(2.0), Value(3.0)]]  # no matrix, though it begins as one
+
+            def __call__(self, x):
+                return [
+                    mg.tanh(mg.dot(row, x) * self.rows[1][1] + self.rows[0] * self.rows[1][0]) for row in self.weights
+                ]
+
+        linear = Linear()
+        root = sum(linear([1.0, 2.0, 3.0])) + sum(linear([1.0, 2.0, 4.0]))
+        boxes = {lines(box)[0]: box for box in drawn(root, fold=True)["box"]}
+        assert len(colours(boxes["weights"])) == 2 * 6 * 3
+        assert len(colours(boxes["rows"])) == 2 * 3
+
+    def test_formulas_of_known_functions_stand_beside_their_names(self):
+        shares = mg.softmax([Value(0.1 * k, label=f"x{k}") for k in range(5)])
+        assert "softmax = exp(x) / Σ exp(x)" in titles(mg.mean(shares))
+
+    def test_plain_numbers_stand_in_their_operations(self):
+        a = Value(3.0, label="a")
+        assert titles(2 / (a * 3 - 1)) == sorted(["2 ÷", "a", "× 3", "− 1"])
+        assert titles(a**2 + mg.leaky_relu(a, 0.1)) == sorted(["** 2", "+", "a", "leaky_relu"])
+
+    def test_constants_with_a_name_are_small(self):
+        rate = Value(0.5, label="rate", requires_grad=False)
+        (constant,) = drawn(Value(3.0) * rate + rate, fold=True)["constant"]
+        assert lines(constant) == ["rate = 0.5"]
+
+    def test_a_number_that_several_use_is_a_card_of_its_own(self):
+        two = Value(2.0, requires_grad=False)
+        (constant,) = drawn(Value(3.0) * two + two, fold=True)["constant"]
+        assert lines(constant) == ["2"]
+
+    def test_a_leaf_alone_is_drawn(self):
+        assert [lines(leaf) for leaf in drawn(Value(2.0, label="x"), fold=True)["leaf"]] == [
+            ["x", "data", "2", "grad", "—"]
+        ]
+
+    def test_weights_have_the_names_of_their_places(self):
+        random.seed(0)
+        model = mg.nn.MLP(2, [2, 1])
+        found = titles(model([1.0, 2.0]))
+        assert {"layer 1, neuron 2, w2", "layer 2, neuron 1, b"} <= set(found)
+
+    def test_scopes_stand_in_each_other(self):
+        @mg.scope
+        def inner(x):
+            return mg.tanh(x * 2)
+
+        @mg.scope("the outer one")
+        def outer(x):
+            return mg.exp(inner(x)) + x
+
+        shown = titles(outer(Value(1.0, label="x")))
+        assert {"the outer one", "inner"} <= set(shown)
+
+    def test_what_a_stack_does_not_show_is_led_to_by_the_arrow_of_its_frame(self):
+        @mg.scope
+        def part(x, bias):
+            return mg.exp(mg.tanh(x) + bias)
+
+        xs = [Value(0.1 * k, label=f"x{k}") for k in range(3)]
+        late = mg.sin(Value(2.0, label="late"))
+        root = part(xs[0], 1.0) + part(xs[1], 2.0) * mg.cos(part(xs[2], late))
+        source = draw.draw_dot(root, fold=True).source
+        assert re.search(r"lhead=\"?cluster", source)  # of late, which only the third part uses
+        assert re.search(r"ltail=\"?cluster", source)  # to cos, which uses the third part
+        assert titles(root).count("tanh") == 1
+
+    def test_a_picture_stays_small_enough_to_be_read(self):
+        """The estimate of a picture's size is generous."""
+        for root in (loss_of_network(), chain(998)):
+            picture = ElementTree.fromstring(draw.draw_dot(root).pipe())
+            assert float(picture.get("width")[:-2]) < LONGEST
+            assert float(picture.get("height")[:-2]) < WIDEST
+
+    def test_top_to_bottom_opens_other_boxes_and_leads_down(self):
+        picture = ElementTree.fromstring(draw.draw_dot(mg.exp(mg.sin(Value(1.0) * 2)), rankdir="TB", fold=True).pipe())
+        assert float(picture.get("width")[:-2]) < float(picture.get("height")[:-2])
+        assert "Network × 4" in titles(loss_of_network(), rankdir="TB")
+
+    def test_a_tangle_is_drawn_in_parts(self):
+        generator = random.Random(0)
+        values = [Value(generator.random(), label=f"x{place}") for place in range(20)]
+        for place in range(700):
+            values.append(mg.hypot(values[place], generator.choice(values) * generator.choice([2.0, values[place]])))
+        assert "Part 1" in titles(values[-1])
+
+    def test_drawing_changes_no_number_and_the_same_graph_is_drawn_the_same(self):
+        root = loss_of_network()
+        root.backward()
+        before = [(node.data, node.grad) for node in mg.topological_order(root)]
+        assert draw.draw_dot(root).source == draw.draw_dot(root).source
+        assert [(node.data, node.grad) for node in mg.topological_order(root)] == before
+
+    def test_labels_are_no_markup(self):
+        @mg.scope("<b>{name}|\\N</b>\n\x00")
+        def part(x):
+            return mg.exp(x) * mg.tanh(x)
+
+        label = "</td><script>\ud800"
+        root = mg.sin(part(Value(1.0, label=label)))
+        shown = texts(root, fold=True)
+        assert r"<b>{name}|\N</b>" in shown
+        assert r"</td><script>\ud800" in shown
+
+    def test_the_text_is_the_same_picture_and_needs_nothing(self, tmp_path):
+        from micrograd.draw import layout
+
+        root = loss_of_network()
+        draw.save(root, tmp_path / "a.dot")
+        text = (tmp_path / "a.dot").read_text(encoding="utf-8")
+        assert layout._laid_out(text, "svg", "dot") == draw.draw_dot(root).pipe()
+
+    def test_png_and_pdf_are_drawn(self, tmp_path):
+        for suffix in (".png", ".pdf"):
+            draw.save(chain(300), tmp_path / f"a{suffix}")
+            assert (tmp_path / f"a{suffix}").stat().st_size > 1000
+
+    def test_before_backward_the_picture_says_so(self):
+        assert "backward() has not run" in texts(chain(300))
+        root = chain(300)
+        root.backward()
+        assert "backward() has not run" not in texts(root)
+
+
+class TestWhen:
+    def test_graphs_of_more_than_200_nodes_are_folded_where_nothing_else_is_asked(self):
+        assert "box" not in drawn(chain(199))
+        assert "box" in drawn(chain(200))
+        assert len(drawn(chain(250), fold=False)["result"]) == 250
+        assert len(drawn(chain(250), depth=4)["result"]) == 5
+        assert "box" not in drawn(chain(201), style="micrograd")
+
+    def test_a_graph_whose_arrows_are_long_is_folded_too(self):
+        x = f = Value(0.9)
+        for _ in range(100):
+            f = f * x
+        assert "box" in drawn(f)
+
+    @pytest.mark.parametrize("options", [{"depth": 3}, {"style": "micrograd"}])
+    def test_a_part_of_a_graph_or_another_style_cannot_be_folded(self, options):
+        with pytest.raises(ValueError, match="leave out depth and style"):
+            draw.draw_dot(chain(3), fold=True, **options)
+
+    def test_a_cycle_is_refused(self):
+        a = Value(1.0)
+        b = a + 1
+        b._first = b
+        with pytest.raises(ValueError, match="cycle"):
+            draw.draw_dot(b, fold=True)
+
+
+class TestColours:
+    def test_of_more_numbers_than_fit_the_first_the_last_and_some_between_are_shown(self):
+        numbers = [0.0] * 1000
+        numbers[0], numbers[-1] = 1.0, -1.0
+        cells = re.findall(r'bgcolor="(#\w+)"', strip(numbers))
+        assert len(cells) < 100
+        assert cells[0] != cells[1] == cells[-2] != cells[-1]
+        assert heat_map([numbers] * 500).count("<tr>") == heat_map([numbers]).count("<td") < 100
+
+    def test_numbers_that_are_not_finite_have_colours(self):
+        nan, inf, minus, large, zero = re.findall(
+            r'bgcolor="(#\w+)"', strip([math.nan, math.inf, -math.inf, 1e308, 0.0])
+        )
+        assert len({nan, inf, minus, zero}) == 4
+        assert inf == large
+        assert len(set(re.findall(r'bgcolor="(#\w+)"', strip([math.inf, 5e-324])))) == 1
+
+
+def colours(element):
+    """The cells of the strips, or of the heat maps, in a box: what is painted in a colour and has no frame."""
+    return [
+        polygon
+        for polygon in element.iter(f"{SVG}polygon")
+        if polygon.get("stroke") == "none" and polygon.get("fill") not in ("white", "none", GROUND)
+    ]
+
+
+def draw_number(number):
+    from micrograd.draw.text import readable
+
+    return readable(number)
