@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.engine import further_primitives, primitives
-from micrograd.engine.calls import remembered
+from micrograd.engine.calls import remembered_for_terms
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from micrograd.engine.value import Value
 
@@ -748,6 +748,6 @@ def _largest(terms: Sequence[Any]) -> Any:
 
 
 # Each run is a box of a page.
-_mean = remembered(_mean_of, "mean")
-_logsumexp = remembered(_logsumexp_of, "logsumexp")
-_softmax = remembered(_softmax_of, "softmax")
+_mean = remembered_for_terms(_mean_of, "mean")
+_logsumexp = remembered_for_terms(_logsumexp_of, "logsumexp")
+_softmax = remembered_for_terms(_softmax_of, "softmax")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, is_array, real_number, required_count
 from micrograd._support.containers import array_of, base_of, remade
-from micrograd.engine.calls import remembered_turns
+from micrograd.engine.calls import remembering_turns
 from micrograd.engine.recorder import Layer, holding, on_top
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def scan(
     if not sequences.lengths:
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
-    turn, form = _turns_of(step, count, "scan", (state, inputs)), _form(state)
+    turn, remember = _turns_of(step, count), remembering_turns(step, "scan turn", (state, inputs))
+    form, pairs = _form(state), []
     outputs: list[Any] = [None] * count
     for index in reversed(range(count)) if reverse else range(count):
         pair = turn(_copied(state), take(index))
@@ -87,6 +88,8 @@ def scan(
                 f"the state must keep its structure: turn {index} was given {state!r:.60}, and returns {pair[0]!r:.60}"
             )
         state, outputs[index] = pair
+        pairs.append(pair)
+    remember(pairs)
     return state, _stacked(_alike(outputs), 0, sequences.in_arrays)
 
 
@@ -139,8 +142,9 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         if not sequences.lengths:
             raise ValueError("vmap needs an argument to go through: there is none whose axis is not None")
         count = sequences.length("vmap")
-        turn = _turns_of(run, count, "vmap", (arguments, named))
+        turn, remember = _turns_of(run, count), remembering_turns(run, "vmap turn", (arguments, named))
         outputs = [turn({place: take(index) for place, take in takes.items()}) for index in range(count)]
+        remember(outputs)
         return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
 
     return mapped
@@ -166,9 +170,9 @@ def taking(turns: Turns) -> Iterator[None]:
     yield from holding(_turns, turns)
 
 
-def _turns_of(function: Callable[..., Any], count: int, loop: str, given: Any) -> Callable[..., Any]:
+def _turns_of(function: Callable[..., Any], count: int) -> Callable[..., Any]:
     turns = on_top(_turns)
-    return remembered_turns(function, f"{loop} turn", given) if turns is None else turns.of(function, count)
+    return function if turns is None else turns.of(function, count)
 
 
 # What is gone through

@@ -12,7 +12,7 @@ from micrograd import functional
 from micrograd._support.axes import array_with_axes, checked_axes, reduced
 from micrograd._support.checks import Operand, check_numbers, is_unknown, real_number, required_sequence
 from micrograd.engine import primitives
-from micrograd.engine.calls import remembered
+from micrograd.engine.calls import remembered_for_terms
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _cross_entropy_of_row(logits: Sequence[Any], target: Any) -> Any:
     return primitives.softplus(functional.logsumexp(others) - logits[target])
 
 
-_cross_entropy = remembered(_cross_entropy_of_row, "cross_entropy")  # each run is a box of a page
+_cross_entropy = remembered_for_terms(_cross_entropy_of_row, "cross_entropy")  # each run is a box of a page
 
 
 def _along(axis: Any, loss: Callable[[Any, Any], Any], predictions: Any, targets: Any) -> Any:

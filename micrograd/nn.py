@@ -188,7 +188,7 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
         output = self._activation(total) if self.nonlin else total
         if type(output) is Value and not output.is_leaf:
             # explore shows what lies between the inputs and the output as a group, in the order of the calls
-            output._call = self, x, next(calls.clock)
+            output._call = self, x, calls.tick()
         return output
 
     def _explained(self, error: TypeError, x: Any) -> TypeError:

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from micrograd.contexts.no_grad import Everything
-from micrograd.engine.calls import clock, remembered
+from micrograd.engine.calls import remembered, tick
 from micrograd.engine.recorder import RUNS_LATER, Layer, holding, on_top, recorder_on_top, using
 from micrograd.engine.value import Value
 
@@ -41,7 +41,7 @@ class Block(Layer):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.start = self.end = next(clock)
+        self.start = self.end = tick()
 
 
 _block: ContextVar[Block | None] = ContextVar("block", default=None)
@@ -62,7 +62,7 @@ class _Scope:
 
     def __exit__(self, *_: object) -> None:
         block, held = self._held.pop()
-        block.end = next(clock)
+        block.end = tick()
         held.close()
 
     def __call__(self, function: AnyFunction) -> AnyFunction:

@@ -7,7 +7,7 @@
 
 What a run computed lies between what went in and what came out, so only the latter remembers it; no node inside costs
 anything. A run keeps no Value alive: of what went in, it has the ids. They stay right, because a result keeps what it
-was computed from.
+was computed from. Small functions are called often, so what is remembered are plain tuples.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import wraps
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from micrograd._support.checks import is_array
 from micrograd.engine.primitive import CONSTANT, LEAF
@@ -23,38 +23,32 @@ from micrograd.engine.recorder import recorder_in_use, recorder_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
-clock = count(1)  # each start and each end of a run has a number of its own, so that runs lie in each other or apart
-DEPTH = 5  # of containers in containers, in which Values are looked for
-_NUMBERS = (float, int, bool, str, type(None))
+tick = count(1).__next__  # each start and each end of a run has a number of its own: runs lie in each other or apart
+DEPTH = 6  # of containers in containers, in which Values are looked for
+_GIVEN = (LEAF, CONSTANT)  # no run makes these
+_SINGLE = frozenset([Value, float, int, bool, str, type(None)])  # what has no Values in it, and Values
 
 
-class Call:
+class Call(NamedTuple):
     """One run of a function.
 
     Attributes:
         name: what boxes are called.
         of: the function, or the module, that ran.
-        inputs: the ids of the Values that went in.
-        start, end: when it began, and when it was over.
+        inputs: the ids of the Values that went in, and of other objects.
+        start, end: when it began, and when it was over. The turns of a loop lie between its first moment and the next,
+            and between its last and the one before.
     """
 
-    __slots__ = ("end", "inputs", "name", "of", "start")
-
-    def __init__(self, name: str, of: object, inputs: list[int]) -> None:
-        self.name, self.of, self.inputs = name, of, inputs
-        self.start = self.end = next(clock)
-
-    def gave(self, result: Any) -> None:
-        """The run is over: let the results that came out remember it."""
-        self.end = next(clock)
-        for value in (result,) if type(result) is Value else _values(result, []):
-            primitive = value._primitive
-            if primitive is not LEAF and primitive is not CONSTANT:
-                value._calls = (value._calls, self) if value._calls else self
+    name: str
+    of: Any
+    inputs: Sequence[int]
+    start: float
+    end: float
 
 
 def calls_of(value: Value) -> list[Call]:
@@ -66,11 +60,28 @@ def calls_of(value: Value) -> list[Call]:
         >>> [call.name for call in calls_of(again(Value(3.0)))]
         ['double', 'again']
     """
-    found, rest = [], value._calls
-    while isinstance(rest, tuple) and rest:
-        rest, outer = rest
-        found.append(outer)
-    return [*([rest] if rest else []), *reversed(found)]
+    calls = value._calls
+    return [_call(call) for call in (calls if type(calls) is list else [calls])] if calls else []
+
+
+def _call(remembered: tuple[Any, ...]) -> Call:
+    """A run as a Value remembers it: as it is, or as the turn of a loop that has this number."""
+    if len(remembered) == 5:
+        return Call(*remembered)
+    (name, function, inputs, start, end, turns), turn = remembered
+    return Call(name, function, inputs, start + turn / turns, end - 1 + (turn + 1) / turns)
+
+
+def _remember(result: Any, call: tuple[Any, ...]) -> None:
+    """A run is over: let the results that came out remember it, alone or after those inside of it."""
+    kind = type(result)
+    for value in result if kind is list or kind is tuple else (result,):
+        if type(value) is Value:
+            if value._primitive not in _GIVEN:
+                inner = value._calls
+                value._calls = [*(inner if type(inner) is list else [inner]), call] if inner else call
+        elif value is not None and type(value) not in _SINGLE:
+            _remember(_values(value), call)
 
 
 def remembered(function: AnyFunction, name: str = "", is_method: bool = False) -> AnyFunction:
@@ -84,73 +95,117 @@ def remembered(function: AnyFunction, name: str = "", is_method: bool = False) -
         is_method: whether it is the ``__call__`` of a class: then it is the object that runs, by the name of its class.
     """
     name = name or function.__name__
+    cells = getattr(function, "__closure__", None) or ()
 
     @wraps(function)
     def run(*arguments: Any, **named: Any) -> Any:
-        if not _is_remembering():
+        if recorder_in_use() is not None and not _is_remembering():
             return function(*arguments, **named)
+        of: Any = function
+        given, called = arguments, name
         if is_method:
-            call = Call(type(arguments[0]).__name__, arguments[0], _ids((arguments[1:], named)))
-        else:
-            call = Call(name, function, _ids((arguments, named, _closed_over(function))))
+            of, *given = arguments  # type: ignore[assignment]  # the object, and what it is called with
+            called = type(of).__name__
+        inputs = _ids(given)
+        if named:
+            _add_ids(named.values(), inputs, 1)
+        if cells:
+            _add_ids(_contents(cells), inputs, 1)
+        start = tick()
         result = function(*arguments, **named)
-        call.gave(result)
+        _remember(result, (called, of, inputs, start, tick()))
         return result
 
     return run  # type: ignore[return-value]  # it takes and gives the same
 
 
-def remembered_turns(function: Callable[..., Any], name: str, given: Any) -> Callable[..., Any]:
-    """The function that a loop calls turn after turn, whose results remember the turn.
+def remembered_for_terms(function: AnyFunction, name: str) -> AnyFunction:
+    """As remembered, and cheaper: for a function of a flat sequence, and of what has no Values in it."""
+
+    def run(terms: Sequence[Any], *others: Any) -> Any:
+        if recorder_in_use() is not None and not _is_remembering():
+            return function(terms, *others)
+        start = tick()
+        result = function(terms, *others)
+        _remember(result, (name, function, (*map(id, terms),), start, tick()))
+        return result
+
+    return run  # type: ignore[return-value]  # it takes and gives the same
+
+
+def remembering_turns(function: Callable[..., Any], name: str, given: Any) -> Callable[[Sequence[Any]], None]:
+    """What a loop hands the results of its turns to, when it is over: it lets each remember its turn.
 
     Args:
-        function: takes what the loop hands to it.
+        function: what is called turn after turn.
         name: of the turns.
         given: what the loop goes through, and starts from.
     """
     if not _is_remembering():
-        return function
-    inputs = _ids((given, _closed_over(function)))  # looked for once: what a turn has besides is of earlier turns
+        return lambda results: None
+    inputs = _ids(given)  # looked for once: what a turn has besides is of earlier turns
+    _add_ids(_contents(getattr(function, "__closure__", None) or ()), inputs, 1)
+    start = tick()
 
-    def turn(*arguments: Any) -> Any:
-        call = Call(name, function, inputs)
-        result = function(*arguments)
-        call.gave(result)
-        return result
+    def remember(results: Sequence[Any]) -> None:
+        loop = (name, function, inputs, start, tick(), len(results))
+        for turn, result in enumerate(results):
+            for value in result if type(result) is tuple else (result,):
+                if type(value) is Value and value._primitive not in _GIVEN and not value._calls:  # as most: no call
+                    value._calls = loop, turn
+                elif value is not None:
+                    _remember(value, (loop, turn))
 
-    return turn
+    return remember
 
 
 def _is_remembering() -> bool:
-    return recorder_in_use() is None or (recorder := recorder_on_top()) is None or recorder.remembers_calls
+    return (recorder := recorder_on_top()) is None or recorder.remembers_calls
 
 
-def _closed_over(function: Any) -> list[Any]:
+def _contents(cells: Iterable[Any]) -> list[Any]:
     """What a function has from around it."""
     contents = []
-    for cell in getattr(function, "__closure__", None) or ():
+    for cell in cells:
         with suppress(ValueError):  # a variable that is assigned later
             contents.append(cell.cell_contents)
     return contents
 
 
-def _ids(given: Any) -> list[int]:
-    return [id(value) for value in _values(given, [])]
-
-
-def _values(nested: Any, found: list[Value], depth: int = 0) -> list[Value]:
-    """The Values in nested containers, added to those found."""
-    items: Iterable[Any] = nested
-    if isinstance(nested, dict):
-        items = nested.values()
-    elif is_array(nested):
-        items = nested.ravel().tolist() if nested.dtype == object else ()
-    elif not isinstance(nested, (list, tuple)):
-        items = (nested,) if isinstance(nested, Value) else ()
-    for item in items:
-        kind = type(item)
-        if kind is Value:
-            found.append(item)
-        elif kind not in _NUMBERS and depth < DEPTH:
-            _values(item, found, depth + 1)
+def _ids(given: Iterable[Any]) -> list[int]:
+    """The ids of the Values in nested containers, and of what else is in them."""
+    found: list[int] = []
+    _add_ids(given, found, 1)
     return found
+
+
+def _add_ids(items: Iterable[Any], found: list[int], depth: int) -> None:
+    for item in items:
+        found.append(id(item))
+        if (kind := type(item)) not in _SINGLE and depth < DEPTH:
+            if (kind is list or kind is tuple) and _SINGLE.issuperset(map(type, item)):
+                found += map(id, item)
+            else:
+                _add_ids(_inside(item), found, depth + 1)
+
+
+def _values(nested: Any, depth: int = 1) -> list[Value]:
+    """The Values in nested containers."""
+    found: list[Value] = []
+    for item in _inside(nested):
+        if (kind := type(item)) is Value:
+            found.append(item)
+        elif kind not in _SINGLE and depth < DEPTH:
+            found += _values(item, depth + 1)
+    return found
+
+
+def _inside(container: Any) -> Iterable[Any]:
+    """What is right inside of a container; nothing for what is none."""
+    if isinstance(container, (list, tuple)):
+        return container
+    if isinstance(container, dict):
+        return container.values()
+    if is_array(container):
+        return container.ravel().tolist() if container.dtype == object else ()
+    return (container,) if isinstance(container, Value) else ()  # of a class of its own

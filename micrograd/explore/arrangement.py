@@ -16,6 +16,8 @@ MATRIX = 90  # the longer side of a heat map
 COLUMN = 5  # items that nothing connects, up to which they stand one below the other
 GAP = 16  # between items that nothing connects
 STRAIGHT_FROM = 100  # items; beyond, arrows that bend around what is in their way take Graphviz too long
+MOST_SHAPES = 50  # beyond so many, parts of what is too much are no longer laid out by Graphviz
+TANGLED = 2.5  # arrows for each item, from which on Graphviz takes seconds, and what it draws is no clearer
 
 
 def arrange(graph: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +47,8 @@ def arrange(graph: dict[str, Any]) -> dict[str, Any]:
         key = f"{sizes} {pairs}"
         if key not in shapes:
             position[key] = len(shapes)
-            shapes[key] = _laid_out(sizes, pairs)
+            is_part = place > 0 and graph["groups"][place - 1]["kind"] == "part"
+            shapes[key] = _laid_out(sizes, pairs, is_quick=is_part and len(shapes) > MOST_SHAPES)
         contents.append({"shape": position[key], "items": inside})
     return {"shapes": list(shapes.values()), "contents": contents}
 
@@ -107,10 +110,12 @@ def _size(item: str, graph: dict[str, Any]) -> tuple[int, int]:
     return CONSTANT if graph["nodes"][int(item[1:])]["kind"] == "constant" else CARD
 
 
-def _laid_out(sizes: list[tuple[int, int]], pairs: list[tuple[int, int]]) -> dict[str, Any]:
+def _laid_out(sizes: list[tuple[int, int]], pairs: list[tuple[int, int]], is_quick: bool) -> dict[str, Any]:
     """The shape of a box with items of these sizes, and arrows between these pairs of them."""
     if not pairs and len(sizes) > 1:
         return _grid(sizes)
+    if is_quick or (len(sizes) > STRAIGHT_FROM and len(pairs) > TANGLED * len(sizes)):
+        return _in_layers(sizes, pairs)
     return _read(_picture(sizes, pairs).pipe("plain", encoding="utf-8"))
 
 
@@ -129,6 +134,34 @@ def _grid(sizes: list[tuple[int, int]]) -> dict[str, Any]:
         "places": places,
         "routes": [],
     }
+
+
+def _in_layers(sizes: list[tuple[int, int]], pairs: list[tuple[int, int]]) -> dict[str, Any]:
+    """Columns of items, each right of those that feed it; the page draws the arrows between them as it can."""
+    layers = [0] * len(sizes)
+    users: list[list[int]] = [[] for _ in sizes]
+    waiting = [0] * len(sizes)
+    for tail, head in pairs:
+        users[tail].append(head)
+        waiting[head] += 1
+    ready = [item for item, count in enumerate(waiting) if not count]
+    for item in ready:
+        for user in users[item]:
+            layers[user] = max(layers[user], layers[item] + 1)
+            waiting[user] -= 1
+            if not waiting[user]:
+                ready.append(user)
+    columns: dict[int, list[int]] = {}
+    for item, layer in enumerate(layers):
+        columns.setdefault(layer, []).append(item)
+    width, height = max(width for width, _ in sizes) + 2 * GAP, max(height for _, height in sizes) + GAP
+    rows = max(map(len, columns.values()))
+    places = [[0.0, 0.0, *size] for size in sizes]
+    for position, layer in enumerate(sorted(columns)):
+        above = (rows - len(columns[layer])) / 2
+        for row, item in enumerate(columns[layer]):
+            places[item][:2] = (position + 0.5) * width - GAP, (above + row + 0.5) * height - GAP / 2
+    return {"width": len(columns) * width - 2 * GAP, "height": rows * height - GAP, "places": places, "routes": []}
 
 
 def _picture(sizes: list[tuple[int, int]], arrows: list[tuple[int, int]]) -> Picture:

@@ -48,7 +48,7 @@ class TestCalls:
     def test_what_went_in_is_not_of_the_call(self):
         x = Value(2.0)
         before = mg.exp(x) + 1
-        assert boxes(square(before)) == [("square", 1)]
+        assert boxes(square(before)) == boxes(square(x=before)) == [("square", 1)]
         assert boxes(energy([before, {"a": [before]}["a"][0]]))[0] == ("sum of squares", 2)
 
     def test_what_a_function_closes_over_is_not_of_the_call(self):
@@ -129,6 +129,26 @@ class TestCalls:
                 return self.line(self.line(x))
 
         assert boxes(Twice()(3.0)) == [("Twice/Line", 2), ("Twice/Line", 2)]
+
+    def test_calls_in_turns_are_in_their_turns_also_in_loops_in_loops(self):
+        def step(state, x):
+            shares, _ = mg.scan(lambda total, k: (square(total + k), None), state, [1.0, 2.0])
+            return mg.tanh(shares * x), square(state)
+
+        last, outputs = mg.scan(step, Value(0.25), [0.5, 0.25, 0.125])
+        outer, inner = "scan turn", "scan turn/scan turn"
+        assert boxes(last + sum(outputs)) == sorted(
+            3 * [(outer, 2), (f"{outer}/square", 1)] + 6 * [(inner, 1), (f"{inner}/square", 1)]
+        )
+
+    def test_what_turns_are_handed_and_hand_on_as_it_is_remembers_none(self):
+        constant, leaf = Value(2.0, requires_grad=False), Value(3.0)
+        before = mg.exp(leaf)
+        for _ in range(3):
+            mg.scan(lambda state, x: (state, [x, (leaf, {"a": constant})]), constant, [leaf, leaf])
+        assert not constant._calls
+        assert not leaf._calls
+        assert boxes(before) == []
 
     def test_turns_of_vmap_and_scan(self):
         rate = Value(0.5)

@@ -117,6 +117,19 @@ class TestFolded:
         assert len(colours(boxes["weights"])) == 2 * 6 * 3
         assert len(colours(boxes["rows"])) == 2 * 3
 
+    def test_many_matrices_stand_in_columns(self):
+        class Many(mg.nn.Module):
+            def __init__(self):
+                for name in "abcdefghi":
+                    setattr(self, name, [[Value(1.0), Value(2.0)], [Value(3.0), Value(4.0)]])
+
+            def __call__(self, x):
+                return sum(mg.tanh(mg.dot(row, x)) for matrix in vars(self).values() for row in matrix)
+
+        many = Many()
+        source = draw.draw_dot(many([1.0, 2.0]) * many([3.0, 4.0]), fold=True).source
+        assert source.count("style=invis") == 6  # from the first column to the second, and on to the third
+
     def test_formulas_of_known_functions_stand_beside_their_names(self):
         shares = mg.softmax([Value(0.1 * k, label=f"x{k}") for k in range(5)])
         assert "softmax = exp(x) / Σ exp(x)" in titles(mg.mean(shares))

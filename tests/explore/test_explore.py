@@ -19,11 +19,13 @@ from hypothesis import given, settings
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.draw.folding import groups
+from micrograd.draw.folding.groups import Grouping
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients
+from micrograd.explore import arrangement
 from micrograd.explore.arrangement import arrange
 from micrograd.explore.formulas import FOR_READING, TABLE, formulas, formulas_for_reading
-from micrograd.draw.folding.groups import Grouping
 from micrograd.explore.passes import passes
 from tests.folders import ROOT
 from tests.locks import is_held
@@ -255,11 +257,35 @@ class TestGroups:
         assert max(sizes) <= 150
         assert len(data["groups"]) > 6
 
+    def test_too_many_parts_are_in_parts_of_their_own_and_most_are_laid_out_in_columns(self, monkeypatch):
+        monkeypatch.setattr(groups, "PART", 12)
+        monkeypatch.setattr(arrangement, "MOST_SHAPES", 4)
+        data, _ = passes(tangle(400))
+        depth = {None: 0}
+        for number, group in enumerate(data["groups"]):
+            depth[number] = depth[group["parent"]] + 1
+        assert max(depth.values()) == 3
+        arranged = arrange(data)
+        for shape in arranged["shapes"]:
+            for x, y, width, height in shape["places"]:
+                assert width / 2 <= x + 0.1 <= shape["width"] - width / 2 + 0.2
+                assert height / 2 <= y + 0.1 <= shape["height"] - height / 2 + 0.2
+        content = arranged["contents"][-1]
+        place = dict(zip(content["items"], arranged["shapes"][content["shape"]]["places"], strict=True))
+        arrows = [
+            (place[f"n{operand}"], place[item])
+            for item in place
+            if item[0] == "n"
+            for operand in data["nodes"][int(item[1:])]["operands"]
+            if f"n{operand}" in place
+        ]
+        assert arrows
+        assert all(tail[0] < head[0] for tail, head in arrows)  # from the left to the right
+
     def test_a_network_in_a_large_graph_is_in_a_part_whole(self):
         data, _ = passes(mg.nn.MLP(1, [3, 1])([tangle(400)]) + tangle(400))
-        groups = data["groups"]
-        assert {group["name"].split()[0] for group in groups if group["parent"] is None} == {"Part"}
-        layers = [group for group in groups if group["name"].startswith("Layer")]
+        assert {group["name"].split()[0] for group in data["groups"] if group["parent"] is None} == {"Part"}
+        layers = [group for group in data["groups"] if group["name"].startswith("Layer")]
         assert len({layer["parent"] for layer in layers}) == 1
         assert None not in [node["group"] for node in data["nodes"]]
 

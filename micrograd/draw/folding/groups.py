@@ -16,6 +16,9 @@ from micrograd.draw.folding.runs import Run, runs_of
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from micrograd.draw.folding.boxes import Item
     from micrograd.draw.folding.parameters import Place
 
 PART = 150  # items without a box are put into parts of this size, where there are more than LARGEST of them
@@ -156,14 +159,20 @@ class Grouping:
             )
             if not is_tangle and len(items) <= LARGEST_GRID:
                 continue
-            ordered = list(items)
-            for number, start in enumerate(range(0, len(ordered), PART), 1):
-                part = Box(f"Part {number}", "part", around, start)
-                for item in ordered[start : start + PART]:
-                    if isinstance(item, Box):
-                        item.parent = part
-                    else:
-                        self._box[item] = part
+            self._put_into_parts(list(items), around)
+
+    def _put_into_parts(self, items: Sequence[Item], around: Box | None) -> None:
+        """Put items into parts of the box around them; where these are too many, into parts of parts."""
+        parts = []
+        for number, start in enumerate(range(0, len(items), PART), 1):
+            parts.append(part := Box(f"Part {number}", "part", around, start))
+            for item in items[start : start + PART]:
+                if isinstance(item, Box):
+                    item.parent = part
+                else:
+                    self._box[item] = part
+        if len(parts) > PART:
+            self._put_into_parts(parts, around)
 
     def in_order(self) -> list[Value]:
         """The Values, each after its operands, and those of a box one after the other wherever that can be."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import eq
+from re import finditer
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.folding.boxes import Box
@@ -59,15 +61,15 @@ def _turns(signatures: list[Any]) -> tuple[int, int, int]:
         (1, 3, 20)
     """
     best = (0, 0, 0)
-    for length in range(1, min(LONGEST, len(signatures) // LEAST_TURNS) + 1):
-        start = 0
-        for index in range(length, len(signatures) + 1):
-            if index == len(signatures) or signatures[index] != signatures[index - length]:
-                count = (index - start) // length
-                is_longer = count * length > max(LEAST_LENGTH - 1, best[1] * best[2] + length)
-                if count >= LEAST_TURNS and is_longer and _is_handed_on(signatures[start : start + length]):
-                    best = (start, length, count)
-                start = index - length + 1
+    numbers: dict[Any, int] = {}
+    kinds = [numbers.setdefault(signature, len(numbers)) for signature in signatures]
+    for length in range(1, min(LONGEST, len(kinds) // LEAST_TURNS) + 1):
+        same = bytes(map(eq, kinds[length:], kinds))  # whether each is as the one a turn before it
+        for run in finditer(rb"\x01{%d,}" % (length * (LEAST_TURNS - 1)), same):
+            start, count = run.start(), (run.end() - run.start()) // length + 1
+            is_longer = count * length > max(LEAST_LENGTH - 1, best[1] * best[2] + length)
+            if is_longer and _is_handed_on(signatures[start : start + length]):
+                best = (start, length, count)
     return best
 
 

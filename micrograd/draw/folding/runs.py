@@ -30,7 +30,7 @@ class Run:
         parent: the innermost run around it.
     """
 
-    def __init__(self, name: str, key: object, of: Any, start: int, end: int, inputs: Iterable[int] = ()) -> None:
+    def __init__(self, name: str, key: object, of: Any, start: float, end: float, inputs: Iterable[int] = ()) -> None:
         self.name, self.key, self.of, self.start, self.end = name, key, of, start, end
         self.inputs = frozenset(inputs)
         self.given: Any = None
@@ -75,9 +75,9 @@ def runs_of(nodes: list[Value]) -> dict[Value, Run]:
     runs: dict[Any, Run] = {}
     for node in nodes:
         for call in calls_of(node):
-            if call not in runs:
-                runs[call] = Run(call.name, (call.name, id(call.of)), call.of, call.start, call.end, call.inputs)
-            runs[call].outputs.append(node)
+            if call.start not in runs:
+                runs[call.start] = Run(call.name, (call.name, id(call.of)), call.of, call.start, call.end, call.inputs)
+            runs[call.start].outputs.append(node)
         if (neuron := getattr(node, "_call", None)) is not None:
             of, given, number = neuron
             run = Run("Neuron", ("Neuron", id(of)), of, number, number, map(id, given))
@@ -103,7 +103,7 @@ def _put_into_blocks(nodes: list[Value], calls: list[Run], taken: dict[Value, Ru
                 blocks[block].parent = run_of(block.below)
         return blocks[block]
 
-    def around(node: Value, start: int) -> Run | None:
+    def around(node: Value, start: float) -> Run | None:
         """The innermost block around a Value that had begun by then."""
         block = node._scope
         while block is not None and block.start > start:
