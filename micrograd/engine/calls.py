@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 tick = count(1).__next__  # each start and each end of a run has a number of its own: runs lie in each other or apart
 DEPTH = 6  # of containers in containers, in which Values are looked for
-_GIVEN = (LEAF, CONSTANT)  # no run makes these
 _SINGLE = frozenset([Value, float, int, bool, str, type(None)])  # what has no Values in it, and Values
 
 
@@ -77,7 +76,7 @@ def _remember(result: Any, call: tuple[Any, ...]) -> None:
     kind = type(result)
     for value in result if kind is list or kind is tuple else (result,):
         if type(value) is Value:
-            if value._primitive not in _GIVEN:
+            if (primitive := value._primitive) is not LEAF and primitive is not CONSTANT:
                 inner = value._calls
                 value._calls = [*(inner if type(inner) is list else [inner]), call] if inner else call
         elif value is not None and type(value) not in _SINGLE:
@@ -101,19 +100,18 @@ def remembered(function: AnyFunction, name: str = "", is_method: bool = False) -
     def run(*arguments: Any, **named: Any) -> Any:
         if recorder_in_use() is not None and not _is_remembering():
             return function(*arguments, **named)
-        of: Any = function
-        given, called = arguments, name
-        if is_method:
-            of, *given = arguments  # type: ignore[assignment]  # the object, and what it is called with
-            called = type(of).__name__
-        inputs = _ids(given)
+        inputs: list[int] = []
+        _add_ids(arguments[1:] if is_method else arguments, inputs, 1)
         if named:
             _add_ids(named.values(), inputs, 1)
         if cells:
             _add_ids(_contents(cells), inputs, 1)
         start = tick()
         result = function(*arguments, **named)
-        _remember(result, (called, of, inputs, start, tick()))
+        if is_method:
+            _remember(result, (type(arguments[0]).__name__, arguments[0], inputs, start, tick()))
+        else:
+            _remember(result, (name, function, inputs, start, tick()))
         return result
 
     return run  # type: ignore[return-value]  # it takes and gives the same
@@ -143,16 +141,17 @@ def remembering_turns(function: Callable[..., Any], name: str, given: Any) -> Ca
     """
     if not _is_remembering():
         return lambda results: None
-    inputs = _ids(given)  # looked for once: what a turn has besides is of earlier turns
-    _add_ids(_contents(getattr(function, "__closure__", None) or ()), inputs, 1)
+    inputs: list[int] = []  # looked for once: what a turn has besides is of earlier turns
+    _add_ids((given, *_contents(getattr(function, "__closure__", None) or ())), inputs, 1)
     start = tick()
 
     def remember(results: Sequence[Any]) -> None:
         loop = (name, function, inputs, start, tick(), len(results))
         for turn, result in enumerate(results):
             for value in result if type(result) is tuple else (result,):
-                if type(value) is Value and value._primitive not in _GIVEN and not value._calls:  # as most: no call
-                    value._calls = loop, turn
+                if type(value) is Value and not value._calls:  # as most are; here, so that they cost no call
+                    if (primitive := value._primitive) is not LEAF and primitive is not CONSTANT:
+                        value._calls = loop, turn
                 elif value is not None:
                     _remember(value, (loop, turn))
 
@@ -172,14 +171,8 @@ def _contents(cells: Iterable[Any]) -> list[Any]:
     return contents
 
 
-def _ids(given: Iterable[Any]) -> list[int]:
-    """The ids of the Values in nested containers, and of what else is in them."""
-    found: list[int] = []
-    _add_ids(given, found, 1)
-    return found
-
-
 def _add_ids(items: Iterable[Any], found: list[int], depth: int) -> None:
+    """Add the ids of the Values in nested containers, and of what else is in them."""
     for item in items:
         found.append(id(item))
         if (kind := type(item)) not in _SINGLE and depth < DEPTH:

@@ -1,0 +1,116 @@
+"""What it costs that results remember their calls: ``python tests/benchmarks/scopes.py``, about a minute.
+
+Steps of programs, forward and backward, with scopes and with the bare functions in their place take turns, the garbage
+collector on, in processor time. The smaller what is called, the more it costs to remember its calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+from random import uniform
+from statistics import median
+from time import process_time
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from run import table
+
+import micrograd as mg
+from micrograd import functional, loops, losses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LEAST = 0.01  # seconds; what is shorter is called several times
+
+
+class Linear(mg.nn.Module):
+    """A matrix times a vector, as a module of one's own."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        self.weights = [[mg.Value(uniform(-1, 1)) for _ in range(inputs)] for _ in range(outputs)]
+
+    def __call__(self, x: list[Any]) -> list[Any]:
+        return [mg.dot(row, x) for row in self.weights]
+
+
+def values(count: int) -> list[Any]:
+    """Leaves."""
+    return [mg.Value(uniform(-1, 1)) for _ in range(count)]
+
+
+def programs() -> dict[str, Callable[[], Any]]:
+    """What gives a loss, by what is called in it."""
+    few, some, vocabulary, w, u = values(4), values(10), values(27), mg.Value(0.5), mg.Value(0.25)
+    small, first, second = Linear(4, 4), Linear(16, 32), Linear(32, 10)
+    pixels = values(16)
+
+    def turn(state: Any, x: Any) -> tuple[Any, None]:
+        return mg.tanh(w * state + x), None
+
+    def turn_of_16(state: list[Any], x: list[Any]) -> tuple[list[Any], Any]:
+        state = [mg.tanh(mg.dot(state, x) * w + mg.dot(x, x) * u) for _ in state]
+        return state, state[0]
+
+    return {
+        "softmax of 4": lambda: mg.softmax(few)[0],
+        "softmax of 10": lambda: mg.softmax(some)[0],
+        "cross-entropy of 27": lambda: mg.losses.cross_entropy(vocabulary, 2),
+        "module of 4 x 4": lambda: sum(small(few)),
+        "network 16-32-10 of modules, cross-entropy": lambda: mg.losses.cross_entropy(
+            second([mg.relu(x) for x in first(pixels)]), 3
+        ),
+        "scan of 100 turns of 3 operations": lambda: mg.scan(turn, mg.Value(0.0), some * 10)[0],
+        "scan of 20 turns of 100 operations": lambda: mg.mean(mg.scan(turn_of_16, few * 4, [few * 4] * 20)[1]),
+    }
+
+
+def bare() -> list[Any]:
+    """What puts the bare functions in the place of those whose results remember their calls."""
+    return [
+        patch.object(functional, "_softmax", functional._softmax_of),
+        patch.object(functional, "_logsumexp", functional._logsumexp_of),
+        patch.object(functional, "_mean", functional._mean_of),
+        patch.object(losses, "_cross_entropy", losses._cross_entropy_of_row),
+        patch.object(loops, "remembering_turns", lambda *_: lambda results: None),
+        patch.object(Linear, "__call__", Linear.__call__.__wrapped__),
+    ]
+
+
+def timed(loss: Callable[[], Any], steps: int) -> float:
+    """How many seconds a step takes."""
+    begin = process_time()
+    for _ in range(steps):
+        loss().backward()
+    return (process_time() - begin) / steps
+
+
+def compared(loss: Callable[[], Any], rounds: int) -> tuple[float, list[float]]:
+    """How long a bare step takes, and how many times as long one with scopes, pair by pair."""
+    patches = bare()
+    steps = max(1, round(LEAST / timed(loss, 3)))
+    seconds, ratios = [], []
+    for _ in range(rounds):
+        for each in patches:
+            each.start()
+        seconds.append(timed(loss, steps))
+        for each in patches:
+            each.stop()
+        ratios.append(timed(loss, steps) / seconds[-1])
+    return min(seconds), ratios
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=200, help="pairs of each program (default: 200)")
+    rounds = parser.parse_args().rounds
+    lines = [["program", "microseconds without scopes", "with scopes, times as long"]]
+    for name, loss in programs().items():
+        seconds, ratios = compared(loss, rounds)
+        lines.append([name, f"{seconds * 1e6:,.1f}", f"{median(ratios):.3f}"])
+    table("a step with scopes, beside one without", lines)
+
+
+if __name__ == "__main__":
+    main()
