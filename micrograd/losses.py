@@ -51,7 +51,7 @@ def mean_squared_error(predictions: Any, targets: Any, axis: Axis = None) -> Any
 
     pairs = _pairs(predictions, targets)
     check_numbers([target for _, target in pairs], "a target")
-    return _mean(squared_error, pairs)
+    return _mean("mean_squared_error", squared_error, pairs)
 
 
 def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any:
@@ -84,7 +84,7 @@ def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any:
             raise ValueError(f"a target of the hinge loss must be -1 or 1, not {target!r}")
         return primitives.relu(1 - target * score)
 
-    return _mean(margin, _pairs(scores, targets))
+    return _mean("hinge", margin, _pairs(scores, targets))
 
 
 def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None) -> Any:
@@ -124,7 +124,7 @@ def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None) -> Any:
             return primitives.softplus(logit)
         return probability * primitives.softplus(-logit) + (1 - probability) * primitives.softplus(logit)
 
-    return _mean(entropy, _pairs(logits, targets))
+    return _mean("binary_cross_entropy", entropy, _pairs(logits, targets))
 
 
 def cross_entropy(logits: Any, targets: Any, axis: int = -1) -> Any:
@@ -211,10 +211,19 @@ def _along(axis: Any, loss: Callable[[Any, Any], Any], predictions: Any, targets
     return reduced(loss, arrays, axis, loss.__name__)
 
 
-def _mean(loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:
+def _mean(name: str, loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:
     """The mean of a loss over predictions, each with its target."""
     check_numbers([prediction for prediction, _ in pairs], "a prediction")
-    return functional.mean(loss(prediction, target) for prediction, target in pairs)
+    return _RUNS[name]([number for pair in pairs for number in pair], loss, pairs)
+
+
+def _mean_of(_: Sequence[Any], loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:
+    terms = [loss(prediction, target) for prediction, target in pairs]
+    return functional.mean(terms) if len(terms) > 1 else terms[0] / 1  # a mean of one needs no box in the box
+
+
+# Each run is a box of a page, by the name of the loss.
+_RUNS = {name: remembered_for_terms(_mean_of, name) for name in ("mean_squared_error", "hinge", "binary_cross_entropy")}
 
 
 def _pairs(predictions: Any, targets: Any) -> list[tuple[Any, Any]]:

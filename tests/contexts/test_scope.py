@@ -167,6 +167,15 @@ class TestCalls:
         names = {name for name, _ in boxes(mg.losses.cross_entropy([logits, logits], [0, 1]))}
         assert names == {"cross_entropy", "cross_entropy/logsumexp", "mean"}
 
+    @pytest.mark.parametrize("name", ["mean_squared_error", "hinge", "binary_cross_entropy"])
+    def test_losses(self, name):
+        loss = getattr(mg.losses, name)
+        before = mg.exp(Value(1.0))
+        assert {box for box, _ in boxes(loss(before, 1))} == {name}
+        several = {box for box, _ in boxes(loss([before, Value(2.0), before], [1, 1, 1]))}
+        assert several == {name, f"{name}/mean"}
+        assert {box for box, _ in boxes(mg.mean([loss(before, 1), loss(Value(2.0), 1)]))} == {name, "mean"}
+
     def test_a_generator_is_used_up_before_the_box_begins(self):
         x = Value(1.0)
         assert ("softmax", 2) not in boxes(mg.mean(mg.exp(x * i) for i in range(3)))

@@ -47,6 +47,15 @@ ABOUT = {
         "−log softmax(x)[target]",
         "Each score gets p − y: its softmax, less 1 for the target. Times the gradient.",
     ),
+    "mean_squared_error": ("Σ (x − y)² / n", "Each prediction gets 2 (x − y) / n, times the gradient."),
+    "hinge": (
+        "Σ max(0, 1 − y x) / n",
+        "Each score with y x below 1 gets −y / n, times the gradient; the others get 0.",
+    ),
+    "binary_cross_entropy": (
+        "−Σ log of the probability of y / n",
+        "Each score gets (p − y) / n: its sigmoid, less y. Times the gradient.",
+    ),
 }
 
 
