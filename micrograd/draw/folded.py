@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.card import gradient_row, kind_of, note_on_gradients, number_row
@@ -166,10 +167,15 @@ class _Folded:
         arrows: Counter[tuple[Item, Item]] = Counter()
         for ends, count in self.opening.arrows().items():
             arrows[self._ends(*ends)] += count
-        direct = {(outer, end) for ends in arrows for item, end in (ends, ends[::-1]) for outer in self._around(item)}
+        direct = {
+            ends
+            for tail, head in arrows
+            for ends in product([tail, *self._around(tail)], [head, *self._around(head)])
+            if ends != (tail, head)
+        }
         for (tail, head), count in arrows.items():
             is_inside = tail in self._around(head) or head in self._around(tail)
-            if is_inside or (tail, head) in direct or (head, tail) in direct:
+            if is_inside or (tail, head) in direct:
                 continue  # what an open stack does not show has no arrow beside that of what it shows
             attributes = {"penwidth": "1.6"} if count > WIDE else {}
             if self._is_faint(tail):

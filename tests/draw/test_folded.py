@@ -197,6 +197,19 @@ class TestFolded:
         assert float(picture.get("width")[:-2]) < float(picture.get("height")[:-2])
         assert "Network × 4" in titles(loss_of_network(), rankdir="TB")
 
+    def test_an_arrow_between_what_two_stacks_show_stands_for_all_of_theirs(self):
+        model = mg.nn.MLP(2, [2, 1])
+        samples = [[1.0, 2.0], [2.0, 3.0], [3.0, 1.0]]
+        source = draw.draw_dot(mg.mean([mg.losses.hinge(model(x), 1) for x in samples]), fold=True).source
+        assert source.count("subgraph") > 1
+        assert "ltail" not in source
+
+    def test_operations_written_by_hand_are_folded_too(self):
+        out = Value(2.0)
+        for _ in range(250):
+            out = Value(out.data * 1.01, (out,), "grow")
+        assert [title for title in titles(out) if title.startswith("Step × ")]
+
     def test_a_tangle_is_drawn_in_parts(self):
         generator = random.Random(0)
         values = [Value(generator.random(), label=f"x{place}") for place in range(20)]

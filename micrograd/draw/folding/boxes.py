@@ -5,6 +5,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeAlias
 
+from micrograd.engine.closures import HandWritten
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -70,6 +72,12 @@ def about(box: Box) -> tuple[str, str]:
 
 
 Item: TypeAlias = "Value | Box"  # what stands in a box
+
+
+def operation_of(node: Value) -> object:
+    """What is the same for Values made alike: the primitive, or the name of one that was written for a single node."""
+    primitive = node._primitive
+    return primitive.name if isinstance(primitive, HandWritten) else primitive
 
 
 def way(node: Value, of: dict[Value, Box | None]) -> list[Box]:

@@ -6,7 +6,7 @@ from operator import eq
 from re import finditer
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw.folding.boxes import Box
+from micrograd.draw.folding.boxes import Box, operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ def _signatures(results: list[Value], family: Callable[[Value], Any]) -> list[An
     position = {node: index for index, node in enumerate(results)}
     return [
         (
-            node._primitive,
+            operation_of(node),
             *(index - position[x] if x in position else family(x) if x.is_leaf else "other" for x in node._operands()),
         )
         for index, node in enumerate(results)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw.folding.boxes import Box
+from micrograd.draw.folding.boxes import Box, operation_of
 from micrograd.draw.folding.loops import put_into_turns
 from micrograd.draw.text import readable
 
@@ -72,7 +72,7 @@ class Patterns:
                 place = self.places.get(node)
                 key: Any = place.family if place is not None else ("leaf" if node.requires_grad else "constant")
             else:
-                key = (node._primitive, *(classes[operand] for operand in node._operands()))
+                key = (operation_of(node), *(classes[operand] for operand in node._operands()))
             classes[node] = numbers.setdefault(key, len(numbers))
         return classes
 
