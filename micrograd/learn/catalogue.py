@@ -17,6 +17,8 @@ from micrograd.learn.exercises import (
     chapter_09,
     chapter_10,
     chapter_11,
+    chapter_12,
+    chapter_13,
 )
 from micrograd.learn.running import shown
 
@@ -49,7 +51,9 @@ CHAPTERS = (
     Chapter(8, "Is it right?", chapter_08.EXERCISES),
     Chapter(9, "Real digits", chapter_09.EXERCISES),
     Chapter(10, "Letters", chapter_10.EXERCISES),
-    Chapter(11, "How it bends", chapter_11.EXERCISES),
+    Chapter(11, "Attention", chapter_11.EXERCISES),
+    Chapter(12, "What the compiler sees", chapter_12.EXERCISES),
+    Chapter(13, "How it bends", chapter_13.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 

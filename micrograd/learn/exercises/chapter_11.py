@@ -1,261 +1,286 @@
-"""Chapter 11, How it bends: second derivatives, and Newton's method."""
+"""Chapter 11, Attention: queries, keys and values, and a transformer made of them."""
 
 from __future__ import annotations
 
+import math
+
+from micrograd.engine.value import Value
+from micrograd.functional import dot, softmax
 from micrograd.learn.exercise import Exercise, Mistake, without
-from micrograd.learn.kinds.functions import Derivative, Same
-from micrograd.learn.kinds.values import Choice, Number
+from micrograd.learn.kinds.functions import Same
+from micrograd.learn.kinds.graphs import Zeros
+from micrograd.learn.kinds.values import Number
 
-STEP = """
-def step(x, slope, curvature):
-    return x - slope / curvature
+SHARES = """
+def shares(query, keys):
+    fits = [sum(q * k for q, k in zip(query, key)) / len(query) ** 0.5 for key in keys]
+    return [float(share) for share in mg.softmax(fits)]
 """
-TABLE = """
-def bends(x, y):
-    return [[2 * y, 2 * x], [2 * x, 6 * y]]
+MIXED = """
+def mixed(shares, values):
+    return [sum(share * number for share, number in zip(shares, column)) for column in zip(*values)]
 """
-TWO = """
-def step(place, slopes, table):
-    (x, y), (slope_x, slope_y), ((a, b), (c, d)) = place, slopes, table
-    size = a * d - b * c
-    return [x - (d * slope_x - b * slope_y) / size, y - (a * slope_y - c * slope_x) / size]
+CHANCES = """
+def chances(scores, temperature):
+    return [float(chance) for chance in mg.softmax([score / temperature for score in scores])]
 """
 
 
-def _step(x: float, slope: float, curvature: float) -> float:
-    return x - slope / curvature
+def _shares(query: list[float], keys: list[list[float]]) -> list[float]:
+    fits = [sum(q * k for q, k in zip(query, key, strict=True)) / math.sqrt(len(query)) for key in keys]
+    return [float(share) for share in softmax(fits)]
 
 
-def _bends(x: float, y: float) -> list[list[float]]:
-    return [[2 * y, 2 * x], [2 * x, 6 * y]]
+def _mixed(shares: list[float], values: list[list[float]]) -> list[float]:
+    return [sum(s * x for s, x in zip(shares, column, strict=True)) for column in zip(*values, strict=True)]
 
 
-def _two(place: list[float], slopes: list[float], table: list[list[float]]) -> list[float]:
-    (x, y), (slope_x, slope_y), ((a, b), (c, d)) = place, slopes, table
-    size = a * d - b * c
-    return [x - (d * slope_x - b * slope_y) / size, y - (a * slope_y - c * slope_x) / size]
+def _chances(scores: list[float], temperature: float) -> list[float]:
+    return [float(chance) for chance in softmax([score / temperature for score in scores])]
+
+
+def _taken_by_two() -> tuple[Value, dict[str, Value]]:
+    """What the first two of three letters take, each from itself and those before it."""
+    numbers = {"q1": 0.5, "q2": 1.5, "q3": -1.0, "k1": 1.0, "k2": -0.5, "k3": 2.0, "v1": 3.0, "v2": -1.0, "v3": 0.5}
+    values = {name: Value(number, label=name) for name, number in numbers.items()}
+    total = Value(0.0)
+    for asking in (1, 2):
+        seen = range(1, asking + 1)
+        fits = [values[f"q{asking}"] * values[f"k{place}"] for place in seen]
+        total = total + dot(softmax(fits), [values[f"v{place}"] for place in seen])
+    return total, values
 
 
 EXERCISES = (
     Exercise(
         "11.1",
-        "The slope of the slope",
-        "Write curvature(x), the second derivative of x**4 - 3*x**2 at any x.",
-        Derivative(
-            lambda x: 4 * x**3 - 6 * x, [(2.0,), (-1.5,), (0.5,), (0.0,)], "4*x**3 - 6*x, the slope of x**4 - 3*x**2"
+        "Shares",
+        "Write shares(query, keys): query is a list of numbers, and keys is a list of such lists. For each key take "
+        "its dot product with query, divided by the root of the length of query. Give the softmax of these: a list "
+        "with a share for each key.",
+        Same(
+            _shares,
+            [
+                ([1.0], [[1.0], [3.0]]),
+                ([1.0, 2.0, -1.0, 0.5], [[1.0, 0.0, 2.0, 1.0], [0.5, 1.0, 0.0, -1.0], [-1.0, 1.0, 1.0, 2.0]]),
+                ([2.0, -1.0], [[1.0, 1.0], [0.5, -1.0], [3.0, 0.0], [0.0, 0.0]]),
+                ([0.0, 3.0, 1.0], [[1.0, 1.0, 1.0], [2.0, 0.5, -1.0]]),
+            ],
+            "takes a query and keys and gives a share for each key",
         ),
         (
-            "First the slope: 4*x**3 - 6*x. Then the slope of that.",
-            "The slope of 4*x**3 is 12*x**2, and that of 6*x is 6.",
+            "A dot product is sum(q * k for q, k in zip(query, key)).",
+            "Divide each of them by len(query) ** 0.5, and give all of them to mg.softmax.",
         ),
-        "def curvature(x):\n    return 12 * x**2 - 6",
-        "Where it is above 0 the slope grows and the curve bends up; below 0 it bends down.",
+        SHARES,
+        "The key that fits best gets most, and none gets nothing: so all of them can still learn.",
         (
             Mistake(
-                "the slope",
-                "def curvature(x):\n    return 4 * x**3 - 6 * x",
-                "This is the slope. Take the derivative once more.",
+                "not divided",
+                without(SHARES, " / len(query) ** 0.5", ""),
+                "The dot products of longer vectors are larger. Divide by the root of their length before softmax.",
             ),
             Mistake(
-                "the square of the slope",
-                "def curvature(x):\n    return (4 * x**3 - 6 * x) ** 2",
-                "The second derivative is the slope of the slope, and not its square.",
+                "divided by the length",
+                without(SHARES, "len(query) ** 0.5", "len(query)"),
+                "By the root of the length: a sum of n numbers of either sign grows like the root of n.",
             ),
             Mistake(
-                "a term is lost",
-                "def curvature(x):\n    return 12 * x**2",
-                "The slope of -6*x is -6: it belongs to the answer.",
+                "divided afterwards",
+                without(SHARES, " / len(query) ** 0.5", "").replace("float(share)", "float(share) / len(query) ** 0.5"),
+                "Divided after softmax, the shares do not add up to 1. Divide what goes into it.",
             ),
             Mistake(
-                "the power alone",
-                "def curvature(x):\n    return 4 * x**2 - 6",
-                "The power comes down as a factor the second time, too: 4 times 3.",
+                "no softmax",
+                without(SHARES, "[float(share) for share in mg.softmax(fits)]", "fits"),
+                "These are how well the keys fit. Softmax makes shares of them.",
+            ),
+            Mistake(
+                "all to the best",
+                without(
+                    SHARES,
+                    "[float(share) for share in mg.softmax(fits)]",
+                    "[float(i == fits.index(max(fits))) for i in range(len(fits))]",
+                ),
+                "All to the best is a hard choice. It has no slope, and nothing could be learned from it.",
             ),
         ),
     ),
     Exercise(
         "11.2",
-        "A Newton step",
-        "Write step(x, slope, curvature): the place of the lowest point of the parabola that has this slope and this "
-        "curvature at x.",
+        "A mixture",
+        "Write mixed(shares, values): shares is a list of numbers, and values has a list of numbers for each share, "
+        "all of one length. Give a list of that length: at each place the sum of what the values have there, each "
+        "times its share.",
         Same(
-            _step,
-            [(3.0, 4.0, 2.0), (1.0, -6.0, 3.0), (0.0, 0.5, 8.0), (2.0, 0.0, 5.0)],
-            "takes a place, a slope and a curvature and gives the next place",
+            _mixed,
+            [
+                ([1.0], [[5.0]]),
+                ([0.25, 0.75], [[4.0, 8.0], [0.0, -4.0]]),
+                ([0.5, 0.25, 0.25], [[1.0, 2.0], [3.0, -1.0], [5.0, 4.0]]),
+                ([0.125, 0.875], [[8.0, 0.0, 16.0], [8.0, 1.0, -8.0]]),
+            ],
+            "takes shares and values and gives their mixture",
         ),
         (
-            "Where you have gone by d, the slope is slope + d * curvature.",
-            "At the lowest point the slope is 0: d is -slope / curvature.",
+            "zip(*values) gives the columns: what all values have at the first place, at the second, ...",
+            "For each column: sum(share * number for share, number in zip(shares, column)).",
         ),
-        STEP,
-        "There is no rate in it: the curvature says how far.",
+        MIXED,
+        "A mean in which some count more: that is all that a letter hears of the others.",
         (
             Mistake(
-                "uphill", without(STEP, "x - slope", "x + slope"), "Where the slope is above 0, go back: subtract."
+                "rows for columns",
+                "def mixed(shares, values):\n    return [share * sum(value) for share, value in zip(shares, values)]",
+                "This adds up each value by itself. Add what all of them have at the same place.",
             ),
             Mistake(
-                "the way alone", without(STEP, "x - slope", "-slope"), "This is the way. Where does it lead from x?"
+                "a plain mean",
+                without(MIXED, "sum(share * number", "sum(number / len(shares)"),
+                "Here all of them count alike. Each number is multiplied by the share of its value.",
             ),
             Mistake(
-                "multiplied",
-                without(STEP, "slope / curvature", "slope * curvature"),
-                "The more it bends, the sooner the bottom comes: divide by the curvature.",
+                "only the best",
+                "def mixed(shares, values):\n    return values[shares.index(max(shares))]",
+                "Only the value with the largest share is heard. All of them are, each as much as its share.",
             ),
             Mistake(
-                "upside down",
-                "def step(x, slope, curvature):\n    return x - (curvature / slope if slope else 0.0)",
-                "The steeper it is, the farther away is the bottom: the slope is above the line.",
+                "no shares", without(MIXED, "share * number", "number"), "Each number counts as much as its share."
             ),
             Mistake(
-                "twice as far",
-                without(STEP, "slope / curvature", "2 * slope / curvature"),
-                "This leads as high up on the other side. The slope itself is 0 at half the way.",
+                "not added up",
+                "def mixed(shares, values):\n"
+                "    return [[share * number for number in value] for share, value in zip(shares, values)]",
+                "Each value was multiplied by its share. Now add them up, place by place, to one list.",
             ),
         ),
     ),
     Exercise(
         "11.3",
-        "On a hill",
-        "f = x**4 - 3*x**2 has two valleys, at -1.22 and 1.22, and a hilltop between them, at 0. There the curvature "
-        'is -6. Newton\'s method begins at x = 0.1. Where does it go? "the valley at 1.22", "the valley at -1.22", '
-        '"the hilltop", or "nowhere".',
-        Choice(
+        "Who gets nothing?",
+        "Three letters have queries q1, q2, q3, keys k1, k2, k3 and values v1, v2, v3, each a single number. The first "
+        "letter takes v1, with a share of softmax over q1*k1 alone. The second one takes v1 and v2, with shares of "
+        "softmax over q2*k1 and q2*k2. f is the sum of what these two have taken. Which gradients of f are exactly "
+        'zero, and why? "alone": it only decides between one. "later": nothing in f was made from it. A dict such as '
+        '{"q1": "later"} with all that are zero.',
+        Zeros(
+            _taken_by_two,
             {
-                "the valley at 1.22": "Down is to the right, but the step is -slope / curvature, and both are below 0.",
-                "the valley at -1.22": "The step goes to the left, but not nearly so far: 0.6 / 5.9 is about 0.1.",
-                "the hilltop": "",
-                "nowhere": "The slope at 0.1 is -0.6, and not 0, so it moves.",
-            }
+                "alone": "there are others in the same softmax, or it is in none, so this is not why",
+                "later": "something in f was made from it, so this is not why",
+            },
+            {"q1": "alone", "q3": "later", "k3": "later", "v3": "later"},
         ),
         (
-            "The slope at 0.1 is about -0.6, and the curvature about -5.9. Which way does the step go?",
-            "A parabola that bends down has no lowest point. What does it have?",
+            "Softmax over one number gives 1, whatever that number is.",
+            "What belongs to the third letter is used by the third letter only, and that is not in f.",
         ),
-        '"the hilltop"',
-        "Newton's method looks for a slope of 0, and a hilltop has one, too.",
+        '{"q1": "alone", "q3": "later", "k3": "later", "v3": "later"}',
+        "k1 does get a gradient: not from the first letter, but from the second, which could have taken less of it.",
         (
-            Mistake("downhill", '"the valley at 1.22"', "Where it bends down, Newton's method goes uphill."),
-            Mistake("too far", '"the valley at -1.22"', "It is a short step, since the slope is small here."),
-            Mistake("it stays", '"nowhere"', "It stays only where the slope is 0."),
+            Mistake(
+                "the first letter forgotten",
+                '{"q3": "later", "k3": "later", "v3": "later"}',
+                "Where there is one to choose from, its share is 1. What does q1 change?",
+            ),
+            Mistake(
+                "k1 as well",
+                '{"q1": "alone", "k1": "alone", "q3": "later", "k3": "later", "v3": "later"}',
+                "For the first letter k1 decides nothing, but the second one compares it with k2.",
+            ),
+            Mistake(
+                "only the key and the value",
+                '{"q1": "alone", "k3": "later", "v3": "later"}',
+                "What the third letter asks is not in f either.",
+            ),
+            Mistake(
+                "all for one reason",
+                '{"q1": "later", "q3": "later", "k3": "later", "v3": "later"}',
+                "q1 is in f: it is multiplied by k1. Why does it make no difference?",
+            ),
+            Mistake(
+                "the first value",
+                '{"q1": "alone", "v1": "alone", "q3": "later", "k3": "later", "v3": "later"}',
+                "v1 is what is taken. Its share is 1, and a larger v1 makes f larger.",
+            ),
         ),
     ),
     Exercise(
         "11.4",
-        "All four",
-        "Write bends(x, y): the table of the second derivatives of x*x*y + y**3, as a list of two rows. The first row "
-        "says how the slope for x changes with x and with y; the second row, how the slope for y does.",
-        Same(
-            _bends,
-            [(2.0, 5.0), (-1.0, 3.0), (0.5, -0.25), (4.0, 0.0)],
-            "takes two numbers and gives a table of two rows",
-        ),
+        "Ten layers deep",
+        "Ten layers stand one after the other, and each has a slope of 0.1. Without the way round, x becomes g(x), ten "
+        "times. With it, x becomes x + g(x), ten times. By how many times is the gradient at the very beginning larger "
+        "with the way round than without it?",
+        Number((1.1 / 0.1) ** 10, 1e-2),
         (
-            "First the two slopes: 2*x*y for x, and x*x + 3*y**2 for y.",
-            "The slope for x, 2*x*y, changes with x by 2*y, and with y by 2*x.",
+            "Along a chain, slopes are multiplied. What is the slope of x + g(x)?",
+            "1.1 ten times, beside 0.1 ten times.",
         ),
-        TABLE,
-        "The two in the corners are the same, always: how the one slope changes with the other number.",
+        "1.1**10 / 0.1**10",
+        "26 thousand million times: without the way round, the first layers would hear nothing.",
         (
-            Mistake(
-                "only straight ones",
-                without(TABLE, "2 * x", "0.0"),
-                "x and y are multiplied in x*x*y: the slope for x changes with y, too.",
-            ),
-            Mistake(
-                "half of the mixed ones",
-                without(TABLE, "[2 * x, 6 * y]", "[0.0, 6 * y]"),
-                "The slope for y is x*x + 3*y**2, and that changes with x.",
-            ),
-            Mistake(
-                "the rows turned",
-                without(TABLE, "[[2 * y, 2 * x], [2 * x, 6 * y]]", "[[2 * x, 2 * y], [6 * y, 2 * x]]"),
-                "In each row comes first what changes with x.",
-            ),
-            Mistake(
-                "products of slopes",
-                "def bends(x, y):\n    a, b = 2 * x * y, x * x + 3 * y * y\n"
-                "    return [[a * a, a * b], [a * b, b * b]]",
-                "These are products of the slopes. Take the derivatives of the slopes.",
-            ),
-            Mistake(
-                "not brought down",
-                without(TABLE, "6 * y", "3 * y"),
-                "The slope of 3*y**2 is 6*y: the power comes down as a factor.",
-            ),
+            Mistake("one layer", "1.1 / 0.1", "That is one layer. There are ten, and slopes along a chain multiply."),
+            Mistake("added up", "10 * 1.1 / 0.1", "Along a chain slopes are multiplied, not added."),
+            Mistake("with it", "1.1**10", "That is the gradient with the way round. How large is it without?"),
+            Mistake("without it", "0.1**10", "That is the gradient without the way round. How large is it with it?"),
+            Mistake("only the way round", "1 / 0.1**10", "The layers are there, too: x + g(x) has a slope of 1.1."),
         ),
     ),
     Exercise(
         "11.5",
-        "Newton in two directions",
-        "Write step(place, slopes, table): the next place, a list of two numbers. place is [x, y], slopes are the two "
-        "slopes there, and table has the second derivatives, [[a, b], [c, d]]. The way [p, q] is the one that changes "
-        "both slopes to 0: a * p + b * q is minus the first slope, and c * p + d * q minus the second.",
-        Same(
-            _two,
-            [
-                ([1.0, 2.0], [4.0, 6.0], [[2.0, 1.0], [1.0, 3.0]]),
-                ([0.0, 0.0], [1.0, -1.0], [[4.0, -2.0], [-2.0, 2.0]]),
-                ([-4.0, 1.0], [-8.0, 60.0], [[2.0, 0.0], [0.0, 60.0]]),
-                ([1.5, -0.5], [0.5, 3.0], [[1.0, 2.0], [2.0, 1.0]]),
-            ],
-            "takes a place, slopes and a table and gives the next place",
-        ),
+        "How many questions?",
+        "A name of 9 letters has a dot before it, so 10 signs go in. Each asks itself and all before it. How many dot "
+        "products of a query and a key are that?",
+        Number(55.0),
+        ("The first sign asks 1, the second 2.", "1 + 2 + ... + 10"),
+        "sum(range(1, 11))",
+        "Twice as long a text has four times as many. That is what makes long texts expensive.",
         (
-            "Two equations with two unknowns: multiply the first by d and the second by b, and subtract.",
-            "p is -(d * first - b * second) / (a * d - b * c).",
-            "q is -(a * second - c * first) / (a * d - b * c).",
-        ),
-        TWO,
-        "With more directions there are more equations. The step is the same.",
-        (
-            Mistake(
-                "each for itself",
-                "def step(place, slopes, table):\n    return [place[i] - slopes[i] / table[i][i] for i in range(2)]",
-                "A step in one direction changes the slope in the other: b and c say by how much.",
-            ),
-            Mistake(
-                "uphill",
-                without(TWO, "x - (d", "x + (d").replace("y - (a", "y + (a"),
-                "The slopes are to become 0: go against them.",
-            ),
-            Mistake(
-                "a sum below the line",
-                without(TWO, "a * d - b * c", "a * d + b * c"),
-                "Below the line stands a difference: a * d - b * c.",
-            ),
-            Mistake(
-                "the table times the slopes",
-                without(TWO, "(d * slope_x - b * slope_y) / size", "(a * slope_x + b * slope_y)").replace(
-                    "(a * slope_y - c * slope_x) / size", "(c * slope_x + d * slope_y)"
-                ),
-                "This multiplies by the table. The equations must be solved, which is a division by it.",
-            ),
-            Mistake(
-                "the way alone",
-                without(TWO, "x - (d", "-(d").replace("y - (a", "-(a"),
-                "This is the way. Where does it lead from the place?",
-            ),
+            Mistake("each asks all", "10.0 * 10", "Nobody asks those who come later."),
+            Mistake("one each", "10.0", "Each sign has one query, and asks as many keys as there are so far."),
+            Mistake("one left out", "sum(range(10))", "Each asks itself, too; and the dot is one of the ten."),
+            Mistake("counted twice", "10.0 * 11", "That is twice as many: the half of them would look ahead."),
         ),
     ),
     Exercise(
         "11.6",
-        "How many are there?",
-        "A network has 1,000 weights. How many second derivatives does its loss have? How the slope for v changes with "
-        "w is the same as how the slope for w changes with v: count such a pair once.",
-        Number(500500.0),
-        (
-            "The table has 1,000 rows of 1,000 numbers. Which of them are there twice?",
-            "1,000 on the diagonal, and half of all others.",
+        "Temperature",
+        "Write chances(scores, temperature): the softmax of the scores, each divided by temperature.",
+        Same(
+            _chances,
+            [([0.0, 1.0], 2.0), ([1.0, 2.0, 4.0], 0.5), ([3.0, -1.0, 0.5, 2.0], 4.0), ([1.0, 1.5, -2.0], 1.0)],
+            "takes scores and a temperature and gives chances",
         ),
-        "1000 + 1000 * 999 / 2",
-        "For a million weights it is half a million millions. Nobody keeps such a table.",
+        ("First divide, then softmax.", "mg.softmax([score / temperature for score in scores])"),
+        CHANCES,
+        "Near 0 it always takes the largest; far above 1 it throws a fair dice of 27 sides.",
         (
-            Mistake("slopes", "1000.0", "So many are the slopes. Each of them changes with each weight."),
-            Mistake("all", "1000.0 * 1000", "That is the whole table. All but its diagonal is there twice."),
             Mistake(
-                "no diagonal", "1000 * 999 / 2", "These are the pairs. The slope for w changes with w itself, too."
+                "multiplied",
+                without(CHANCES, "score / temperature", "score * temperature"),
+                "This is the other way round: a high temperature makes the chances more alike.",
             ),
-            Mistake("half", "1000 * 1000 / 2", "The diagonal is there only once, so do not halve it."),
+            Mistake(
+                "divided afterwards",
+                without(CHANCES, "score / temperature", "score").replace(
+                    "float(chance)", "float(chance) / temperature"
+                ),
+                "Divided after softmax, they do not add up to 1.",
+            ),
+            Mistake(
+                "no temperature",
+                without(CHANCES, "score / temperature", "score"),
+                "The temperature makes no difference here. (What is taken away from all scores makes none, either.)",
+            ),
+            Mistake(
+                "no softmax",
+                without(
+                    CHANCES,
+                    "mg.softmax([score / temperature for score in scores])",
+                    "[s / temperature for s in scores]",
+                ),
+                "These are scores. Softmax makes chances of them.",
+            ),
         ),
     ),
 )
