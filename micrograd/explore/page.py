@@ -32,6 +32,7 @@ SCRIPTS = (
     "painting",  # what the step changes in the drawing
     "explanation",  # the step and the Value in words
     "editing",  # another number for a leaf
+    "asking",  # for shares, before they are shown
     "playing",  # going from step to step
     "view",  # pan, zoom, fit
     "events",  # pointers, keys and buttons

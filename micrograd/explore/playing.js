@@ -24,6 +24,7 @@ function show() {
   explainStep();
   explainNode();
   showOrder();
+  showAsking();
   find("slider").value = String(at);
   const { phase, turn } = steps[at];
   const words = { batch: "gradient of the batch", update: `update ${at - seed - turns.length - 1}/${steps.length - seed - turns.length - 2}`, given: "start", forward: `forward ${at}/${forwardSteps}`, seed: "backward", backward: `backward ${turn + 1}/${turns.length}` }[phase];
@@ -76,6 +77,7 @@ function play(on) {
     if (at === steps.length - 1) go(0);
     const tick = () => {
       const target = after(find("speed").value === "16" ? Math.ceil(steps.length / 600) : Math.ceil(beats() / MOST_BEATS));
+      if (asks(target)) return play(false);
       go(target);
       playing = at < steps.length - 1 ? setTimeout(tick, Number(find("speed").value)) : 0;
       if (!playing) play(false);
@@ -91,7 +93,7 @@ function manual(step) {
   go(step);
 }
 
-const PASSES = { go: manual, previous: () => manual(beatBefore(at)), next: () => manual(beatAfter(at)), last: () => steps.length - 1, play: () => play(!playing) };
+const PASSES = { go: manual, previous: () => manual(beatBefore(at)), next: () => asks(beatAfter(at)) || manual(beatAfter(at)), last: () => steps.length - 1, play: () => play(!playing) };
 let controls = PASSES; // what the buttons, the slider and the keys move: in a film, also the time of training
 
 /** Look at a Value; opens the groups around it where asked. */
