@@ -137,7 +137,7 @@ def test_two_processes_that_take_turns_lose_nothing(kept_in):
     ],
 )
 def test_it_is_where_the_platform_keeps_such_files(monkeypatch, tmp_path, platform, variable, place):
-    for name in ("MICROGRAD_PROGRESS", "XDG_DATA_HOME", "LOCALAPPDATA"):
+    for name in ("MICROGRAD_PROGRESS", "XDG_DATA_HOME", "LOCALAPPDATA", "PYTEST_CURRENT_TEST"):
         monkeypatch.delenv(name, raising=False)
     if variable:
         monkeypatch.setenv(variable, str(tmp_path / "chosen"))
@@ -151,9 +151,19 @@ def test_whoever_has_no_home_is_not_in_the_way(monkeypatch):
         raise RuntimeError("no home")
 
     monkeypatch.delenv("MICROGRAD_PROGRESS")
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
     monkeypatch.setattr(Path, "home", home)
     assert mg.learn.check("1.2", 2.0)
     assert "not kept" in str(mg.learn.progress())
+
+
+def test_what_pytest_runs_is_nobodys_progress(monkeypatch, tmp_path):
+    monkeypatch.delenv("MICROGRAD_PROGRESS")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    mg.learn.check("1.2", 2.0)
+    assert str(mg.learn.progress()).endswith("not kept: it is forgotten when Python ends")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
