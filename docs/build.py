@@ -26,8 +26,16 @@ from website import cells, packages, pages  # noqa: E402  # after the path says 
 
 MARK = "live/digest.txt"  # a folder with this file is a site, which may be replaced
 WEBSITE = HERE / "website"
-RUNNER = ("live.js", "live.css", "worker.js", "logo.svg")
-RUN_FIRST = ("live/worker.js", "live/packages.zip", "live/viz/", "live/pyodide/", "live/editor/", "live/live.")
+RUNNER = ("live.js", "progress.js", "live.css", "worker.js", "logo.svg")
+RUN_FIRST = (
+    "live/worker.js",
+    "live/packages.zip",
+    "live/viz/",
+    "live/pyodide/",
+    "live/editor/",
+    "live/live.",
+    "live/progress.js",
+)
 
 
 class BuildError(Exception):
@@ -109,6 +117,8 @@ def _add_runner(made, fetched):
     editor = (WEBSITE / "live" / "editor.js").read_text(encoding="utf-8")
     (live / "editor" / "editor.js").write_text(packages.linked(editor), encoding="utf-8")
     _zip_python(live / "packages.zip")
+    packages.compile_ahead(live)
+    (live / "exercises.json").write_text(json.dumps(pages.exercises()), encoding="utf-8")
     files = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
     digest = hashlib.sha256()
     for name in files:

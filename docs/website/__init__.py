@@ -6,5 +6,6 @@ record.py       runs the cells of one page, in a process of its own
 runner.py       runs a cell and shows what it gives: here, and on the page
 reference.py    the reference, from the docstrings
 packages.py     Pyodide, Graphviz and the editor: from npm, each with its digest
+ahead/          compiles what Python loads in the browser
 live/           what runs in the browser
 """

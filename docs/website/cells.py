@@ -15,6 +15,7 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 
 FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<language>\w*)(?: *\{(?P<marks>[^}\n]*)\})? *$")
+PROMISE = re.compile(r"^(\s*print\(.*\))  # .*$", re.MULTILINE)  # what is printed: it stands below the cell, too
 FILES = {"picture": ".svg", "page": ".html", "html": ".html"}
 
 
@@ -111,9 +112,10 @@ def with_cells(text, outputs, name, folder, *, up=""):
         made += lines[end : block.first]
         kind = "cell-recorded" if ".recorded" in block.marks else "cell"
         shown = [_element(output, f"{name}-{number}-{place}", folder, up) for place, output in enumerate(next(given))]
+        code = PROMISE.sub(r"\1", block.code)
         made.append(
             f'<div class="{kind}" markdown="1">\n<div class="cell-code" markdown="1">\n\n'
-            f"```python\n{block.code}```\n\n</div>\n"
+            f"```python\n{code}```\n\n</div>\n"
             f'<div class="cell-outputs">{"".join(shown)}</div>\n</div>\n'
         )
         end = block.after

@@ -232,6 +232,22 @@ def unpack(fetched, folder):
     (folder / "licences.txt").write_text(f"\n\n{'-' * 80}\n\n".join(licences), encoding="utf-8")
 
 
+def compile_ahead(folder):
+    """Compile Python's library and the packages in the site's folder live/, so that no browser has to.
+
+    Raises:
+        PackageError: if there is no Node.js, or it cannot run Pyodide.
+    """
+    node = shutil.which("node") or shutil.which("nodejs")
+    if node is None:
+        raise PackageError("there is no node on the PATH: it compiles what runs on the pages. Install Node.js")
+    program = Path(__file__).parent / "ahead" / "compile.mjs"
+    run = subprocess.run([node, program, folder], capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        said = "\n".join(run.stderr.splitlines()[-8:])
+        raise PackageError(f"Node.js could not compile what runs on the pages:\n{said}")
+
+
 def linked(module):
     """A module of the editor whose imports are files beside it, as a browser wants them."""
     names = {package.name for package in PACKAGES}

@@ -120,6 +120,22 @@ def _write(path, content):
     path.write_bytes(content)
 
 
+def exercises():
+    """The chapters with what they ask, for the page to show what is done: number, title, page and exercises of each."""
+    from micrograd.learn.catalogue import CHAPTERS
+
+    files = {int(path.name[:2]): f"{path.stem}.html" for path in (DOCS / "learn").glob("[0-9]*.md")}
+    return [
+        {
+            "number": chapter.number,
+            "title": chapter.title,
+            "page": files[chapter.number],
+            "exercises": [(exercise.number, exercise.title) for exercise in chapter.exercises],
+        }
+        for chapter in CHAPTERS
+    ]
+
+
 def navigation(names):
     """The sections of the site, each with its pages: the chapters of learn/ in their order, then the others."""
     placed = {page for pages in SECTIONS.values() for page in pages} | {"index.md"}

@@ -13,6 +13,7 @@ import sys
 import traceback
 
 MOST_CHARACTERS = 100_000  # of the text of one cell: a loop that prints for ever must not fill the page
+NOTES = "this browser"  # the file of mg.learn's notes; mg.learn.progress() says "kept in this browser"
 SHOWN = {".svg": "picture", ".html": "page"}  # files that a cell writes, and how the page shows them
 
 
@@ -65,7 +66,7 @@ class Output:
 
 
 class Runner:
-    """The names that the cells of a page share, and a run of each cell."""
+    """The names that the cells of a page share, a run of each cell, and what mg.learn keeps from page to page."""
 
     def __init__(self):
         self.names = {"__name__": "__main__"}
@@ -98,6 +99,21 @@ class Runner:
         for path, kind in _new_files(before):
             shown.file(path, kind)
         return 0
+
+    def put_notes(self, text):
+        """Let mg.learn find what the page has kept of it; "" for nothing."""
+        if text:
+            with open(NOTES, "w", encoding="utf-8") as file:
+                file.write(text)
+        elif os.path.exists(NOTES):
+            os.remove(NOTES)
+
+    def notes(self):
+        """What the page is to keep: a text, "" for nothing."""
+        if not os.path.isfile(NOTES):
+            return ""
+        with open(NOTES, encoding="utf-8", errors="replace") as file:
+            return file.read()
 
     def _executed(self, code, name):
         tree = ast.parse(code, name)
@@ -143,5 +159,6 @@ def in_browser(lay_out):
         raise OSError("input() has nobody to ask on a page: write the answer into the cell")
 
     set_layout(laid_out)
+    os.environ["MICROGRAD_PROGRESS"] = NOTES
     builtins.input = no_input
     return Runner()

@@ -102,4 +102,9 @@ function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
 }
 darkness.addEventListener("change", () => setTheme(darkness.matches ? "dark" : "light"));
+// In a frame of another page, it is that page's choice: {theme: "dark"} or {theme: "light"}
+addEventListener("message", ({ data, source }) => {
+  const wanted = source === parent && parent !== window && ["light", "dark"].includes(data?.theme);
+  if (wanted && data.theme !== document.documentElement.dataset.theme) find("theme").click();
+});
 

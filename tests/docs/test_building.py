@@ -8,9 +8,12 @@ import stat
 import subprocess
 import sys
 import tarfile
+import zipfile
+from pathlib import Path
 
 import pytest
 from website import cells, packages, pages, reference
+from website.ahead import compiling
 from website.cells import CellError, Output
 
 import micrograd as mg
@@ -20,7 +23,7 @@ PAGE = """# A page
 
 ```python
 x = 1
-print(x)
+print(x)  # 1
 ```
 
 ![what it drew](images/drawn.svg)
@@ -43,7 +46,7 @@ class TestCells:
     def test_blocks_are_found_with_their_marks(self):
         found = [(block.language, block.marks, block.code) for block in cells.blocks(PAGE)]
         assert found == [
-            ("python", (), "x = 1\nprint(x)\n"),
+            ("python", (), "x = 1\nprint(x)  # 1\n"),
             ("markdown", (), "```python\nnot a cell\n```\n"),
             ("python", (".recorded",), "x\n"),
         ]
@@ -55,7 +58,7 @@ class TestCells:
         ]
         text = cells.with_cells(PAGE, outputs, "page", tmp_path, up="../")
         assert re.findall(r'<div class="(cell|cell-recorded)"', text) == ["cell", "cell-recorded"]
-        assert "```python\nx = 1\nprint(x)\n```\n" in text
+        assert "```python\nx = 1\nprint(x)\n```\n" in text  # what it prints stands below
         assert "```python\nx\n```\n" in text
         assert "````markdown\n```python\nnot a cell\n```\n````\n" in text
         assert text.startswith("# A page\n")
@@ -118,6 +121,16 @@ class TestPages:
     def test_the_order_names_pages_that_are_there(self):
         for page in [page for listed in pages.SECTIONS.values() for page in listed] + list(pages.LIVE):
             assert (ROOT / "docs" / page).exists()
+
+    def test_the_page_knows_which_exercises_there_are(self):
+        first, *_, last = pages.exercises()
+        assert (first["number"], first["title"], first["page"]) == (
+            1,
+            "One multiplication",
+            "01-one-multiplication.html",
+        )
+        assert first["exercises"][0] == ("1.1", "A nudge")
+        assert (last["number"], last["page"]) == (13, "13-how-it-bends.html")
 
 
 class TestReference:
@@ -237,6 +250,63 @@ class TestPackages:
         assert packages.linked(text) == text.replace("@codemirror/view", "./codemirror-view.js")
         with pytest.raises(packages.PackageError, match="imports 'left-pad', which is not among the packages"):
             packages.linked("import pad from 'left-pad';\n")
+
+
+def archive_of(files):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return made.getvalue()
+
+
+ROOM = {"room/__init__.py": "", "room/door.py": "def knock():\n    return 'who'\n", "room/wall.py": "x = 1\n"}
+
+
+class TestCompilingAhead:
+    def test_what_is_loaded_is_compiled_and_the_rest_stays_source(self, tmp_path):
+        path = tmp_path / "library.zip"
+        loaded = {f"{path}/room/__init__.py", f"{path}/room/door.py"}
+        made = compiling.compiled(archive_of(ROOM), str(path), loaded, keep_source=False)
+        path.write_bytes(made)
+        assert sorted(zipfile.ZipFile(path).namelist()) == ["room/__init__.pyc", "room/door.pyc", "room/wall.py"]
+        code = "from room import door, wall; print(door.knock(), wall.x, door.knock.__code__.co_filename)"
+        run = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True)
+        assert (run.stdout, run.stderr) == (f"who 1 {path}/room/door.py\n", "")
+        assert compiling.compiled(archive_of(ROOM), str(path), loaded, keep_source=False) == made
+
+    def test_the_source_of_what_a_learner_may_read_stays_beside(self, tmp_path):
+        loaded = {f"{tmp_path}/room/__init__.py", f"{tmp_path}/room/door.py"}
+        made = compiling.compiled(archive_of(ROOM), str(tmp_path), loaded, keep_source=True)
+        zipfile.ZipFile(io.BytesIO(made)).extractall(tmp_path)
+        assert len(list((tmp_path / "room" / "__pycache__").glob("door.*.pyc"))) == 1
+        (tmp_path / "room" / "door.py").write_text("raise SystemExit('it was compiled again')")
+        code = "from room import door; print(door.knock())"
+        run = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": tmp_path}, capture_output=True, text=True)
+        assert (run.stdout, run.stderr) == ("who\n", "")
+
+    def test_what_cannot_be_imported_is_passed_over(self, tmp_path, monkeypatch):
+        folder = tmp_path / "unlike_any_other"
+        folder.mkdir()
+        texts = {"__init__": "", "good": "", "needs": "import no_such_module", "__main__": "raise SystemExit"}
+        for name, text in texts.items():
+            (folder / f"{name}.py").write_text(text)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.setattr(sys, "modules", dict(sys.modules))
+        files = compiling.load("unlike_any_other")
+        assert {Path(file).stem for file in files if "unlike_any_other" in file} == {"__init__", "good"}
+
+    def test_without_node_it_says_so(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(packages.PackageError, match=r"there is no node on the PATH: .* Install Node\.js"):
+            packages.compile_ahead(tmp_path)
+
+    def test_what_node_says_is_told(self, tmp_path, monkeypatch):
+        (tmp_path / "node").write_text("#!/bin/sh\necho 'no such feature' >&2\nexit 1\n")
+        (tmp_path / "node").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        with pytest.raises(packages.PackageError, match=r"could not compile .*:\nno such feature"):
+            packages.compile_ahead(tmp_path)
 
 
 class TestCommand:

@@ -116,3 +116,33 @@ def test_what_stands_for_output_is_no_terminal():
     assert output.isatty() is False
     assert output.write("") == 0
     assert output.flush() is None
+
+
+def test_notes_go_from_page_to_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MICROGRAD_PROGRESS", runner.NOTES)
+    python = Runner()
+    assert python.notes() == ""
+    python.put_notes("")
+    code = "import micrograd as mg\nmg.learn.check('1.2', 2.0)\nprint(str(mg.learn.progress()).splitlines()[-1])"
+    shown = []
+    python.run(1, code, lambda kind, text, name: shown.append(text))
+    assert "".join(shown) == "kept in this browser\n"
+    kept = python.notes()
+    assert '"1.2"' in kept
+    another = Runner()
+    another.put_notes("")  # a new page, which has kept nothing
+    assert another.notes() == ""
+    another.put_notes(kept)
+    shown.clear()
+    another.run(
+        1,
+        "import micrograd as mg\nprint(mg.learn.progress().right)\nmg.learn.reset()",
+        lambda *said: shown.append(said[1]),
+    )
+    assert "".join(shown) == "['1.2']\n"
+    assert another.notes() == ""
+    another.put_notes("no notes")
+    another.run(2, "print(str(mg.learn.progress()).splitlines()[-1])", lambda *said: shown.append(said[1]))
+    assert "damaged" in "".join(shown)
+    assert another.notes() == "no notes"

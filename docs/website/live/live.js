@@ -1,4 +1,6 @@
 // Cells that run on the page: Python in a worker, an editor, and the outputs below it.
+import { keepNotes, notes } from "./progress.js";
+
 const beside = (path) => new URL(path, import.meta.url);
 const cells = [...document.querySelectorAll(".cell")];
 const able = typeof WebAssembly === "object" && typeof Worker === "function" && location.protocol.startsWith("http");
@@ -18,11 +20,16 @@ class Python {
   /** Runs a cell, and gives what it ends with: {kind: "done", line}, {kind: "ended", text} or {kind: "stopped"}. */
   async run(number, code, show) {
     await this.ready;
+    const before = notes();
+    const ended = (message) => {
+      if (message.kind === "done" && message.notes !== before) keepNotes(message.notes);
+      return message;
+    };
     return new Promise((resolve) => {
       this.stop = () => resolve({ kind: "stopped" });
-      this.listen = (message) => (message.kind === "done" || message.kind === "ended" ? resolve(message) : show(message));
+      this.listen = (message) => (message.kind === "done" || message.kind === "ended" ? resolve(ended(message)) : show(message));
       this.worker.onerror = (event) => resolve({ kind: "ended", text: event.message || "the worker ended" });
-      this.worker.postMessage({ number, code });
+      this.worker.postMessage({ number, code, notes: before });
     });
   }
 
@@ -180,6 +187,14 @@ function made(kind, text, name, last) {
 function widen(place) {
   for (const frame of place.querySelectorAll("iframe")) frame.after(wide(frame));
 }
+
+/** Pages in frames are light or dark as the site is. */
+const themeOfSite = () => (document.body.getAttribute("data-md-color-scheme") === "slate" ? "dark" : "light");
+const tellTheme = (frame) => frame.contentWindow?.postMessage({ theme: themeOfSite() }, "*"); // its origin has no name
+new MutationObserver(() => document.querySelectorAll(".cell-outputs iframe").forEach(tellTheme)).observe(document.body, {
+  attributeFilter: ["data-md-color-scheme"],
+});
+document.addEventListener("load", ({ target }) => target.matches?.(".cell-outputs iframe") && tellTheme(target), true);
 
 /** A button that gives a page the whole screen. */
 function wide(frame) {

@@ -22,11 +22,12 @@ runner.then(
   (error) => postMessage({ kind: "failed", text: String(error) }),
 );
 
-onmessage = async ({ data: { number, code } }) => {
+onmessage = async ({ data: { number, code, notes } }) => {
   const python = await runner;
   try {
+    python.put_notes(notes ?? "");
     const line = python.run(number, code, (kind, text, name) => postMessage({ kind, text, name }));
-    postMessage({ kind: "done", line });
+    postMessage({ kind: "done", line, notes: python.notes() });
   } catch (error) {
     // Python itself has ended: too deep a recursion in C, or no memory left.
     postMessage({ kind: "ended", text: String(error).split("\n")[0] });

@@ -1,0 +1,1 @@
+"""Compiles what Python loads in the browser, when the site is built."""
