@@ -1,4 +1,4 @@
-"""The picture of a film in the docs: two moons, learned by a small network. It needs what tests of pages need.
+"""The pictures of pages in the docs: a film of two moons, and a report on penguins. It needs what tests of pages need.
 
 python -m tests.pictures
 """
@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 import micrograd as mg
-from tests.folders import ROOT
+from micrograd.command.main import main as command
+from tests.folders import DATA, ROOT
 
 
 def film(path: Path) -> None:
@@ -37,8 +38,16 @@ def film(path: Path) -> None:
     mg.explore(recording, path, title="Two moons")
 
 
+def report(folder: Path) -> Path:
+    """Write the report of the command on a table, and give its page."""
+    words = ["train", str(DATA / "penguins.csv"), "--target", "species", "--quiet", "-o", str(folder / "report")]
+    if command(words):
+        raise SystemExit("the command failed")
+    return folder / "report" / "report.html"
+
+
 def main() -> None:
-    """Draw the picture anew."""
+    """Draw the pictures anew."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -51,6 +60,9 @@ def main() -> None:
         page.locator(".cell").nth(4).click()
         page.locator("aside").evaluate("aside => aside.scrollTo(0, 0)")
         page.screenshot(path=ROOT / "docs" / "images" / "film.png")
+        page = browser.new_page(viewport={"width": 760, "height": 1540})
+        page.goto(report(Path(folder)).as_uri())
+        page.screenshot(path=ROOT / "docs" / "images" / "report.png")
         browser.close()
 
 
