@@ -159,8 +159,8 @@ EXERCISES = (
         "11.3",
         "Who gets nothing?",
         "Three letters have queries q1, q2, q3, keys k1, k2, k3 and values v1, v2, v3, each a single number. The first "
-        "letter takes v1, with a share of softmax over q1*k1 alone. The second one takes v1 and v2, with shares of "
-        "softmax over q2*k1 and q2*k2. f is the sum of what these two have taken. Which gradients of f are exactly "
+        "letter takes v1, with a share of softmax over q1 * k1 alone. The second one takes v1 and v2, with shares of "
+        "softmax over q2 * k1 and q2 * k2. f is the sum of what these two have taken. Which gradients of f are exactly "
         'zero, and why? "alone": it only decides between one. "later": nothing in f was made from it. A dict such as '
         '{"q1": "later"} with all that are zero.',
         Zeros(
