@@ -71,7 +71,8 @@ function showPath(right) {
   const all = chapters.flatMap(({ exercises }) => exercises);
   const next = all.find(([number]) => !right.has(number));
   const page = next && chapters.find(({ exercises }) => exercises.includes(next)).page;
-  const told = element("p", { className: "progress" }, `${right.size} of ${all.length} exercises are right`, next ? "; next: " : ". All done.");
+  const count = all.filter(([number]) => right.has(number)).length;
+  const told = element("p", { className: "progress" }, `${count} of ${all.length} exercises are right`, next ? "; next: " : ". All done.");
   if (next) told.append(element("a", { href: page }, `${next[0]}, ${next[1]}`), next[1].endsWith("?") ? " " : ". ");
   if (notes()) told.append(element("button", { type: "button", onclick: () => confirm("Forget all progress that is kept in this browser?") && keepNotes("") }, "Forget it"));
   const list = document.querySelector("article ol");

@@ -51,7 +51,10 @@ def test_it_is_kept_shown_handed_to_python_and_forgotten(open_page):
     assert page.evaluate("localStorage.getItem('micrograd-progress')") is None
 
 
-@pytest.mark.parametrize("damaged", ["{", "[]", '{"exercises": 3}', '{"exercises": {"1.1": null}}'])
+@pytest.mark.parametrize(
+    "damaged",
+    ["{", "[]", '{"exercises": {"99.1": {"right": true}}}', '{"exercises": 3}', '{"exercises": {"1.1": null}}'],
+)
 def test_damaged_notes_are_none_and_harm_nothing(open_page, damaged):
     page = open_page("learn/index.html", before=f"localStorage.setItem('micrograd-progress', '{damaged}')")
     assert shown(page).startswith("0 of ")
