@@ -1,8 +1,8 @@
 """What a learner has done so far: kept in one small file on the learner's machine, and sent nowhere.
 
-MICROGRAD_PROGRESS in the environment says where: the path of the file, or "off" for nowhere. What pytest runs is not what
-a learner has done: without that variable, nothing is kept of it. Where the file cannot be
-written, all works as it does elsewhere, and is forgotten when the process ends.
+MICROGRAD_PROGRESS in the environment says where: the path of the file, or "off" for nowhere. What pytest runs is not
+what a learner has done: without that variable, nothing is kept of it. Where the file cannot be written, all works as it
+does elsewhere, and is forgotten when the process ends.
 """
 
 from __future__ import annotations
