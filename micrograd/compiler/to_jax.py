@@ -4,8 +4,8 @@
     jax.grad(function)(parameters, 0.5)
 
 The function is traced once, and its program is lowered as the JAX backend does it. What the program reads is handed
-over as arrays: one of the parameters in the order in which the program has them, and one of each argument. So whoever
-maps over an argument, as jax.vmap does, computes with it alone side by side.
+over as arrays: each of the parameters, and one of each argument. So whoever maps over an argument, as jax.vmap does,
+computes with it alone side by side, and the gradient of a parameter is an array of its own.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ import numpy as np
 from micrograd._support.checks import is_array
 from micrograd._support.containers import base_of, own_attributes, remade
 from micrograd.compiler.backends.jax_backend import BACKEND, Lowered, check_jax
-from micrograd.compiler.backends.jax_reads import reader_of
+from micrograd.compiler.backends.jax_reads import NO_PLACE
 from micrograd.compiler.jax_parameters import Origin, Parameters
 from micrograd.compiler.parameter_names import values_by_name
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from micrograd.compiler.backends.jax_reads import Reader
+    from collections.abc import Callable, Mapping
 
 
 def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], Parameters]:
@@ -44,20 +42,24 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
             "of: compute it inside, or detach it"
         )
     origin = Origin(values_by_name(function, trained))
-    read_values = _reader_of_values(special.values, origin.values)
 
     program = special.program(False)
     counts = [len(special.values), *(len(Structure(argument).leaves) for argument in arguments)]
-    given = np.split(program.inputs, np.cumsum(counts)[:-1])
-    lowered = Lowered(program, *given)
+    of_values, *of_arguments = np.split(program.inputs, np.cumsum(counts)[:-1])
+    frozen = [value for value in special.values if not value.requires_grad]
+    place = dict(zip(special.values, of_values.tolist(), strict=True))
+    named = [[place.get(value, NO_PLACE) for value in array.flat] for array in origin.values.values()]
+    given = [np.array(places, dtype=np.int64) for places in ([place[value] for value in frozen], *named)]
+    lowered = Lowered(program, *given, *of_arguments)
     compute = lowered.function(program.outputs)
     constants, taken = lowered.constants, len(arguments)
+    numbers_of_frozen = np.array([value._data for value in frozen])
 
     def pure(parameters: Mapping[str, Any], *arguments: Any) -> Any:
         check_jax()
         if len(arguments) != taken:
             raise TypeError(f"{special.name} takes {taken} arguments beside the parameters, not {len(arguments)}")
-        vectors = [read_values(_checked(parameters, origin))]
+        vectors = [numbers_of_frozen, *_checked(parameters, origin)]
         for number, (example, argument) in enumerate(zip(structure.nested[0], arguments, strict=True)):
             vectors.append(_joined(_numbers(example, argument, f"argument {number}")))
         results = iter(compute(constants, *vectors))
@@ -76,19 +78,6 @@ def _as_example(item: Any) -> Any:
     if type(item) is dict:
         return {key: _as_example(part) for key, part in item.items()}
     return type(item)(map(_as_example, item)) if type(item) in (list, tuple) else item
-
-
-def _reader_of_values(values: Sequence[Any], named: Mapping[str, Any]) -> Reader:
-    """A function of arrays by name that gives the numbers of Values in this order; frozen ones as they are now."""
-    frozen = np.array([value._data for value in values if not value.requires_grad])
-    places = {value: (0, place) for place, value in enumerate(v for v in values if not v.requires_grad)}
-    lengths = [len(frozen)]
-    for array in named.values():
-        places |= {value: (len(lengths), place) for place, value in enumerate(array.flat)}
-        lengths.append(array.size)
-    array, offset = np.array([places[value] for value in values], dtype=np.int64).reshape(-1, 2).T
-    read = reader_of(array, offset, lengths)
-    return lambda arrays: jnp.broadcast_to(read([frozen, *arrays]), array.shape)
 
 
 def _checked(parameters: Mapping[str, Any], origin: Origin) -> list[Any]:

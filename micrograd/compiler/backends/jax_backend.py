@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -65,6 +66,20 @@ def check_process() -> None:
             "JAX does not work in a process that was forked from one that has loaded it: start processes with the "
             'method "spawn", or load JAX after the fork only'
         )
+
+
+@cache
+def compiler_options() -> dict[str, bool]:
+    """What XLA is told for programs that are compiled here.
+
+    On CPUs its newer emitter of fused loops takes twice as long for many small kernels, and gains nothing there.
+    """
+    options = {"xla_cpu_use_fusion_emitters": False}
+    try:
+        jax.jit(jnp.negative).lower(0.0).compile(compiler_options=options)
+    except RuntimeError:  # pragma: no cover  # another XLA, which has no such option
+        return {}
+    return options
 
 
 class Lowered:
@@ -132,7 +147,7 @@ class _Compiled:
         with self._caught:
             arguments = [jax.ShapeDtypeStruct(shape, float) for shape in shapes]
             lowered = jax.jit(function).lower(self._constants, *arguments)
-        self._run = lowered.compile()
+        self._run = lowered.compile(compiler_options=compiler_options())
 
     def __call__(self, *given: Floats) -> Floats:
         """The results as a new array."""

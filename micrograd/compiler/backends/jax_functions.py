@@ -41,10 +41,13 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 
-def rounded(product: Any) -> Any:
-    """A product with a rounding of its own, whatever is done with it next."""
+def _chosen(product: Any) -> Any:
     return lax.select(lax.eq(product, product), product, lax.full_like(product, math.nan))
 
+
+# A product with a rounding of its own, whatever is done with it next.
+rounded: Any = jax.custom_jvp(_chosen)
+rounded.defjvps(lambda tangent, output, product: tangent)  # JAX would choose again, and keep the mask for it
 
 # 0 + x, which is 0 where x is -0: XLA leaves out a sum with 0.
 added_to_zero: Any = jax.custom_jvp(lambda x: jnp.where(x == 0, 0.0, x))

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from micrograd.compiler.backends.jax_backend import check_float64, check_process
+from micrograd.compiler.backends.jax_backend import check_float64, check_process, compiler_options
 from micrograd.compiler.backends.jax_functions import Caught
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Devices:
             for shape, spec in arguments
         ]
         with self.caught, np.errstate(over="ignore"), _float64(self.type == np.float64):
-            return jax.jit(on_each, donate_argnums=taken).lower(*shapes).compile()
+            return jax.jit(on_each, donate_argnums=taken).lower(*shapes).compile(compiler_options=compiler_options())
 
 
 def _float64(is_on: bool) -> AbstractContextManager[Any]:

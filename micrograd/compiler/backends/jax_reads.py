@@ -9,12 +9,14 @@ each place of the buffer now, and where in it:
     reader(arrays)                                     # arrays[matrix].reshape(3, 2).T
 
 A matrix that lies evenly in one array is a slice, a reshape and a transpose of it, which cost nothing where XLA finds
-something to fuse them with. What lies in several arrays is a concatenation, and the rest is gathered.
+something to fuse them with. An axis may have two parts, as that of 0, 0, 0, 1, 1, 1 has. What lies in several arrays
+is a concatenation, and the rest is gathered.
 An axis along which nothing changes has length 1 in what is read.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 Reader: TypeAlias = Callable[[Any], Any]  # of a sequence of arrays; inside of loops, of what a turn can read
 
+NO_PLACE = -1
 _PIECES = 64  # of more pieces, numbers are gathered
 
 
@@ -50,10 +53,15 @@ class Places:
         self.lengths = [1]
 
     def add(self, positions: Integers) -> int:
-        """Another array holds the numbers of these places from now on, in this order; gives its number."""
+        """Another array holds the numbers of these places from now on, in this order; gives its number.
+
+        Args:
+            positions: the places; NO_PLACE for a number that nothing reads.
+        """
         number = len(self.lengths)
-        self.array[positions] = number
-        self.offset[positions] = np.arange(len(positions))
+        indices = np.flatnonzero(positions != NO_PLACE)
+        self.array[positions[indices]] = number
+        self.offset[positions[indices]] = indices
         self.lengths.append(len(positions))
         return number
 
@@ -120,17 +128,30 @@ def _reader_of_pieces(
 
 def _reader_of_one(number: int, offset: Integers, lengths: Sequence[int]) -> Reader:
     """Numbers of one array."""
-    steps = [int(np.take(offset, 1, axis=axis).flat[0] - offset.flat[0]) if count > 1 else 0
-             for axis, count in enumerate(offset.shape)]  # fmt: skip
     start = int(offset.flat[0])
-    even = start + sum(
-        (step * np.arange(count)).reshape([-1 if other == axis else 1 for other in range(offset.ndim)])
-        for axis, (step, count) in enumerate(zip(steps, offset.shape, strict=True))
-    )
-    view = _View.of(start, offset.shape, steps, lengths[number]) if (offset == even).all() else None
+    along = [np.moveaxis(offset, axis, 0).reshape(count, -1)[:, 0] - start for axis, count in enumerate(offset.shape)]
+    grids = [_grid_of(numbers) for numbers in along]
+    is_sum = np.array_equal(start + sum(np.ix_(*along)), offset)
+    view = _View.of(start, grids, lengths[number]) if is_sum else None
     if view is None:
         return lambda arrays: _gathered(arrays[number], offset)
     return lambda arrays: view(arrays[number])
+
+
+def _grid_of(numbers: Integers) -> list[tuple[int, int]] | None:
+    """A sequence as runs of numbers evenly apart, whose starts are, too: how far, and how many, for both; or None.
+
+    Example:
+        >>> _grid_of(np.array([0, 1, 2, 10, 11, 12])), _grid_of(np.array([0, 3, 6])), _grid_of(np.array([0, 1, 3]))
+        ([(10, 2), (1, 3)], [(3, 3)], None)
+    """
+    count, steps = len(numbers), np.diff(numbers)
+    if (steps == steps[:1]).all():
+        return [(int(steps.sum()) // max(count - 1, 1), count)]
+    run = int(np.argmax(steps != steps[0])) + 1
+    grid = [(int(numbers[run] - numbers[0]), count // run), (int(steps[0]), run)]
+    found = np.add.outer(*(step * np.arange(length) for step, length in grid)).ravel()
+    return grid if np.array_equal(found, numbers - numbers[0]) else None
 
 
 class _View:
@@ -139,37 +160,61 @@ class _View:
     Args:
         start: where the first is.
         axes: how far apart numbers are along each axis of several, and how many there are; the furthest come first.
-        length: how many numbers the array has.
-        order: where each axis of the result is among them.
-        backwards: the axes of the result that run backwards.
-        shape: of the result, whose axes of length 1 are none of the others.
+        order: where each of them is in the order of the result.
+        backwards: the parts of axes that run backwards.
+        still: the lengths of all parts, 1 where nothing changes.
+        full: the lengths of all parts.
+        shape: of the result, each of whose axes has one part or two.
     """
 
     def __init__(
-        self, start: int, axes: list[tuple[int, int]], order: list[int], backwards: list[int], shape: Sequence[int]
+        self,
+        start: int,
+        axes: list[tuple[int, int]],
+        order: list[int],
+        backwards: list[int],
+        still: list[int],
+        full: list[int],
+        shape: list[int],
     ) -> None:
-        self.start, self.axes, self.order, self.backwards, self.shape = start, axes, order, backwards, shape
+        self.start, self.axes, self.order, self.backwards = start, axes, order, backwards
+        self.still, self.full, self.shape = still, full, shape
 
     @classmethod
-    def of(cls, start: int, shape: Sequence[int], steps: Sequence[int], length: int) -> _View | None:
-        """The view of numbers so far apart; None where they overlap, as the windows of a convolution do."""
-        several = [axis for axis, count in enumerate(shape) if count > 1]
-        backwards = [axis for axis in several if steps[axis] < 0]
-        start += sum(steps[axis] * (shape[axis] - 1) for axis in backwards)
-        furthest = sorted(several, key=lambda axis: -abs(steps[axis]))
-        axes = [(abs(steps[axis]), shape[axis]) for axis in furthest]
+    def of(cls, start: int, grids: Sequence[list[tuple[int, int]] | None], length: int) -> _View | None:
+        """The view of numbers so far apart; None where they overlap, as the windows of a convolution do.
+
+        Args:
+            start: where the first is.
+            grids: for each axis of the result its parts: how far apart numbers are along each, and how many.
+            length: how many numbers the array has.
+        """
+        known = [grid for grid in grids if grid is not None]
+        if len(known) < len(grids):
+            return None
+        parts = [part for grid in known for part in grid]
+        several = [place for place, (step, count) in enumerate(parts) if count > 1 and step]
+        backwards = [place for place in several if parts[place][0] < 0]
+        start += sum(parts[place][0] * (parts[place][1] - 1) for place in backwards)
+        furthest = sorted(several, key=lambda place: -abs(parts[place][0]))
+        axes = [(abs(parts[place][0]), parts[place][1]) for place in furthest]
         extent = 1
         for step, count in reversed(axes):
             if extent > step:
                 return None
             extent = step * (count - 1) + extent
-        return cls(start, axes, [furthest.index(axis) for axis in several], backwards, shape)
+        order = [furthest.index(place) for place in several]
+        still = [count if place in several else 1 for place, (_, count) in enumerate(parts)]
+        full = [count for _, count in parts]
+        return cls(start, axes, order, backwards, still, full, [math.prod(c for _, c in grid) for grid in known])
 
     def __call__(self, array: Any) -> Any:
         """The numbers of an array."""
         result = self._sliced(array, self.start, self.axes)
-        result = result.transpose(self.order).reshape(self.shape)
-        return jnp.flip(result, self.backwards) if self.backwards else result
+        result = result.transpose(self.order).reshape(self.still)
+        if self.backwards:
+            result = jnp.flip(result, self.backwards)
+        return jnp.broadcast_to(result, self.full).reshape(self.shape)
 
     def _sliced(self, array: Any, start: int, axes: Sequence[tuple[int, int]]) -> Any:
         """Numbers along the last axis, from a start on."""

@@ -65,6 +65,9 @@ class TestReads:
             (np.arange(24).reshape(4, 6)[:, 1:4], {"slice"}),
             (np.arange(20)[::-3], {"slice", "rev"}),
             (np.full((3, 4), 7), {"squeeze"}),
+            (np.arange(4).repeat(3), {"broadcast_in_dim"}),
+            (np.array([0, 1, 2, 10, 11, 12])[:, None] + [0, 5], {"slice"}),
+            (np.array([7, 9, 5, 7, 3, 5]), {"gather"}),  # runs that overlap
             (np.array([0, 1, 3, 4, 9]), {"gather"}),
             (np.arange(3)[:, None] + np.arange(4), {"gather"}),  # the windows of a convolution
         ],
@@ -74,6 +77,9 @@ class TestReads:
         places.add(np.arange(30))
         text = str(jax.make_jaxpr(lambda x: places.reader(positions)([None, x]))(jnp.zeros(30)))
         found = set(re.findall(r"= (\w+)\[", text))
+        assert np.array_equal(
+            np.broadcast_to(places.reader(positions)([None, jnp.arange(30)]), positions.shape), positions
+        )
         assert operations <= found
         assert ("gather" in found) == ("gather" in operations)
 
