@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from micrograd._support.interrupts import finish
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import TypeAlias
 
     StrPath: TypeAlias = str | os.PathLike[str]
+
+
+_writes = ContextVar("writes", default=True)
+
+
+@contextmanager
+def written_by_another_process() -> Iterator[None]:
+    """Inside, write_atomically writes nothing: another process, which does the same, writes the file."""
+    token = _writes.set(False)
+    try:
+        yield
+    finally:
+        _writes.reset(token)
 
 
 def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> None:
@@ -49,6 +64,8 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
         ...     (Path(folder) / "notes.txt").read_bytes()
         b'whole'
     """
+    if not _writes.get():
+        return
     if os.path.exists(path) and not os.path.isfile(path):
         Path(path).write_bytes(data)  # a folder raises; a device or a pipe has no old content to keep
         return

@@ -81,7 +81,8 @@ def fit(
         seed: of the shuffling before each epoch, so that the same seed gives the same run; without one,
             Python's ``random`` shuffles.
         progress: whether to show a bar (this needs tqdm); by default on a terminal, if tqdm is there.
-        callback: called after each epoch with the history; what it raises ends the run.
+        callback: called after each epoch with the history; what it raises ends the run. Where several processes
+            train together, each calls its own, and what it saves, the first one alone writes.
         compile: whether to run the loss, its gradient and the update as compiled programs, with the same
             results up to rounding; or the name of the backend: "llvm", "numpy" or "jax". Numbers in the
             examples are dynamic then, as in micrograd.compile.

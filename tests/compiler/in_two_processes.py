@@ -89,10 +89,14 @@ def main(port, number, folder):
     show(line(), devices=2, seed=3 if leads else 4)
     show(line(), devices=2, epochs=2 if leads else 3)
     made = line()
-    if leads:
-        show(made, devices=2, callback=lambda history: made[0].save(folder / "model.json"))
-    else:
-        show(made, devices=2, callback=after_two_epochs(lambda: send(signal.SIGKILL)))
+    die = after_two_epochs(lambda: send(signal.SIGKILL))
+
+    def save(history):
+        made[0].save(folder / f"model{number}.json")
+        if not leads:
+            die(history)
+
+    show(made, devices=2, callback=save)
     sys.stderr.flush()
     os._exit(0)  # at its end JAX would wait for the process that was killed
 

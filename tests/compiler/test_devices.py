@@ -413,6 +413,19 @@ class TestWhatProcessesAgreeOn:
         assert Processes(devices).leads
         assert not Processes(devices[::-1]).leads
 
+    def test_what_a_callback_saves_the_first_alone_writes(self, two_processes, tmp_path):
+        devices = Devices(2, "float64").firsts
+        model = mg.nn.MLP(1, [1])
+        for leads, order in ((True, devices), (False, devices[::-1])):
+            with Processes(order).together():
+                model.save(tmp_path / f"{leads}.json")
+                mg.save(mg.tanh(Value(1.0)), tmp_path / f"{leads}.dot")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["True.dot", "True.json"]
+        with pytest.raises(LookupError), Processes(devices[::-1]).together():
+            raise LookupError
+        model.save(tmp_path / "after.json")  # as usual
+        assert (tmp_path / "after.json").exists()
+
     @pytest.mark.parametrize(
         ("said", "message"),
         [
@@ -571,6 +584,6 @@ def test_two_processes_of_four_devices_each(tmp_path):
     assert all("process 0 has taken its last step" in found["error"] for found in other_epochs)
     assert "a process that trains together with this one is gone" in killed["error"]
     model, *_ = in_two_processes.line()
-    model.load(tmp_path / "model.json")  # which the first process saved after each epoch
+    model.load(tmp_path / "model0.json")  # which the first process saved after each epoch
     assert model.layers[0].neurons[0].w[0].data == killed["parameters"][0]
-    assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model0.json"]  # the second one was told to save, too

@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from micrograd._support.files import written_by_another_process
 from micrograd.compiler.backends.jax_mesh import process_of
 
 if TYPE_CHECKING:
@@ -70,8 +71,11 @@ class Processes:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All steps are taken inside of this: the processes begin and end alike. Ctrl-C waits for the next step."""
-        with self._noting_interrupts():
+        """All steps are taken inside of this: the processes begin and end alike. Ctrl-C waits for the next step.
+
+        What callbacks save, the first process alone writes.
+        """
+        with self._noting_interrupts(), nullcontext() if self.leads else written_by_another_process():
             try:
                 yield
                 self._judge(self._exchanged(Word.END))
