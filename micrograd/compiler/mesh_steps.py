@@ -29,6 +29,7 @@ from jax import lax
 
 from micrograd._support.callers import calling_line
 from micrograd.compiler.backends.jax_backend import BACKEND, Lowered
+from micrograd.compiler.backends.jax_functions import PLAIN
 from micrograd.compiler.backends.jax_mesh import AXIS, SAME, SPLIT, Devices
 from micrograd.compiler.backends.jax_processes import Processes
 from micrograd.compiler.steps import CompiledSteps
@@ -233,7 +234,7 @@ class _UpdateOnDevices:
 
     def __init__(self, devices: Devices, update: Update) -> None:
         places = [np.arange(place.start, place.stop) for place in (update.current, update.gradients, update.next)]
-        lowered = Lowered(update.program, *places[:2], np.array([update.rate]))
+        lowered = Lowered(update.program, *places[:2], np.array([update.rate]), functions=PLAIN)
         self.constants, self.digest = devices.same(lowered.constants), _digest_of(update.program, lowered)
         self._next = lowered.function(places[2])
         self.shapes = [(lowered.constants.shape, SAME), (places[0].shape, SAME), ((1,), SAME)]

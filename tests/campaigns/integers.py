@@ -142,6 +142,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=8.0, help="stop after so long (default: 8)")
     parser.add_argument("--together", type=int, default=20, help="how many are compiled together (default: 20)")
     parser.add_argument("--backends", nargs="+", default=BACKENDS, help="which backends (default: numpy llvm)")
+    parser.add_argument("--size", type=int, default=14, help="how many operations at most (default: 14)")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="the program of that number alone")
     options = parser.parse_args(words)
     numbers = range(options.start, options.start + options.count)
@@ -153,7 +154,7 @@ def main(words: list[str] | None = None) -> int:
         if time.monotonic() > end:
             break
         end_of_these = min(start + options.together, numbers.stop)
-        several = {number: program_of(options.seed, number) for number in range(start, end_of_these)}
+        several = {number: program_of(options.seed, number, options.size) for number in range(start, end_of_these)}
         for backend in options.backends:
             for number, what in disagreements(several, backend).items():
                 failed += 1

@@ -24,7 +24,7 @@ import numpy as np
 
 from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Executable, Pace
-from micrograd.compiler.backends.jax_functions import FUNCTIONS, Caught
+from micrograd.compiler.backends.jax_functions import DIFFERENTIABLE, FUNCTIONS, PLAIN, Caught
 from micrograd.compiler.backends.jax_kernels import function_of
 from micrograd.compiler.backends.jax_loops import scan_of
 from micrograd.compiler.backends.jax_reads import Places
@@ -34,8 +34,10 @@ from micrograd.compiler.program import Loop, Map
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from micrograd.compiler.backends.jax_functions import Functions
+    from micrograd.compiler.backends.jax_reads import Reader
     from micrograd.compiler.numbers import Floats, Integers
-    from micrograd.compiler.program import Kernel, Program
+    from micrograd.compiler.program import Access, Kernel, Program
 
 _process = os.getpid()
 
@@ -88,13 +90,15 @@ class Lowered:
     Args:
         program: what is to be run.
         given: the places whose numbers are given at each run, array by array.
+        functions: what kernels are made of: those that JAX can differentiate, or plain ones.
 
     Attributes:
         places: which array holds the number of each place in the end.
         constants: all constants of the program, side by side.
     """
 
-    def __init__(self, program: Program, *given: Integers) -> None:
+    def __init__(self, program: Program, *given: Integers, functions: Functions = DIFFERENTIABLE) -> None:
+        self._functions = functions
         self.places = Places(program.size)
         runs = [(np.arange(start, start + len(numbers)), numbers) for start, numbers in program.constants]
         runs.append((program.seeds, np.ones(len(program.seeds))))
@@ -111,12 +115,16 @@ class Lowered:
 
     def _kernel(self, kernel: Kernel) -> None:
         rows, columns = kernel.rows, kernel.columns
-        function = function_of(kernel, lambda access, terms: self.places.reader(access.positions(rows, columns, terms)))
+
+        def reader(access: Access, terms: int) -> Reader:
+            return self.places.reader(access.positions(rows, columns, terms))
+
+        function = function_of(kernel, reader, self._functions)
         self._steps.append(lambda arrays: [function(arrays)])
         self.places.add(kernel.target.positions(rows, columns, 1).ravel())
 
     def _loop(self, loop: Loop) -> None:
-        scan = scan_of(loop, self.places)
+        scan = scan_of(loop, self.places, self._functions)
         if scan is None:
             for kernel in loop.unrolled():
                 self._kernel(kernel)
@@ -176,7 +184,7 @@ class JaxExecutable(Executable):
 
     def _made(self) -> _Compiled:
         """The program from inputs to outputs and gradients."""
-        lowered = Lowered(self.program, self.program.inputs)
+        lowered = Lowered(self.program, self.program.inputs, functions=PLAIN)
         return _Compiled(lowered.function(self._results), lowered.constants, self.program.inputs.shape)
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
@@ -190,7 +198,7 @@ class JaxExecutable(Executable):
     def _made_for_buffer(self) -> tuple[_Compiled, Integers]:
         """The program from buffer to buffer, and the places that it writes."""
         if self._in_buffer is None:
-            lowered = Lowered(self.program, np.arange(self.program.size))
+            lowered = Lowered(self.program, np.arange(self.program.size), functions=PLAIN)
             written = np.flatnonzero(lowered.places.array > 2)  # not the zero, a constant, or what was there
             compiled = _Compiled(lowered.function(written), lowered.constants, (self.program.size,))
             self._in_buffer = compiled, written

@@ -19,7 +19,7 @@ import math
 import warnings
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 import jax
@@ -41,17 +41,14 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 
-def _chosen(product: Any) -> Any:
+def rounded(product: Any) -> Any:
+    """A product with a rounding of its own, whatever is done with it next."""
     return lax.select(lax.eq(product, product), product, lax.full_like(product, math.nan))
 
 
-# A product with a rounding of its own, whatever is done with it next.
-rounded: Any = jax.custom_jvp(_chosen)
-rounded.defjvps(lambda tangent, output, product: tangent)  # JAX would choose again, and keep the mask for it
-
-# 0 + x, which is 0 where x is -0: XLA leaves out a sum with 0.
-added_to_zero: Any = jax.custom_jvp(lambda x: jnp.where(x == 0, 0.0, x))
-added_to_zero.defjvps(lambda tangent, output, x: tangent)  # JAX would find a slope of 0 at 0
+def added_to_zero(x: Any) -> Any:
+    """0 + x, which is 0 where x is -0: XLA leaves out a sum with 0."""
+    return jnp.where(x == 0, 0.0, x)
 
 
 def _quotient(x: Any, y: Any) -> Any:
@@ -260,6 +257,31 @@ def differentiable(primitive: Primitive) -> Callable[..., Any]:
 
     function.defjvp(derivative, symbolic_zeros=True)
     return function
+
+
+class Functions(NamedTuple):
+    """What kernels are made of.
+
+    Attributes:
+        rounded: see above.
+        added_to_zero: see above.
+        of: gives the function of a primitive.
+    """
+
+    rounded: Callable[[Any], Any]
+    added_to_zero: Callable[[Any], Any]
+    of: Callable[[Primitive], Callable[..., Any]]
+
+
+def _with_slope_one(function: Callable[[Any], Any]) -> Any:
+    """The same with a slope of 1: JAX would choose again in the derivative, or find a slope of 0 at 0."""
+    made = jax.custom_jvp(function)
+    made.defjvps(lambda tangent, output, x: tangent)
+    return made
+
+
+PLAIN = Functions(rounded, added_to_zero, forward)  # quicker to trace, where JAX does not differentiate
+DIFFERENTIABLE = Functions(_with_slope_one(rounded), _with_slope_one(added_to_zero), differentiable)
 
 
 class Caught(list[BaseException]):

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import jax.numpy as jnp
 from jax import lax
 
-from micrograd.compiler.backends.jax_functions import added_to_zero, differentiable, rounded
 from micrograd.compiler.program import Map, Reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from micrograd.compiler.backends.jax_functions import Functions
     from micrograd.compiler.backends.jax_reads import Reader
     from micrograd.compiler.program import Access, Kernel, Segment, Take
 
@@ -37,22 +37,27 @@ def operands_of(kernel: Reduction | Map) -> list[tuple[Access, int]]:
     return [(access, 1) for access in kernel.operands]
 
 
-def function_of(kernel: Kernel, reader: ReaderOf) -> Reader:
+def function_of(kernel: Kernel, reader: ReaderOf, functions: Functions) -> Reader:
     """The function of a kernel.
 
     Args:
         kernel: what it computes.
         reader: of an access and how many terms there are, the function that reads an operand.
+        functions: what it is made of: those that JAX can differentiate, or plain ones.
     """
     if isinstance(kernel, Reduction):
         make = _largest if kernel.largest else _sum_in_order if kernel.is_in_order else _sum
-        compute = make(kernel, reader)
+        compute = make(kernel, reader, functions)
     elif isinstance(kernel, Map):
-        compute = _map(kernel, reader)
+        compute = _map(kernel, reader, functions)
     else:
         compute = _take(kernel, reader)
     shape = kernel.rows, kernel.columns
-    return lambda arrays: jnp.broadcast_to(compute(arrays), shape).ravel()
+    return lambda arrays: lax.reshape(_broadcast(compute(arrays), shape), (math.prod(shape),))
+
+
+def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
+    return array if array.shape == shape else jnp.broadcast_to(array, shape)
 
 
 def _readers(part: Segment, reader: ReaderOf) -> list[Reader]:
@@ -68,7 +73,7 @@ def _is_exact(part: Segment) -> bool:
     return part.second is None and abs(math.frexp(part.coefficient)[0]) == 0.5
 
 
-def _sum_in_order(kernel: Reduction, reader: ReaderOf) -> Reader:
+def _sum_in_order(kernel: Reduction, reader: ReaderOf, functions: Functions) -> Reader:
     """The terms one after the other."""
     parts = [(part, _readers(part, reader)) for part in kernel.segments]
 
@@ -79,12 +84,14 @@ def _sum_in_order(kernel: Reduction, reader: ReaderOf) -> Reader:
             for y in others:
                 x = x * y
             products = _scaled(part.coefficient, x)
-            products = products if _is_exact(part) else rounded(products)
-            last = products.shape[2] - 1
-            terms += [products[:, :, min(term, last)] for term in range(part.terms)]
+            products = products if _is_exact(part) else functions.rounded(products)
+            if products.shape[2] == 1:
+                terms += [lax.squeeze(products, (2,))] * part.terms
+            else:
+                terms += [lax.index_in_dim(products, term, 2, keepdims=False) for term in range(part.terms)]
         total, *others = terms
         if kernel.from_zero:
-            total = added_to_zero(total)
+            total = functions.added_to_zero(total)
         for term in others:
             total = total + term
         return total
@@ -92,12 +99,12 @@ def _sum_in_order(kernel: Reduction, reader: ReaderOf) -> Reader:
     return compute
 
 
-def _sum(kernel: Reduction, reader: ReaderOf) -> Reader:
+def _sum(kernel: Reduction, reader: ReaderOf, functions: Functions) -> Reader:
     """The sums of the segments, each in any order."""
     parts = [(part, _readers(part, reader)) for part in kernel.segments]
 
     def compute(arrays: Any) -> Any:
-        first, *others = (_product(part, [factor(arrays) for factor in factors]) for part, factors in parts)
+        first, *others = (_product(part, [factor(arrays) for factor in factors], functions) for part, factors in parts)
         for part in others:
             first = first + part
         return first
@@ -105,14 +112,14 @@ def _sum(kernel: Reduction, reader: ReaderOf) -> Reader:
     return compute
 
 
-def _product(part: Segment, factors: list[Any]) -> Any:
+def _product(part: Segment, factors: list[Any], functions: Functions) -> Any:
     """The sum over the terms of a segment, of arrays with the axes that change: an einsum over these alone."""
     extents = [max(factor.shape[axis] for factor in factors) for axis in range(3)]
     if extents[2] < part.terms:  # all terms are the same
         x, *others = (factor.squeeze(2) for factor in factors)
         for y in others:
             x = x * y
-        return rounded(part.coefficient * part.terms * x)
+        return functions.rounded(part.coefficient * part.terms * x)
     axes = ["".join(name for name, count in zip("rct", factor.shape, strict=True) if count > 1) for factor in factors]
     kept = "".join(name for name in "rc" if any(name in names for names in axes))
     squeezed = [factor.reshape([count for count in factor.shape if count > 1]) for factor in factors]
@@ -120,7 +127,7 @@ def _product(part: Segment, factors: list[Any]) -> Any:
     return _scaled(part.coefficient, total.reshape(extents[:2]))
 
 
-def _largest(kernel: Reduction, reader: ReaderOf) -> Reader:
+def _largest(kernel: Reduction, reader: ReaderOf, _: Functions) -> Reader:
     """The largest of all terms; no gradient flows through it."""
     parts = [(part, reader(part.first, part.terms)) for part in kernel.segments]
 
@@ -133,10 +140,10 @@ def _largest(kernel: Reduction, reader: ReaderOf) -> Reader:
     return compute
 
 
-def _map(kernel: Map, reader: ReaderOf) -> Reader:
+def _map(kernel: Map, reader: ReaderOf, functions: Functions) -> Reader:
     operands = [reader(access, 1) for access in kernel.operands]
-    function = differentiable(kernel.primitive)
-    return lambda arrays: function(*(operand(arrays).squeeze(2) for operand in operands))
+    function = functions.of(kernel.primitive)
+    return lambda arrays: function(*(lax.squeeze(operand(arrays), (2,)) for operand in operands))
 
 
 def _take(kernel: Take, reader: ReaderOf) -> Reader:

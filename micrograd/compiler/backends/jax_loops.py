@@ -27,6 +27,7 @@ from micrograd.compiler.backends.jax_reads import reader_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from micrograd.compiler.backends.jax_functions import Functions
     from micrograd.compiler.backends.jax_reads import Places, Reader
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.program import Access, Kernel, Loop
@@ -70,12 +71,13 @@ class _Turn(NamedTuple):
     flat: list[Any]
 
 
-def scan_of(loop: Loop, places: Places) -> Scan | None:
+def scan_of(loop: Loop, places: Places, functions: Functions) -> Scan | None:
     """The scan of a loop; None if a turn reads or writes otherwise than a scan can.
 
     Args:
         loop: what is run.
         places: which arrays hold the numbers before the loop.
+        functions: what its kernels are made of.
     """
     written = _Written(loop, len(places.array))
     reads: list[dict[tuple[int, int], _Read]] = []
@@ -86,7 +88,7 @@ def scan_of(loop: Loop, places: Places) -> Scan | None:
         if written.is_twice or None in found.values():
             return None
         reads.append({key: read for key, read in found.items() if read is not None})
-    return Scan(written.targets, _Body(loop, places, written.targets, reads).run)
+    return Scan(written.targets, _Body(loop, places, written.targets, reads, functions).run)
 
 
 class _Written:
@@ -141,10 +143,16 @@ class _Body:
         places: which arrays hold the numbers before it.
         targets: for each kernel, the places that it writes: a row for each turn.
         reads: for each kernel, what each of its operands reads.
+        functions: what kernels are made of.
     """
 
     def __init__(
-        self, loop: Loop, places: Places, targets: list[Integers], reads: list[dict[tuple[int, int], _Read]]
+        self,
+        loop: Loop,
+        places: Places,
+        targets: list[Integers],
+        reads: list[dict[tuple[int, int], _Read]],
+        functions: Functions,
     ) -> None:
         self._turns, self._places = loop.turns, places
         self._fixed: list[Reader] = []
@@ -167,7 +175,7 @@ class _Body:
         self._lengths += counts
         numbers = {id(read): len(self._carried) + number for number, read in enumerate(others)}
         self._functions = [
-            function_of(kernel, partial(self._operand, found, numbers))
+            function_of(kernel, partial(self._operand, found, numbers), functions)
             for kernel, found in zip(loop.kernels, reads, strict=True)
         ]
 

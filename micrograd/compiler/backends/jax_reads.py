@@ -211,15 +211,18 @@ class _View:
     def __call__(self, array: Any) -> Any:
         """The numbers of an array."""
         result = self._sliced(array, self.start, self.axes)
-        result = result.transpose(self.order).reshape(self.still)
+        if self.order != sorted(self.order):
+            result = lax.transpose(result, self.order)
         if self.backwards:
-            result = jnp.flip(result, self.backwards)
-        return jnp.broadcast_to(result, self.full).reshape(self.shape)
+            result = lax.rev(lax.reshape(result, self.still), self.backwards)
+        if self.still != self.full:
+            result = jnp.broadcast_to(lax.reshape(result, self.still), self.full)
+        return lax.reshape(result, self.shape)
 
     def _sliced(self, array: Any, start: int, axes: Sequence[tuple[int, int]]) -> Any:
         """Numbers along the last axis, from a start on."""
         if not axes:
-            return array[..., start]
+            return lax.slice_in_dim(array, start, start + 1)
         (step, count), *others = axes
         length = array.shape[-1]
         if not others:
@@ -228,5 +231,5 @@ class _View:
         end = begin + step * count
         if end > length:
             array = jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, end - length)])
-        rows = lax.slice_in_dim(array, begin, end, axis=-1).reshape(*array.shape[:-1], count, step)
+        rows = lax.reshape(lax.slice_in_dim(array, begin, end, axis=-1), (*array.shape[:-1], count, step))
         return self._sliced(rows, start - begin, others)
