@@ -1,7 +1,8 @@
 """Measure programs on JAX beside native code and models written by hand: ``python tests/benchmarks/scaling.py``.
 
 Prints the Markdown tables of docs/scaling.md, in some minutes; ``--only`` picks some. All numbers are of one process,
-which has four virtual devices, and the steps take turns.
+which has four virtual devices, in processor time of all its threads: on a machine with other work, the clock says
+little. The steps take turns, and the fastest turn of each counts.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import os
 import random
 import time
 from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
@@ -22,11 +22,15 @@ import jax.numpy as jnp
 import numpy as np
 import transformer
 from by_hand import loss_by_hand
+from programs.gmm import gmm
+from programs.lstm import lstm
+from programs.program import mapped
 from run import table
 
 import micrograd as mg
 from micrograd.compiler import compiled_steps
-from micrograd.compiler.backends.jax_backend import BACKEND
+from micrograd.compiler.backends.jax_backend import BACKEND, Lowered
+from micrograd.compiler.backends.jax_functions import PLAIN
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 
@@ -40,22 +44,22 @@ TURNS = (100, 1_000, 10_000)
 
 def ready(step: Callable[[], object]) -> float:
     """The seconds of the first step."""
-    start = time.perf_counter()
+    start = time.process_time()
     step()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def taking_turns(steps: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """The median seconds of each step."""
+    """The seconds of each step, in its fastest turn."""
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(ROUNDS):
         for name, step in steps.items():
-            repeats, start = 0, time.perf_counter()
-            while time.perf_counter() < start + TURN:
+            repeats, end, start = 0, time.perf_counter() + TURN, time.process_time()
+            while time.perf_counter() < end:
                 step()
                 repeats += 1
-            seconds[name].append((time.perf_counter() - start) / repeats)
-    return {name: median(found) for name, found in seconds.items()}
+            seconds[name].append((time.process_time() - start) / repeats)
+    return {name: min(found) for name, found in seconds.items()}
 
 
 def loss_of_word(weights: Any, tokens: Any) -> Any:
@@ -89,9 +93,9 @@ def of_the_transformer() -> None:
         numbers = np.array(fast._last.numbers(Structure(((word,), {}))))
         steps[name] = lambda run=run, numbers=numbers: run(numbers)
 
-    begin = time.perf_counter()
+    begin = time.process_time()
     function, parameters = mg.to_jax(lambda word: loss_of_word(weights, word), word)
-    traced = time.perf_counter() - begin
+    traced = time.process_time() - begin
     one = jax.jit(jax.value_and_grad(function))
     by_hand = {name.partition(".")[2]: array for name, array in parameters.items()}
     hand = jax.jit(jax.value_and_grad(loss_by_hand))
@@ -125,9 +129,9 @@ def of_a_scan() -> None:
         return mg.dot(state, state)
 
     for turns in TURNS:
-        begin = time.perf_counter()
+        begin = time.process_time()
         function, parameters = mg.to_jax(last, [0.1] * turns)
-        traced = time.perf_counter() - begin
+        traced = time.process_time() - begin
         gradient, xs = jax.jit(jax.grad(function)), jnp.linspace(-1, 1, turns)
 
         def step(gradient: Any = gradient, parameters: Any = parameters, xs: Any = xs) -> object:
@@ -138,6 +142,61 @@ def of_a_scan() -> None:
             [f"{turns:,}", f"{traced:.1f} s", f"{compiled:.1f} s", f"{1e6 * taking_turns({'': step})['']:,.0f} µs"]
         )
     table("a recurrent network of eight units by mg.scan, its gradient by jax.grad", lines)
+
+
+def of_gradients() -> None:
+    """Loss and gradients through jax.grad of the forward program, and by the reverse program of the compiler."""
+    lines = [["", "jax.grad", "reverse program", "jax.grad ready after", "reverse program ready after"]]
+    transformer.softmax = mg.softmax
+    weights = transformer.parameters(mg.Value)
+    word = [transformer.END, *transformer.WORD, transformer.END]
+    cases: list[tuple[str, Callable[..., Any], Any, int]] = [
+        ("transformer, one word", lambda word: loss_of_word(weights, word), word, 1),
+        (f"transformer, {WORDS} words by jax.vmap", lambda word: loss_of_word(weights, word), word, WORDS),
+    ]
+    for title, program, key in (
+        ("ADBench LSTM, 64 characters", lstm(2, 64), "sequence"),
+        ("ADBench GMM, d 2, k 5, n 100", gmm(2, 5, 100), "points"),
+    ):
+        numbers, given = program.data()
+        values = mapped(mg.Value, list(numbers.values()))
+        named = dict(zip(numbers, values, strict=True))
+
+        def loss(data: Any, program: Any = program, named: Any = named, given: Any = given, key: str = key) -> Any:
+            return program.scalars(named, {**given, key: data})
+
+        cases.append((title, loss, given[key], 1))
+    for title, loss, argument, count in cases:
+        forward, parameters = mg.to_jax(loss, argument)
+        special = Specialised(loss, Structure(((argument,), {})), BACKEND)
+        special.want(range(len(special.values)))
+        program = special.program(True)
+        places = np.split(program.inputs, [len(special.values)])
+        lowered = Lowered(program, *places, functions=PLAIN)
+        compute = lowered.function(np.concatenate([program.outputs, np.r_[program.gradients]]))
+        of_values = jnp.array([value.data for value in special.values])
+        array = jnp.array(argument, dtype=float)
+
+        def reverse(values: Any, array: Any, compute: Any = compute, constants: Any = lowered.constants) -> Any:
+            return compute(constants, values, array.ravel())
+
+        by_jax = jax.value_and_grad(forward)
+        if count > 1:
+            array = jnp.tile(array, (count, *[1] * array.ndim))
+            by_jax = jax.value_and_grad(
+                lambda p, arrays, f=forward: jax.vmap(f, (None, 0))(p, arrays).mean()  # type: ignore[misc]
+            )
+        many = jax.vmap(reverse, (None, 0))
+        compiled = jax.jit(by_jax), jax.jit(reverse if count == 1 else lambda v, a, f=many: f(v, a).mean(0))
+        steps = {
+            "jax.grad": lambda run=compiled[0], p=parameters, a=array: jax.block_until_ready(run(p, a)),
+            "reverse": lambda run=compiled[1], v=of_values, a=array: jax.block_until_ready(run(v, a)),
+        }
+        made = [ready(step) for step in steps.values()]
+        assert abs(float(steps["jax.grad"]()[0]) - float(steps["reverse"]()[0])) < 1e-9
+        seconds = taking_turns(steps)
+        lines.append([title, *(f"{1e6 * s:,.0f} µs" for s in seconds.values()), *(f"{s:.1f} s" for s in made)])
+    table("a step of loss and gradients, by jax.grad or by the reverse program", lines)
 
 
 def network(*sizes: int) -> tuple[Any, Any, list[Any]]:
@@ -202,7 +261,13 @@ def of_size() -> None:
     table(f"fit on one device, batches of {BATCH}: processor time", lines)
 
 
-TABLES = {"transformer": of_the_transformer, "scan": of_a_scan, "fit": of_fit, "size": of_size}
+TABLES = {
+    "transformer": of_the_transformer,
+    "gradients": of_gradients,
+    "scan": of_a_scan,
+    "fit": of_fit,
+    "size": of_size,
+}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Measure programs on JAX.")
