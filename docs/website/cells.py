@@ -144,5 +144,5 @@ def _element(output, name, folder, up):
     address, title = f"{up}recorded/{file}", escape(output.name, quote=True)
     if output.kind == "picture":
         return f'<figure data-kind="picture" tabindex="0"><img src="{address}" alt="picture: {title}"></figure>'
-    rights = 'sandbox="allow-scripts"' if output.kind == "page" else 'sandbox=""'
+    rights = 'sandbox="allow-scripts allow-downloads"' if output.kind == "page" else 'sandbox=""'
     return f'<iframe data-kind="{output.kind}" src="{address}" title="{title}" {rights} loading="lazy"></iframe>'

@@ -43,6 +43,34 @@ def visible(character: str) -> str:
     return repr(character)[1:-1] if unseen and character != "\n" else character
 
 
+# What turns the direction of writing, with what ends it.
+_TURNS = dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c") | dict.fromkeys("\u2066\u2067\u2068", "\u2069")
+
+
+def enclosed(text: str) -> str:
+    r"""A text as typed, that turns the direction of nothing beside it: what it turns ends in it.
+
+    Example:
+        >>> ascii(enclosed("to the \u202eleft"))
+        "'to the \\u202eleft\\u202c'"
+    """
+    parts: list[str] = []
+    ends: list[str] = []  # of what was begun, the innermost last
+    for character in f"{text}\n":
+        if character in _TURNS:
+            ends.append(_TURNS[character])
+        elif character in _TURNS.values():
+            if character not in ends or (character == "\u202c" != ends[-1]):
+                continue  # it would end what began before the text
+            while ends.pop() != character:
+                pass
+        elif character in "\n\u2029":  # which end everything in some places, and nothing in others
+            parts += ends[::-1]
+            ends.clear()
+        parts.append(visible(character))
+    return "".join(parts[:-1])
+
+
 def tooltip_text(text: str) -> str:
     """A text for a tooltip, shown as typed."""
     return escape("".join(map(visible, text))).replace("\\", 4 * "\\")  # a tooltip is unescaped twice

@@ -5,7 +5,7 @@ const MOST_NAMED = 4; // that are named in words
 /** The first number that was given so, the first result, and the first share or sum of a gradient, each with its step. */
 function findBirths() {
   const found = [];
-  const given = nodes.find((node) => node.primitive === null && !Number.isFinite(node.data));
+  const given = nodes.find((node) => node.primitive === null && !Number.isFinite(node.data) && (node.kind === "leaf" || node.label || spreads(node)));
   if (given) found.push({ node: given.index, step: 0, words: `${given.kind === "constant" && !given.label ? "A constant" : fullNameOf(given.index)} is given as ${readable(given.data)}.` });
   const born = nodes[firstBorn(program, nodes.map((node) => node.data))?.index];
   if (born) found.push({ node: born.index, step: born.forward, words: `Forward: ${nameOf(born.index)} = ${computation(born)} is ${readable(born.data)}, and what it is computed from is finite.` });
@@ -13,6 +13,9 @@ function findBirths() {
   if (backward) found.push(backward);
   return found;
 }
+
+/** Whether what is computed from a Value is not finite either: maximum(x, −∞) is, so that −∞ harms nobody. */
+const spreads = ({ users }) => users.some((user) => !Number.isFinite(nodes[user].data));
 
 /** A result with its numbers in the place of its operands. */
 function computation(node) {

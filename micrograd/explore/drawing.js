@@ -48,6 +48,7 @@ function draw() {
   find("expand").disabled = open.size === groups.length;
   find("collapse").disabled = open.size === 0;
   setTabStop(visible.has(focused) ? focused : itemOf(steps[at].node ?? root));
+  showStacks();
   if (focused) (visible.get(focused) ?? visible.get(tabStop))?.element.focus({ preventScroll: true });
 }
 

@@ -1,6 +1,5 @@
 // ---- Events -----------------------------------------------------------------------------------------------------
 
-const ACTIONS = { next: (group) => turn(group, 1), previous: (group) => turn(group, -1), spread: spreadOut };
 const ACTION_KEYS = { "]": "next", "[": "previous", s: "spread" };
 const itemAt = (event) => event.target.closest?.(".item")?.dataset.item ?? null;
 graph.addEventListener("click", (event) => {

@@ -27,6 +27,7 @@ function startFilm() {
   find("transport").before(html("div", { id: "modes", role: "group", "aria-label": "What the controls move" }, ...modes));
   find("passes").append(html("span", { class: "update" }, "Update"));
   if (picture) find("stage").prepend(picture.element);
+  PICTURES.seen = () => (inTraining && picture ? picture.asSvg() : graphPicture());
   darkness.addEventListener("change", () => inTraining && showTraining());
   find("theme").addEventListener("click", () => inTraining && showTraining());
   setMode(true);

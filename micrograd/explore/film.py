@@ -8,7 +8,7 @@ from array import array
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
-from micrograd.draw.text import visible
+from micrograd.draw.text import enclosed
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
@@ -102,7 +102,7 @@ def _film(recording: Recording, moments: list[Moment], parameters: list[Value]) 
 
 
 def _words(reason: Untrainable) -> str:
-    return "".join(map(visible, str(reason)))
+    return enclosed(str(reason))
 
 
 def _outputs(output: Any) -> list[Value]:

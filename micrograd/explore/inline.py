@@ -26,10 +26,10 @@ class InlinePage:
         self.title, self.html = title, html
 
     def _repr_html_(self) -> str:
-        """The frame; what is in it can run its own script, and reach nothing of the notebook."""
+        """The frame; what is in it can run its own script and save pictures, and reach nothing of the notebook."""
         return (
-            f'<iframe title="{_text(self.title)}" srcdoc="{escape(self.html)}" sandbox="allow-scripts" width="100%" '
-            f'height="{HEIGHT}" style="border: 1px solid #cfd7df; border-radius: 8px"></iframe>'
+            f'<iframe title="{_text(self.title)}" srcdoc="{escape(self.html)}" sandbox="allow-scripts allow-downloads" '
+            f'width="100%" height="{HEIGHT}" style="border: 1px solid #cfd7df; border-radius: 8px"></iframe>'
         )
 
     def __repr__(self) -> str:

@@ -14,13 +14,13 @@ function readable(number) {
 
 const inBrackets = (number) => (number < 0 || Object.is(number, -0) ? `(${readable(number)})` : readable(number));
 
-/** The first columns of a text in whole characters, wide ones counted twice. */
+/** The first columns of a text in whole characters; wide ones are counted twice, and those without a width not at all. */
 function cut(text, columns) {
   const parts = globalThis.Intl?.Segmenter ? [...new Intl.Segmenter().segment(text)].map((part) => part.segment) : [...text];
   let used = 0;
   let kept = "";
   for (const part of parts) {
-    used += /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]|\p{Extended_Pictographic}/u.test(part) ? 2 : 1;
+    used += /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]|\p{Extended_Pictographic}/u.test(part) ? 2 : /^\p{Cf}+$/u.test(part) ? 0 : 1;
     if (used > columns) return `${kept}…`;
     kept += part === "\n" ? " ⏎ " : part;
   }

@@ -40,6 +40,7 @@ function networkView(network, choose) {
   const place = new Map(cells.map((cell) => [cell.node, cell]));
   columns.forEach((column, x) => column.forEach((cell, y) => Object.assign(cell, { x, y, of: column.length })));
   const links = cells.flatMap((cell) => cell.weights.filter(([from]) => place.has(from)).map(([from, parameter]) => ({ from: place.get(from), to: cell, parameter })));
+  let chosenCell = null;
   const drawn = links.length <= MOST_EDGES ? links : [];
   const lines = svg("svg", { "aria-hidden": "true" });
   for (const link of drawn) lines.append((link.element = svg("path", { class: "weight" })));
@@ -94,9 +95,22 @@ function networkView(network, choose) {
 
   /** Mark the cell that is looked at, and its edges. */
   function mark(chosen) {
+    chosenCell = chosen;
     for (const cell of cells) cell.element.setAttribute("aria-pressed", String(cell === chosen));
     for (const { element: path, from, to } of drawn) path.classList.toggle("chosen", chosen !== null && (from === chosen || to === chosen));
   }
+  /** The picture as an SVG that stands by itself. */
+  function asSvg() {
+    const [, , width, height] = lines.getAttribute("viewBox").split(" ").map(Number);
+    const side = cells[0].element.offsetWidth;
+    const shown = cells.map((cell) => {
+      const [x, y] = cell.centre;
+      const square = { x: x - side / 2, y: y - side / 2, width: side, height: side };
+      return svg("g", { "aria-label": cell.label }, svg("image", { ...square, href: cell.canvas.toDataURL() }),
+        svg("rect", { ...square, class: cell === chosenCell ? "border chosen" : "border" }), svg("text", { x, y: y + 4, class: "says" }, cell.number.textContent));
+    });
+    return sheet([0, 0, width, height], "network", svg("g", {}, ...drawn.map(({ element: path }) => path.cloneNode())), ...shown);
+  }
   new ResizeObserver(lay).observe(element);
-  return { element, cells, paint, mark, lay };
+  return { element, cells, paint, mark, lay, asSvg };
 }

@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from micrograd.draw.text import visible
+from micrograd.draw.text import enclosed
 
 # The script of a page is one text: these files, one after the other. Each uses what is above it when the page
 # starts; inside of its functions it may use all of them.
@@ -34,9 +34,11 @@ SCRIPTS = (
     "editing",  # another number for a leaf
     "asking",  # for shares, before they are shown
     "playing",  # going from step to step
+    "stacks",  # which member is on top
     "view",  # pan, zoom, fit
     "events",  # pointers, keys and buttons
     "find",  # by label
+    "saving",  # what is seen, as a file
     "start",
 )
 FILM = (  # before the start of a page that shows a training
@@ -73,7 +75,7 @@ def page(title: str, data: dict[str, Any]) -> str:
     styles, scripts = ("page", "film")[: 1 + is_film], (*SCRIPTS[:-1], *FILM[: len(FILM) * is_film], SCRIPTS[-1])
     style = "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in styles)
     script = "".join(folder.joinpath(f"{name}.js").read_text("utf-8") for name in scripts)
-    shown = escape("".join(map(visible, title)))
+    shown = escape(enclosed(title))
     # In JSON < is in strings only, and may be written as an escape. So no label can end the script
     embedded = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     parts = {

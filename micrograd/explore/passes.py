@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd.draw.folding.boxes import about
 from micrograd.draw.folding.groups import Grouping
 from micrograd.draw.folding.order import in_program_order, in_their_operations
-from micrograd.draw.text import readable, visible
+from micrograd.draw.text import enclosed, readable
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
 from micrograd.explore.formulas import composites, formulas, formulas_for_reading, forward_formula, in_library
@@ -57,7 +57,7 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
     keys: dict[Primitive, int] = {}
     cards = [
         {
-            "label": "".join(map(visible, str(node.label))),
+            "label": enclosed(str(node.label)),
             "hint": places[node].hint if node in places else "",
             "path": places[node].name if node in places else "",
             "indices": places[node].indices if node in places else (),
@@ -78,7 +78,7 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
         "composites": composites(formulas_of(primitives)),
         "groups": [
             {
-                "name": "".join(map(visible, box.name)),
+                "name": enclosed(box.name),
                 "kind": box.kind,
                 "parent": parent,
                 "shape": box.shape,
@@ -88,7 +88,7 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
         ],
         "backward": turns is not None,
         "turns": turns or [],
-        "notes": ["".join(map(visible, note)) for note in notes],
+        "notes": [enclosed(note) for note in notes],
     }
     return data_of_page, nodes
 
@@ -160,7 +160,7 @@ def entry_of(primitive: Primitive) -> dict[str, Any]:
     known = all(formula is not None or rule is None for formula, rule in zip(rules, primitive.derivatives, strict=True))
     return {
         "name": primitive.name,
-        "symbol": "".join(map(visible, primitive.symbol or primitive.name)),
+        "symbol": enclosed(primitive.symbol or primitive.name),
         "library": in_library(primitive),
         "forward": forward_formula(primitive) if known else None,
         "rules": rules,

@@ -117,38 +117,11 @@ function jumpTo(item) {
   go(step);
   selected = index;
   show();
+  find("edit")?.scrollIntoView({ block: "nearest" });
 }
 
 function toggle(group) {
   changeInPlace(group, () => open.delete(group) || open.add(group));
-}
-
-/** Show another member of a stack. */
-function turn(group, by) {
-  const { children, shown } = groups[group];
-  const next = (shown + by + children.length) % children.length;
-  changeInPlace(group, () => {
-    groups[group].shown = next;
-    openAlike(children[shown], children[next]);
-  });
-  say(`${groups[group].name} ${groups[group].shown + 1} of ${children.length}`);
-}
-
-/** Open in one member of a stack what is open in another. */
-function openAlike(from, to) {
-  groups[from].children.forEach((child, place) => {
-    const other = groups[to].children[place];
-    if (other === undefined) return;
-    if (open.has(child)) open.add(other);
-    else open.delete(other);
-    openAlike(child, other);
-  });
-}
-
-/** Show the members of a stack side by side, or one by one. */
-function spreadOut(group) {
-  if (groups[group].children.length > MOST_SPREAD) return say("There are too many of these to stand side by side.");
-  changeInPlace(group, () => spread.delete(group) || spread.add(group));
 }
 
 /** Draw anew after a change of a group, which stays where it is. */

@@ -10,11 +10,16 @@ function look() {
   if (visible.size > FEW) cull();
 }
 
-/** Leave out what is out of sight: of thousands of cards, the browser then handles some dozens. */
-function cull() {
+/** A function that says whether something of the drawing is out of sight. */
+function outOfSight() {
   const { width, height } = bounds();
   const [left, top, right, bottom] = [-view.x, -view.y, width - view.x, height - view.y].map((edge) => edge / view.scale);
-  const isAway = ({ x, y, w, h }) => x + w / 2 < left || x - w / 2 > right || y + h / 2 < top || y - h / 2 > bottom;
+  return ({ x, y, w, h }) => x + w / 2 < left || x - w / 2 > right || y + h / 2 < top || y - h / 2 > bottom;
+}
+
+/** Leave out what is out of sight: of thousands of cards, the browser then handles some dozens. */
+function cull() {
+  const isAway = outOfSight();
   for (const shown of [...visible.values(), ...edges]) {
     const away = shown.item !== tabStop && shown.home !== find("boxes") && isAway(shown); // boxes lie in each other, in order
     if (away === shown.away) continue;
@@ -37,20 +42,24 @@ function zoom(factor, x = bounds().width / 2, y = bounds().height / 2) {
 function fit() {
   const { width, height } = bounds();
   const scale = scaleFor(size, width, height);
-  moveTo({ scale, x: (width - size.width * scale) / 2, y: (height - TOOLS + ROOM - size.height * scale) / 2 });
+  moveTo({ scale, x: (width - size.width * scale) / 2, y: (height - tools() + ROOM - size.height * scale) / 2 });
 }
 /** The scale at which something is in sight as a whole. */
-const scaleFor = (whole, width, height) => Math.max(0.004, Math.min(1.35, (width - 2 * ROOM) / whole.width, (height - ROOM - TOOLS) / whole.height));
-const [ROOM, TOOLS] = [24, 64];
+const scaleFor = (whole, width, height) => Math.max(0.004, Math.min(1.35, (width - 2 * ROOM) / whole.width, (height - ROOM - tools()) / whole.height));
+const ROOM = 24;
+const low = matchMedia("(max-height: 480px) and (max-width: 820px)"); // the page then scrolls as a whole
+const tools = () => (low.matches ? ROOM : 64); // the room below, where buttons lie on the graph
 
 /** The first view: everything where that can be read, else the place of the step at a readable size. */
 function firstView() {
   fit();
-  if (view.scale >= 0.45 || passes.film) return;
+  if (view.scale >= (touch.matches ? READABLE : 0.45) || passes.film) return;
   const shown = visible.get(itemsOf[steps[Math.min(1, steps.length - 1)].node ?? root]);
   view.scale = 0.8;
   centre(shown);
 }
+
+const touch = matchMedia("(pointer: coarse)"); // fingers need items of some size
 
 function centre(shown) {
   const { width, height } = bounds();
@@ -127,6 +136,7 @@ for (const name of ["pointerup", "pointercancel"]) {
   });
 }
 graph.addEventListener("wheel", (event) => {
+  if (low.matches && !event.ctrlKey) return; // it scrolls the page
   event.preventDefault();
   const { left, top } = bounds();
   const lines = event.deltaMode === 1 ? 30 : 1;

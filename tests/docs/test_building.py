@@ -75,7 +75,8 @@ class TestCells:
     def test_pages_and_tables_are_framed(self, tmp_path):
         outputs = [[Output("page", "<p>page</p>", "a.html"), Output("html", "<table>", 'M"LP')], []]
         text = cells.with_cells(PAGE, outputs, "page", tmp_path)
-        assert '<iframe data-kind="page" src="recorded/page-1-0.html" title="a.html" sandbox="allow-scripts"' in text
+        rights = 'sandbox="allow-scripts allow-downloads"'
+        assert f'<iframe data-kind="page" src="recorded/page-1-0.html" title="a.html" {rights}' in text
         assert 'title="M&quot;LP" sandbox=""' in text
         assert (tmp_path / "page-1-1.html").read_text().endswith("<table>")
 

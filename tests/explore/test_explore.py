@@ -486,7 +486,7 @@ class TestPage:
         assert repr(page) == "InlinePage('<\\ud800')"
         frame = ElementTree.fromstring(page._repr_html_())
         assert frame.get("srcdoc").split() == page.html.split()  # XML has no lines in attributes
-        assert frame.get("sandbox") == "allow-scripts"
+        assert frame.get("sandbox") == "allow-scripts allow-downloads"
         assert frame.get("title") == "<\\ud800"
         assert len(data["nodes"]) == 3
 

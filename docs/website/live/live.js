@@ -177,7 +177,7 @@ function made(kind, text, name, last) {
   }
   const frame = document.createElement("iframe");
   frame.dataset.kind = kind;
-  frame.sandbox = kind === "page" ? "allow-scripts" : "";
+  frame.sandbox = kind === "page" ? "allow-scripts allow-downloads" : "";
   frame.title = name;
   frame.srcdoc = kind === "page" ? text : `<meta charset="utf-8"><style>body{font:14px system-ui}</style>${text}`;
   return [frame, wide(frame)];

@@ -211,7 +211,7 @@ def test_a_learner_changes_runs_stops_and_begins_anew(open_page):
     # An explorer page and a table stand in frames that cannot reach the page.
     learner.run(2, "mg.explore(f, 'f.html', title='<b>f</b>')\nmg.nn.MLP(2, [1])")
     frames = learner.cell(2).locator("iframe")
-    assert [frame.get_attribute("sandbox") for frame in frames.all()] == ["", "allow-scripts"]
+    assert [frame.get_attribute("sandbox") for frame in frames.all()] == ["", "allow-scripts allow-downloads"]
     assert frames.nth(1).content_frame.locator("h1").inner_text() == "<b>f</b>"
     assert "MLP: 3 parameters" in frames.nth(0).content_frame.locator("caption").inner_text()
 

@@ -7,30 +7,79 @@ import pytest
 import micrograd as mg
 from tests.browsers import axe, browser
 
-__all__ = ["axe", "browser", "show"]
+__all__ = ["axe", "browser", "show", "tabs", "violations"]
+
+
+class Tab:
+    """One tab of the browser for all tests that ask for the same options: opening another takes half a second."""
+
+    def __init__(self, browser, options):
+        self.page = browser.new_context(**options).new_page()
+        self.page.set_default_timeout(30_000)
+        self.address, self.complaints = "", []
+        self.page.on("console", lambda message: self.complaints.append(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.is_own(request.url) or self.complaints.append(request.url))
+
+    def is_own(self, url):
+        """Whether it is the page itself, or what the page has made and never leaves it."""
+        return url == self.address or url.startswith(("blob:", "data:"))
+
+    def open(self, address):
+        self.address = address
+        self.page.mouse.move(1, 1)  # where nothing is pointed at
+        self.page.goto(address)
+
+
+@pytest.fixture(scope="package")
+def tabs(browser):
+    """The tabs that are open, by their options."""
+    return {}
 
 
 @pytest.fixture
-def show(browser, tmp_path):
-    """Explores something and opens the page; in the end nothing was requested, logged or alerted."""
-    complaints, contexts, number = [], [], 0
+def show(browser, tabs, tmp_path):
+    """Explores something and opens the page; in the end nothing was requested, logged or alerted.
 
-    def show(what, title="", width=1280, height=800, **options):
+    The page is shown until the next one is, in the same tab; one for which time is to stand still takes a fresh tab.
+    """
+    used, number = [], 0
+
+    def show(what, title="", width=1280, height=800, fresh=False, **options):
         nonlocal number
         path = tmp_path / f"page{(number := number + 1)}.html"
         mg.explore(what, path, title=title)
-        options = {"reduced_motion": "reduce", **options}  # the camera is where it goes to at once
-        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(30_000)
-        page.on("console", lambda message: complaints.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: request.url == path.as_uri() or complaints.append(f"request: {request.url}"))
-        page.goto(path.as_uri())
-        return page
+        # without motion the camera is where it goes to at once
+        media = {
+            "reduced_motion": options.pop("reduced_motion", "reduce"),
+            "color_scheme": options.pop("color_scheme", "light"),
+        }
+        key = number if fresh else str(sorted(options.items()))
+        tab = Tab(browser, options) if fresh or key not in tabs else tabs[key]
+        if not fresh:
+            tabs[key] = tab
+        used.append((tab, fresh))
+        tab.page.emulate_media(**media)
+        tab.page.set_viewport_size({"width": width, "height": height})
+        tab.open(path.as_uri())
+        return tab.page
 
     yield show
-    for context in contexts:
-        context.close()
+    complaints = [complaint for tab, _ in used for complaint in tab.complaints]
+    for tab, fresh in used:
+        tab.complaints.clear()
+        if fresh:
+            tab.page.context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def violations(axe):
+    """What keeps people out of a page, as axe finds it: the rules, and where they are broken. It needs bypass_csp."""
+
+    def violations(page):
+        found = page.evaluate(f"async () => {{ {axe}; return (await axe.run()).violations; }}")
+        return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in found]
+
+    return violations

@@ -85,10 +85,9 @@ def test_what_is_given_so_is_said_and_an_edit_that_heals_takes_all_marks_away(sh
     assert page.locator("#step h2").inner_text() == "What is given"
     page.locator("#edit input").fill("2")
     page.keyboard.press("Enter")
-    assert page.locator("#births p").all_inner_texts() == ["A constant is given as −∞. Go there"]
-    page = show(Value(2.0) * 3.0)
-    assert page.locator("#births").is_hidden()
+    assert page.locator("#births").is_hidden()  # maximum(x, −∞) is x: the constant does no harm
     assert flagged(page) == []
+    assert born(show(Value(2.0) + math.inf)) == ["A constant is given as ∞."]
 
 
 def test_in_a_film_it_is_shown_in_the_step_and_not_beside_the_time_of_training(show):

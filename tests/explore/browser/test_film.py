@@ -96,7 +96,7 @@ def test_the_boundary_is_the_networks(show, training):
 
 def test_play_turns_to_the_last_frame(show, training):
     page = show(training[2])
-    turn_to(page, 30)
+    turn_to(page, 37)
     page.locator("#play").click()
     page.locator("#play[aria-label='Pause the training']").wait_for()
     page.locator("#count", has_text="step 40").wait_for()

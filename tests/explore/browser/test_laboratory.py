@@ -361,40 +361,6 @@ class TestEveryone:
         page.keyboard.press("ArrowLeft")
         assert page.locator("#step h2").inner_text() == "Layer 2, w3 takes its step"
 
-    @pytest.mark.parametrize("scheme", ["light", "dark"])
-    def test_axe_finds_no_violation(self, show, axe, scheme):
-        page = show(small(), width=390, height=844, color_scheme=scheme, bypass_csp=True)
-        choose(page, "Data", "my own points")
-        page.locator(".cell").nth(3).click()
-
-        def violations():
-            found = page.evaluate(f"async () => {{ {axe}; return (await axe.run()).violations; }}")
-            return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in found]
-
-        assert violations() == []
-        page.get_by_role("button", name="One step").click()
-        page.keyboard.press("End")
-        assert violations() == []
-
-    @pytest.mark.parametrize(("width", "height"), [(390, 844), (360, 225)])
-    def test_on_a_phone_and_at_400_percent_all_of_it_is_reached_by_touch(self, show, width, height):
-        page = show(small(), width=width, height=height, has_touch=True, is_mobile=True)
-        page.locator("#next").tap()
-        page.locator(".cell").nth(2).tap()
-        assert page.locator("#neuron h3").is_visible()
-        page.locator("#laboratory").get_by_label("Rate").tap()
-        page.get_by_role("button", name="Start again").tap()
-        page.get_by_role("button", name="One step").tap()
-        page.locator("#last").tap()
-        assert page.locator("#step h2").inner_text() == "Layer 2, b takes its step"
-        page.locator("#step h2").scroll_into_view_if_needed()
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        for size in page.locator("#modes button, #transport button, .cell").evaluate_all(
-            "items => items.filter((item) => item.offsetParent).map(({ offsetWidth, offsetHeight }) => "
-            "Math.min(offsetWidth, offsetHeight))"
-        ):
-            assert size >= 40
-
     def test_those_who_prefer_less_motion_see_two_pictures_a_second(self, show):
         page = show(small(), reduced_motion="reduce")
         page.locator("#speed").select_option("200")

@@ -10,6 +10,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.draw.text import enclosed
 from micrograd.engine.primitive import composite
 from micrograd.explore.formulas import TABLE
 from micrograd.explore.passes import in_program_order
@@ -128,7 +129,7 @@ class TestSteps:
         assert page.locator(".share").nth(1).locator(".left").inner_text() == "1 more share to come."
 
     def test_play_runs_to_the_end_and_pause_stops(self, show):
-        page = show(shared())
+        page = show(shared(), fresh=True)
         page.clock.install(time=0)
         page.clock.pause_at(1000)
         page.locator("#speed").select_option("200")
@@ -271,8 +272,7 @@ class TestGraph:
         assert page.locator("#node h2").inner_text() == "x"
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
-    @pytest.mark.parametrize("near", [False, True])
-    def test_3000_values_step_and_zoom_smoothly(self, show, near):
+    def test_3000_values_step_and_zoom_smoothly_from_afar_and_near(self, show):
         random.seed(0)
         values = [Value(random.random()) for _ in range(5)]
         while len(values) < 1740:
@@ -285,22 +285,24 @@ class TestGraph:
         assert page.locator("#nodes .item").count() > 2800
         processor = page.context.new_cdp_session(page)
         processor.send("Performance.enable", {"timeDomain": "threadTicks"})
-        before = busy(processor)
-        page.evaluate(
-            """async near => {
-            if (near) { view.scale = 0.8; centre(visible.get("n1500")); }
-            const frame = () => new Promise(requestAnimationFrame);
-            for (let step = 0; step < 20; step++) {
-                document.getElementById("next").click();
-                const wheel = new WheelEvent("wheel", { deltaY: step % 2 ? 40 : -40, cancelable: true });
-                graph.dispatchEvent(wheel);
-                graph.getBoundingClientRect();
-                await frame();
-            }
-        }""",
-            near,
-        )
-        assert (busy(processor) - before) / 20 < 0.1  # it is 0.01 to 0.04
+        for near in (False, True):
+            before = busy(processor)
+            page.evaluate(
+                """async near => {
+                if (near) { view.scale = 0.8; centre(visible.get("n1500")); }
+                const frame = () => new Promise(requestAnimationFrame);
+                for (let step = 0; step < 20; step++) {
+                    document.getElementById("next").click();
+                    const wheel = new WheelEvent("wheel", { deltaY: step % 2 ? 40 : -40, cancelable: true });
+                    graph.dispatchEvent(wheel);
+                    graph.getBoundingClientRect();
+                    await frame();
+                }
+            }""",
+                near,
+            )
+            assert (busy(processor) - before) / 20 < 0.1  # it is 0.01 to 0.04
+        processor.detach()
 
     @pytest.mark.parametrize("size", [3000, 3001])
     def test_a_large_one_opens_closed_and_beyond_3000_values_no_button_opens_all(self, show, size):
@@ -481,7 +483,7 @@ class TestFolding:
         assert number(first[2]) == pytest.approx(largest.grad, rel=1e-3)
 
     def test_a_play_takes_no_more_steps_than_one_can_watch(self, show):
-        page = show(of_size(Value(0.5), 3000))
+        page = show(of_size(Value(0.5), 3000), fresh=True)
         page.locator("#expand").click()
         page.clock.install(time=0)
         page.clock.pause_at(1000)
@@ -522,12 +524,13 @@ class TestEditing:
             assert number(told["data"]) == pytest.approx(node.data, rel=1e-14)
             assert number(told["grad"]) == pytest.approx(node.grad, rel=1e-14)
 
-    @pytest.mark.parametrize("text", ["", "two", "1e999", "NaN", "0x", "1 2"])
-    def test_what_is_no_number_changes_nothing(self, show, text):
+    def test_what_is_no_number_changes_nothing(self, show):
         page = show(shared())
-        self.edit(page, "x", text)
-        assert "Nothing was changed" in page.get_by_role("alert").inner_text()
-        assert looked_at(page, "x")["data"] == "2"
+        for text in ("", "two", "1e999", "NaN", "0x", "1 2"):
+            self.edit(page, "x", text)
+            assert "Nothing was changed" in page.get_by_role("alert").inner_text()
+            assert looked_at(page, "x")["data"] == "2"
+            page.locator('.item[aria-label^="y,"]').click()  # another editor
 
     def test_where_the_engine_would_raise_nothing_is_changed(self, show):
         x = Value(2.0, label="x")
@@ -663,6 +666,8 @@ ATTACKS = [
     "&lt;b&gt; \\N \\u003c",
     "𝒳 🚀 👩‍👩‍👧 é",
     "שלום, أهلا",
+    "\u202eleft \u2066in\u2067",
+    "\u2069\u202c\u202bout",
     "two\nlines",
 ]
 
@@ -673,6 +678,7 @@ def test_labels_are_shown_as_typed_and_run_nothing(show, label):
     root = x * y
     root.label = label
     page = show(root, title=label)
+    label = enclosed(label)
     assert page.locator("h1").text_content() == label
     page.keyboard.press("End")
     assert page.locator("#node h2").text_content() == label
@@ -682,14 +688,3 @@ def test_labels_are_shown_as_typed_and_run_nothing(show, label):
     page.locator("#find-text").fill(label.split("\n")[0])
     page.keyboard.press("Enter")
     assert page.locator("#find-count").inner_text() == "1 of 2"
-
-
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 390), ("light", 1280)])
-def test_axe_finds_no_serious_violation(show, axe, scheme, width):
-    page = show((mg.nn.MLP(2, [3, 1])([1.0, 2.0]) - 1) ** 2, width=width, color_scheme=scheme, bypass_csp=True)
-    page.locator("#keys summary").click()
-    for key in ("Home", "ArrowRight", "End"):
-        page.keyboard.press(key)
-        found = page.evaluate(f"async () => {{ {axe}; return (await axe.run()).violations; }}")
-        serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-        assert [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in serious] == []
