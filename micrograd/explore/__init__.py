@@ -5,10 +5,10 @@
     explore(recording, "film.html")    # after fit(..., record=recording)
 
 formulas.py turns the derivative rules into formulas, and passes.py writes both passes down. groups.py builds the tree
-of boxes (boxes.py): of runs (runs.py), parameters (parameters.py), sums and vectors (patterns.py) and plain loops
-(loops.py). film.py adds a training run and laboratory.py what a page needs to train on by itself, arrangement.py has
-Graphviz lay the boxes out one by one, and page.py puts it all into page.html, with the styles and scripts that it
-lists. They are written by hand and need no build. inline.py is a page in a notebook.
+of boxes (boxes.py): of runs (runs.py), parameters (parameters.py), samples (samples.py), sums and vectors (patterns.py)
+and plain loops (loops.py). film.py adds a training run and laboratory.py what a page needs to train on by itself,
+arrangement.py has Graphviz lay the boxes out one by one, and page.py puts it all into page.html, with the styles and
+scripts that it lists. They are written by hand and need no build. inline.py is a page in a notebook.
 """
 
 from __future__ import annotations

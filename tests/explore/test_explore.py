@@ -321,7 +321,7 @@ class TestGroups:
         assert (165, 138) in sizes  # 4 rows of 22.5 points, and twice 3 columns
         card = data["nodes"][nodes.index(head.query[3][1])]
         assert (card["hint"], card["indices"]) == ("query[3][1]", (3, 1))
-        assert [group["name"] for group in data["groups"] if group["kind"] == "stack"] == ["Head"]
+        assert [group["name"] for group in data["groups"] if group["kind"] == "stack"] == ["Sample"]
 
     def test_what_is_in_a_module_in_a_module_has_the_name_that_the_outer_one_gives_it(self):
         class Line(mg.nn.Module):
@@ -348,18 +348,57 @@ class TestGroups:
         few, _ = passes(mg.tanh(weights[0]) * sum(map(mg.exp, weights[:8])))
         assert "Leaves" not in [group["name"] for group in few["groups"]]
 
-    def test_samples_are_a_stack_and_what_is_done_to_all_of_them_is_a_vector(self):
+    def test_samples_are_a_stack_with_the_loss_of_each_beside_its_network(self):
         model = mg.nn.MLP(3, [4, 4, 1], activation="tanh")
         outputs = [model([1.0 * k, 2.0, -1.0]) for k in range(4)]
         data, _ = passes(sum((output - 1) ** 2 for output in outputs))
         top = [(group["kind"], group["name"]) for group in data["groups"] if group["parent"] is None]
-        assert top == [
-            ("parameters", "Parameters"),
-            ("stack", "Network"),
-            ("vector", "x − 1"),
-            ("vector", "x ** 2"),
-            ("sum", "sum of 4"),
-        ]
+        assert top == [("parameters", "Parameters"), ("stack", "Sample"), ("sum", "sum of 4")]
+        first = next(index for index, group in enumerate(data["groups"]) if group["name"] == "Sample 1")
+        inside = [group["name"] for group in data["groups"] if group["parent"] == first]
+        assert inside == ["Network"]
+        loose = [node for node in data["nodes"] if node["group"] == first and node["kind"] == "result"]
+        assert [data["primitives"][node["primitive"]]["name"] for node in loose] == ["sub", "pow"]
+
+    def test_steps_that_feed_each_other_have_their_losses_with_them(self):
+        @mg.scope
+        def cell(state, x, weight):
+            return mg.tanh(state * weight + x)
+
+        weight, state, total = Value(0.5, label="weight"), Value(0.0, label="state"), Value(0.0)
+        targets = [Value(0.1 * turn, label=f"target {turn}") for turn in range(4)]
+        for turn in range(4):
+            state = cell(state, 1.0 * turn, weight)
+            total = total + (state - targets[turn]) ** 2
+        data, nodes = passes(total * weight)
+        kinds = {group["name"]: group["kind"] for group in data["groups"]}
+        assert kinds == {"Step": "stack"} | {f"Step {turn}": "run" for turn in (1, 2, 3, 4)} | {
+            "cell": "run",
+            "sum of 5": "sum",
+        }
+        boxes = [data["groups"][data["nodes"][nodes.index(target)]["group"]]["name"] for target in targets]
+        assert boxes == ["Step 1", "Step 2", "Step 3", "Step 4"]
+
+    def test_what_only_some_samples_have_stays_outside_of_them(self):
+        @mg.scope
+        def half(x):
+            return x / 2.0
+
+        halves = [half(Value(1.0 * k, label=f"x{k}")) for k in range(3)]
+        losses = [mg.exp(halves[0]), mg.exp(halves[1]), mg.sin(halves[2])]
+        data, _ = passes(losses[0] * losses[1] * losses[2])
+        assert {group["name"] for group in data["groups"]} == {"half", "half 1", "half 2", "half 3"}
+        shared = halves[0] * halves[1]  # what two samples meet in is of neither
+        data, _ = passes(mg.exp(shared) * halves[2])
+        assert {group["name"] for group in data["groups"]} == {"half", "half 1", "half 2", "half 3"}
+
+    def test_samples_of_many_calls_are_found_fast_enough(self):
+        @mg.scope
+        def square(x):
+            return x * x
+
+        data, _ = passes(sum(mg.tanh(square(Value(0.001 * k, label="x")) - 1.0) for k in range(1500)))
+        assert len([group for group in data["groups"] if group["name"].startswith("Sample ")]) == 1500
 
     def test_a_matrix_times_a_vector_is_a_vector_of_dot_products(self):
         rows = [[Value(1.0 * row + column) for column in range(5)] for row in range(6)]

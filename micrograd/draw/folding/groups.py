@@ -1,7 +1,7 @@
 """Which Values belong together, as a tree of boxes: what repeats is one box, so that a large graph is a small picture.
 
 In this order: the runs of functions, modules and blocks (runs.py); neurons in layers in networks; what runs share, the
-parameters; sums, dot products and what is done to many Values side by side (patterns.py); runs of the same part of the
+parameters; samples (samples.py); sums, dot products and what is done to many Values side by side (patterns.py); runs of the same part of the
 program, in stacks. What is still too much is put into parts.
 """
 
@@ -13,6 +13,7 @@ from micrograd.draw.folding.boxes import Box, Contents, way
 from micrograd.draw.folding.parameters import places_of_parameters
 from micrograd.draw.folding.patterns import Patterns
 from micrograd.draw.folding.runs import Run, runs_of
+from micrograd.draw.folding.samples import put_into_samples
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Grouping:
         self.places: dict[Value, Place] = places_of_parameters(runs, neurons)
         self._put_into_runs(taken, networks)
         self._put_leaves()
+        put_into_samples(self.nodes, self._box)
         Patterns(self.nodes, self._box, self._users, self.places).add()
         self._stack()
         self._part()
