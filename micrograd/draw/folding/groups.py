@@ -1,8 +1,8 @@
 """Which Values belong together, as a tree of boxes: what repeats is one box, so that a large graph is a small picture.
 
 In this order: the runs of functions, modules and blocks (runs.py); neurons in layers in networks; what runs share, the
-parameters; samples (samples.py); sums, dot products and what is done to many Values side by side (patterns.py); runs of the same part of the
-program, in stacks. What is still too much is put into parts.
+parameters; samples (samples.py); sums, dot products and what is done to many Values side by side (patterns.py); runs of
+the same part of the program, in stacks. What is still too much is put into parts.
 """
 
 from __future__ import annotations

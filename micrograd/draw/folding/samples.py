@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from micrograd.engine.value import Value
 from micrograd.draw.folding.boxes import Box, Contents
 
 if TYPE_CHECKING:
     from micrograd.draw.folding.boxes import Item
+    from micrograd.engine.value import Value
 
 
 def put_into_samples(nodes: list[Value], of: dict[Value, Box | None]) -> None:
