@@ -1,4 +1,6 @@
-"""The pictures of pages in the docs: a film of two moons, and a report on penguins. It needs what tests of pages need.
+"""The pictures of pages in the docs: a network and its loss, a film of two moons, and a report on penguins.
+
+They need what tests of pages need.
 
 python -m tests.pictures
 """
@@ -46,15 +48,37 @@ def report(folder: Path) -> Path:
     return folder / "report" / "report.html"
 
 
+def lecture(path: Path) -> None:
+    """Write the page of the network of micrograd's lecture, and its loss on four samples."""
+    random.seed(1337)
+    model = mg.nn.MLP(3, [4, 4, 1], activation="tanh")
+    inputs = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
+    loss = sum((model(x) - y) ** 2 for x, y in zip(inputs, [1.0, -1.0, -1.0, 1.0], strict=True))
+    loss.label = "loss"
+    mg.explore(loss, path, title="A network, and its loss on four samples")
+
+
 def main() -> None:
     """Draw the pictures anew."""
+    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        path = Path(folder) / "film.html"
-        film(path)
+        path = Path(folder) / "page.html"
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.emulate_media(reduced_motion="reduce")
+        lecture(path)
+        page.goto(path.as_uri())
+        page.keyboard.press("End")
+        page.locator('.item[aria-label^="Neuron 2"]').first.press("Enter")
+        page.locator('.item[aria-label^="tanh"], .item[aria-label*="result of tanh"]').first.click()
+        page.locator("#fit").click()
+        page.mouse.move(1, 1)
+        page.screenshot(path=path.with_suffix(".png"))
+        Image.open(path.with_suffix(".png")).quantize(128).save(ROOT / "docs" / "images" / "explore.png", optimize=True)
+        page.set_viewport_size({"width": 1280, "height": 800})
+        film(path)
         page.goto(path.as_uri())
         page.locator("#slider").fill("60")
         page.locator(".cell").nth(4).click()

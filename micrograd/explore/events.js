@@ -32,7 +32,7 @@ graph.addEventListener("focusin", (event) => {
     hover(item);
   }
 });
-graph.addEventListener("focusout", () => hover(null));
+graph.addEventListener("focusout", (event) => event.relatedTarget?.closest("aside") || hover(null)); // beside it, one reads on about it
 
 let tabStop = null;
 function setTabStop(item) {

@@ -48,6 +48,7 @@ function explainGroup(step, group) {
   if (group.about[0]) parts.push(math(group.about[0]));
   if (!backward) return [...parts, ...listed(outputs.filter(isComputed), (index) => `${nameOf(index)} = ${readable(nodes[index].data)}`), openIt(group)];
   if (group.about[1]) parts.push(html("p", {}, group.about[1]));
+  parts.push(html("p", { class: "soft" }, "What it computed, and the gradient of each:"), ...listed(outputs, (index) => `${nameOf(index)} = ${readable(nodes[index].data)}, gradient ${hasGradient(index) ? readable(gradients[index]) + remark(index, readable) : "none"}`));
   const outside = [...new Set(group.members.flatMap((index) => nodes[index].operands))].filter((index) => (!inside.has(index) || nodes[index].kind === "leaf") && hasGradient(index));
   outside.sort((one, other) => Math.abs(gradients[other]) - Math.abs(gradients[one]));
   if (outside.length) parts.push(html("p", { class: "soft" }, "The gradients that it has added to, the largest first:"));
@@ -153,11 +154,13 @@ function nodePanel(index) {
     node.kind === "result" ? html("button", { type: "button", class: "link", onclick: () => go(node.forward) }, "Its forward step") : null,
     node.backward ? html("button", { type: "button", class: "link", onclick: () => go(node.backward) }, "Its backward step") : null,
   ];
+  const shares = html("div", { id: "shares" });
   find("node").replaceChildren(
     html("p", { class: "eyebrow" }, "Value"), title, ...(node.operands.length ? [] : [editor(node)]),
-    html("dl", {}, ...rows.flatMap(([key, value]) => [html("dt", {}, key), value])), ...buttons.filter(Boolean));
+    html("dl", {}, ...rows.flatMap(([key, value]) => [html("dt", {}, key), value])), shares, ...buttons.filter(Boolean));
   const update = () => {
     title.textContent = fullNameOf(index);
+    shares.replaceChildren(...explainShares(index));
     data.textContent = isComputed(index) ? exact(node.data) : "not computed yet";
     grad.textContent = hasGradient(index) ? exact(gradients[index]) + remark(index, exact)
       : node.kind === "constant" ? "none: no gradient flows to it" : !passes.backward ? "none" : at < seed || expected[index] ? "not yet" : "0: none flows here";

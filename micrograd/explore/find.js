@@ -1,23 +1,44 @@
-// ---- Find --------------------------------------------------------------------------------------------------------
 
-let matches = [];
+// ---- Find: Values by their labels, and boxes by their names -----------------------------------------------------------
+
+let matches = []; // items
 let match = -1;
+const nameOfItem = (item) => (groupOf(item) ? groupOf(item).name : fullNameOf(item.slice(1)));
+
 function search() {
   const wanted = find("find-text").value.trim().toLowerCase();
-  const named = (index) => (nodes[index].kind === "constant" && !nodes[index].label ? "" : fullNameOf(index).toLowerCase());
-  matches = wanted ? nodes.map((node) => node.index).filter((index) => named(index).includes(wanted)) : [];
-  matches.sort((one, other) => (named(other) === wanted) - (named(one) === wanted));
+  const isNamed = ({ kind, label }) => kind !== "constant" || label;
+  const all = [...nodes.filter(isNamed).map(({ index }) => `n${index}`), ...groups.filter(({ kind }) => kind !== "stack").map(({ index }) => `g${index}`)];
+  matches = wanted ? all.filter((item) => nameOfItem(item).toLowerCase().includes(wanted)) : [];
+  const exactly = (item) => nameOfItem(item).toLowerCase() === wanted;
+  matches.sort((one, other) => exactly(other) - exactly(one));
   match = -1;
-  mark("found", [...new Set(matches.map((index) => itemsOf[index]))].map((item) => visible.get(item)));
+  mark("found", [...new Set(matches.map(drawnFor))].map((item) => visible.get(item)).filter(Boolean));
   find("find-count").textContent = wanted ? `${matches.length}` : "";
 }
+
+/** The item that is drawn for another: itself, or the closed box around it. */
+const drawnFor = (item) => (visible.has(item) ? item : itemsOf[groupOf(item)?.members[0] ?? item.slice(1)]);
+
+/** Show a box, and the last of the present pass that it does. */
+function showGroup(group) {
+  if (reveal(group.members[0], group.index)) draw();
+  const [phase, inside] = [at >= seed ? "backward" : "forward", new Set(group.members)];
+  const doing = steps.findLastIndex((step) => step.phase === phase && inside.has(step.node));
+  if (doing >= 0) go(doing);
+  const item = drawnFor(`g${group.index}`);
+  bringIntoView(item);
+  setTabStop(item);
+}
+
 find("find-text").addEventListener("input", search);
 find("find").addEventListener("submit", (event) => {
   event.preventDefault();
   if (!matches.length) return say("Nothing has this label.");
   match = (match + 1) % matches.length;
-  select(matches[match], true);
+  const item = matches[match];
+  if (groupOf(item)) showGroup(groupOf(item));
+  else select(Number(item.slice(1)), true);
   find("find-count").textContent = `${match + 1} of ${matches.length}`;
-  say(nodeLabel(matches[match]));
+  say(groupOf(item) ? groupLabel(groupOf(item)) : nodeLabel(item.slice(1)));
 });
-

@@ -40,11 +40,11 @@ function itemOf(index) {
 /** The outputs that a closed group shows: those of the member on top, where it is a stack. */
 const outputsOf = (group) => (group.kind === "stack" ? outputsOf(groups[onTop(group.index)]) : group.outputs);
 
-/** Show a Value: open the groups around it, and turn stacks to it. Whether anything was closed. */
-function reveal(index) {
+/** Show a Value: open the groups around it, and turn stacks to it; or show a group around it. Whether anything was closed. */
+function reveal(index, upTo = null) {
   let changed = false;
-  let inner = null;
-  for (let group = nodes[index].group; group !== null; inner = group, group = groups[group].parent) {
+  let inner = upTo;
+  for (let group = upTo === null ? nodes[index].group : groups[upTo].parent; group !== null; inner = group, group = groups[group].parent) {
     changed ||= !isOpen(group);
     open.add(group);
     if (isStack(group) && onTop(group) !== inner) {

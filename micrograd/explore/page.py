@@ -30,6 +30,7 @@ SCRIPTS = (
     "drawing",  # the items in their places
     "strips",  # many numbers as colours
     "painting",  # what the step changes in the drawing
+    "shares",  # where a gradient comes from
     "explanation",  # the step and the Value in words
     "editing",  # another number for a leaf
     "asking",  # for shares, before they are shown

@@ -105,6 +105,7 @@ function select(index, inSight) {
   }
   selected = index;
   show();
+  if (inSight) find("node").scrollIntoView({ block: "nearest" });
 }
 
 function jumpTo(item) {

@@ -392,6 +392,18 @@ class TestGroups:
         data, _ = passes(mg.exp(shared) * halves[2])
         assert {group["name"] for group in data["groups"]} == {"half", "half 1", "half 2", "half 3"}
 
+    def test_inside_of_a_function_they_are_branches(self):
+        @mg.scope
+        def head(x):
+            return mg.softmax([x, x * 2.0])[0] * x
+
+        @mg.scope
+        def heads(x):
+            return head(x) * 2.0 + head(x * 3.0) * 2.0
+
+        data, _ = passes(heads(Value(1.0)))
+        assert {"Branch", "Branch 1", "Branch 2"} <= {group["name"] for group in data["groups"]}
+
     def test_samples_of_many_calls_are_found_fast_enough(self):
         @mg.scope
         def square(x):

@@ -1,7 +1,8 @@
 """Samples: what the program does with each result of the same part of it, up to where the results come together.
 
 A network that runs on four samples, with a loss of each, is four boxes of a network and its loss, which then make one
-stack. Where the boxes feed each other, as those of a transformer that reads letter by letter, they are steps.
+stack. Where the boxes feed each other, as those of a transformer that reads letter by letter, they are steps; and
+inside of a function, as the heads of attention, branches.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ class _Samples:
             for item, number in number_of.items()
             for user in self.feeds.get(item, ())
         )
-        name = "Step" if is_chain else "Sample"
+        name = (
+            "Step" if is_chain else "Sample" if self.around is None else "Branch"
+        )  # in a function, it is of one sample
         for number, (first, sample) in enumerate(zip(self.boxes, self.samples, strict=True), 1):
             box = Box(f"{name} {number}", "run", self.around, first.start, ("sample", first.key))
             own = [item for user in sample for item in self.fed_by[user] if _is_given(item)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import micrograd as mg
@@ -40,7 +42,7 @@ def tabs(browser):
 
 @pytest.fixture
 def show(browser, tabs, tmp_path):
-    """Explores something and opens the page; in the end nothing was requested, logged or alerted.
+    """Explores something and opens the page, or one that is there; in the end nothing was requested, logged or alerted.
 
     The page is shown until the next one is, in the same tab; one for which time is to stand still takes a fresh tab.
     """
@@ -48,15 +50,16 @@ def show(browser, tabs, tmp_path):
 
     def show(what, title="", width=1280, height=800, fresh=False, **options):
         nonlocal number
-        path = tmp_path / f"page{(number := number + 1)}.html"
-        mg.explore(what, path, title=title)
+        path = what if isinstance(what, Path) else tmp_path / f"page{(number := number + 1)}.html"
+        if path is not what:
+            mg.explore(what, path, title=title)
         # without motion the camera is where it goes to at once
         media = {
             "reduced_motion": options.pop("reduced_motion", "reduce"),
             "color_scheme": options.pop("color_scheme", "light"),
         }
         key = number if fresh else str(sorted(options.items()))
-        tab = Tab(browser, options) if fresh or key not in tabs else tabs[key]
+        tab = tabs[key] if key in tabs and not fresh else Tab(browser, options)
         if not fresh:
             tabs[key] = tab
         used.append((tab, fresh))

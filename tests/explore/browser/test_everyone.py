@@ -20,13 +20,15 @@ ENLARGED = {"width": 360, "height": 225, "has_touch": True, "is_mobile": True}  
 
 
 @pytest.fixture(scope="module")
-def word():
-    """The loss of a word of two letters by the transformer of the demo."""
+def word(tmp_path_factory):
+    """The page of the loss of a word of one letter by the transformer of the demo."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "demos"))
         demo = runpy.run_path(str(ROOT / "demos" / "names.py"))
     random.seed(42)
-    return demo["Transformer"](3, 4).loss([0, 1, 2, 0])
+    path = tmp_path_factory.mktemp("word") / "word.html"
+    mg.explore(demo["Transformer"](3, 4).loss([0, 1, 0]), path)
+    return path
 
 
 def wrong():
@@ -105,7 +107,7 @@ def test_a_page_is_used_by_touch_on_a_phone_and_at_400_percent(show, word, size,
     page.locator("#find-text").fill(weight)
     page.locator("#find-text").press("Enter")
     page.locator("#zoom-in").tap()
-    chosen = page.evaluate("itemsOf[matches[0]]")
+    chosen = page.evaluate("drawnFor(matches[0])")
     page.locator(f'[data-item="{chosen}"]').tap()
     assert is_in_sight(page, page.locator("#edit input"))
     page.locator("#edit input").fill("0.25")
@@ -249,3 +251,74 @@ def test_an_override_of_direction_stays_in_its_label(show, attack):
     at = shown.index(" = doubled")
     places = [box.evaluate("(text, index) => text.getStartPositionOfChar(index).x", at + index) for index in range(10)]
     assert places == sorted(places)
+
+
+class TestTheQuestionsOfAStranger:
+    """From the page alone: why is a gradient this number, which sample makes most of it, what does softmax pass on."""
+
+    def test_why_is_the_gradient_of_this_weight_that_number_and_which_sample_makes_most_of_it(self, show):
+        model, loss = lecture()
+        page = show(loss, width=1440, height=900)
+        page.keyboard.press("End")
+        page.keyboard.press("/")
+        page.keyboard.type("layer 1, neuron 2, w1")
+        page.keyboard.press("Enter")
+        names = page.locator("#shares dt").all_inner_texts()
+        shares = [text.rpartition("= ")[2].replace("−", "-") for text in page.locator("#shares dd").all_inner_texts()]
+        loss.backward()
+        weight = model.layers[0].neurons[1].w[0]
+        uses = [node for node in mg.topological_order(loss) if weight in node._operands()]
+        by_hand = sorted((dict(use._primitive.shares(use, use.grad))[weight] for use in uses), key=abs, reverse=True)
+        assert [float(share) for share in shares] == pytest.approx([*by_hand, weight.grad], rel=1e-3)
+        assert names[-1] == "sum"
+        assert sorted(name.partition(",")[0] for name in names[:-1]) == [f"Sample {k}" for k in (1, 2, 3, 4)]
+        page.locator("#shares button").first.click()
+        assert page.locator("#stacks span").inner_text() == f"{names[0].partition(',')[0]} of 4"
+        assert page.locator("#step h2").inner_text() == f"{names[0].partition(', ')[2]} passes its gradient on"
+        assert page.locator(".share .product").first.inner_text().endswith(f"= {shares[0].replace('-', '−')}")
+        assert page.locator("#node h2").inner_text() == "layer 1, neuron 2, w1"
+
+    def test_many_shares_are_summed_by_sample(self, show):
+        weight = Value(0.5, label="weight")
+
+        @mg.scope
+        def often(x):
+            return weight * x + mg.tanh(weight * x) + weight * weight
+
+        page = show(sum(mg.exp(often(Value(0.1 * k))) for k in range(1, 9)))
+        page.keyboard.press("End")
+        page.locator('.item[aria-label^="weight,"]').click()
+        names, sums = page.locator("#shares dt").all_inner_texts(), page.locator("#shares dd").all_inner_texts()
+        assert names == [*(f"Sample {k}" for k in (8, 7, 6, 5, 4, 3)), "2 more", "sum"]
+        assert all(text.startswith("4 shares, together ") for text in sums[:6])
+        numbers = [float(text.rpartition(" ")[2]) for text in sums]
+        assert sum(numbers[:-1]) == pytest.approx(numbers[-1], rel=1e-3)
+        page.keyboard.press("Home")
+        assert page.locator("#shares").inner_text() == ""
+
+    def test_a_share_that_is_no_number_comes_first(self, show):
+        x = Value(0.0, label="x")
+        page = show(x * 2.0 + x * 1e308 * 10.0 + x * 3.0)
+        page.keyboard.press("End")
+        page.locator('.item[aria-label^="x,"]').click()
+        assert page.locator("#shares dd").first.inner_text() == "10 × 1e+308 = ∞"
+        assert page.locator("#shares dd").last.inner_text() == "∞"
+
+    def test_what_does_the_softmax_of_attention_pass_back(self, show, word):
+        page = show(word)
+        page.keyboard.press("End")
+        page.keyboard.press("/")
+        page.keyboard.type("softmax")
+        page.keyboard.press("Enter")
+        assert page.locator("#find-count").inner_text().startswith("1 of ")
+        assert page.locator("#step h2").inner_text() == "softmax passes gradients on"
+        text = page.locator("#step").inner_text()
+        assert "p (g − Σ p g)" in text
+        assert "What it computed, and the gradient of each:" in text
+        assert "The gradients that it has added to" in text
+        for _ in range(2):  # the next of them, in another head or step
+            page.keyboard.press("Enter")
+            assert page.locator("#step h2").inner_text() == "softmax passes gradients on"
+        page.locator("#first").click()
+        page.locator("#find-text").press("Enter")
+        assert page.locator("#step h2").inner_text() == "softmax is computed"

@@ -14,7 +14,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.draw.text import enclosed
 from tests.explore.browser.test_laboratory import small
-from tests.explore.browser.test_page import ATTACKS, lecture, of_size
+from tests.explore.browser.test_page import ATTACKS, lecture
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,8 @@ def saved(page, kind):
 
 
 def picture(page):
-    return ElementTree.fromstring(saved(page, "svg")[1])
+    """The SVG that is saved, without saving it: a browser may refuse a second download that soon follows another."""
+    return ElementTree.fromstring(page.evaluate("textOfPicture(PICTURES.seen(), find('count').textContent)"))
 
 
 def texts(picture):
@@ -88,6 +89,7 @@ def test_only_what_is_in_sight_is_saved(show):
     assert width <= stage["width"]
     assert height < 200  # a row, and no empty room around it
     page.evaluate("(view.x = -1e6, look())")
+    page.locator("#save summary").click()
     page.locator("#save-svg").click()
     assert page.locator("#saved").inner_text() == "Nothing was saved: nothing is in sight."
 
@@ -96,14 +98,11 @@ def test_a_png_has_two_pixels_for_each_of_the_screen_and_never_too_many(show):
     page = show(lecture()[1])
     drawing = picture(page)
     name, png = saved(page, "png")
-    assert name.endswith(".png")
+    assert name.endswith("-start.png")
     assert size_of(png) == tuple(math.floor(2 * float(drawing.get(side))) for side in ("width", "height"))
     assert page.locator("#saved").inner_text().endswith(f", {size_of(png)[0]} × {size_of(png)[1]} pixels.")
-    page = show(of_size(Value(0.5), 2900), width=4000, height=3000)
-    page.locator("#expand").click()
-    page.evaluate(
-        "(view.scale = 0.31, view.x = view.y = 0, look(), PICTURES.seen = () => sheet([0, 0, 9000, 9000], ''))"
-    )
+    page = show(Value(2.0) * 3.0)
+    page.evaluate("PICTURES.seen = () => sheet([0, 0, 9000, 9000], '')")  # a screen wider than any
     _, png = saved(page, "png")
     width, height = size_of(png)
     assert 15e6 < width * height <= 16e6
@@ -116,9 +115,8 @@ def test_labels_are_text_in_the_file_and_run_nothing(show):
     page.keyboard.press("End")
     for label in [enclosed(label) for label in labels]:
         page.evaluate("label => { document.title = label; }", label)
-        name, content = saved(page, "svg")
-        assert re.fullmatch(r"[^\W_]+(-[^\W_]+)*\.svg", name)
-        drawing = ElementTree.fromstring(content)
+        assert re.fullmatch(r"[^\W_]+(-[^\W_]+)*\.svg", page.evaluate("fileName('step 1', 'svg')"))
+        drawing = picture(page)
         assert drawing.findtext(f"{SVG}title").split() == label.split()
     assert {element.tag.removeprefix(SVG) for element in drawing.iter()} <= {
         "svg", "title", "desc", "rect", "defs", "marker", "path", "g", "text", "line", "circle",
@@ -150,10 +148,9 @@ def test_from_the_frame_of_a_notebook(browser):
     page.set_content(f"<!doctype html><title>Notebook</title>{mg.explore(Value(2.0) * 3.0)._repr_html_()}")
     frame = page.frame_locator("iframe")
     frame.locator("#save summary").click()
-    for kind in ("svg", "png"):
-        with page.expect_download() as download:
-            frame.locator(f"#save-{kind}").click()
-        assert Path(download.value.path()).stat().st_size > 500
+    with page.expect_download() as download:
+        frame.locator("#save-png").click()
+    assert size_of(Path(download.value.path()).read_bytes())[1] > 100
     page.close()
 
 
