@@ -32,7 +32,8 @@ from micrograd.engine.recorder import refusing_floats
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
-    from micrograd.compiler.numbers import Floats
+    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.program import Program
 
 
 class _Numeric(Primitive):
@@ -74,12 +75,16 @@ class Call(_OfProgram):
         name: the function's.
         derivatives: of the result, with respect to each operand.
         leaves_only: whether all operands are leaves, and none is there twice.
+        source: the program that computed it, the numbers of its inputs, and which of these are the operands.
     """
 
-    __slots__ = ("_derivatives", "_version", "leaves_only")
+    __slots__ = ("_derivatives", "_version", "leaves_only", "source")
 
-    def __init__(self, name: str, derivatives: Floats, leaves_only: bool) -> None:
+    def __init__(
+        self, name: str, derivatives: Floats, leaves_only: bool, source: tuple[Program, Floats, Integers]
+    ) -> None:
         super().__init__(name, f"compiled {name}", float)
+        self.source = source
         self._derivatives = derivatives
         self.leaves_only = leaves_only
         self._version = requires_grad_version()

@@ -207,7 +207,7 @@ class CompiledFunction:
         if not any(special.computed) or (special.only_eager and differentiable):
             return None
         try:
-            run = special.compiled(differentiable and not several).run
+            program, run = special.compiled(differentiable and not several)
         except (ValueError, ArithmeticError):  # the rule of a primitive raises: eager, only backward() would
             special.only_eager = True
             return None
@@ -226,7 +226,8 @@ class CompiledFunction:
             operands = (*operands, *values)
             leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
         if not several:
-            made = [_node(outputs[0], Call(special.name, gradients, leaves_only), operands, inputs[special.wanted])]
+            made_by = Call(special.name, gradients, leaves_only, (program, inputs, special.wanted))
+            made = [_node(outputs[0], made_by, operands, inputs[special.wanted])]
         else:
             of_seeds = partial(self._gradients, special, given, inputs, operands)
             call = _node(0.0, CallOfSeveral(special.name, len(outputs), of_seeds), operands, inputs[special.wanted])

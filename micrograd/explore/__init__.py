@@ -4,11 +4,12 @@
     explore(loss, "loss.html")
     explore(recording, "film.html")    # after fit(..., record=recording)
 
-formulas.py turns the derivative rules into formulas, and passes.py writes both passes down. groups.py builds the tree
-of boxes (boxes.py): of runs (runs.py), parameters (parameters.py), samples (samples.py), sums and vectors (patterns.py)
-and plain loops (loops.py). film.py adds a training run and laboratory.py what a page needs to train on by itself,
-arrangement.py has Graphviz lay the boxes out one by one, and page.py puts it all into page.html, with the styles and
-scripts that it lists. They are written by hand and need no build. inline.py is a page in a notebook.
+kernels.py opens the results of compiled functions. formulas.py turns the derivative rules into formulas, and passes.py
+writes both passes down. groups.py builds the tree of boxes (boxes.py): of runs (runs.py), parameters (parameters.py),
+samples (samples.py), sums and vectors (patterns.py) and plain loops (loops.py). film.py adds a training run and
+laboratory.py what a page needs to train on by itself, arrangement.py has Graphviz lay the boxes out one by one, and
+page.py puts it all into page.html, with the styles and scripts that it lists. They are written by hand and need no
+build. inline.py is a page in a notebook.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def explore(root: Value | Recording, path: StrPath | None = None, title: str = "
     from micrograd.explore.arrangement import arrange
     from micrograd.explore.film import film
     from micrograd.explore.inline import InlinePage
+    from micrograd.explore.kernels import opened_calls
     from micrograd.explore.page import page
     from micrograd.explore.passes import passes
 
@@ -82,7 +84,8 @@ def explore(root: Value | Recording, path: StrPath | None = None, title: str = "
         title, data = title or "Training, step by step", film(root)
     elif isinstance(root, Value):
         named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
-        title, (data, _) = title or named, passes(root)
+        with opened_calls(root):
+            title, (data, _) = title or named, passes(root)
     else:
         raise TypeError(f"a page is made of a Value or a Recording, not of {type(root).__name__}: {root!r:.80}")
     if (count := len(data["nodes"])) > NODE_LIMIT:

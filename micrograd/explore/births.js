@@ -5,7 +5,7 @@ const MOST_NAMED = 4; // that are named in words
 /** The first number that was given so, the first result, and the first share or sum of a gradient, each with its step. */
 function findBirths() {
   const found = [];
-  const given = nodes.find((node) => node.primitive === null && !Number.isFinite(node.data) && (node.kind === "leaf" || node.label || spreads(node)));
+  const given = nodes.find((node) => node.primitive === null && !Number.isFinite(node.data) && (node.kind === "leaf" || node.label || isHarmed()));
   if (given) found.push({ node: given.index, step: 0, words: `${given.kind === "constant" && !given.label ? "A constant" : fullNameOf(given.index)} is given as ${readable(given.data)}.` });
   const born = nodes[firstBorn(program, nodes.map((node) => node.data))?.index];
   if (born) found.push({ node: born.index, step: born.forward, words: `Forward: ${nameOf(born.index)} = ${computation(born)} is ${readable(born.data)}, and what it is computed from is finite.` });
@@ -14,8 +14,8 @@ function findBirths() {
   return found;
 }
 
-/** Whether what is computed from a Value is not finite either: maximum(x, −∞) is, so that −∞ harms nobody. */
-const spreads = ({ users }) => users.some((user) => !Number.isFinite(nodes[user].data));
+/** Whether the result or a gradient is not finite: else a constant that is not, as the −∞ of a mask, does no harm. */
+const isHarmed = () => !Number.isFinite(nodes[root].data) || turns.some(({ shares }) => shares.some((share) => share !== null && !Number.isFinite(share)));
 
 /** A result with its numbers in the place of its operands. */
 function computation(node) {

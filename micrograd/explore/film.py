@@ -6,7 +6,7 @@ import math
 import sys
 from array import array
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd.draw.text import enclosed
 from micrograd.engine.commit import commit, setting
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from micrograd.engine.primitive import Primitive
     from micrograd.training.recording import Moment, Recording
+
+Made = TypeVar("Made")
 
 MOST_POINTS = 400
 MOST_LOSSES = 2_000
@@ -45,7 +47,7 @@ def film(recording: Recording) -> dict[str, Any]:
     return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters))
 
 
-def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[], Made]) -> Made:
     """What make gives while the parameters have these numbers; then they have their own again."""
     own = [parameter.data for parameter in parameters]
     commit(setting(parameters, "_data", own))  # where there is room on the stack for this, there is to undo it

@@ -21,6 +21,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.draw.folding import groups
 from micrograd.draw.folding.groups import Grouping
+from micrograd.draw.text import enclosed
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.commit import changing_gradients
 from micrograd.explore import arrangement
@@ -511,6 +512,25 @@ class TestPage:
         (shown,) = {node["label"] for node in data["nodes"]} - {""}
         assert shown == label.replace("\ud800", "\\ud800").replace("\x00", "\\x00")
         assert (tmp_path / "page.html").read_text(encoding="utf-8").count("<script") == 2
+
+    @pytest.mark.parametrize(
+        ("typed", "shown"),
+        [
+            ("plain", "plain"),
+            ("\u202eleft", "\u202eleft\u202c"),
+            ("a\u2069\u202cb", "ab"),  # ends of what began elsewhere
+            ("\u2067in\u202eand", "\u2067in\u202eand\u202c\u2069"),
+            ("\u2067in\u202eand\u2069out", "\u2067in\u202eand\u2069out"),
+            ("\u202e\u2067in\u202cout", "\u202e\u2067inout\u2069\u202c"),
+            ("\u202eone\ntwo\u202c", "\u202eone\u202c\ntwo"),
+            ("", ""),
+        ],
+    )
+    def test_what_turns_the_direction_of_writing_ends_in_its_label(self, tmp_path, typed, shown):
+        assert enclosed(typed) == shown
+        assert enclosed(shown) == shown
+        data = explored(Value(1.0, label=typed) * 2, tmp_path, title=typed)
+        assert sorted(node["label"] for node in data["nodes"])[-1] == shown
 
     @pytest.mark.parametrize("root", [3.0, None, "x", [Value(1.0)]])
     def test_of_what_is_no_value_is_refused(self, tmp_path, root):

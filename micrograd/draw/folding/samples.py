@@ -65,9 +65,7 @@ class _Samples:
         found: dict[Any, list[Item]] = {}
         for user in dict.fromkeys(user for item in items for user in self.feeds.get(item, ())):
             if user not in sample and all(each in sample or _is_given(each) for each in self.fed_by[user]):
-                kind = user.key if isinstance(user, Box) else user._primitive.name
-                if kind is not None:
-                    found.setdefault(kind, []).append(user)
+                found.setdefault(user.key if isinstance(user, Box) else user._primitive.name, []).append(user)
         return found
 
     def put(self, of: dict[Value, Box | None]) -> None:

@@ -442,6 +442,30 @@ class TestFolding:
         )
         assert sum(cells) == 20
 
+    def test_a_compiled_function_opens_to_its_kernels_and_these_to_scalars(self, show):
+        weights = [[Value(0.1 * row - 0.2 * column) for column in range(3)] for row in range(4)]
+
+        def layer(x):
+            return mg.mean([mg.tanh(mg.dot(row, x)) ** 2 for row in weights])
+
+        page = show(mg.compile(layer)([Value(x, label=f"x{x}") for x in (0.5, -1.0, 2.0)]) * 2.0)
+        page.locator("#collapse").click()
+        page.keyboard.press("End")
+        page.locator('.item.closed[aria-label^="compiled layer"]').press("Enter")
+        kernels = page.locator(".item.closed").evaluate_all(
+            "items => items.map((item) => item.ariaLabel.split(',')[0])"
+        )
+        assert kernels == ["1: matrix-vector", "2: tanh", "3: matrix-vector", "4: product"]
+        page.locator('.item.closed[aria-label^="2: tanh"]').press("Enter")
+        page.locator('.item.closed[aria-label^="tanh"]').press("Enter")
+        assert page.locator('.item[aria-label*="result of tanh"]').count() == 4
+        page.locator("#find-text").fill("x0.5")
+        page.locator("#find-text").press("Enter")
+        page.locator("#edit input").fill("0.75")
+        page.keyboard.press("Enter")
+        again = layer([Value(0.75), -1.0, 2.0]) * 2.0
+        assert page.evaluate("nodes[root].data") == pytest.approx(again.data, rel=1e-13)
+
     def test_a_step_takes_a_closed_box_as_a_whole_and_an_open_one_step_by_step(self, show):
         page = show(lecture()[1], width=1440, height=900)
         page.keyboard.press("ArrowRight")
