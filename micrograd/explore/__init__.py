@@ -5,11 +5,10 @@
     explore(recording, "film.html")    # after fit(..., record=recording)
 
 kernels.py opens the results of compiled functions. formulas.py turns the derivative rules into formulas, and passes.py
-writes both passes down. groups.py builds the tree of boxes (boxes.py): of runs (runs.py), parameters (parameters.py),
-samples (samples.py), sums and vectors (patterns.py) and plain loops (loops.py). film.py adds a training run and
-laboratory.py what a page needs to train on by itself, arrangement.py has Graphviz lay the boxes out one by one, and
-page.py puts it all into page.html, with the styles and scripts that it lists. They are written by hand and need no
-build. inline.py is a page in a notebook.
+writes both passes down, with the tree of boxes of micrograd/draw/folding. film.py adds a training run and laboratory.py
+what a page needs to train on by itself, arrangement.py has Graphviz lay the boxes out one by one and wrapping.py wraps
+long ones, and page.py puts it all into page.html, with the styles and scripts that it lists. They are written by hand
+and need no build. inline.py is a page in a notebook.
 """
 
 from __future__ import annotations

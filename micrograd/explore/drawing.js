@@ -111,7 +111,7 @@ function straight(from, to) {
   const [x, y] = holds(from, to) ? [from.x - from.w / 2, to.y] : [from.x + from.w / 2, from.y];
   const [u, v] = holds(to, from) ? [to.x + to.w / 2, from.y] : [to.x - to.w / 2, to.y];
   if (holds(from, to) || holds(to, from)) return [x, y, (2 * x + u) / 3, y, (x + 2 * u) / 3, v, u, v];
-  const bend = Math.max(30, Math.abs(u - x) * 0.45);
+  const bend = Math.max(30, u > x ? (u - x) * 0.45 : Math.min(160, (x - u) * 0.45)); // back to the left, it stays near
   return [x, y, x + bend, y, u - bend, v, u, v];
 }
 

@@ -497,6 +497,59 @@ class TestGroups:
         assert len(arrange(data)["shapes"]) <= 6
 
 
+def chain(length):
+    """Operations one after the other, none of which repeats; x is used now and again."""
+    generator = random.Random(0)
+    x = y = Value(0.3, label="x")
+    for place in range(length):
+        y = generator.choice([mg.sin, mg.cos, mg.tanh, mg.exp])(y) + (x if place % 20 == 0 else 0.1 * place)
+    return y
+
+
+class TestLongRows:
+    def test_are_wrapped_as_a_text_is(self):
+        data, _ = passes(chain(50))
+        (shape,) = arrange(data)["shapes"]
+        assert 1.2 < shape["width"] / shape["height"] < 3
+        boxes = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for x, y, w, h in shape["places"]]
+        for left, top, right, bottom in boxes:
+            assert 0 <= left < right <= shape["width"]
+            assert 0 <= top < bottom <= shape["height"]
+        for index, one in enumerate(boxes):
+            for other in boxes[:index]:
+                assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+        operations = [place for item, place in zip(data["nodes"], shape["places"], strict=False) if item["operands"]]
+        back = [two for one, two in pairwise(operations) if two[0] < one[0] - 1]
+        assert 3 <= len(back) <= 10  # so many lines
+        assert all(two[1] >= one[1] - 66 for one, two in pairwise(operations))
+
+    def test_arrows_lead_from_line_to_line_beside_all_that_stands_there(self):
+        data, _ = passes(chain(50))
+        (shape,) = arrange(data)["shapes"]
+        places = shape["places"]
+        assert len(shape["routes"]) == sum(
+            data["nodes"][operand]["folded"] is None for node in data["nodes"] for operand in node["operands"]
+        )
+        lines = [route for route in shape["routes"] if places[route[1]][0] < places[route[0]][0]]
+        assert len(lines) > 4
+        for tail, head, points in lines:
+            (x, y, w, _), (u, v, width, _) = places[tail], places[head]
+            assert points[:2] == pytest.approx([x + w / 2, y], abs=0.1)
+            assert points[-2:] == pytest.approx([u - width / 2, v], abs=0.1)
+            for at in range(0, len(points), 2):
+                inside = [
+                    place
+                    for place in places
+                    if abs(points[at] - place[0]) < place[2] / 2 - 1
+                    and abs(points[at + 1] - place[1]) < place[3] / 2 - 1
+                ]
+                assert inside == []
+
+    def test_short_ones_stay_as_they_are(self):
+        (shape,) = arrange(passes(chain(3))[0])["shapes"]
+        assert shape["height"] < 200
+
+
 class TestPage:
     def test_is_one_file_that_refers_to_nothing_outside(self, tmp_path):
         explored(Value(1.0) * 2, tmp_path)
