@@ -200,12 +200,13 @@ class TestFolded:
         assert float(picture.get("width")[:-2]) < float(picture.get("height")[:-2])
         assert "Sample × 4" in titles(loss_of_network(), rankdir="TB")
 
-    def test_an_arrow_between_what_two_stacks_show_stands_for_all_of_theirs(self):
+    def test_arrows_lead_to_all_samples_and_from_all_of_them_and_inside_of_the_one_that_is_shown(self):
         model = mg.nn.MLP(2, [2, 1])
         samples = [[1.0, 2.0], [2.0, 3.0], [3.0, 1.0]]
         source = draw.draw_dot(mg.mean([mg.losses.hinge(model(x), 1) for x in samples]), fold=True).source
         assert source.count("subgraph") > 1
-        assert "ltail" not in source
+        ends = [re.findall("lhead|ltail", line) for line in source.splitlines() if "lhead" in line or "ltail" in line]
+        assert ends == [["lhead", "ltail"], ["ltail"]]  # of the parameters, and to the mean
 
     def test_operations_written_by_hand_are_folded_too(self):
         out = Value(2.0)
