@@ -6,7 +6,7 @@ it, with a picture of the images that were misread. It is a folder with
 
     report.html   the page, with its pictures
     worst-1.html  the graph behind the worst reading, and two more like it
-    film.html     the training, step by step; both for networks of up to 5,000 parameters
+    film.html     the training, step by step
     metrics.json  the numbers
     model.skops   the network itself, for `micrograd predict`
 """
@@ -81,14 +81,15 @@ def main() -> None:
     import pandas as pd
 
     from micrograd._support.folders import check_folder
+    from micrograd.draw.plots import check_pictures, plot
     from micrograd.estimators import MLPClassifier
-    from micrograd.tables import figures, report, scores
+    from micrograd.reports import page, scores
     from micrograd.tables.reading import read_table
     from micrograd.tables.study import network_of, prepare
 
     try:
-        check_folder(arguments.output, report.FILES, overwrite=True)
-        figures.check()
+        check_folder(arguments.output, page.FILES, overwrite=True)
+        check_pictures()
     except (ImportError, ValueError) as error:
         parser.exit(1, f"{error}\n")
 
@@ -125,14 +126,14 @@ def main() -> None:
     print(f"Without the compiler it would have taken about {minutes:.1f} minutes")
 
     numbers = scores.evaluate(pipeline, study, folds=0, seed=arguments.seed)
-    print(report.headline(numbers))
+    print(page.headline(numbers))
     tested, digits = study.parts(study.test)
     probabilities = pd.DataFrame(pipeline.predict_proba(tested), tested.index, pipeline.classes_)
     misread = int((probabilities.idxmax(axis="columns") != digits).sum())
     pixels = table.drop(columns="digit")
-    drawn = figures.svg(draw_misread, pixels, digits, probabilities, height=0.5 + 0.8 * height_of(misread))
+    drawn = plot(draw_misread, pixels, digits, probabilities, height=0.5 + 0.8 * height_of(misread))
     more = {"The images that were misread": drawn}
-    report.write_report(pipeline, study, numbers, arguments.output, pictures=True, overwrite=True, more=more)
+    page.write_report(pipeline, study, numbers, arguments.output, pictures=True, overwrite=True, more=more)
     print(f"Report: {arguments.output / 'report.html'}")
 
 

@@ -50,7 +50,10 @@ if TYPE_CHECKING:
     from micrograd.nn import MLP
 
 MOST_PARAMETERS = 2_000_000  # some 2 GB while they are compiled
-MOST_POINTS = 400  # rows that a film shows
+MOST_POINTS = 400  # rows that a film shows of networks with two inputs, in the plane; of others, it shows the first
+MOST_SHOWN = 20_000  # parameters of a network that a page shows whole: it is some 15 MB then
+PART = 40  # inputs that it shows of a larger one
+MOST_KEPT = 2_000_000  # numbers in all frames of a film: 65 MB of memory
 
 
 class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -153,7 +156,9 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         """Write a page that opens the graph of one prediction: why this answer.
 
         The page steps through the network at work on the row, and back through the gradients of the answer: of the
-        probability of the likeliest class, or of the first predicted number.
+        probability of the likeliest class, or of the first predicted number. Of a network with more than 20,000
+        parameters it shows the 40 inputs that weigh most in this row. The others are counted in with the biases of the
+        first layer: the answer, and all gradients shown, are those of the whole network.
 
         Args:
             row: the inputs of one row: a list, an array, or a table of one row.
@@ -162,17 +167,22 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
         Raises:
             NotFittedError: before fit.
-            ValueError: for another number of inputs, or a network too large for a page.
+            ValueError: for another number of inputs, or a network too large for a page behind its first layer.
             ImportError: if graphviz or pygraphviz is not installed.
             OSError: if the file cannot be written.
         """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = getattr(row, "columns", [f"x{place}" for place in range(self.n_features_in_)])
+            row = np.asarray(row) if hasattr(row, "columns") else row
         numbers = self._rows(row if getattr(row, "ndim", 1) == 2 else [row])
         if len(numbers) != 1:
             raise ValueError(f"a page is about one row, not {len(numbers)}")
-        names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
-        inputs = [Value(x, label=str(name)) for x, name in zip(numbers[0].tolist(), names, strict=True)]
-        answer = self._answer(outputs_of(self._model(), inputs))
-        explore(answer, path, title or f"Why {answer.label}")
+        shown = self._weightiest(numbers[0])
+        inputs = [Value(numbers[0, place].item(), label=str(names[place])) for place in shown]
+        answer = self._answer(outputs_of(self._model(shown, numbers[0]), inputs))
+        explore(answer, path, title or f"Why {answer.label}{_left_out(len(names) - len(shown))}")
 
     def _answer(self, outputs: list[Value]) -> Value:
         """The Value that a page is about, with a label."""
@@ -221,15 +231,14 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         if any(size < 1 for size in hidden):
             raise ValueError(f"each of hidden_layer_sizes must be at least 1, not {min(hidden)}")
         sizes = [inputs, *hidden, self.n_outputs_]
-        pairs = list(itertools.pairwise(sizes))
-        if (count := sum((inputs + 1) * neurons for inputs, neurons in pairs)) > MOST_PARAMETERS:
+        if (count := _count(sizes)) > MOST_PARAMETERS:
             raise ValueError(
                 f"a network of the sizes {sizes} has {count:,} parameters, and {MOST_PARAMETERS:,} are the most: take "
                 "smaller hidden_layer_sizes"
             )
         factor = 2.0 if self.activation == "logistic" else 6.0
         self.coefs_, self.intercepts_ = [], []
-        for inputs, neurons in pairs:
+        for inputs, neurons in itertools.pairwise(sizes):
             bound = math.sqrt(factor / (inputs + neurons))
             self.coefs_.append(chance.uniform(-bound, bound, (inputs, neurons)))
             self.intercepts_.append(chance.uniform(-bound, bound, neurons))
@@ -286,7 +295,8 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else math.inf
         self.best_loss_ = None if self.early_stopping else min(self.loss_curve_, default=math.inf)
         self.t_ += len(course.losses) * len(parts[0])
-        self.interrupted_, self.record_ = course.interrupted, course.recording
+        self.interrupted_, self._film = course.interrupted, course.recording
+        self.record_ = None if self._film is None else self._shown_part(self._film)
 
     def _warn(self, course: Course, *, converged: bool) -> None:
         if course.interrupted:
@@ -296,12 +306,30 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def _recording(self, parts: list[Floats]) -> Recording:
-        """What is told of every step, with the first rows as points."""
-        inputs, targets = parts[0][:MOST_POINTS].tolist(), parts[1][:MOST_POINTS]
+        """What is told of every step."""
+        most = MOST_POINTS if parts[0].shape[1] == 2 else 1
+        inputs, targets = parts[0][:most].tolist(), parts[1][:most]
+        model = network_of(self._sizes(), self.activation, _flat(self.coefs_, self.intercepts_))
         sides = None
         if targets.shape[1] == 1:
             sides = (2 * targets[:, 0] - 1 if self.out_activation_ == "logistic" else targets[:, 0]).tolist()
-        return Recording(self._model(), inputs, sides)
+        frames = min(max(MOST_KEPT // _count(self._sizes()), 10), 200)
+        return Recording(model, inputs, sides, frames=frames)
+
+    def _shown_part(self, film: Recording) -> Recording:
+        """The film of a training as a page can show it: of a large network, at work on the first row."""
+        row = np.array(film.inputs[0])
+        shown = self._weightiest(row)
+        if len(shown) == len(row):
+            return film
+        stage = copy(self)
+
+        def part(numbers: list[float]) -> list[float]:
+            stage._set_parameters(np.array(numbers))
+            found: list[float] = stage._part(shown, row).tolist()
+            return found
+
+        return film.of_part(self._model(shown, row), row[shown].tolist(), part)
 
     def _sizes(self) -> tuple[int, ...]:
         return (len(self.coefs_[0]), *map(len, self.intercepts_))
@@ -315,9 +343,22 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
             start, inputs = start + layer.size, neurons
         self.coefs_, self.intercepts_ = coefs, intercepts
 
-    def _model(self) -> MLP:
-        """The network as Values."""
-        return network_of(self._sizes(), self.activation, _flat(self.coefs_, self.intercepts_))
+    def _weightiest(self, row: Floats) -> Any:
+        """The places of the inputs that a page shows: all, or those that weigh most in a row."""
+        weights = np.abs(row) * np.abs(self.coefs_[0]).sum(axis=1)
+        most = len(row) if _count(self._sizes()) <= MOST_SHOWN else PART
+        return np.sort(np.argsort(-weights, kind="stable")[:most])
+
+    def _part(self, shown: Any, row: Floats) -> Floats:
+        """The parameters of the network of some inputs, where the others are as in a row."""
+        first, *coefs = self.coefs_
+        others = np.delete(np.arange(len(row)), shown)
+        biases = self.intercepts_[0] + row[others] @ first[others]
+        return _flat([first[shown], *coefs], [biases, *self.intercepts_[1:]])
+
+    def _model(self, shown: Any, row: Floats) -> MLP:
+        """The network of some inputs as Values."""
+        return network_of((len(shown), *self._sizes()[1:]), self.activation, self._part(shown, row))
 
     def _rows(self, X: Any) -> Floats:  # noqa: N803  # see fit
         """The rows to predict for."""
@@ -334,7 +375,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
     def _stages(self, X: Any) -> Iterator[Floats]:  # noqa: N803  # see fit
         """The outputs with the parameters of each frame of the film."""
-        rows, film = self._rows(X), self.record_
+        rows, film = self._rows(X), self._film
         if film is None:
             raise ValueError("no stages were recorded: set record=True before fit")
         stage = copy(self)
@@ -344,7 +385,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {name: None if name == "record_" else value for name, value in state.items()}
+        return {name: None if name in {"record_", "_film"} else value for name, value in state.items()}
 
 
 class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-learn has no types
@@ -596,6 +637,15 @@ class _Watch:
         self._in_vain = 0 if better else self._in_vain + 1
         self.stopped = self._in_vain > network.n_iter_no_change
         return self.stopped
+
+
+def _count(sizes: Sequence[int]) -> int:
+    """The parameters of a network of these sizes."""
+    return sum((inputs + 1) * neurons for inputs, neurons in itertools.pairwise(sizes))
+
+
+def _left_out(count: int) -> str:
+    return f", without {count:,} inputs that weigh less" if count else ""
 
 
 def _flat(coefs: Sequence[Floats], intercepts: Sequence[Floats]) -> Floats:

@@ -38,6 +38,18 @@ def own_cache(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="session")
+def small_report(tmp_path_factory):
+    """The report of a training on a small table, beside that table, small.csv."""
+    from micrograd.command.main import main
+    from tests.tables.common import small_file
+
+    folder = tmp_path_factory.mktemp("small")
+    words = ["--target", "kind", "--epochs", "20", "--folds", "3", "--seed", "3", "--quiet"]
+    assert main(["train", str(small_file(folder, 60)), *words, "-o", str(folder / "report")]) == 0
+    return folder / "report"
+
+
 @pytest.fixture
 def own_registry():
     """Primitives that a test registers are gone after it, and their names are free again."""

@@ -163,7 +163,7 @@ class TestBesideScikitLearn:
 @pytest.mark.parametrize("activation", training.FUNCTIONS)
 def test_predictions_are_those_of_the_network_of_values(activation):
     estimator = quick("number", activation=activation, max_iter=1).fit(ROWS, TARGETS["number"])
-    network = estimator._model()
+    network = estimator._model(range(4), ROWS[0])
     assert estimator.predict(ROWS) == pytest.approx([network(row).data for row in ROWS.tolist()], rel=1e-12)
 
 
@@ -232,23 +232,49 @@ class TestExplore:
         quick(max_iter=1).fit(ROWS, KINDS).explore(ROWS[:1], tmp_path / "why.html", "Why not")
         assert "<title>Why not" in (tmp_path / "why.html").read_text(encoding="utf-8")
 
+    @pytest.mark.parametrize("target", ["three classes", "number"])
+    def test_of_a_large_network_the_page_and_the_film_show_what_weighs_most(self, tmp_path, monkeypatch, target):
+        estimator = quick(target, record=True).fit(ROWS, TARGETS[target])
+        shown, whole = [], estimator.record_
+        monkeypatch.setattr("micrograd.estimators.explore", lambda *given: shown.append(given))
+        monkeypatch.setattr(estimators, "MOST_SHOWN", 5)
+        monkeypatch.setattr(estimators, "PART", 2)
+        estimator.explore(ROWS[0], tmp_path / "why.html")
+        root, _, title = shown[0]
+        answer = estimator.predict(ROWS[:1]) if target == "number" else estimator.predict_proba(ROWS[:1])
+        assert root.data == pytest.approx(answer.max(), rel=1e-12)
+        assert title == f"Why {root.label}, without 2 inputs that weigh less"
+        weights = np.abs(ROWS[0]) * np.abs(estimator.coefs_[0]).sum(axis=1)
+        labels = {value.label for value in mg.topological_order(root)}
+        assert {f"x{place}" for place in weights.argsort()[2:]} == {label for label in labels if label.startswith("x")}
+        part = quick(target, record=True).fit(ROWS, TARGETS[target]).record_
+        assert part.losses == whole.losses
+        for film in (part, whole):
+            film.last = film.frames()[-1]
+            mg.engine.commit.commit(mg.engine.commit.setting(film.model.parameters(), "_data", film.last[1]))
+            film.outputs = [output.data for output in np.atleast_1d(film.model(film.inputs[0]))]
+        assert part.last[0] == whole.last[0]
+        assert part.outputs == pytest.approx(whole.outputs, rel=1e-12)
+        assert len(part.inputs[0]) == 2
+
     @pytest.mark.parametrize(
         ("target", "sides"), [("two classes", {-1.0, 1.0}), ("three classes", {0.0, 1.0, 2.0}), ("labels", None)]
     )
     def test_a_film_of_the_training_is_kept_where_it_is_asked_for(self, target, sides):
-        estimator = quick(target, record=True, verbose=None).fit(ROWS, TARGETS[target])
-        film = estimator.record_
+        rows, targets = ROWS[:, :2], TARGETS[target]
+        estimator = quick(target, record=True, verbose=None).fit(rows, targets)
+        film, network = estimator.record_, estimator._model(range(2), rows[0])
         assert film.losses == pytest.approx([loss for loss in film.losses if loss > 0])
         assert np.reshape(film.losses, (3, 3)).mean(axis=1) == pytest.approx(estimator.loss_curve_)
-        assert film.frames()[-1][1] == [parameter.data for parameter in estimator._model().parameters()]
+        assert film.frames()[-1][1] == [parameter.data for parameter in network.parameters()]
         assert film.targets is None if sides is None else set(film.targets) == sides
+        assert len(film.inputs) == 96
         if target != "labels":
-            stages = list(estimator.staged_predict_proba(ROWS))
+            stages = list(estimator.staged_predict_proba(rows))
             assert len(stages) == len(film.frames())
-            assert (stages[-1] == estimator.predict_proba(ROWS)).all()
-            assert (
-                stages[0] == quick(target, learning_rate_init=1e-300).fit(ROWS, TARGETS[target]).predict_proba(ROWS)
-            ).all()
+            assert (stages[-1] == estimator.predict_proba(rows)).all()
+            before = quick(target, learning_rate_init=1e-300).fit(rows, targets)
+            assert (stages[0] == before.predict_proba(rows)).all()
 
     def test_stages_of_numbers_end_with_the_prediction_and_need_a_film(self):
         estimator = quick("number", record=True).fit(ROWS, TARGETS["number"])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import micrograd as mg
+from micrograd import estimators
 from micrograd.command import grammar, output
 from micrograd.command import tables as command_tables
 from micrograd.command.words import parser, with_minus_signs
@@ -22,7 +23,8 @@ from micrograd.compiler.stages import STAGES
 from micrograd.draw.folding import groups, patterns
 from micrograd.engine.further_primitives import TABLE
 from micrograd.explore import NODE_LIMIT, laboratory
-from micrograd.tables import reading, report, study
+from micrograd.reports import page
+from micrograd.tables import reading, study
 from micrograd.testing import differences, strategies
 from tests.campaigns import accuracy, expressions, mistakes
 from tests.folders import ROOT
@@ -63,7 +65,8 @@ NUMBERS = [
     ("command.md", r"rows, from \d+ to (\d+)", command_tables.MOST_EPOCHS),
     ("command.md", r"`--folds` parts of all rows, (\d+) if it is not given", command_tables.FOLDS),
     ("command.md", r"Tables of more than ([\d,]+) cells", command_tables.LARGE),
-    ("command.md", r"networks of up to some ([\d,]+) parameters", command_tables.FILMED),
+    ("command.md", r"Of networks of more than ([\d,]+) parameters", estimators.MOST_SHOWN),
+    ("command.md", r"they show the (\d+) inputs that weigh most", estimators.PART),
     ("compiler.md", r"longer than (\w+) seconds", progress.DELAY),
     ("compiler.md", r"the last (\d+) are kept", kept.ROOM),
     ("compiler.md", r"more than (\d+) take turns", kept.ROOM),
@@ -286,7 +289,7 @@ def test_missing_values_are_those_that_the_page_of_the_command_lists():
 def test_the_files_of_a_report_are_those_that_the_page_of_the_command_lists():
     (files,) = tables(section("command.md", "Learning from a table").partition("### Beside")[0])
     listed = [name for cell, _ in files for name in spans(cell)]
-    assert sorted(listed) == sorted(report.FILES)
+    assert sorted(listed) == sorted(page.FILES)
 
 
 def test_the_exit_codes_are_those_that_the_page_of_the_command_lists():

@@ -1,4 +1,4 @@
-"""Writing files so that a reader finds the old one or the new one whole, never a half of either."""
+"""Writing files so that a reader finds the old one or the new one whole, never a half of either; reading text."""
 
 from __future__ import annotations
 
@@ -83,6 +83,33 @@ def write_private(path: StrPath, data: bytes, *, durable: bool = True) -> None:
         TypeError: for data that is not bytes.
     """
     _put(Path(path), data, path, durable, private=True)
+
+
+def read_text(path: StrPath) -> bytes:
+    """The bytes of a text in UTF-8, with or without a byte order mark; unpacked, where gzip has packed it.
+
+    Args:
+        path: of the file; ``-`` for the standard input.
+
+    Raises:
+        ValueError: if it is not UTF-8, naming the line, or what gzip has packed is damaged.
+        OSError: if it cannot be read.
+    """
+    import gzip
+    import sys
+    import zlib
+
+    data = sys.stdin.buffer.read() if os.fspath(path) == "-" else Path(path).read_bytes()
+    try:
+        if data.startswith(b"\x1f\x8b"):
+            data = gzip.decompress(data)
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line} is not UTF-8 (byte {data[error.start]:#x}): save the file as UTF-8") from None
+    except (EOFError, OSError, zlib.error) as error:
+        raise ValueError(f"the compressed file is damaged: {error}") from error
+    return data
 
 
 def checksum(data: bytes) -> str:

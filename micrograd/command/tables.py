@@ -28,7 +28,6 @@ EXAMPLES = 12_000  # that the network is shown where nobody says how many epochs
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 60
 FOLDS = 10
 LARGE = 200_000  # cells; a table of more is not judged in folds unasked
-FILMED = 2_000  # parameters; no film is made of a network with more
 
 
 def _check_packages() -> None:
@@ -51,7 +50,8 @@ def _read(options: argparse.Namespace, text: Collection[str] = ()) -> pd.DataFra
 def train(options: argparse.Namespace) -> int:
     """Train a network and write its report."""
     _check_packages()
-    from micrograd.tables import figures, report, scores
+    from micrograd.draw.plots import check_pictures
+    from micrograd.reports import page, scores
     from micrograd.tables.study import network_of, prepare
 
     # All checks come before the training: an error after it would lose the training.
@@ -60,10 +60,10 @@ def train(options: argparse.Namespace) -> int:
         table, options.target, task=options.task, ignored=options.ignore or (), share=options.test, seed=options.seed
     )
     folder = options.output or f"{_stem(options.data)}-report"
-    check_folder(folder, report.FILES, overwrite=options.overwrite)
+    check_folder(folder, page.FILES, overwrite=options.overwrite)
     if not options.no_pictures:
         try:
-            figures.check()
+            check_pictures()
         except ImportError as error:
             raise ImportError(f"{error}, or --no-pictures") from error
 
@@ -88,8 +88,8 @@ def train(options: argparse.Namespace) -> int:
         say("Folds: none, as the table is large; --folds 10 asks for them")
         folds = 0
     numbers = scores.evaluate(pipeline, study, folds=folds, seed=options.seed)
-    report.write_report(pipeline, study, numbers, folder, pictures=not options.no_pictures, overwrite=options.overwrite)
-    say(report.headline(numbers))
+    page.write_report(pipeline, study, numbers, folder, pictures=not options.no_pictures, overwrite=options.overwrite)
+    say(page.headline(numbers))
     for name, score in numbers["folds"].items():
         say(f"In folds, {name}: {score['mean']:.3f} ({score['low']:.3f} to {score['high']:.3f})")
     say(f"Report: {Path(folder) / 'report.html'}")
@@ -104,7 +104,6 @@ def _estimator(options: argparse.Namespace, study: Study) -> Any:
 
     rows = len(study.training)
     hidden = (16,) if options.hidden is None else tuple(options.hidden)
-    first = hidden[0] if hidden else 1
     return (MLPClassifier if study.of_classes else MLPRegressor)(
         hidden,
         options.activation,
@@ -116,7 +115,7 @@ def _estimator(options: argparse.Namespace, study: Study) -> Any:
         random_state=options.seed,
         verbose=False if options.quiet else None,
         n_iter_no_change=math.inf,
-        record=not options.no_pictures and len(study.inputs()) * first <= FILMED,
+        record=not options.no_pictures,
     )
 
 

@@ -11,6 +11,7 @@ text.py       numbers and labels as a reader likes them
 dot.py        pictures as text, without Graphviz
 layout.py     Graphviz, as a command or inside of Python
 notebook.py   tables of modules and curves of losses
+plots.py      plots by matplotlib, in the colours of the page around them
 
 What repeats in a graph is found in folding/.
 """

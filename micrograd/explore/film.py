@@ -27,6 +27,7 @@ Made = TypeVar("Made")
 MOST_POINTS = 400
 MOST_LOSSES = 2_000
 MOST_OF_NETWORK = 20_000  # Values; of a network with more, there is no map
+MOST_NUMBERS = 500_000  # of parameters, in all frames: 5 MB; of a large network there are fewer frames
 
 
 def film(recording: Recording) -> dict[str, Any]:
@@ -44,6 +45,8 @@ def film(recording: Recording) -> dict[str, Any]:
     if len(moments) < 2:
         raise ValueError("nothing was recorded: give the recording to fit(record=) first")
     parameters = recording.model.parameters()
+    stride = math.ceil(len(moments) * len(parameters) / MOST_NUMBERS) or 1
+    moments = [*moments[:-1:stride], moments[-1]]
     return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 import skops.io
 
+from micrograd._support.archives import check_archive
 from micrograd.tables.study import check_columns
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ TRUSTED = {
     "micrograd.estimators.MLPRegressor",
     "micrograd.tables.study.input_name",
     "numpy.dtype",  # of the cells that SimpleImputer saw
-    "sklearn.compose._column_transformer.make_column_selector",
 }
-LARGEST = 256 * 1024 * 1024  # bytes of a model, unpacked
 
 
 class Model(NamedTuple):
@@ -38,7 +36,10 @@ class Model(NamedTuple):
     @property
     def columns(self) -> dict[str, list[str]]:
         """The columns that it predicts from: the "numbers" and the "categories"."""
-        return {kind: names for kind, _, names in self.pipeline[0].transformers_}
+        names = self.pipeline.feature_names_in_.tolist()
+        return {"numbers": [], "categories": []} | {
+            kind: names[part] for kind, _, part in self.pipeline[0].transformers_
+        }
 
     def inputs(self, table: pd.DataFrame) -> pd.DataFrame:
         """What it predicts from in a table, whose columns may stand in any order, with others among them.
@@ -86,7 +87,7 @@ def load(path: StrPath) -> Model:
     """
     data = Path(path).read_bytes()
     try:
-        _check_size(data)
+        check_archive(data, apart="schema.json")
         if odd := {*skops.io.get_untrusted_types(data=data)} - TRUSTED:
             raise ValueError(f"it holds types that are not trusted: {', '.join(sorted(odd))}")
         content = skops.io.loads(data, trusted=[*TRUSTED])
@@ -95,18 +96,3 @@ def load(path: StrPath) -> Model:
         return Model(content["pipeline"], content["target"])
     except Exception as error:  # a damaged file may raise anything while it is read
         raise ValueError(f"{path} is no saved model, or damaged: {error}") from error
-
-
-def _check_size(data: bytes) -> None:
-    """Refuse a file that unpacks to more than a model does, or whose arrays claim more than there is."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        parts = archive.infolist()
-        if (total := sum(part.file_size for part in parts)) > LARGEST:
-            raise ValueError(f"it unpacks to {total:,} bytes, and {LARGEST:,} are the most")
-        for part in parts:
-            if part.filename != "schema.json":  # whatever their names are, all others are arrays
-                with archive.open(part) as file:
-                    np.lib.format.read_magic(file)
-                    shape, _, kind = np.lib.format.read_array_header_1_0(file)
-                if int(np.prod(shape, dtype=object)) * kind.itemsize > part.file_size:
-                    raise ValueError(f"an array of shape {shape} is more than there is in {part.filename}")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import sys
 from collections import Counter
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
+
+from micrograd._support.files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -49,9 +48,9 @@ def read_table(
         OSError: if it cannot be read.
 
     Example:
-        >>> import tempfile
+        >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "cats.csv").write_text("name;weight\nTom;NA\n'Kit'; 3.5\n")
+        ...     _ = pathlib.Path(folder, "cats.csv").write_text("name;weight\nTom;NA\n'Kit'; 3.5\n")
         ...     read_table(f"{folder}/cats.csv")
             name  weight
         2    Tom     NaN
@@ -64,7 +63,7 @@ def read_table(
     absent = MISSING.union(map(str.strip, missing))
     absent |= {spelled(cell) for cell in absent for spelled in (str.lower, str.upper)}
     try:
-        data = _bytes(path)
+        data = read_text(path)
         delimiter = delimiter or max(DELIMITERS, key=lambda mark: _fit(data[:_SNIFFED], mark))
         header, lines = _header_and_lines(data, delimiter)
         names = [name or f"column {place}" for place, name in enumerate(header, start=1)]
@@ -86,21 +85,6 @@ def read_table(
     frame.attrs["unnamed"] = [name for name, written in zip(names, header, strict=True) if not written]
     frame = frame.set_axis(lines)
     return frame.copy()  # with its columns together in memory: what follows is several times as fast
-
-
-def _bytes(path: StrPath) -> bytes:
-    """The bytes of a file, unpacked, which are UTF-8."""
-    data = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
-    try:
-        if data.startswith(b"\x1f\x8b"):
-            data = gzip.decompress(data)
-        data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"line {line} is not UTF-8 (byte {data[error.start]:#x}): save the file as UTF-8") from None
-    except (EOFError, OSError) as error:
-        raise ValueError(f"the compressed file is damaged: {error}") from error
-    return data
 
 
 def _records(data: bytes, delimiter: str, *, strict: bool = True) -> Iterator[tuple[int, list[str]]]:
@@ -146,6 +130,6 @@ def _column(cells: pd.Series, is_text: bool, absent: Collection[str], decimal: s
     stripped = stripped.mask(stripped.str.lower().isin(absent), float("nan"))
     with_points = stripped.str.replace(decimal, ".")
     numbers = pd.to_numeric(with_points, errors="coerce").astype(float)
-    return (
-        stripped.where(numbers.isna(), with_points) if is_text or (numbers.isna() & stripped.notna()).any() else numbers
-    )
+    if is_text or (numbers.isna() & stripped.notna()).any():
+        return stripped.where(numbers.isna(), with_points)
+    return numbers

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -33,7 +32,7 @@ class Study(NamedTuple):
         test: those to test on.
         target: the name of the column to predict.
         of_classes: whether it is a class; else it is a number.
-        columns: those to predict from, sorted, so that their order in the file does not matter.
+        columns: those to predict from, numbers first and each kind sorted: their order in the file does not matter.
         left_out: the columns that are not used, and why.
         without_target: how many rows are left out because their target is missing.
     """
@@ -61,15 +60,6 @@ class Study(NamedTuple):
         kinds = ["number" if pd.api.types.is_float_dtype(kind) else "category" for kind in cells.dtypes]
         return pd.DataFrame({"kind": kinds, "missing": cells.isna().sum()})
 
-    def inputs(self) -> list[str]:
-        """The names of the inputs that the columns become: in some rows to learn from, a few may not be there."""
-        cells, _ = self.parts(self.rows)
-        numbers = cells.select_dtypes(float)
-        names = [*numbers, *(f"missingindicator_{name}" for name in numbers.columns[numbers.isna().any()])]
-        for name, categories in cells.drop(columns=numbers.columns).items():
-            names += [input_name(name, category) for category in categories.fillna("").unique()]
-        return names
-
     def pipeline(self, estimator: Any) -> Pipeline:
         """An estimator behind what encodes the columns; numbers that it is to predict are standardised.
 
@@ -78,11 +68,10 @@ class Study(NamedTuple):
         numbers = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False, feature_name_combiner=input_name)
         categories = make_pipeline(SimpleImputer(strategy="constant", fill_value=""), one_hot)
-        parts = [
-            ("numbers", numbers, make_column_selector(dtype_include=float)),
-            ("categories", categories, make_column_selector(dtype_exclude=float)),
-        ]
-        encoder = ColumnTransformer(parts, verbose_feature_names_out=False).set_output(transform="pandas")
+        count = len(self.training[self.columns].select_dtypes(float).columns)
+        parts = [("numbers", numbers, slice(0, count)), ("categories", categories, slice(count, len(self.columns)))]
+        given = [part for part in parts if part[2].start < part[2].stop]
+        encoder = ColumnTransformer(given, verbose_feature_names_out="{feature_name}")
         if not self.of_classes:
             estimator = TransformedTargetRegressor(estimator, transformer=StandardScaler())
         return Pipeline([("encoder", encoder), ("estimator", estimator)])
@@ -135,7 +124,7 @@ def prepare(
     if len(present) < FEWEST:
         raise ValueError(f"{target!r} has a value in {len(present)} rows only: too few to learn from and to test on")
     unnamed = {*table.attrs.get("unnamed", ())} - {target, *ignored}
-    columns = sorted({*table} - {target, *ignored} - unnamed)
+    columns = sorted({*table} - {target, *ignored} - unnamed, key=lambda name: (table[name].dtype != float, name))
     _refuse_odd_numbers(present[[target, *columns]])
     quantities = pd.to_numeric(present[target], errors="coerce").astype(float)
     if task is None:  # text, and up to 20 whole numbers, are classes
@@ -160,10 +149,7 @@ def prepare(
         reasons = "".join(f"\n  {name!r}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"no column is left to predict {target!r} from{reasons}")
     without_target = len(table) - len(present)
-    study = Study(training, present[is_test], target, of_classes, columns, left_out, without_target)
-    if (twice := Counter(study.inputs()).most_common(1)[0])[1] > 1:
-        raise ValueError(f"two inputs would be called {twice[0]!r}: rename one of the columns that they come from")
-    return study
+    return Study(training, present[is_test], target, of_classes, columns, left_out, without_target)
 
 
 def check_columns(names: Collection[str], table: pd.DataFrame) -> None:

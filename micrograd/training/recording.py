@@ -149,6 +149,31 @@ class Recording:
             self._moments = self._moments[::2]
             self._every *= 2
 
+    def keeps_next(self) -> bool:
+        """Whether the numbers after the next step are kept; those of a step that is not may be empty, but the last's.
+
+        So that a training need not read the numbers of a large network after each step: it reads them once more when
+        it ends, and gives them to ``end``.
+        """
+        return (len(self.losses) + 1) % self._every == 0
+
+    def end(self, numbers: list[float]) -> None:
+        """Take the numbers that the parameters have after the last step."""
+        self._set_last(replace(self._last, numbers=numbers))
+
+    def of_part(self, model: Module, row: list[float], part: Callable[[list[float]], list[float]]) -> Recording:
+        """The same training, seen in a smaller network.
+
+        Args:
+            model: the smaller network.
+            row: the inputs that it is shown at work on.
+            part: gives its parameters' numbers from those of the whole.
+        """
+        film = Recording(model, [row])
+        film.losses, film._moments = self.losses, [Moment(step, part(numbers)) for step, numbers in self.frames()]
+        film._last = film._moments[-1]
+        return film
+
     def frames(self) -> list[Frame]:
         """The frames kept, each the number of steps made and the parameters' numbers; the last step is one."""
         return [(moment.step, moment.numbers) for moment in self.moments()]

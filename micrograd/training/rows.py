@@ -220,7 +220,7 @@ class _Network:
                     mean = steps.step(batch, epoch)
                     total += mean * len(batch)
                     if course.recording is not None:
-                        course.recording.step(mean, steps.numbers())
+                        course.recording.step(mean, steps.numbers() if course.recording.keeps_next() else [])
                     if bar is not None:
                         mean_so_far = total / (start + len(batch))
                         bar.set_postfix_str(f"epoch {epoch + 1}, loss {mean_so_far:.4f}", refresh=False)
@@ -232,6 +232,8 @@ class _Network:
             course.interrupted = True
         finally:
             steps.update_values()
+            if course.recording is not None:
+                course.recording.end(steps.numbers())
             if bar is not None:
                 bar.close()
 

@@ -22,12 +22,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory):
+def small(small_report):
     """A table, and the model that learned it."""
-    folder = tmp_path_factory.mktemp("small")
-    words = ["train", small_file(folder, 60), "--target", "kind", *QUICK[4:], "--epochs", 20, "--quiet"]
-    assert main([*map(str, words), "-o", str(folder / "report")]) == 0
-    return folder / "small.csv", folder / "report" / "model.skops"
+    return small_report.parent / "small.csv", small_report / "model.skops"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from micrograd.tables import report
+from micrograd.reports import page
 from micrograd.tables.models import load
 from micrograd.tables.reading import read_table
 from micrograd.tables.study import prepare
@@ -75,12 +75,12 @@ def test_digits_says_how_long_it_would_have_taken_without_the_compiler(digits):
 
 def test_digits_writes_its_report(digits):
     _, folder = digits
-    assert {path.name for path in folder.iterdir()} == report.FILES
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    captions = re.findall("<figcaption>(.*?)</figcaption>", page)
+    assert {path.name for path in folder.iterdir()} == page.FILES
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    captions = re.findall("<figcaption>(.*?)</figcaption>", text)
     assert captions[0] == "The test rows: what is right, and what is predicted"
     assert captions[-2:] == ["How the loss fell", "The images that were misread"]
-    assert re.search(r"\d+ of 360 images were misread, these 40 with the most confidence", page)
+    assert re.search(r"\d+ of 360 images were misread, these 40 with the most confidence", text)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 12, 43])
@@ -109,11 +109,6 @@ def test_the_saved_model_makes_the_same_predictions(digits):
     assert numbers["scores"]["on test rows"]["accuracy"] == right / len(tested)
 
 
-def test_a_large_network_has_no_pages_of_its_graph(tmp_path):
-    assert run("digits.py", "--output", tmp_path / "report", "--epochs", 1, "--hidden", 90).returncode == 0
-    assert {path.name for path in (tmp_path / "report").iterdir()} == {"report.html", "metrics.json", "model.skops"}
-
-
 def test_a_folder_with_other_files_is_left_alone(tmp_path, refusal):
     (tmp_path / "thesis.txt").write_text("years of work")
     assert refusal("digits.py", "--output", str(tmp_path)) == (
@@ -129,4 +124,4 @@ def test_digits_reports_what_there_is_after_ctrl_c(tmp_path):
     assert code == 0, errors
     assert "Interrupted: the report is about the network as it is now" in output
     assert "Test accuracy" in output
-    assert {path.name for path in tmp_path.iterdir()} == report.FILES
+    assert {path.name for path in tmp_path.iterdir()} == page.FILES

@@ -674,6 +674,16 @@ class TestRecording:
         numbers = struct.unpack(f"<{len(raw) // 8}d", raw)[: len(model.parameters())]
         assert [*numbers] == [data["nodes"][node]["data"] for node in data["film"]["parameters"]]
 
+    def test_the_film_of_a_large_network_has_fewer_frames_the_first_and_the_last_among_them(
+        self, tmp_path, monkeypatch
+    ):
+        model, recording, history, _ = trained()
+        whole = explored(recording, tmp_path)["film"]["frames"]
+        monkeypatch.setattr(sys.modules["micrograd.explore.film"], "MOST_NUMBERS", 3 * len(model.parameters()))
+        steps = [frame["step"] for frame in explored(recording, tmp_path)["film"]["frames"]]
+        assert 2 < len(steps) <= 4 < len(whole)
+        assert (steps[0], steps[-1]) == (0, len(history.steps))
+
     def test_a_film_of_several_outputs_starts_from_their_sum(self, tmp_path):
         model = mg.nn.MLP(2, [3])
         recording = mg.Recording(model, [[1.0, 2.0]])

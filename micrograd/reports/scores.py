@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
-from sklearn import metrics
+from sklearn import dummy, ensemble, linear_model, metrics
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from threadpoolctl import threadpool_limits
 
@@ -26,9 +23,8 @@ if TYPE_CHECKING:
     from micrograd.tables.study import Study
 
 MOST_COLUMNS = 100  # that are shuffled to see whether they matter
-MOST_ROWS = 1_000  # on which columns are shuffled, and the stages of a training are judged
+MOST_ROWS = 1_000  # on which they are shuffled
 WORST = 3
-_STRIDE = 4  # of the frames of a film at which the loss of the test rows is computed
 
 
 def tested(pipeline: Pipeline, study: Study) -> pd.DataFrame:
@@ -59,12 +55,10 @@ def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int) -> dict
     """
     network, rows, (inputs, right) = network_of(pipeline), tested(pipeline, study), study.parts(study.test)
     (learned_from, learned), columns, classes = study.parts(study.training), study.described(), {}
-    usual = (DummyClassifier if study.of_classes else DummyRegressor)().fit(learned_from, learned)
+    usual = (dummy.DummyClassifier if study.of_classes else dummy.DummyRegressor)().fit(learned_from, learned)
     if study.of_classes:
-        names = sorted(set(right))
-        by_class = metrics.precision_recall_fscore_support(
-            rows["right"], rows["predicted"], labels=names, zero_division=0
-        )
+        names, given = sorted(set(right)), (rows["right"], rows["predicted"])
+        by_class = metrics.precision_recall_fscore_support(*given, labels=names, zero_division=0)
         classes = pd.DataFrame(by_class, ["precision", "recall", "f1-score", "support"], names).to_dict()
     if len(columns) <= MOST_COLUMNS:
         most = min(len(right), MOST_ROWS)
@@ -79,15 +73,15 @@ def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int) -> dict
             "on rows learned from": _measures(study, learned, pipeline.predict(learned_from)),
             "always the usual": _measures(study, right, usual.predict(inputs)),
         },
-        "folds": _in_folds(pipeline, study, folds, seed) if folds > 1 else {},
+        "folds": _in_folds(network, study, folds, seed) if folds > 1 else {},
         "classes": classes,
-        "worst rows": rows[["right", "predicted", "off"]][:WORST].add_prefix("line ", axis="index").to_dict("index"),
+        "worst rows": rows[["right", "predicted", "off"]][:WORST].rename("line {}".format).to_dict("index"),
         "columns": columns.to_dict("index"),
         "columns left out": {name: {"because": reason} for name, reason in study.left_out.items()},
         "rows": {
-            "learned from": {"how many": len(study.training)},
-            "tested on": {"how many": len(study.test)},
-            "without a target": {"how many": study.without_target},
+            "learned from": len(learned),
+            "tested on": len(right),
+            "without a target": study.without_target,
         },
         "network": described(network),
     }
@@ -112,25 +106,28 @@ def _measures(study: Study, right: Any, predicted: Any) -> dict[str, float | Non
     }
 
 
-def _in_folds(pipeline: Pipeline, study: Study, folds: int, seed: int) -> dict[str, dict[str, float]]:
-    """Accuracy, or R², of the pipeline and of three others on the same folds of all rows.
+def _in_folds(network: Any, study: Study, folds: int, seed: int) -> dict[str, dict[str, float]]:
+    """Accuracy, or R², of the network and of three others on the same folds of all rows.
 
     There are fewer folds where no class has as many rows.
     """
     inputs, right = study.parts(study.rows)
     if study.of_classes:
         kind, most = StratifiedKFold, int(right.value_counts().max())
-        peers = DummyClassifier(), LogisticRegression(max_iter=1_000), HistGradientBoostingClassifier(random_state=seed)
+        usual, linear = dummy.DummyClassifier(), linear_model.LogisticRegression(max_iter=1_000)
+        boosted = ensemble.HistGradientBoostingClassifier(random_state=seed)
     else:
         kind, most = KFold, len(right)
-        peers = DummyRegressor(), Ridge(), HistGradientBoostingRegressor(random_state=seed)
+        usual, linear = dummy.DummyRegressor(), linear_model.Ridge()
+        boosted = ensemble.HistGradientBoostingRegressor(random_state=seed)
     split = kind(min(folds, most), shuffle=True, random_state=seed)
-    names = ("this network", "always the usual", "a linear model", "boosted trees")
+    network = clone(network).set_params(record=False)
+    judged = {"this network": network, "always the usual": usual, "a linear model": linear, "boosted trees": boosted}
     found = {}
-    for name, judged in zip(names, (clone(pipeline), *map(study.pipeline, peers)), strict=True):
+    for name, estimator in judged.items():
         with warnings.catch_warnings(), threadpool_limits(1):  # threads of OpenMP wait for one another on small tables
             warnings.simplefilter("ignore")  # of rare classes: a fold without a second one is left out
-            scores = cross_val_score(judged, inputs, right, cv=split)
+            scores = cross_val_score(study.pipeline(estimator), inputs, right, cv=split)
         found[name] = interval(scores[np.isfinite(scores)], split.n_splits)
     return found
 
@@ -140,21 +137,6 @@ def interval(scores: Any, folds: int) -> dict[str, float]:
 
     It minds that folds share most of their rows (Nadeau and Bengio 2003, the corrected t-test).
     """
-    spread = float(scores.std(ddof=1)) * math.sqrt(1 / len(scores) + 1 / (folds - 1))
-    half, mean = float(student.ppf(0.975, len(scores) - 1)) * spread, float(scores.mean())
+    mean, spread = float(scores.mean()), float(scores.std(ddof=1)) * math.sqrt(1 / len(scores) + 1 / (folds - 1))
+    half = float(student.ppf(0.975, len(scores) - 1)) * spread
     return {"mean": mean, "low": mean - half, "high": min(mean + half, 1.0)}
-
-
-def validation(pipeline: Pipeline, study: Study) -> pd.Series:
-    """The loss of test rows at some steps of a recorded training: the cross-entropy, or half the squared error."""
-    network, rows = network_of(pipeline), study.test.sample(min(len(study.test), MOST_ROWS), random_state=0)
-    inputs, right = study.parts(rows)
-    inputs, frames = pipeline[:-1].transform(inputs), network.record_.frames()[::_STRIDE]
-    if study.of_classes:
-        stages = [*network.staged_predict_proba(inputs)][::_STRIDE]
-        losses = [metrics.log_loss(right, stage, labels=pipeline.classes_) for stage in stages]
-    else:
-        standard = pipeline[-1].transformer_.transform(right.to_numpy()[:, None])[:, 0]
-        stages = [*network.staged_predict(inputs)][::_STRIDE]
-        losses = [metrics.mean_squared_error(standard, stage) / 2 for stage in stages]
-    return pd.Series(losses, [step for step, _ in frames])

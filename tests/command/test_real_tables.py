@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 from micrograd.command.tables import _estimator
+from micrograd.reports.scores import interval
 from micrograd.tables.reading import read_table
-from micrograd.tables.scores import interval
 from micrograd.tables.study import prepare
 from tests.folders import DEMOS
 from tests.pages import section, tables
