@@ -182,7 +182,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         shown = self._weightiest(numbers[0])
         inputs = [Value(numbers[0, place].item(), label=str(names[place])) for place in shown]
         answer = self._answer(outputs_of(self._model(shown, numbers[0]), inputs))
-        explore(answer, path, title or f"Why {answer.label}{_left_out(len(names) - len(shown))}")
+        explore(answer, path, f"{title or f'Why {answer.label}'}{_not_shown(len(names) - len(shown))}")
 
     def _answer(self, outputs: list[Value]) -> Value:
         """The Value that a page is about, with a label."""
@@ -644,8 +644,8 @@ def _count(sizes: Sequence[int]) -> int:
     return sum((inputs + 1) * neurons for inputs, neurons in itertools.pairwise(sizes))
 
 
-def _left_out(count: int) -> str:
-    return f", without {count:,} inputs that weigh less" if count else ""
+def _not_shown(count: int) -> str:
+    return f" ({count:,} inputs that weigh less are not shown)" if count else ""
 
 
 def _flat(coefs: Sequence[Floats], intercepts: Sequence[Floats]) -> Floats:

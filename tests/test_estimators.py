@@ -243,7 +243,7 @@ class TestExplore:
         root, _, title = shown[0]
         answer = estimator.predict(ROWS[:1]) if target == "number" else estimator.predict_proba(ROWS[:1])
         assert root.data == pytest.approx(answer.max(), rel=1e-12)
-        assert title == f"Why {root.label}, without 2 inputs that weigh less"
+        assert title == f"Why {root.label} (2 inputs that weigh less are not shown)"
         weights = np.abs(ROWS[0]) * np.abs(estimator.coefs_[0]).sum(axis=1)
         labels = {value.label for value in mg.topological_order(root)}
         assert {f"x{place}" for place in weights.argsort()[2:]} == {label for label in labels if label.startswith("x")}

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from micrograd.tables.study import Study
 
 FILES = {"report.html", "metrics.json", "model.skops", "film.html", "worst-1.html", "worst-2.html", "worst-3.html"}
+MOST_LINES = 100  # of a table; of a longer one, the first and the last, and metrics.json has all
 MOST_PARAMETERS = 20_000  # behind the first layer of a network whose graphs and film are shown
 
 
@@ -104,8 +105,9 @@ def _write_graphs(pipeline: Pipeline, study: Study, worst: pd.DataFrame, folder:
         network.explore(inputs.loc[[line]], folder / f"worst-{place}.html", title)
         shown[f"worst-{place}.html"] = title
     if network.record_ is not None:
-        explore(network.record_, folder / "film.html")
-        shown["film.html"] = "The training as a film"
+        some = len(network.record_.inputs[0]) < network.n_features_in_
+        shown["film.html"] = f"The training as a film{', with the inputs that weigh most' if some else ''}"
+        explore(network.record_, folder / "film.html", shown["film.html"])
     return shown
 
 
@@ -133,6 +135,6 @@ def _page(numbers: dict[str, Any], links: dict[str, str], drawn: dict[str, str])
 
 def _table(heading: str, rows: dict[str, Any]) -> str:
     """A table under its heading; nothing where there are no rows."""
-    cells = pd.DataFrame(rows).T.to_html(border=0, na_rep="", float_format="{:.4g}".format)
+    cells = pd.DataFrame(rows).T.to_html(border=0, na_rep="", float_format="{:.4g}".format, max_rows=MOST_LINES)
     table = cells.replace("<th></th>", "<td></td>")
     return f"<h2>{heading}</h2><div class=wide tabindex=0>{table}</div>" if rows else ""

@@ -34,13 +34,14 @@ def tested(pipeline: Pipeline, study: Study) -> pd.DataFrame:
     more column, with the "probability" of the second class.
     """
     inputs, right = study.parts(study.test)
-    rows = pd.DataFrame({"right": right, "predicted": pipeline.predict(inputs)})
     if study.of_classes:
         probabilities = pipeline.predict_proba(inputs)
-        of_right = probabilities[range(len(right)), np.searchsorted(pipeline.classes_, right)]
-        rows = rows.assign(off=1 - of_right, probability=probabilities[:, 1])
+        off = 1 - probabilities[range(len(right)), np.searchsorted(pipeline.classes_, right)]
+        predicted = pipeline.classes_[probabilities.argmax(axis=1)]
+        rows = pd.DataFrame({"right": right, "predicted": predicted, "off": off, "probability": probabilities[:, 1]})
     else:
-        rows["off"] = rows["predicted"] - right
+        predicted = pipeline.predict(inputs)
+        rows = pd.DataFrame({"right": right, "predicted": predicted, "off": predicted - right})
     return rows.sort_values("off", key=lambda off: -off.abs(), kind="stable")
 
 

@@ -140,3 +140,10 @@ def test_of_a_large_network_a_part_is_shown_and_the_loss_of_the_test_rows(tmp_pa
     text = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "How much each column matters" not in text
     assert "How the loss fell" in text
+    assert ("The training as a film, with the inputs that weigh most</a>" in text) == (most > 0)
+
+
+def test_of_a_long_table_the_page_has_the_first_lines_and_the_last():
+    table = page._table("Columns", {f"column {place}": {"missing": place} for place in range(1_000)})
+    assert table.count("<tr>") == page.MOST_LINES + 1  # with the line of dots
+    assert all(f"<th>column {place}</th>" in table for place in (0, 49, 950, 999))
