@@ -8,6 +8,7 @@ import warnings
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn import neural_network
@@ -227,6 +228,17 @@ class TestExplore:
             assert root.data == pytest.approx(np.max(answer))
             leaves = {value.label: value.data for value in mg.topological_order(root)}
             assert [leaves[f"x{number}"] for number in range(4)] == row.tolist()
+
+    @pytest.mark.parametrize("named", [True, False])
+    def test_inputs_are_called_as_in_the_table_that_was_learned_from_or_that_is_asked_about(
+        self, tmp_path, monkeypatch, named
+    ):
+        shown = []
+        monkeypatch.setattr("micrograd.estimators.explore", lambda root, *_: shown.append(root))
+        rows = pd.DataFrame(ROWS, columns=["width", "depth", "height", "weight"])
+        quick(max_iter=1).fit(rows if named else ROWS, KINDS).explore(rows[5:6], tmp_path / "why.html")
+        leaves = {value.label: value.data for value in mg.topological_order(shown[0])}
+        assert [leaves[name] for name in rows] == ROWS[5].tolist()
 
     def test_the_page_has_the_title_that_is_given(self, tmp_path):
         quick(max_iter=1).fit(ROWS, KINDS).explore(ROWS[:1], tmp_path / "why.html", "Why not")

@@ -143,6 +143,15 @@ def test_of_a_large_network_a_part_is_shown_and_the_loss_of_the_test_rows(tmp_pa
     assert ("The training as a film, with the inputs that weigh most</a>" in text) == (most > 0)
 
 
+def test_a_network_that_was_not_recorded_has_no_curve_of_its_loss_and_no_film(tmp_path):
+    made = study.prepare(pd.DataFrame({"x": np.arange(20.0), "y": ["a", "b"] * 10}), "y")
+    pipeline = made.pipeline(MLPClassifier((2,), max_iter=1, n_iter_no_change=np.inf)).fit(*made.parts(made.training))
+    rows = scores.tested(pipeline, made)
+    drawn = figures.figures(pipeline, made, rows, made.described())
+    assert not {"How the loss fell", "How much each column matters to the test rows"} & {*drawn}
+    assert list(page._write_graphs(pipeline, made, rows[:1], tmp_path)) == ["worst-1.html"]
+
+
 def test_of_a_long_table_the_page_has_the_first_lines_and_the_last():
     table = page._table("Columns", {f"column {place}": {"missing": place} for place in range(1_000)})
     assert table.count("<tr>") == page.MOST_LINES + 1  # with the line of dots

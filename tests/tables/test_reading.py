@@ -45,6 +45,7 @@ def test_the_delimiter_is_found(tmp_path, delimiter, end, encoding):
         ),
         ("a,b\n-999,1\n2,2\n", {"missing": ["-999"]}, {"a": [None, 2.0], "b": [1.0, 2.0]}),
         ("a,b\n-999,1\n 2,2\n", {"missing": ["-999"]}, {"a": [None, 2.0], "b": [1.0, 2.0]}),
+        ("a,b\n NA ,1\n2,2\n", {}, {"a": [None, 2.0], "b": [1.0, 2.0]}),
         ("a,b\n-999,1\nx,2\n", {"missing": ["-999"]}, {"a": [None, "x"], "b": [1.0, 2.0]}),
         (",x, \n1,2,3\n", {}, {"column 1": [1.0], "x": [2.0], "column 3": [3.0]}),
         (PACKED, {}, {"a": [1.0], "b": [2.0]}),
