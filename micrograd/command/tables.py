@@ -50,6 +50,8 @@ def _read(options: argparse.Namespace, text: Collection[str] = ()) -> pd.DataFra
 def train(options: argparse.Namespace) -> int:
     """Train a network and write its report."""
     _check_packages()
+    from threadpoolctl import threadpool_limits
+
     from micrograd.draw.plots import check_pictures
     from micrograd.reports import page, scores
     from micrograd.tables.study import network_of, prepare
@@ -87,8 +89,10 @@ def train(options: argparse.Namespace) -> int:
     if folds is None and (folds := FOLDS) and table.size > LARGE:
         say("Folds: none, as the table is large; --folds 10 asks for them")
         folds = 0
-    numbers = scores.evaluate(pipeline, study, folds=folds, seed=options.seed)
-    page.write_report(pipeline, study, numbers, folder, pictures=not options.no_pictures, overwrite=options.overwrite)
+    how = {"pictures": not options.no_pictures, "overwrite": options.overwrite}
+    with threadpool_limits(1):  # threads of NumPy wait for one another on tables that are not huge
+        numbers = scores.evaluate(pipeline, study, folds=folds, seed=options.seed)
+        page.write_report(pipeline, study, numbers, folder, **how)
     say(page.headline(numbers))
     for name, score in numbers["folds"].items():
         say(f"In folds, {name}: {score['mean']:.3f} ({score['low']:.3f} to {score['high']:.3f})")

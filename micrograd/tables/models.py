@@ -51,10 +51,13 @@ class Model(NamedTuple):
             ValueError: if a column is missing, or a cell that is to be a number is none, naming its line.
         """
         check_columns(self.pipeline.feature_names_in_, table)
-        inputs = table[self.pipeline.feature_names_in_].copy()
-        for name in self.columns["numbers"]:
-            inputs[name] = numbers = pd.to_numeric(table[name], errors="coerce").astype(float)
-            for line, cell in table[name][(numbers.isna() & table[name].notna()) | np.isinf(numbers)].items():
+        given, numbers = table[self.pipeline.feature_names_in_], self.columns["numbers"]
+        inputs, texts = given.copy(), given[numbers].select_dtypes(exclude=float).columns
+        if len(texts):
+            inputs[texts] = given[texts].apply(pd.to_numeric, errors="coerce").astype(float)
+        wrong = (inputs[numbers].isna() & given[numbers].notna()) | np.isinf(inputs[numbers])
+        for name in wrong.columns[wrong.any()]:
+            for line, cell in given[name][wrong[name]].items():
                 raise ValueError(f"line {line}, column {name!r}: {cell!r} is no finite number")
         return inputs
 

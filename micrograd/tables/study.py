@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FEWEST = 5  # rows with a target
 LARGEST = 1e100  # of a number, whose square is still one
 MOST_CATEGORIES = 50
+MOST_COLUMNS = 100_000  # whose names a saved model may hold, and still be loaded
 MOST_WHOLE_NUMBERS = 20  # a target with more of them is a quantity, not a class
 _NUMBER = r"[+-]?\d*[,.]?\d+(?:[eE][+-]?\d+)?"
 _DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*"
@@ -125,6 +126,8 @@ def prepare(
         raise ValueError(f"{target!r} has a value in {len(present)} rows only: too few to learn from and to test on")
     unnamed = {*table.attrs.get("unnamed", ())} - {target, *ignored}
     columns = sorted({*table} - {target, *ignored} - unnamed, key=lambda name: (table[name].dtype != float, name))
+    if len(columns) > MOST_COLUMNS:
+        raise ValueError(f"there are {len(columns):,} columns to predict from, and {MOST_COLUMNS:,} are the most")
     _refuse_odd_numbers(present[[target, *columns]])
     quantities = pd.to_numeric(present[target], errors="coerce").astype(float)
     if task is None:  # text, and up to 20 whole numbers, are classes

@@ -131,6 +131,11 @@ class TestTargets:
         with pytest.raises(ValueError, match=message):
             prepare(table, **settings)
 
+    def test_more_columns_than_a_saved_model_may_name_are_refused(self, table, monkeypatch):
+        monkeypatch.setattr("micrograd.tables.study.MOST_COLUMNS", 2)
+        with pytest.raises(ValueError, match="there are 3 columns to predict from, and 2 are the most"):
+            prepare(table, "kind")
+
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_split_takes_the_share_of_each_class_and_never_its_only_row(seed):
