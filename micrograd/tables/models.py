@@ -57,8 +57,8 @@ class Model(NamedTuple):
             inputs[texts] = given[texts].apply(pd.to_numeric, errors="coerce").astype(float)
         wrong = (inputs[numbers].isna() & given[numbers].notna()) | np.isinf(inputs[numbers])
         for name in wrong.columns[wrong.any()]:
-            for line, cell in given[name][wrong[name]].items():
-                raise ValueError(f"line {line}, column {name!r}: {cell!r} is no finite number")
+            line, cell = next(given[name][wrong[name]].items())
+            raise ValueError(f"line {line}, column {name!r}: {cell!r} is no finite number")
         return inputs
 
     def guessed(self, inputs: pd.DataFrame) -> dict[str, int]:

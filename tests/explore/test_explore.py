@@ -28,6 +28,7 @@ from micrograd.explore import arrangement
 from micrograd.explore.arrangement import arrange
 from micrograd.explore.formulas import FOR_READING, TABLE, formulas, formulas_for_reading
 from micrograd.explore.passes import passes
+from micrograd.explore.wrapping import MOST_ROWS, wrapped
 from tests.folders import ROOT
 from tests.locks import is_held
 from tests.strategies import programs
@@ -544,6 +545,12 @@ class TestLongRows:
                     and abs(points[at + 1] - place[1]) < place[3] / 2 - 1
                 ]
                 assert inside == []
+
+    def test_of_any_length_are_forty_lines_at_most(self):
+        places = [[100.0 * place + 30, 30, 60, 60] for place in range(20_000)]
+        shape = wrapped({"width": 2_000_000.0, "height": 60.0, "places": places, "routes": []})
+        assert len({y for _, y, _, _ in shape["places"]}) == MOST_ROWS
+        assert shape["width"] < 2_000_000 / (MOST_ROWS - 1)
 
     def test_short_ones_stay_as_they_are(self):
         (shape,) = arrange(passes(chain(3))[0])["shapes"]
