@@ -1,6 +1,7 @@
 """The commands train and predict: their words, what they print, and what they refuse."""
 
 import csv
+import gc
 import io
 import json
 import os
@@ -46,7 +47,9 @@ def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path, monkeypatch, cap
     small_file(tmp_path)
     monkeypatch.chdir(tmp_path)
     command, data, *others = words.split()
+    collecting = gc.get_threshold()
     code, _, err = run(capsys, command, data, *(QUICK if command == "train" else []), *others)
+    assert gc.get_threshold() == collecting  # training lets the collector rest
     assert (code, "Traceback" in err) == (2, False)
     assert message in err
     assert [entry.name for entry in tmp_path.iterdir()] == ["small.csv"]
