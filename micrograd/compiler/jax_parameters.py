@@ -50,9 +50,12 @@ class Parameters(dict[str, Any]):
         return dict, (dict(self),)
 
 
-def _flattened(parameters: Parameters) -> tuple[Iterable[tuple[Any, Any]], Any]:
-    keys = list(parameters)
-    return [(jax.tree_util.DictKey(key), parameters[key]) for key in keys], (parameters.origin, tuple(keys))
+def _flattened(parameters: Parameters) -> tuple[Iterable[Any], Any]:
+    return parameters.values(), (parameters.origin, tuple(parameters))
+
+
+def _flattened_with_keys(parameters: Parameters) -> tuple[Iterable[tuple[Any, Any]], Any]:
+    return [(jax.tree_util.DictKey(key), array) for key, array in parameters.items()], _flattened(parameters)[1]
 
 
 def _unflattened(about: Any, arrays: Iterable[Any]) -> Parameters:
@@ -60,7 +63,7 @@ def _unflattened(about: Any, arrays: Iterable[Any]) -> Parameters:
     return Parameters(dict(zip(keys, arrays, strict=True)), origin)
 
 
-jax.tree_util.register_pytree_with_keys(Parameters, _flattened, _unflattened)
+jax.tree_util.register_pytree_with_keys(Parameters, _flattened_with_keys, _unflattened, _flattened)
 
 
 def write_back(parameters: Any) -> None:

@@ -5,6 +5,7 @@ import functools
 import math
 import pickle
 import random
+import re
 import sys
 from collections import OrderedDict, namedtuple
 
@@ -210,6 +211,23 @@ class TestEdges:
     def test_a_derivative_inside_is_differentiated_again(self):
         function, _ = mg.to_jax(lambda x: mg.grad(lambda a: mg.sin(a) * a)(x), 1.0)
         agree(jax.grad(function, argnums=1)({}, 0.7), mg.grad(mg.grad(lambda a: mg.sin(a) * a))(0.7))
+
+    def test_sums_in_order_have_the_derivatives_of_sums(self):
+        function, _ = mg.to_jax(lambda x, y, z: -x * y + 2 * y * z - (x * z + x) + 0.0, 1.0, 1.0, 1.0)
+        point = {}, 2.0, 3.0, 5.0
+        places = (1, 2, 3)
+        assert list(map(float, jax.grad(function, places)(*point))) == [-3.0 - 5.0 - 1.0, -2.0 + 10.0, 6.0 - 2.0]
+        hessian = np.array(jax.hessian(function, places)(*point)).tolist()
+        assert hessian == [[0.0, -1.0, -1.0], [-1.0, 0.0, 2.0], [-1.0, 2.0, 0.0]]
+        _, along = jax.jvp(jax.grad(function, 1), point[:1] + point[1:], ({}, 0.0, 1.0, 0.0))
+        assert float(along) == -1.0
+
+    def test_a_check_costs_no_gradient(self):
+        function, _ = mg.to_jax(lambda xs: sum(mg.tanh(mg.log(x)) for x in xs), POINT)
+        xs = jnp.array([0.5, 1.5, 2.5])
+        agree(jax.grad(function, argnums=1)({}, xs), 4 * xs / (xs**2 + 1) ** 2)
+        both = str(jax.make_jaxpr(jax.value_and_grad(function, argnums=1))({}, xs))
+        assert len(re.findall(r"[a-z]:\S+ = mul 0\.0", both)) == 1  # in the function; in no derivative
 
     def test_what_eager_raises_is_nan(self):
         function, _ = mg.to_jax(lambda x: mg.tanh(mg.log(x)) + mg.where(x > 1, 1.0, 2.0), 1.0)

@@ -248,12 +248,13 @@ def differentiable(primitive: Primitive) -> Callable[..., Any]:
 
     def derivative(inputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
         output = function(*inputs)
-        total = jnp.zeros_like(output)
         given = [Number(one) for one in (jnp.ones(()), output, *inputs)]
-        for rule, tangent in zip(primitive.derivatives, tangents, strict=True):
-            if rule is not None and not isinstance(tangent, SymbolicZero):
-                total = total + array_of(rule(*given)) * tangent
-        return output, total
+        parts = [
+            array_of(rule(*given)) * tangent
+            for rule, tangent in zip(primitive.derivatives, tangents, strict=True)
+            if rule is not None and not isinstance(tangent, SymbolicZero)
+        ]
+        return output, sum(parts[1:], parts[0]) if parts else SymbolicZero(jax.typeof(output).to_tangent_aval())
 
     function.defjvp(derivative, symbolic_zeros=True)
     return function
@@ -263,25 +264,34 @@ class Functions(NamedTuple):
     """What kernels are made of.
 
     Attributes:
-        rounded: see above.
-        added_to_zero: see above.
         of: gives the function of a primitive.
+        with_slope_of: a function with the derivatives of another, which differs from it in its rounding alone.
     """
 
-    rounded: Callable[[Any], Any]
-    added_to_zero: Callable[[Any], Any]
     of: Callable[[Primitive], Callable[..., Any]]
+    with_slope_of: Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
 
 
-def _with_slope_one(function: Callable[[Any], Any]) -> Any:
-    """The same with a slope of 1: JAX would choose again in the derivative, or find a slope of 0 at 0."""
+def _with_slope_of(function: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+    """JAX would choose again in the derivative of what is rounded, or find a slope of 0 at 0."""
     made = jax.custom_jvp(function)
-    made.defjvps(lambda tangent, output, x: tangent)
+
+    def derivative(inputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        moving = [place for place, tangent in enumerate(tangents) if not isinstance(tangent, SymbolicZero)]
+
+        def of_moving(*found: Any) -> Any:
+            given = dict(zip(moving, found, strict=True))
+            return other(*(given.get(place, number) for place, number in enumerate(inputs)))
+
+        _, tangent = jax.jvp(of_moving, [inputs[place] for place in moving], [tangents[place] for place in moving])
+        return made(*inputs), tangent
+
+    made.defjvp(derivative, symbolic_zeros=True)
     return made
 
 
-PLAIN = Functions(rounded, added_to_zero, forward)  # quicker to trace, where JAX does not differentiate
-DIFFERENTIABLE = Functions(_with_slope_one(rounded), _with_slope_one(added_to_zero), differentiable)
+PLAIN = Functions(forward, lambda function, _: function)  # quicker to trace, where JAX does not differentiate
+DIFFERENTIABLE = Functions(differentiable, _with_slope_of)
 
 
 class Caught(list[BaseException]):

@@ -13,15 +13,17 @@ Who makes the functions says how an operand is read: outside of loops and inside
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax.numpy as jnp
 from jax import lax
 
+from micrograd.compiler.backends.jax_functions import added_to_zero, rounded
 from micrograd.compiler.program import Map, Reduction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from micrograd.compiler.backends.jax_functions import Functions
     from micrograd.compiler.backends.jax_reads import Reader
@@ -46,7 +48,7 @@ def function_of(kernel: Kernel, reader: ReaderOf, functions: Functions) -> Reade
         functions: what it is made of: those that JAX can differentiate, or plain ones.
     """
     if isinstance(kernel, Reduction):
-        make = _largest if kernel.largest else _sum_in_order if kernel.is_in_order else _sum
+        make = _largest if kernel.largest else _sum
         compute = make(kernel, reader, functions)
     elif isinstance(kernel, Map):
         compute = _map(kernel, reader, functions)
@@ -60,11 +62,9 @@ def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
     return array if array.shape == shape else jnp.broadcast_to(array, shape)
 
 
-def _readers(part: Segment, reader: ReaderOf) -> list[Reader]:
-    return [reader(factor, part.terms) for factor in part.factors]
-
-
 def _scaled(coefficient: float, numbers: Any) -> Any:
+    if coefficient == 0:  # a check, whose gradient JAX would compute as many zeros
+        numbers = lax.stop_gradient(numbers)
     return numbers if coefficient == 1 else -numbers if coefficient == -1 else coefficient * numbers
 
 
@@ -73,53 +73,57 @@ def _is_exact(part: Segment) -> bool:
     return part.second is None and abs(math.frexp(part.coefficient)[0]) == 0.5
 
 
-def _sum_in_order(kernel: Reduction, reader: ReaderOf, functions: Functions) -> Reader:
-    """The terms one after the other."""
-    parts = [(part, _readers(part, reader)) for part in kernel.segments]
-
-    def compute(arrays: Any) -> Any:
-        terms = []
-        for part, factors in parts:
-            x, *others = (factor(arrays) for factor in factors)
-            for y in others:
-                x = x * y
-            products = _scaled(part.coefficient, x)
-            products = products if _is_exact(part) else functions.rounded(products)
-            if products.shape[2] == 1:
-                terms += [lax.squeeze(products, (2,))] * part.terms
-            else:
-                terms += [lax.index_in_dim(products, term, 2, keepdims=False) for term in range(part.terms)]
-        total, *others = terms
-        if kernel.from_zero:
-            total = functions.added_to_zero(total)
-        for term in others:
-            total = total + term
-        return total
-
-    return compute
-
-
 def _sum(kernel: Reduction, reader: ReaderOf, functions: Functions) -> Reader:
-    """The sums of the segments, each in any order."""
-    parts = [(part, _readers(part, reader)) for part in kernel.segments]
-
-    def compute(arrays: Any) -> Any:
-        first, *others = (_product(part, [factor(arrays) for factor in factors], functions) for part, factors in parts)
-        for part in others:
-            first = first + part
-        return first
-
-    return compute
+    """The terms one after the other, or in any order."""
+    readers = [reader(factor, part.terms) for part in kernel.segments for factor in part.factors]
+    total: Callable[..., Any] = partial(_in_any_order, kernel)
+    if kernel.is_in_order:
+        total = functions.with_slope_of(partial(_in_order, kernel), total)
+    return lambda arrays: total(*(read(arrays) for read in readers))
 
 
-def _product(part: Segment, factors: list[Any], functions: Functions) -> Any:
+def _parts(kernel: Reduction, factors: Iterable[Any]) -> list[tuple[Segment, list[Any]]]:
+    """The segments of a sum, each with its factors."""
+    of_all = iter(factors)
+    return [(part, [next(of_all) for _ in part.factors]) for part in kernel.segments]
+
+
+def _in_order(kernel: Reduction, *factors: Any) -> Any:
+    """The terms one after the other, each product and each sum rounded."""
+    terms = []
+    for part, (x, *others) in _parts(kernel, factors):
+        for y in others:
+            x = x * y
+        products = _scaled(part.coefficient, x)
+        products = products if _is_exact(part) else rounded(products)
+        if products.shape[2] == 1:
+            terms += [lax.squeeze(products, (2,))] * part.terms
+        else:
+            terms += [lax.index_in_dim(products, term, 2, keepdims=False) for term in range(part.terms)]
+    total, *others = terms
+    if kernel.from_zero:
+        total = added_to_zero(total)
+    for term in others:
+        total = total + term
+    return total
+
+
+def _in_any_order(kernel: Reduction, *factors: Any) -> Any:
+    """The sums of the segments."""
+    first, *others = (_product(part, found) for part, found in _parts(kernel, factors))
+    for part in others:
+        first = first + part
+    return first
+
+
+def _product(part: Segment, factors: list[Any]) -> Any:
     """The sum over the terms of a segment, of arrays with the axes that change: an einsum over these alone."""
     extents = [max(factor.shape[axis] for factor in factors) for axis in range(3)]
     if extents[2] < part.terms:  # all terms are the same
         x, *others = (factor.squeeze(2) for factor in factors)
         for y in others:
             x = x * y
-        return functions.rounded(part.coefficient * part.terms * x)
+        return rounded(_scaled(part.coefficient * part.terms, x))
     axes = ["".join(name for name, count in zip("rct", factor.shape, strict=True) if count > 1) for factor in factors]
     kept = "".join(name for name in "rc" if any(name in names for names in axes))
     squeezed = [factor.reshape([count for count in factor.shape if count > 1]) for factor in factors]

@@ -108,7 +108,17 @@ def _changes(array: Integers, axis: int) -> Integers:
 
 
 def _gathered(array: Any, indices: Integers) -> Any:
+    """Numbers of a flat array: whole runs of them, where numbers stand side by side along an axis."""
+    for axis in reversed(range(indices.ndim)):
+        if indices.shape[axis] > 1 and (np.diff(indices, axis=axis) == 1).all():
+            return _gathered_runs(array, np.take(indices, 0, axis=axis), axis, indices.shape[axis])
     return array.at[indices].get(mode="promise_in_bounds")
+
+
+def _gathered_runs(array: Any, starts: Integers, axis: int, length: int) -> Any:
+    """Runs of numbers that stand side by side, along an axis of what is read."""
+    whole = lax.GatherDimensionNumbers(offset_dims=(axis,), collapsed_slice_dims=(), start_index_map=(0,))
+    return lax.gather(array, starts[..., None], whole, (length,), mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def _reader_of_pieces(
@@ -222,14 +232,20 @@ class _View:
     def _sliced(self, array: Any, start: int, axes: Sequence[tuple[int, int]]) -> Any:
         """Numbers along the last axis, from a start on."""
         if not axes:
-            return lax.slice_in_dim(array, start, start + 1)
+            return _part(array, start, start + 1)
         (step, count), *others = axes
         length = array.shape[-1]
         if not others:
-            return lax.slice_in_dim(array, start, start + step * (count - 1) + 1, step, axis=-1)
+            return _part(array, start, start + step * (count - 1) + 1, step)
         begin = min(start, max(length - step * count, 0))  # so that there are whole rows, where the array has them
         end = begin + step * count
         if end > length:
             array = jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, end - length)])
-        rows = lax.reshape(lax.slice_in_dim(array, begin, end, axis=-1), (*array.shape[:-1], count, step))
+        rows = lax.reshape(_part(array, begin, end), (*array.shape[:-1], count, step))
         return self._sliced(rows, start - begin, others)
+
+
+def _part(array: Any, start: int, end: int, step: int = 1) -> Any:
+    """Numbers along the last axis, with nothing for JAX to do where these are all."""
+    is_all = (start, end, step) == (0, array.shape[-1], 1)
+    return array if is_all else lax.slice_in_dim(array, start, end, step, axis=-1)

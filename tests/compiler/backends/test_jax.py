@@ -70,6 +70,7 @@ class TestReads:
             (np.array([7, 9, 5, 7, 3, 5]), {"gather"}),  # runs that overlap
             (np.array([0, 1, 3, 4, 9]), {"gather"}),
             (np.arange(3)[:, None] + np.arange(4), {"gather"}),  # the windows of a convolution
+            (np.array([0, 9, 3])[:, None, None] + np.arange(4)[:, None] + [0, 11], {"gather"}),
         ],
     )
     def test_what_lies_evenly_is_no_gather(self, positions, operations):
@@ -82,6 +83,18 @@ class TestReads:
         )
         assert operations <= found
         assert ("gather" in found) == ("gather" in operations)
+
+    def test_numbers_side_by_side_are_gathered_as_a_run(self):
+        places = Places(30)
+        places.add(np.arange(30))
+        positions = np.array([0, 9, 3])[:, None] + np.arange(4)
+        for read, shape in ((positions, (3, 4)), (positions.T, (4, 3))):
+            reader = places.reader(read)
+            assert "slice_sizes=(4,)" in str(jax.make_jaxpr(lambda x: reader([None, x]))(jnp.zeros(30)))  # noqa: B023
+            slopes = jax.grad(lambda x: (reader([None, x]) * jnp.arange(12.0).reshape(shape)).sum())(jnp.zeros(30))  # noqa: B023
+            expected = np.zeros(30)
+            np.add.at(expected, read, np.arange(12.0).reshape(shape))
+            assert slopes.tolist() == expected.tolist()
 
     def test_rows_that_are_wider_than_what_is_left_of_the_array(self):
         for start in range(4):
