@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from micrograd.compiler.backends.jax_functions import added_to_zero, rounded
-from micrograd.compiler.program import Map, Reduction
+from micrograd.compiler.program import IN_ORDER, Map, Reduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -117,13 +117,16 @@ def _in_any_order(kernel: Reduction, *factors: Any) -> Any:
 
 
 def _product(part: Segment, factors: list[Any]) -> Any:
-    """The sum over the terms of a segment, of arrays with the axes that change: an einsum over these alone."""
+    """The sum over the terms of a segment: of few, of their products; of many, an einsum over the axes that change."""
     extents = [max(factor.shape[axis] for factor in factors) for axis in range(3)]
-    if extents[2] < part.terms:  # all terms are the same
-        x, *others = (factor.squeeze(2) for factor in factors)
+    if extents[2] == 1 or part.terms <= IN_ORDER:
+        x, *others = factors
         for y in others:
             x = x * y
-        return rounded(_scaled(part.coefficient * part.terms, x))
+        if extents[2] > 1:
+            return _scaled(part.coefficient, lax.reduce_sum(x, (2,)))
+        x = _scaled(part.coefficient * part.terms, lax.squeeze(x, (2,)))
+        return x if part.terms == 1 else rounded(x)
     axes = ["".join(name for name, count in zip("rct", factor.shape, strict=True) if count > 1) for factor in factors]
     kept = "".join(name for name in "rc" if any(name in names for names in axes))
     squeezed = [factor.reshape([count for count in factor.shape if count > 1]) for factor in factors]
