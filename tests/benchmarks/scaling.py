@@ -1,8 +1,9 @@
 """Measure programs on JAX beside native code and models written by hand: ``python tests/benchmarks/scaling.py``.
 
 Prints the Markdown tables of docs/scaling.md, in some minutes; ``--only`` picks some. All numbers are of one process,
-which has four virtual devices, in processor time of all its threads, as on a machine with other work the clock says
-little; but XLA compiles on all cores, so for that there are both. The steps take turns, and the fastest turn of each counts.
+which has four virtual devices. They are processor time of all its threads, as on a machine with other work the clock
+says little; how long XLA takes is told by the clock, too, as it compiles on all cores. The steps take turns, and the
+fastest turn of each counts.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ The code of a kernel is told by its name. In a product of matrices of 3 by 8 num
 
 the loop is a sum; eight columns are computed at a time; results lie side by side (r1), and so do first factors, while
 second ones are the same for all columns (r0); and products of two factors have the coefficient 1. So a transformer
-needs some thirty functions, and one of another size needs no other functions.
+needs some seventy functions, and one of another size hardly any others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 WIDE, _NARROW = 8, 4  # numbers in a vector
 _WRITTEN_OUT = 8  # segments of a reduction that have a loop each
 _LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
-TILE, _MANY_RESULTS = 64, 16  # terms that are added for all of so many results before the next ones are
+TILE = 64  # terms that are added for all results before the next ones are
+_MANY_RESULTS = 16  # which are worth code that computes several of them together
+_MANY_CHAINS = 64  # results, for whose chains there is code for just so many terms
 _BLOCK = 4  # rows of a product of matrices that are computed at a time
 TOGETHER = 4  # columns whose sums over vectors of terms are folded together
 
@@ -127,11 +129,19 @@ def code_of(kernel: Kernel) -> Code:
     chained = "chain_from_zero" if kernel.from_zero else "chain"
     kind = "maximum" if kernel.largest else chained if kernel.is_in_order else "sum"
     parts = tuple(
-        (part.coefficient, 1 if part.second is None else 2, part.terms if kernel.is_in_order else None)
-        for part in kernel.segments
+        (part.coefficient, len(part.factors), _written_out(kernel, part.terms, turning)) for part in kernel.segments
     )
     tiled = _is_tiled(kernel, along)
     return Code(kind, along, width, _shapes(kernel, along), parts, tiled=tiled, block=block, turning=turning)
+
+
+def _written_out(kernel: Reduction, terms: int, turning: bool) -> int | None:
+    """How many terms of a segment the code has one after the other; None where it has a loop, for any number of them.
+
+    A chain of many results, or at each turn of a loop, is worth code of its own.
+    """
+    is_worth_it = turning or kernel.rows * kernel.columns >= _MANY_CHAINS
+    return terms if kernel.is_in_order and (is_worth_it or terms == 1) else None
 
 
 def vector_of(kernel: Kernel) -> tuple[str, int]:
@@ -162,8 +172,9 @@ def _table(access: Access) -> str:
 
 def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
     target = kernel.target
-    # Where terms are side by side in a vector, the target's step is that along the columns.
-    step = 1 if target.column_step == 1 and target.table is None else None
+    # Where terms are side by side in a vector, the target's step is that along the columns, if these are many.
+    are_many = kernel.columns >= TOGETHER and kernel.rows * kernel.columns >= _MANY_RESULTS
+    step = 1 if are_many and target.column_step == 1 and target.table is None else None
     first = Shape(_table(target), step) if along == "terms" else _shape(target, along)
     in_blocks = _is_product(kernel, along)
     return (first, *(_shape(access, along, in_blocks) for access in kernel.accesses))

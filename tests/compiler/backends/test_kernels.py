@@ -470,6 +470,31 @@ def test_kernels_that_differ_in_size_alone_have_one_code():
     assert len({names[0], *(code_of(other).name for other in others)}) == 6
 
 
+@pytest.mark.parametrize("from_zero", [False, True])
+def test_chains_of_few_results_have_one_code_and_of_many_one_for_each_number_of_terms(from_zero):
+    def chain(rows, columns, terms, turn_step=0):
+        parts = Segment(-1.0, terms, Access(0, terms, 0, 1), Access(50, 1, 9, 1)), Segment(1.0, 1, Access(7), None)
+        target = Access(900, columns, 1, turn_step=turn_step)
+        return Reduction(rows, columns, target, parts, from_zero=from_zero)
+
+    few = [chain(3, 5, terms) for terms in range(2, 8)]
+    assert len({code_of(kernel).name for kernel in few}) == 1
+    others = [[chain(8, 9, terms) for terms in range(2, 8)], [chain(3, 5, terms, 15) for terms in range(2, 8)]]
+    assert [len({code_of(kernel).name for kernel in kernels}) for kernels in others] == [6, 6]
+
+    rng = np.random.default_rng(3)
+    for kernel in (*few, *others[0]):
+        numbers = rng.choice([1.0, 1e16, -1e16, 3.0, -0.0, 1e-3], 900) * rng.random(900)
+        found = run([kernel], numbers, 1000, "llvm")[900 : 900 + kernel.rows * kernel.columns]
+        in_order = []
+        for row, column in np.ndindex(kernel.rows, kernel.columns):
+            total = 0.0 if from_zero else -0.0
+            for term in range(kernel.terms - 1):
+                total -= numbers[(kernel.terms - 1) * row + term] * numbers[50 + row + 9 * column + term]
+            in_order.append(total + numbers[7])
+        assert found.tolist() == in_order
+
+
 def test_the_code_of_a_sum_does_not_grow_with_its_segments():
     def total(count, largest=False):
         rng = random.Random(count)
@@ -523,17 +548,19 @@ def test_vectors_are_as_long_as_what_lies_side_by_side(columns, terms, factors, 
 
 
 def test_sums_over_vectors_of_terms_are_stored_together_where_they_lie_side_by_side():
-    def step(target):
-        code = code_of(Reduction(1, 5, target, (Segment(1.0, 9, MATRIX, TERM),)))
+    def step(target, rows=1, columns=16):
+        code = code_of(Reduction(rows, columns, target, (Segment(1.0, 9, MATRIX, TERM),)))
         assert code.along == "terms"
         return code.shapes[0].step
 
-    assert step(Access(99, 5, 1)) == step(Access(0, column_step=1, row_table=np.array([99]))) == 1
+    even = Access(99, 5, 1)
+    assert step(even) == step(Access(0, column_step=1, row_table=np.array([99]))) == step(even, 3, 6) == 1
+    assert [step(even, 1, 15), step(even, 8, 3)] == [None, None]  # so few have no code of their own
     apart = [
         Access(99, 1, 2),
         Access(99, 1, 0),
         Access(99, column_step=-1),
-        Access(0, table=np.arange(5)[None, :, None]),
+        Access(0, table=np.arange(16)[None, :, None]),
     ]
     assert [step(target) for target in apart] == [None] * 4
 
