@@ -7,6 +7,8 @@ collector on, in processor time. The smaller what is called, the more it costs t
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 from random import uniform
 from statistics import median
 from time import process_time
@@ -17,6 +19,10 @@ from run import table
 
 import micrograd as mg
 from micrograd import functional, loops, losses
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "demos"))
+
+import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +49,7 @@ def programs() -> dict[str, Callable[[], Any]]:
     """What gives a loss, by what is called in it."""
     few, some, vocabulary, w, u = values(4), values(10), values(27), mg.Value(0.5), mg.Value(0.25)
     small, first, second = Linear(4, 4), Linear(16, 32), Linear(32, 10)
-    pixels = values(16)
+    pixels, transformer = values(16), names.Transformer(27, 8)
 
     def turn(state: Any, x: Any) -> tuple[Any, None]:
         return mg.tanh(w * state + x), None
@@ -60,6 +66,7 @@ def programs() -> dict[str, Callable[[], Any]]:
         "network 16-32-10 of modules, cross-entropy": lambda: mg.losses.cross_entropy(
             second([mg.relu(x) for x in first(pixels)]), 3
         ),
+        "a name of seven letters, demos/names.py": lambda: transformer.loss([0, 5, 13, 13, 1, 12, 25, 14, 0]),
         "scan of 100 turns of 3 operations": lambda: mg.scan(turn, mg.Value(0.0), some * 10)[0],
         "scan of 20 turns of 100 operations": lambda: mg.mean(mg.scan(turn_of_16, few * 4, [few * 4] * 20)[1]),
     }
@@ -73,7 +80,9 @@ def bare() -> list[Any]:
         patch.object(functional, "_mean", functional._mean_of),
         patch.object(losses, "_cross_entropy", losses._cross_entropy_of_row),
         patch.object(loops, "remembering_turns", lambda *_: lambda results: None),
-        patch.object(Linear, "__call__", Linear.__call__.__wrapped__),
+        *(patch.object(of, "__call__", of.__call__.__wrapped__) for of in (Linear, names.Transformer)),
+        patch.object(names.Transformer, "attention", names.Transformer.attention.__wrapped__),
+        patch.object(names, "normalised", names.normalised.__wrapped__),
     ]
 
 
