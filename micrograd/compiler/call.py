@@ -115,17 +115,27 @@ class CallOfSeveral(_OfProgram):
         name: the function's.
         results: how many there are.
         run: takes the gradients of the results, and gives those of the operands.
+        source: the program that computed them, the numbers of its inputs, and which of these are the operands.
+
+    Attributes:
+        results, source: the same.
     """
 
-    __slots__ = ("_results", "_run")
+    __slots__ = ("_run", "results", "source")
 
-    def __init__(self, name: str, results: int, run: Callable[[Floats], Floats]) -> None:
+    def __init__(
+        self,
+        name: str,
+        results: int,
+        run: Callable[[Floats], Floats],
+        source: tuple[Program, Floats, Integers],
+    ) -> None:
         super().__init__(name, f"compiled {name}", float)
-        self._results, self._run = results, run
+        self.results, self._run, self.source = results, run, source
 
     def gradients(self, gradient: float) -> Floats:
         """What the reverse program gives for the gradients of the results; a plain float is that of each of them."""
-        seeds = np.zeros(self._results)
+        seeds = np.zeros(self.results)
         for number, result in gradient.parts() if isinstance(gradient, Seeds) else [(gradient, None)]:
             seeds[slice(None) if result is None else result] += number
         return self._run(seeds)
@@ -137,11 +147,15 @@ class OneOfSeveral(_Numeric):
     Args:
         name: the function's.
         result: the number of the result.
+
+    Attributes:
+        result: the same.
     """
 
-    __slots__ = ()
+    __slots__ = ("result",)
 
     def __init__(self, name: str, result: int) -> None:
+        self.result = result
         symbol = f"output {result + 1} of {name}"
         super().__init__(name, symbol, float, lambda gradient, out, call: Seeds(gradient, result))
 

@@ -31,6 +31,7 @@ from micrograd.compiler.picture import draw_program
 from micrograd.compiler.profile import profile
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
+from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
@@ -94,6 +95,10 @@ class CompiledFunction:
             result = self._run(special, given, differentiable)
         if result is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
+        if recorder is not None and recorder.remembers_calls:
+            for node in result:
+                if isinstance(node, Value):
+                    node._scope = block_on_top()
         computed = iter(result)
         pairs = zip(special.result.leaves, special.computed, strict=True)
         leaves = [next(computed) if is_computed else leaf for leaf, is_computed in pairs]
@@ -225,12 +230,14 @@ class CompiledFunction:
         if values := [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]:
             operands = (*operands, *values)
             leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
+        source = program, inputs, special.wanted
         if not several:
-            made_by = Call(special.name, gradients, leaves_only, (program, inputs, special.wanted))
+            made_by = Call(special.name, gradients, leaves_only, source)
             made = [_node(outputs[0], made_by, operands, inputs[special.wanted])]
         else:
             of_seeds = partial(self._gradients, special, given, inputs, operands)
-            call = _node(0.0, CallOfSeveral(special.name, len(outputs), of_seeds), operands, inputs[special.wanted])
+            made_of = CallOfSeveral(special.name, len(outputs), of_seeds, source)
+            call = _node(0.0, made_of, operands, inputs[special.wanted])
             while len(self._parts) < len(outputs):
                 self._parts.append(OneOfSeveral(special.name, len(self._parts)))
             made = [_result(output, part, call) for output, part in zip(outputs, self._parts, strict=False)]

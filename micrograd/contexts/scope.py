@@ -47,6 +47,11 @@ class Block(Layer):
 _block: ContextVar[Block | None] = ContextVar("block", default=None)
 
 
+def block_on_top() -> Block | None:
+    """The innermost block that is open, for Values that no operator makes."""
+    return on_top(_block)
+
+
 class _Scope:
     """A context manager, and a decorator of functions."""
 
@@ -127,7 +132,7 @@ class _InBlocks(Everything):
     def apply(self, primitive: Primitive, *operands: Any) -> Value:
         """The result of a primitive, which remembers the block."""
         result = super().apply(primitive, *operands)
-        if self.is_open and (block := on_top(_block)) is not None and isinstance(result, Value):
+        if self.is_open and (block := block_on_top()) is not None and isinstance(result, Value):
             result._scope = block
         return result
 

@@ -83,8 +83,8 @@ def explore(root: Value | Recording, path: StrPath | None = None, title: str = "
         title, data = title or "Training, step by step", film(root)
     elif isinstance(root, Value):
         named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
-        with opened_calls(root):
-            title, (data, _) = title or named, passes(root)
+        with opened_calls(root) as elements:
+            title, (data, _) = title or named, passes(root, elements)
     else:
         raise TypeError(f"a page is made of a Value or a Recording, not of {type(root).__name__}: {root!r:.80}")
     if (count := len(data["nodes"])) > NODE_LIMIT:

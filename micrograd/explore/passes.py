@@ -8,6 +8,7 @@ shares up in that order gives the gradients after every step, to the last bit.
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.folding.boxes import about
@@ -19,15 +20,21 @@ from micrograd.engine.commit import changing_gradients, commit, keeping_gradient
 from micrograd.explore.formulas import composites, formulas, formulas_for_reading, forward_formula, in_library
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
+    from micrograd.explore.kernel_values import Element
+
+NONE: Mapping[Value, Element] = MappingProxyType({})
 
 
-def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
+def passes(root: Value, elements: Mapping[Value, Element] = NONE) -> tuple[dict[str, Any], list[Value]]:
     """The graph under root, its groups, and both passes through it.
 
     Args:
         root: the Value to backpropagate from, with gradient 1. No gradient of the graph is changed.
+        elements: of the Values that kernels made, where in its kernel each is.
 
     Returns:
         Plain data for JSON, and the Values in the order in which it has them.
@@ -54,19 +61,21 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
             turns = [_turn(node, gradient, number) for node, gradient in _gradients(root, nodes) if not node.is_leaf]
         except (ArithmeticError, ValueError, TypeError) as error:
             notes.append(f"There is no backward pass: {error}")
+    kernels = _kernels(elements, grouping)
     keys: dict[Primitive, int] = {}
     cards = [
         {
             "label": enclosed(str(node.label)),
             "hint": places[node].hint if node in places else "",
             "path": places[node].name if node in places else "",
-            "indices": places[node].indices if node in places else (),
+            "indices": places[node].indices if node in places else elements[node].indices if node in elements else (),
             "kind": ("leaf" if node.requires_grad else "constant") if node.is_leaf else "result",
             "primitive": None if node.is_leaf else keys.setdefault(node._primitive, len(keys)),
             "operands": [number[operand] for operand in node._operands()],
             "data": jsonable(data[node]),
             "group": grouping.of[node],
             "folded": number[folded[node]] if node in folded else None,
+            "terms": elements[node].kernel if node in elements and not elements[node].indices else "",
         }
         for node in nodes
     ]
@@ -81,16 +90,30 @@ def passes(root: Value) -> tuple[dict[str, Any], list[Value]]:
                 "name": enclosed(box.name),
                 "kind": box.kind,
                 "parent": parent,
-                "shape": box.shape,
+                "shape": kernels[index][1] if index in kernels else box.shape,
                 "about": about(box),
+                "kernel": kernels[index][0] if index in kernels else "",
             }
-            for box, parent in zip(grouping.groups, grouping.parents, strict=True)
+            for index, (box, parent) in enumerate(zip(grouping.groups, grouping.parents, strict=True))
         ],
         "backward": turns is not None,
         "turns": turns or [],
         "notes": [enclosed(note) for note in notes],
     }
     return data_of_page, nodes
+
+
+def _kernels(elements: Mapping[Value, Element], grouping: Grouping) -> dict[int, tuple[str, tuple[int, ...]]]:
+    """The groups that are kernels: what each computes in words, and the rows and columns of a matrix."""
+    found: dict[int, tuple[str, tuple[int, ...]]] = {}
+    for node, (words, indices) in elements.items():
+        group = grouping.of.get(node)
+        while group is not None and grouping.groups[group].kind != "run":
+            group = grouping.parents[group]
+        if group is not None and indices:
+            shape = found.get(group, (words, (0, 0)))[1]
+            found[group] = words, tuple(max(size, index + 1) for size, index in zip(shape, indices, strict=True))
+    return {group: (words, shape if shape[0] > 1 else ()) for group, (words, shape) in found.items()}
 
 
 def _recorded_numbers(nodes: list[Value]) -> tuple[dict[Value, float], list[str]]:

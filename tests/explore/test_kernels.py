@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 import micrograd as mg
-from micrograd import Value
+from micrograd import Value, nn
 from micrograd.explore import kernels
+from micrograd.explore.kernel_values import KernelValues
 from micrograd.explore.kernels import opened_calls
 from micrograd.explore.passes import passes
 from tests.explore.test_explore import explored
@@ -140,10 +143,8 @@ def test_it_is_in_the_function_that_called_it(tmp_path):
     assert boxes(explored(outer(Value(1.0)), tmp_path))[:2] == ["outer", "compiled <lambda>"]
 
 
-def test_what_cannot_be_opened_stays_one_value(tmp_path, monkeypatch):
-    both = mg.compile(lambda x: [mg.exp(x), mg.sin(x)])
-    one, other = both(Value(1.0))
-    assert boxes(explored(one * other, tmp_path)) == []  # of several results
+@pytest.mark.parametrize("limit", ["MOST_RESULTS", "MOST_OF_ALL"])
+def test_what_cannot_be_opened_stays_one_value(tmp_path, monkeypatch, limit):
     element = mg.compile(lambda index, x: mg.take(x, index))(1, vector())
     assert boxes(explored(element, tmp_path)) == []  # nothing but what went in
     same = mg.compile(lambda x: x)(Value(2.0))
@@ -155,13 +156,179 @@ def test_what_cannot_be_opened_stays_one_value(tmp_path, monkeypatch):
     result = exp(Value(1.0))
     with mg.no_grad():
         assert boxes(explored(result, tmp_path)) == []  # nothing is recorded here
-    monkeypatch.setattr(kernels, "MOST_TERMS", 1)
+    monkeypatch.setattr(kernels, limit, 1)
     assert boxes(explored(result, tmp_path)) == []
 
 
 def test_where_scalars_raise_what_rounding_spares_the_program_it_stays_one_value(tmp_path, monkeypatch):
-    def add(self, kernel):
+    def add(self, kernel, complete):
         raise ArithmeticError("sqrt(-1e-17): the square root of a negative number")
 
-    monkeypatch.setattr(kernels._Run, "add", add)
+    monkeypatch.setattr(KernelValues, "add", add)
     assert boxes(explored(mg.compile(lambda x: mg.exp(x) * x)(Value(1.0)), tmp_path)) == []
+
+
+def heads(w, x):
+    hidden = [mg.tanh(mg.dot(row, x)) for row in w]
+    return {"loss": mg.mean([h * h for h in hidden]), "parts": (sum(hidden), hidden[0]), "same": hidden[0] * 1.0}
+
+
+USES = {
+    "all": lambda result: result["loss"] * 3.0 + result["parts"][0] * result["parts"][1] - result["same"],
+    "some": lambda result: result["parts"][0] * 2.0,
+    "one twice": lambda result: result["loss"] * result["loss"],
+    "one that another is made of": lambda result: result["parts"][1] + result["parts"][0],
+}
+
+
+def assert_as_eagerly(data, total, arguments):
+    """The page's number and gradients are those of the function as it was written."""
+    for leaf in leaves_of(list(arguments)):
+        leaf.grad = 0.0
+    total.backward()
+    assert data["nodes"][data["root"]]["data"] == pytest.approx(total.data, rel=1e-12)
+    found = gradients(data)
+    for leaf in leaves_of(list(arguments)):
+        assert found.get(leaf.label, 0.0) == pytest.approx(leaf.grad, rel=1e-11, abs=1e-14), leaf.label
+
+
+def opened(root):
+    with opened_calls(root) as elements:
+        return passes(root, elements)[0]
+
+
+@pytest.mark.parametrize("terms", [kernels.MOST_TERMS, 0])
+@pytest.mark.parametrize("use", USES)
+def test_several_results_lead_out_of_the_kernels_of_one_call(use, terms, monkeypatch):
+    monkeypatch.setattr(kernels, "MOST_TERMS", terms)
+    arguments = matrix(), vector()
+    data = opened(USES[use](mg.compile(heads)(*arguments)))
+    assert sum(name.startswith("compiled") for name in boxes(data)) == 1
+    assert not any("output" in primitive["symbol"] for primitive in data["primitives"])  # nothing is left of the call
+    assert_as_eagerly(data, USES[use](heads(*arguments)), arguments)
+
+
+@pytest.mark.parametrize("terms", [kernels.MOST_TERMS, 0])
+def test_each_call_has_its_own_kernels_also_where_one_reads_what_another_gave(terms, monkeypatch):
+    monkeypatch.setattr(kernels, "MOST_TERMS", terms)
+
+    def total(function, w, x):
+        first = function(w, x)
+        second = function(w, [first["parts"][0], first["loss"], x[0]])
+        return first["loss"] + second["loss"] * second["parts"][1]
+
+    arguments = matrix(), vector()
+    data = opened(total(mg.compile(heads), *arguments))
+    assert sum(name.startswith("compiled heads ") for name in boxes(data)) == 2
+    assert_as_eagerly(data, total(heads, *arguments), arguments)
+
+
+def test_a_result_that_another_is_made_of_is_there_once():
+    x = Value(0.5, label="x")
+    inner, outer = mg.compile(lambda x: (mg.tanh(x), mg.exp(mg.tanh(x))))(x)
+    data = opened(inner * outer)
+    operations = [data["primitives"][node["primitive"]]["name"] for node in data["nodes"] if node["kind"] == "result"]
+    assert sorted(operations) == ["exp", "mul", "tanh"]
+
+
+def test_results_that_are_given_back_or_are_constants_stay_what_they_are():
+    x, y = Value(2.0, label="x"), Value(5.0, label="y")
+    fast = mg.compile(lambda x, y, number: (x, x * y, number * 2.0, y, x * y))
+
+    def total(results):
+        first, product, number, second, again = results
+        return first * product + number * second * again
+
+    data = opened(total(fast(x, y, 3.0)))
+    assert_as_eagerly(data, total((x, x * y, 6.0, y, x * y)), (x, y))
+    assert boxes(opened(fast(x, y, 3.0)[0] * 2.0)) == []  # nothing but what went in
+    assert boxes(opened(fast(x, y, 3.0)[2] * x)) == []  # nothing that has a gradient
+
+
+def test_several_results_are_those_of_the_call_also_after_backward_and_where_the_arguments_have_changed():
+    w, x = matrix(), vector()
+    result = mg.compile(heads)(w, x)
+    loss = result["loss"] * result["parts"][0]
+    loss.backward()
+    expected = {leaf.label: leaf.grad for leaf in leaves_of([w, x])}
+    for leaf in leaves_of([w, x]):
+        leaf.data += 10.0
+    data = opened(loss)
+    assert data["nodes"][data["root"]]["data"] == loss.data
+    assert {name: gradients(data)[name] for name in expected} == pytest.approx(expected)
+    assert {leaf.label: leaf.grad for leaf in leaves_of([w, x])} == expected
+    assert result["loss"]._op == "output 1 of heads"
+
+
+def test_it_is_in_the_block_that_it_was_called_in():
+    fast = mg.compile(heads)
+    with mg.record_scopes(), mg.scope("head"):
+        loss = fast(matrix(), vector())["loss"]
+    data = opened(loss * 2.0)
+    assert boxes(data)[:2] == ["head", "compiled heads"]
+    assert data["groups"][1]["parent"] == 0
+
+
+def wide(w, x, scale):
+    hidden = [mg.maximum(*(scale * a for a in row), x[0]) + mg.dot(row, x) for row in w]
+    return mg.logsumexp(hidden), sum((h * h for h in hidden), 0.0)
+
+
+@pytest.mark.parametrize("numbers", [(0.5, -1.0, 2.0), (1.0, 1.0, 1.0), (0.0, -0.0, 0.0)])
+def test_the_sums_of_a_large_kernel_stand_on_one_value_with_the_right_gradients(numbers, monkeypatch):
+    monkeypatch.setattr(kernels, "MOST_TERMS", 0)
+    x = [Value(number, label=f"x{index}") for index, number in enumerate(numbers)]
+    w = [[Value(numbers[(row + column) % 3], label=f"w{row}{column}") for column in range(3)] for row in range(4)]
+
+    def total(function):
+        first, second = function(w, x, 0.5)
+        return first * 2.0 + second
+
+    data = opened(total(mg.compile(wide)))
+    assert_as_eagerly(data, total(wide), (w, x))
+    terms = [node["terms"] for node in data["nodes"] if node["terms"]]
+    assert "4, 3 terms each" in terms or "4, 4 terms each" in terms
+    assert any(group["kernel"] for group in data["groups"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_large_programs_of_every_kind_have_the_numbers_of_the_function(name, monkeypatch):
+    monkeypatch.setattr(kernels, "MOST_TERMS", 0)
+    function, make = CASES[name]
+    arguments = make()
+    data = opened(mg.compile(function)(*arguments) * 2.0)
+    eager = function(*arguments) * 2.0
+    eager.backward()
+    assert data["nodes"][data["root"]]["data"] == pytest.approx(eager.data, rel=1e-13)
+    found = gradients(data)
+    for leaf in leaves_of(list(arguments)):
+        if isinstance(leaf, Value) and leaf.grad:
+            assert found[leaf.label] == pytest.approx(leaf.grad, rel=1e-12), leaf.label
+
+
+def test_a_network_of_fifty_thousand_terms_is_a_page_of_kernels(tmp_path):
+    random.seed(1)
+    network = nn.MLP(12, [40, 40, 1])
+    xs = [[random.uniform(-1, 1) for _ in range(12)] for _ in range(32)]
+
+    def loss(xs):
+        return mg.mean([(network(x) - 1.0) ** 2 for x in xs])
+
+    data = explored(mg.compile(loss)(xs), tmp_path)
+    shapes = {group["kernel"]: tuple(group["shape"]) for group in data["groups"] if group["kernel"]}
+    assert shapes["32 × 40, 13 terms each"] == shapes["32 × 40, 41 terms each"] == (32, 40)
+    assert len(data["nodes"]) < 10_000
+    network.zero_grad()
+    loss(xs).backward()
+    assert sorted(share for share in leaf_gradients(data) if share) == pytest.approx(
+        sorted(parameter.grad for parameter in network.parameters() if parameter.grad), rel=1e-9
+    )
+
+
+def leaf_gradients(data):
+    found = [0.0] * len(data["nodes"])
+    found[data["root"]] = 1.0
+    for turn in data["turns"]:
+        for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["shares"], strict=True):
+            found[operand] += share or 0.0
+    return [share for node, share in zip(data["nodes"], found, strict=True) if node["kind"] == "leaf"]
