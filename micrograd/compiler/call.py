@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from struct import error as StructError  # noqa: N812  # it is a class
 from struct import pack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,22 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.program import Program
+
+
+class Source(NamedTuple):
+    """What a call is a run of: for pages, which open it.
+
+    Attributes:
+        function: as it was written.
+        program: that computed its results.
+        inputs: the numbers that the program was given.
+        wanted: which of these are the operands of the call.
+    """
+
+    function: Callable[..., Any]
+    program: Program
+    inputs: Floats
+    wanted: Integers
 
 
 class _Numeric(Primitive):
@@ -75,14 +91,12 @@ class Call(_OfProgram):
         name: the function's.
         derivatives: of the result, with respect to each operand.
         leaves_only: whether all operands are leaves, and none is there twice.
-        source: the program that computed it, the numbers of its inputs, and which of these are the operands.
+        source: what it is a run of.
     """
 
     __slots__ = ("_derivatives", "_version", "leaves_only", "source")
 
-    def __init__(
-        self, name: str, derivatives: Floats, leaves_only: bool, source: tuple[Program, Floats, Integers]
-    ) -> None:
+    def __init__(self, name: str, derivatives: Floats, leaves_only: bool, source: Source) -> None:
         super().__init__(name, f"compiled {name}", float)
         self.source = source
         self._derivatives = derivatives
@@ -115,7 +129,7 @@ class CallOfSeveral(_OfProgram):
         name: the function's.
         results: how many there are.
         run: takes the gradients of the results, and gives those of the operands.
-        source: the program that computed them, the numbers of its inputs, and which of these are the operands.
+        source: what it is a run of.
 
     Attributes:
         results, source: the same.
@@ -128,7 +142,7 @@ class CallOfSeveral(_OfProgram):
         name: str,
         results: int,
         run: Callable[[Floats], Floats],
-        source: tuple[Program, Floats, Integers],
+        source: Source,
     ) -> None:
         super().__init__(name, f"compiled {name}", float)
         self.results, self._run, self.source = results, run, source

@@ -25,7 +25,7 @@ import numpy as np
 from micrograd._support.callers import calling_line
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.call import Call, CallOfSeveral, OneOfSeveral
+from micrograd.compiler.call import Call, CallOfSeveral, OneOfSeveral, Source
 from micrograd.compiler.kept import ROOM, Kept
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.profile import profile
@@ -230,7 +230,7 @@ class CompiledFunction:
         if values := [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]:
             operands = (*operands, *values)
             leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
-        source = program, inputs, special.wanted
+        source = Source(self.function, program, inputs, special.wanted)
         if not several:
             made_by = Call(special.name, gradients, leaves_only, source)
             made = [_node(outputs[0], made_by, operands, inputs[special.wanted])]

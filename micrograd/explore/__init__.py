@@ -83,8 +83,8 @@ def explore(root: Value | Recording, path: StrPath | None = None, title: str = "
         title, data = title or "Training, step by step", film(root)
     elif isinstance(root, Value):
         named = f"Backpropagation through {root.label}" if root.label else "Backpropagation, step by step"
-        with opened_calls(root) as elements:
-            title, (data, _) = title or named, passes(root, elements)
+        with opened_calls(root, NODE_LIMIT) as opened:
+            title, (data, _) = title or named, passes(root, opened)
     else:
         raise TypeError(f"a page is made of a Value or a Recording, not of {type(root).__name__}: {root!r:.80}")
     if (count := len(data["nodes"])) > NODE_LIMIT:

@@ -155,12 +155,18 @@ function card(shown) {
   }
   const name = cut(nameOf(node.index), columns);
   parts.push(svg("text", { class: node.label ? "name" : "name unnamed", x: start, y: 18 }, name));
-  return itemElement(shown, node.kind, ...parts, ...rows(shown));
+  return itemElement(shown, node.kind, ...parts, ...(node.terms ? termsOf(shown, node.terms.split(", ")) : rows(shown)));
 }
+
+/** The two lines of a Value that stands for all terms of a kernel: how many there are, in the place of a number. */
+const termsOf = ({ w }, lines) => [
+  svg("line", { class: "rule", x1: 0, x2: w, y1: 25.5, y2: 25.5 }), ...lines.map((line, index) => svg("text", { class: "key", x: 10, y: 40 + 20 * index }, line)),
+];
 
 /** The rows data and grad of a card or a closed group. */
 function rows(shown) {
-  const { w, h } = shown;
+  const { w } = shown;
+  const h = heightOf(shown);
   shown.tint = svg("rect", { class: "tint", x: 1.5, y: 45, width: w - 3, height: h - 46.5, rx: 6 });
   shown.data = svg("text", { class: "number", x: w - 10, y: 40 });
   shown.grad = svg("text", { class: "number", x: w - 10, y: 60 });
@@ -170,6 +176,9 @@ function rows(shown) {
     svg("text", { class: "key", x: 10, y: 60 }, "grad"), shown.grad,
   ];
 }
+
+const CAPTION = 18; // the line below a closed kernel that says its shape
+const heightOf = ({ h, group }) => (group?.kernel ? h - CAPTION : h);
 
 const MOST_SPREAD = 2000; // members of a stack that a browser draws side by side at once
 /** How many there are of what a box stands for, as × 4. */
@@ -188,6 +197,7 @@ function closedBox(shown) {
     svg("line", { class: "rule", x1: 0, x2: w, y1: 25.5, y2: 25.5 }),
   ];
   if (many) parts.push(svg("text", { class: "times", x: w - 10, y: 18 }, many));
+  if (group.kernel) parts.push(svg("text", { class: "key", x: 10, y: h - 8 }, group.kernel));
   if (outputs.length === 1) return itemElement(shown, "closed", ...parts, ...rows(shown));
   return itemElement(shown, "closed", ...parts, ...colours(shown));
 }
@@ -212,4 +222,4 @@ function closedTitleOf(group) {
   return group.kind !== "stack" && output !== undefined && !others.length && nodes[output].label ? `${nodes[output].label} = ${group.name}` : group.name;
 }
 /** The name of an open group, with the formula of the function where it is of the library. */
-const titleOf = (group) => (group.about[0] ? `${group.name} = ${group.about[0]}` : group.name);
+const titleOf = (group) => (group.about[0] ? `${group.name} = ${group.about[0]}` : group.kernel ? `${group.name}: ${group.kernel}` : group.name);

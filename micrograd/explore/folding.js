@@ -70,5 +70,7 @@ function openWhatFits() {
     else wait.push(...inside(group).map((index) => groups[index]).filter(isWorthOpening));
   }
 }
-const isWorthOpening = (group) => !["parameters", "dot", "sum", "vector", "part"].includes(group.kind);
+const isWorthOpening = (group) => !["parameters", "dot", "sum", "vector", "part"].includes(group.kind) && !isLargeKernel(group);
+/** Whether there is no more to see in a box: a Value that stands for many terms, or just a row of what is done to each. */
+const isLargeKernel = (group) => group.kernel !== "" && group.members.some((index) => nodes[index].terms || (groups[nodes[index].group].kind === "vector" && group.children.length === 1 && group.members.length === groups[nodes[index].group].members.length));
 const inside = (group) => (group.kind === "stack" ? groups[onTop(group.index)].children : group.children);

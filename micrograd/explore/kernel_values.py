@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from micrograd.compiler.program import Reduction, Take
 from micrograd.contexts.scope import block_on_top
 from micrograd.engine.primitive import Primitive
 from micrograd.engine.value import Value
+from micrograd.explore.passes import Element
 from micrograd.functional import maximum
 
 if TYPE_CHECKING:
@@ -31,18 +32,6 @@ if TYPE_CHECKING:
 
 # The number of the entry stands where that of the kernel would: there is none
 ENTRY = Primitive("entry", "entry", float, lambda gradient, out, number: Seeds(gradient, int(number)))
-
-
-class Element(NamedTuple):
-    """Where in its kernel a Value is.
-
-    Attributes:
-        kernel: the shape of the kernel's results, and how many terms each has: ``16 × 64, 17 terms each``.
-        indices: its row and its column; none for the Value that stands for all terms.
-    """
-
-    kernel: str
-    indices: tuple[int, ...] = ()
 
 
 def shape_of(kernel: Kernel) -> str:

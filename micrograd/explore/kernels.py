@@ -14,54 +14,63 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from micrograd.contexts.scope import block_on_top, record_scopes, scope
+from micrograd.draw.folding.parameters import places_of_arrays
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
 from micrograd.explore.film import with_numbers
+from micrograd.explore.passes import Opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.program import Kernel, Program
+    from micrograd.draw.folding.parameters import Place
     from micrograd.engine.value import Value
-    from micrograd.explore.kernel_values import Element
+    from micrograd.explore.passes import Element
 
 MOST_TERMS = 50_000  # of all kernels of a call; in a larger one, a Value stands for all sums of a kernel
 MOST_OF_ALL = 10_000_000  # terms; a call with more stays closed, as their places would take half a gigabyte
-MOST_RESULTS = 30_000  # of all kernels of a call; one with more stays closed
 _FIELDS = ("_primitive", "_first", "_second", "_x", "_y", "_scope")  # how a node was made, and where
 
 
 @contextmanager
-def opened_calls(root: Value) -> Iterator[dict[Value, Element]]:
+def opened_calls(root: Value, most: int = 100_000) -> Iterator[Opened]:
     """Let the results of compiled functions under a Value be made by their kernels, as long as this lasts.
 
-    A call stays as it is if it has so many numbers that they would fill the page.
+    Args:
+        root: the Value.
+        most: how many Values there may then be; a call that would need more stays as it is.
 
     Yields:
-        Of the Values that kernels make, where in its kernel each is.
+        Where in its kernel each Value is that kernels make, and what the parameters are called.
     """
     made: dict[Value, Value] = {}
     elements: dict[Value, Element] = {}
-    for call, results in _calls(root):
-        found, places = _made_by_kernels(call, results)
+    places: dict[Value, Place] = {}
+    order = topological_order(root)
+    room = most - len(order)
+    for call, results in _calls(order):
+        places = _places(call) | places
+        found, where, count = _made_by_kernels(call, results, room)
+        room -= count
         made |= found
-        elements |= places
+        elements |= where
     nodes = [*made]
     before = [[getattr(node, field) for node in nodes] for field in _FIELDS]
     after = [[getattr(result, field) for result in made.values()] for field in _FIELDS]
     undo = chain.from_iterable([*map(setting, [nodes] * len(_FIELDS), _FIELDS, before)])
     try:
         commit(chain.from_iterable([*map(setting, [nodes] * len(_FIELDS), _FIELDS, after)]))
-        yield elements
+        yield Opened(elements, places)
     finally:
         commit(undo)
 
 
-def _calls(root: Value) -> list[tuple[Any, dict[int, Value]]]:
-    """The calls of compiled functions under a Value, each with those of its results that are used, by their numbers."""
+def _calls(order: list[Value]) -> list[tuple[Any, dict[int, Value]]]:
+    """The calls of compiled functions among Values, each with those of its results that are used, by their numbers."""
     found: dict[Any, dict[int, Value]] = {}
-    for node in topological_order(root):
+    for node in order:
         primitive: Any = node._primitive
         if hasattr(primitive, "source"):
             found[node] = {} if hasattr(primitive, "results") else {0: node}
@@ -70,20 +79,36 @@ def _calls(root: Value) -> list[tuple[Any, dict[int, Value]]]:
     return [(call, results) for call, results in found.items() if results]
 
 
-def _made_by_kernels(call: Any, results: dict[int, Value]) -> tuple[dict[Value, Value], dict[Value, Element]]:
-    """What kernels make in place of the results of a call, and where; nothing where that cannot be told."""
+def _places(call: Any) -> dict[Value, Place]:
+    """What the parameters that a call has read from outside are called."""
+    from micrograd.compiler.parameter_names import values_by_name
+
+    read = {operand for operand in call._x if operand.is_leaf}
+    arrays = values_by_name(call._primitive.source.function, [*read])
+    arrays.pop("others", None)
+    return {value: place for value, place in places_of_arrays(arrays).items() if value in read}
+
+
+def _made_by_kernels(
+    call: Any, results: dict[int, Value], room: int
+) -> tuple[dict[Value, Value], dict[Value, Element], int]:
+    """What kernels make in place of the results of a call, where each is, and about how many Values they make in all.
+
+    Nothing is made where there is no room for so many, or where it cannot be told.
+    """
     from micrograd.explore.kernel_values import KernelValues
 
-    program, inputs, wanted = call._primitive.source
+    _, program, inputs, wanted = call._primitive.source
     outputs = program.outputs[[*results]]
     kernels = _needed(program, outputs)
-    terms = [kernel.rows * kernel.columns * kernel.terms for _, kernel, _ in kernels]
-    count = sum(kernel.rows * kernel.columns for _, kernel, _ in kernels)
-    if not kernels or sum(terms) > MOST_OF_ALL or count > MOST_RESULTS:
-        return {}, {}
+    terms = sum(kernel.rows * kernel.columns * kernel.terms for _, kernel, _ in kernels)
+    is_large = terms > MOST_TERMS or 3 * terms > room  # a product, a sum and a constant for each
+    count = sum(2 * kernel.rows * kernel.columns + 1 for _, kernel, _ in kernels) if is_large else 3 * terms
+    if not kernels or terms > MOST_OF_ALL or count > room:
+        return {}, {}, 0
     operands = list(call._x)
     given = dict(zip(program.inputs[wanted].tolist(), operands, strict=True))
-    values = KernelValues(program, inputs, given, sum(terms) > MOST_TERMS)
+    values = KernelValues(program, inputs, given, is_large)
     for place, result in zip(outputs.tolist(), results.values(), strict=True):
         values.results.setdefault(place, []).append(result)
 
@@ -102,8 +127,8 @@ def _made_by_kernels(call: Any, results: dict[int, Value]) -> tuple[dict[Value, 
     try:
         with_numbers(operands, [float(number) for number in call._y], make)
     except (ArithmeticError, ValueError):  # what the compiled program computes in another way
-        return {}, {}
-    return (values.made, values.elements) if values.is_new else ({}, {})
+        return {}, {}, 0
+    return (values.made, values.elements, count) if values.is_new else ({}, {}, 0)
 
 
 def _needed(program: Program, outputs: Integers) -> list[tuple[int, Kernel, list[int]]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.draw.folding.boxes import about
 from micrograd.draw.folding.groups import Grouping
@@ -22,19 +22,44 @@ from micrograd.explore.formulas import composites, formulas, formulas_for_readin
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from micrograd.draw.folding.parameters import Place
     from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
-    from micrograd.explore.kernel_values import Element
-
-NONE: Mapping[Value, Element] = MappingProxyType({})
 
 
-def passes(root: Value, elements: Mapping[Value, Element] = NONE) -> tuple[dict[str, Any], list[Value]]:
+class Element(NamedTuple):
+    """Where in its kernel a Value is.
+
+    Attributes:
+        kernel: the shape of the kernel's results, and how many terms each has: ``16 × 64, 17 terms each``.
+        indices: its row and its column; none for the Value that stands for all terms.
+    """
+
+    kernel: str
+    indices: tuple[int, ...] = ()
+
+
+class Opened(NamedTuple):
+    """What is known of compiled functions in a graph.
+
+    Attributes:
+        elements: of the Values that kernels made, where in its kernel each is.
+        places: of the parameters that the functions read.
+    """
+
+    elements: Mapping[Value, Element]
+    places: Mapping[Value, Place]
+
+
+NOTHING = Opened(MappingProxyType({}), MappingProxyType({}))
+
+
+def passes(root: Value, opened: Opened = NOTHING) -> tuple[dict[str, Any], list[Value]]:
     """The graph under root, its groups, and both passes through it.
 
     Args:
         root: the Value to backpropagate from, with gradient 1. No gradient of the graph is changed.
-        elements: of the Values that kernels made, where in its kernel each is.
+        opened: what is known of the compiled functions in it.
 
     Returns:
         Plain data for JSON, and the Values in the order in which it has them.
@@ -48,7 +73,8 @@ def passes(root: Value, elements: Mapping[Value, Element] = NONE) -> tuple[dict[
         >>> [(turn["node"], turn["shares"]) for turn in passes(x * x)[0]["turns"]]
         [(1, [3.0, 3.0])]
     """
-    grouping = Grouping(in_program_order(root))
+    elements = opened.elements
+    grouping = Grouping(in_program_order(root), opened.places)
     nodes, places = grouping.in_order(), grouping.places
     number = {node: index for index, node in enumerate(nodes)}
     folded = in_their_operations(nodes, root)
@@ -90,9 +116,10 @@ def passes(root: Value, elements: Mapping[Value, Element] = NONE) -> tuple[dict[
                 "name": enclosed(box.name),
                 "kind": box.kind,
                 "parent": parent,
-                "shape": kernels[index][1] if index in kernels else box.shape,
+                "shape": box.shape if index not in kernels or kernels[index][1][0] == 1 else kernels[index][1],
                 "about": about(box),
                 "kernel": kernels[index][0] if index in kernels else "",
+                "size": kernels[index][1] if index in kernels else (),
             }
             for index, (box, parent) in enumerate(zip(grouping.groups, grouping.parents, strict=True))
         ],
@@ -104,7 +131,7 @@ def passes(root: Value, elements: Mapping[Value, Element] = NONE) -> tuple[dict[
 
 
 def _kernels(elements: Mapping[Value, Element], grouping: Grouping) -> dict[int, tuple[str, tuple[int, ...]]]:
-    """The groups that are kernels: what each computes in words, and the rows and columns of a matrix."""
+    """The groups that are kernels: what each computes in words, and how many rows and columns there are."""
     found: dict[int, tuple[str, tuple[int, ...]]] = {}
     for node, (words, indices) in elements.items():
         group = grouping.of.get(node)
@@ -113,7 +140,7 @@ def _kernels(elements: Mapping[Value, Element], grouping: Grouping) -> dict[int,
         if group is not None and indices:
             shape = found.get(group, (words, (0, 0)))[1]
             found[group] = words, tuple(max(size, index + 1) for size, index in zip(shape, indices, strict=True))
-    return {group: (words, shape if shape[0] > 1 else ()) for group, (words, shape) in found.items()}
+    return found
 
 
 def _recorded_numbers(nodes: list[Value]) -> tuple[dict[Value, float], list[str]]:

@@ -44,13 +44,14 @@ function levelOf(number, largest) {
 
 /** The strips, or the heat maps side by side, of a closed box: its numbers and its gradients. */
 function colours(shown) {
-  const { w, h, group } = shown;
+  const { w, group } = shown;
+  const h = heightOf(shown);
   const outputs = outputsOf(group);
   const [rows, columns] = group.shape.length === 2 ? group.shape : [1, Math.min(outputs.length, 128)];
   const key = (x, y, text) => svg("text", { class: "key", x, y }, text);
   if (rows > 1) {
     const width = (w - 30) / 2;
-    const [data, grad] = [10, 20 + width].map((x) => cells(rows, columns, x, 42, width, h - 50));
+    const [data, grad] = [10, 20 + width].map((x) => cells(...sampled(group.shape), x, 42, width, h - 50));
     shown.cells = { data, grad };
     return [key(10, 37, "data"), key(20 + width, 37, "grad"), data.element, grad.element];
   }
@@ -59,14 +60,21 @@ function colours(shown) {
   return [key(10, 41, "data"), key(10, 59, "grad"), data.element, grad.element];
 }
 
+/** Every how many rows, and columns, of a matrix there is a cell. */
+const strideOf = ([rows, columns]) => Math.ceil(Math.sqrt((rows * columns) / MOST_CELLS));
+const sampled = (shape) => shape.map((length) => Math.ceil(length / strideOf(shape)));
+
 function paintCells(shown) {
   const { group } = shown;
-  const place = (index) => (group.shape.length === 2 && nodes[index].indices ? nodes[index].indices[0] * group.shape[1] + nodes[index].indices[1] : null);
   const outputs = outputsOf(group);
   const numbers = (of) => {
     if (group.shape.length !== 2) return outputs.slice(0, 128).map(of);
-    const all = Array(group.shape[0] * group.shape[1]).fill(null);
-    for (const index of outputs) if (place(index) !== null) all[place(index)] = of(index);
+    const [stride, [rows, columns]] = [strideOf(group.shape), sampled(group.shape)];
+    const all = Array(rows * columns).fill(null);
+    for (const index of outputs) {
+      const [row, column] = nodes[index].indices;
+      if (row % stride === 0 && column % stride === 0) all[(row / stride) * columns + column / stride] = of(index);
+    }
     return all;
   };
   shown.cells.data.show(numbers((index) => (isComputed(index) ? nodes[index].data : null)));

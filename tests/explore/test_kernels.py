@@ -143,8 +143,7 @@ def test_it_is_in_the_function_that_called_it(tmp_path):
     assert boxes(explored(outer(Value(1.0)), tmp_path))[:2] == ["outer", "compiled <lambda>"]
 
 
-@pytest.mark.parametrize("limit", ["MOST_RESULTS", "MOST_OF_ALL"])
-def test_what_cannot_be_opened_stays_one_value(tmp_path, monkeypatch, limit):
+def test_what_cannot_be_opened_stays_one_value(tmp_path, monkeypatch):
     element = mg.compile(lambda index, x: mg.take(x, index))(1, vector())
     assert boxes(explored(element, tmp_path)) == []  # nothing but what went in
     same = mg.compile(lambda x: x)(Value(2.0))
@@ -156,8 +155,28 @@ def test_what_cannot_be_opened_stays_one_value(tmp_path, monkeypatch, limit):
     result = exp(Value(1.0))
     with mg.no_grad():
         assert boxes(explored(result, tmp_path)) == []  # nothing is recorded here
-    monkeypatch.setattr(kernels, limit, 1)
+    monkeypatch.setattr(kernels, "MOST_OF_ALL", 1)
     assert boxes(explored(result, tmp_path)) == []
+
+
+def test_a_call_is_opened_as_far_as_there_is_room_on_the_page():
+    x = [Value(0.1 * number, label=f"x{number}") for number in range(20)]
+    fast = mg.compile(lambda x: mg.dot(x, x))
+    total = fast(x) + fast(x)
+    found = []
+    for most in (1_000, 100, 30, 20):
+        with opened_calls(total, most) as known:
+            data, _ = passes(total, known)
+        found.append((len(data["nodes"]), sum(node["terms"] != "" for node in data["nodes"])))
+        assert gradients(data)["x3"] == pytest.approx(1.2)
+        assert len(data["nodes"]) <= max(most, 23)
+    assert found == [(99, 0), (62, 1), (25, 2), (23, 0)]
+
+
+def test_a_page_of_a_call_that_would_just_be_too_large_is_made(tmp_path):
+    x = [Value(0.0, label=f"x{number}") for number in range(40_000)]
+    data = explored(mg.compile(lambda x: mg.dot(x, x))(x), tmp_path)
+    assert len(data["nodes"]) == 40_002
 
 
 def test_where_scalars_raise_what_rounding_spares_the_program_it_stays_one_value(tmp_path, monkeypatch):
@@ -193,8 +212,8 @@ def assert_as_eagerly(data, total, arguments):
 
 
 def opened(root):
-    with opened_calls(root) as elements:
-        return passes(root, elements)[0]
+    with opened_calls(root) as found:
+        return passes(root, found)[0]
 
 
 @pytest.mark.parametrize("terms", [kernels.MOST_TERMS, 0])
@@ -332,3 +351,19 @@ def leaf_gradients(data):
         for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["shares"], strict=True):
             found[operand] += share or 0.0
     return [share for node, share in zip(data["nodes"], found, strict=True) if node["kind"] == "leaf"]
+
+
+def test_parameters_that_a_compiled_function_reads_have_their_names(tmp_path):
+    network, scale, table = nn.MLP(2, [3, 1]), Value(2.0), [[Value(0.1), Value(0.2)], [Value(0.3), Value(0.4)]]
+
+    def loss(x):
+        return network([mg.dot(row, x) for row in table]) * scale
+
+    data = explored(mg.compile(loss)([0.5, Value(1.0, label="x")]), tmp_path)
+    paths = {node["path"] or node["label"] for node in data["nodes"] if node["kind"] == "leaf"}
+    assert paths >= {"network, layer 1, neuron 3, w2", "network, layer 2, neuron 1, b", "scale", "table[1][0]", "x"}
+    assert {"Parameters", "network", "Layer 1", "Neuron 3"} <= {group["name"] for group in data["groups"]}
+    data = explored(mg.compile(network)([0.5, 1.0]), tmp_path)
+    assert "layer 1, neuron 3, w2" in {node["path"] for node in data["nodes"]}
+    data = explored(mg.compile(network.layers[0])([0.5, 1.0])[0], tmp_path)
+    assert "layer 1, neuron 1, w2" in {node["path"] for node in data["nodes"]}

@@ -7,6 +7,7 @@ the same part of the program, in stacks. What is still too much is put into part
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.folding.boxes import Box, Contents, way
@@ -17,11 +18,12 @@ from micrograd.draw.folding.samples import put_into_samples
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from micrograd.draw.folding.boxes import Item
     from micrograd.draw.folding.parameters import Place
 
+NONE: Mapping[Value, Place] = MappingProxyType({})
 PART = 150  # items without a box are put into parts of this size, where there are more than LARGEST of them
 LARGEST = 300  # items side by side: Graphviz lays these out in a second or two
 LARGEST_GRID = 2_000  # the same, where nothing connects them: a browser draws so many at once
@@ -33,6 +35,7 @@ class Grouping:
 
     Args:
         nodes: the Values, each after its operands.
+        known: the places of parameters that are known beside those of networks that ran.
 
     Attributes:
         groups: the boxes, each after the one around it.
@@ -46,7 +49,7 @@ class Grouping:
         ['Layer 1', 'Neuron 1', 'Neuron 2', 'Layer 2']
     """
 
-    def __init__(self, nodes: list[Value]) -> None:
+    def __init__(self, nodes: list[Value], known: Mapping[Value, Place] = NONE) -> None:
         self.nodes = nodes
         self._box: dict[Value, Box | None] = dict.fromkeys(nodes)
         self._users: dict[Value, list[Value]] = {node: [] for node in nodes}
@@ -57,9 +60,9 @@ class Grouping:
         networks = _networks(_layers(taken))
         runs = {run: None for taker in taken.values() for run in _with_outer(taker)}
         neurons = [[[run.of for run in layer] for layer in network] for network in networks]
-        self.places: dict[Value, Place] = places_of_parameters(runs, neurons)
+        self.places: dict[Value, Place] = {**known, **places_of_parameters(runs, neurons)}
         self._put_into_runs(taken, networks)
-        self._put_leaves()
+        self._put_leaves(known)
         put_into_samples(self.nodes, self._box)
         Patterns(self.nodes, self._box, self._users, self.places).add()
         self._stack()
@@ -90,7 +93,7 @@ class Grouping:
                     boxes[run] = box if len(layer) == 1 else Box(f"Neuron {index}", "neuron", box, run.start)
         self._box.update({node: box_of(run) for node, run in taken.items()})
 
-    def _put_leaves(self) -> None:
+    def _put_leaves(self, known: Mapping[Value, Place]) -> None:
         """Put constants and leaves where they are used, and what several boxes share into a box of parameters."""
         shared: list[Value] = []
         for node in reversed(self.nodes):  # each after its users
@@ -98,7 +101,7 @@ class Grouping:
                 continue
             used_in = {self._box[user] for user in self._users[node]}
             place = self.places.get(node)
-            if len(used_in) == 1 and (place is None or len(place.boxes) != 1):
+            if len(used_in) == 1 and (place is None or (len(place.boxes) != 1 and node not in known)):
                 self._box[node] = used_in.pop()
             elif place is not None and place.boxes and node.requires_grad:
                 shared.append(node)

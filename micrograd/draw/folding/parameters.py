@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from micrograd.draw.folding.runs import Run
 
@@ -67,6 +69,43 @@ def places_of_parameters(runs: Iterable[Run], layers: Sequence[Sequence[Sequence
             if isinstance(parameter, Value) and parameter not in places:
                 places[parameter] = _place(path.split("."))
     return places
+
+
+def places_of_arrays(arrays: Mapping[str, Any]) -> dict[Value, Place]:
+    """The places of Values that are found by name, as elements of arrays: what a compiled function reads.
+
+    Args:
+        arrays: object arrays by name: ``scale``, ``weights``, or as modules name theirs, ``layers.0.neurons.2.w``.
+
+    Example:
+        >>> import numpy as np
+        >>> weights = np.array([Value(1.0), Value(2.0)])
+        >>> [place.name for place in places_of_arrays({"layers.0.neurons.2.w": weights}).values()]
+        ['layer 1, neuron 3, w1', 'layer 1, neuron 3, w2']
+        >>> [place.name for place in places_of_arrays({"model.table": weights}).values()]
+        ['model.table[0]', 'model.table[1]']
+    """
+    places: dict[Value, Place] = {}
+    for name, array in arrays.items():
+        for index in product(*map(range, array.shape)):
+            places.setdefault(
+                array[index], _place_of_neuron(name, index) or _place([*name.split("."), *map(str, index)])
+            )
+    return places
+
+
+_OF_NEURON = re.compile(r"(.*?)\.?(?:layers\.(\d+)\.)?(?:neurons\.(\d+)\.)(w|b)")
+
+
+def _place_of_neuron(name: str, indices: tuple[int, ...]) -> Place | None:
+    """The place of a weight of a neuron in a layer, as it would be had the network run; None for anything else."""
+    if (found := _OF_NEURON.fullmatch(name)) is None:
+        return None
+    before, layer, neuron, kind = found.groups()
+    boxes = [before] * bool(before) + [f"Layer {int(layer or 0) + 1}", f"Neuron {int(neuron) + 1}"]
+    hint = kind + "".join(str(index + 1) for index in indices)
+    path = ", ".join([before] * bool(before) + [box.lower() for box in boxes[-2:]] + [hint])
+    return Place(hint, path, tuple(boxes), ", ".join([*boxes[:-1], kind]), tuple(index + 1 for index in indices))
 
 
 def _place(path: list[str]) -> Place:
