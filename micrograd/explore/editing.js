@@ -36,7 +36,7 @@ function setLeaf(node, number) {
   setNumbers(new Map([[node.index, number]]));
   selected = node.index;
   show();
-  say(`${nameOf(node.index)} is ${readable(number)} now; ${rootName} is ${readable(nodes[root].data)}.`);
+  say(`${nameOf(node.index)} is ${readable(number)} now; ${rootInWords} is ${readable(nodes[root].data)}.`);
 }
 
 function setNumbers(numbers, refused = refuse) {

@@ -14,17 +14,20 @@ function explainStep() {
   else if (step.phase === "given") {
     parts.push(...sum("Start"), html("h2", {}, "What is given"));
     const count = nodes.length - results;
-    parts.push(html("p", {}, `${count} ${count === 1 ? "number is" : "numbers are"} given. The forward pass computes ${results} more from ${count === 1 ? "it" : "them"}, one a step${passes.backward ? `; then the backward pass finds how ${rootName} changes with each` : ""}.`));
+    parts.push(html("p", {}, `${count} ${count === 1 ? "number is" : "numbers are"} given. The forward pass computes ${results} more from ${count === 1 ? "it" : "them"}, one a step${passes.backward ? `; then the backward pass finds how ${rootInWords} changes with each` : ""}.`));
   } else if (step.phase === "forward") {
     const node = nodes[step.node];
     const names = node.operands.map(nameOf);
     parts.push(...sum(`Forward, ${at} of ${forwardSteps}`), html("h2", {}, bdi(nameOf(node.index)), " is computed"));
     parts.push(math(bdi(nameOf(node.index)), " = ", bdi(call(node, names))));
     const numbers = call(node, node.operands.map((operand) => inBrackets(nodes[operand].data)));
-    if (numbers !== readable(node.data)) parts.push(math("= ", numbers));
-    parts.push(math("= ", html("span", { class: "outcome" }, readable(node.data))));
+    if (node.terms) parts.push(html("p", {}, `It stands for all of them: ${node.terms}.`));
+    else {
+      if (numbers !== readable(node.data) && !isEntry(node)) parts.push(math("= ", numbers));
+      parts.push(math("= ", html("span", { class: "outcome" }, readable(node.data))));
+    }
   } else if (step.phase === "seed") {
-    parts.push(...sum("Backward"), html("h2", {}, "Backpropagation starts at ", bdi(rootName)));
+    parts.push(...sum("Backward"), html("h2", {}, "Backpropagation starts at ", bdi(rootInWords)));
     parts.push(math(partial(rootName, rootName), " = ", html("span", { class: "outcome" }, "1")));
     parts.push(html("p", {}, "Anything changes with itself one to one. From here each Value passes its gradient on to its operands, " + (isWrong ? "and none waits for all that use it." : "once all that use it have passed theirs.")));
   } else parts.push(...explainTurn(step));
@@ -45,7 +48,7 @@ function explainGroup(step, group) {
     html("p", { class: "eyebrow" }, backward ? `Backward, ${step.turn + 1} of ${turns.length}` : `Forward, ${at} of ${forwardSteps}`),
     html("h2", {}, bdi(name), backward ? " passes gradients on" : " is computed"),
   ];
-  if (group.about[0]) parts.push(math(group.about[0]));
+  if (group.about[0] || group.kernel) parts.push(math(group.about[0] || group.kernel));
   if (!backward) return [...parts, ...listed(outputs.filter(isComputed), (index) => `${nameOf(index)} = ${readable(nodes[index].data)}`), openIt(group)];
   if (group.about[1]) parts.push(html("p", {}, group.about[1]));
   parts.push(html("p", { class: "soft" }, "What it computed, and the gradient of each:"), ...listed(outputs, (index) => `${nameOf(index)} = ${readable(nodes[index].data)}, gradient ${hasGradient(index) ? readable(gradients[index]) + remark(index, readable) : "none"}`));
@@ -138,7 +141,7 @@ function explainNode() {
 
 function nodePanel(index) {
   const node = nodes[index];
-  const made = node.kind === "result" ? primitives[node.primitive].name : node.kind === "leaf" ? "none: a leaf" : "none: a constant";
+  const made = node.kind === "result" ? madeBy(node) : node.kind === "leaf" ? "none: a leaf" : "none: a constant";
   const data = html("dd", { class: "math data" });
   const grad = html("dd", { class: "math grad" });
   const path = [];
@@ -161,7 +164,8 @@ function nodePanel(index) {
   const update = () => {
     title.textContent = fullNameOf(index);
     shares.replaceChildren(...explainShares(index));
-    data.textContent = isComputed(index) ? exact(node.data) : "not computed yet";
+    data.textContent = node.terms || (isComputed(index) ? exact(node.data) : "not computed yet");
+    if (node.terms) return (grad.textContent = "those of its results");
     grad.textContent = hasGradient(index) ? exact(gradients[index]) + remark(index, exact)
       : node.kind === "constant" ? "none: no gradient flows to it" : !passes.backward ? "none" : at < seed || expected[index] ? "not yet" : "0: none flows here";
   };

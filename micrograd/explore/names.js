@@ -29,24 +29,69 @@ function cut(text, columns) {
 
 let results = 0;
 let leaves = 0;
+const WORDS = { add: "sum", sub: "difference", mul: "product", div: "quotient", pow: "power", neg: "negative" };
+const THROUGH = ["vector", "dot", "sum", "part", "stack"]; // groups that do not count as places in the program
+/** The innermost place in the program that a Value or a group is in. */
+function scopeOf(group) {
+  while (group !== null && THROUGH.includes(groups[group].kind)) group = groups[group].parent;
+  return group;
+}
+/** Whether a result is one of a kernel, all of whose terms are one Value. */
+const isEntry = ({ operands }) => operands.length === 1 && nodes[operands[0]].terms !== "";
+/** What made a result: its primitive, or the kernel that it is a number of. */
+const madeBy = (node) => (isEntry(node) || node.terms ? primitives[nodes[node.terms ? node.index : node.operands[0]].primitive].symbol : primitives[node.primitive].name);
+const isNameless = ({ kind, label, hint }) => kind === "result" && !label && !hint;
+/** What made a result, in a word: sum, tanh; and of a kernel with several results, which of them it is: tanh[3]. */
+function wordOf(node) {
+  const { name, symbol, library } = primitives[node.primitive];
+  if (node.terms) return "terms";
+  const word = isEntry(node) ? madeBy(node) : library ? (WORDS[name] ?? name) : symbol || name;
+  const shape = node.indices.length ? (groups[scopeOf(node.group)]?.size ?? []) : [];
+  return word + node.indices.filter((_, axis) => shape[axis] > 1).map((index) => `[${index}]`).join("");
+}
+const twins = new Map(); // how many scopes of one name there are in another so far
+groups.forEach((group, index) => {
+  if (scopeOf(index) !== index) return;
+  const key = `${scopeOf(group.parent)} ${group.name}`;
+  twins.set(key, (group.twin = (twins.get(key) ?? 0) + 1));
+});
+const alike = new Map(); // results that have the same word in the same place: by both
 nodes.forEach((node, index) => {
   node.index = index;
   node.data = Number(node.data);
   node.recorded = node.data;
   node.users = [];
-  node.ordinal = node.kind === "result" ? ++results : node.kind === "leaf" && !node.label && !node.hint ? ++leaves : 0;
+  if (node.kind === "result") results++;
+  if (node.kind === "leaf" && !node.label && !node.hint) node.ordinal = ++leaves;
+  if (!isNameless(node) || index === root) return;
+  node.word = wordOf(node);
+  const key = `${scopeOf(node.group)} ${node.word}`;
+  if (!alike.has(key)) alike.set(key, []);
+  node.ordinal = alike.get(key).push(index);
+  node.alike = alike.get(key);
 });
 for (const node of nodes) for (const operand of new Set(node.operands)) nodes[operand].users.push(node.index);
 
-/** Where a parameter is in its network, in full: layer 1, neuron 3, w2. */
-const fullNameOf = (index) => (nodes[index].label ? nodes[index].label : nodes[index].path || nameOf(index));
+/** What a Value is called in full, with where it is: layer 1, neuron 3, w2; or layer 1, neuron 3, tanh. */
+function fullNameOf(index) {
+  const node = nodes[index];
+  if (node.label || !node.word) return node.label || node.path || nameOf(index);
+  const path = [nameOf(index)];
+  for (let scope = scopeOf(node.group); scope !== null; scope = scopeOf(groups[scope].parent)) {
+    const { name, kind, twin } = groups[scope];
+    path.unshift((["layer", "neuron", "network"].includes(kind) ? name.toLowerCase() : name) + (twin > 1 ? ` (${twin})` : ""));
+  }
+  return path.join(", ");
+}
 
-/** What a Value is called: its label, or what its module calls it, or its place in the program. */
+/** What a Value is called: its label, or what its module calls it, or what made it, counted where it is: product 2. */
 function nameOf(index) {
   const node = nodes[index];
   if (node.label) return node.label;
   if (node.kind === "constant") return readable(node.data);
-  return node.hint || (node.kind === "leaf" ? `leaf ${node.ordinal}` : `v${node.ordinal}`);
+  if (node.hint || node.kind === "leaf") return node.hint || `leaf ${node.ordinal}`;
+  return node.index === root ? "result" : node.alike.length > 1 ? `${node.word} ${node.ordinal}` : node.word;
 }
 const rootName = nameOf(root);
+const rootInWords = rootName === "result" ? "the result" : rootName;
 

@@ -96,7 +96,8 @@ function activePairs({ phase, node, turn }) {
 
 function nodeLabel(index) {
   const node = nodes[index];
-  const made = node.kind === "result" ? `result of ${primitives[node.primitive].name}` : node.kind;
+  const made = node.kind === "result" ? `result of ${madeBy(node)}` : node.kind;
+  if (node.terms) return `${fullNameOf(index)}, all terms of a kernel: ${node.terms}`;
   const data = isComputed(index) ? `data ${readable(node.data)}` : "not computed yet";
   const grad = hasGradient(index) ? `, gradient ${readable(gradients[index])}${remark(index, readable)}` : "";
   return `${fullNameOf(index)}, ${made}, ${data}${grad}`;

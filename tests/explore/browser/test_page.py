@@ -249,9 +249,10 @@ class TestGraph:
     def test_what_has_no_label_has_a_name(self, show):
         page = show(mg.nn.Neuron(2, activation="tanh")([1.0, 2.0]) * 2)
         names = page.locator("#nodes .item").evaluate_all("items => items.map((item) => item.ariaLabel.split(',')[0])")
-        weights, results = ([name for name in names if name[0] in kind] for kind in ("wb", "v"))
-        assert sorted(weights) == ["b", "w1", "w2"]
-        assert sorted(results) == [f"v{number}" for number in range(1, 7)]
+        assert sorted(name for name in names if len(name) < 3) == ["b", "w1", "w2"]
+        results = ["neuron, product 1", "neuron, product 2", "neuron, sum 1", "neuron, sum 2", "neuron, tanh", "result"]
+        found = page.evaluate("nodes.filter(({ kind }) => kind === 'result').map(({ index }) => fullNameOf(index))")
+        assert sorted(found) == results
 
     def test_keys_zoom(self, show):
         page = show(shared())
@@ -376,7 +377,7 @@ class TestFolding:
     def test_a_stack_is_looked_through_with_keys_and_by_clicking(self, show):
         page = show(lecture()[1], width=1440, height=900)
         page.keyboard.press("End")
-        stack = page.locator('.item[aria-label^="Sample"]')
+        stack = page.locator('.item[aria-label^="Sample,"]')
         assert stack.get_attribute("aria-label").startswith("Sample, 1 of 4")
         seen = []
         for key in "]]][":
@@ -455,7 +456,7 @@ class TestFolding:
         kernels = page.locator(".item.closed").evaluate_all(
             "items => items.map((item) => item.ariaLabel.split(',')[0])"
         )
-        assert kernels == ["1: matrix-vector", "2: tanh", "3: matrix-vector", "4: product"]
+        assert kernels == ["Parameters", "1: matrix-vector", "2: tanh", "3: matrix-vector", "4: product"]
         page.locator('.item.closed[aria-label^="2: tanh"]').press("Enter")
         page.locator('.item.closed[aria-label^="tanh"]').press("Enter")
         assert page.locator('.item[aria-label*="result of tanh"]').count() == 4
@@ -502,7 +503,7 @@ class TestFolding:
         root = mg.losses.cross_entropy(x, 1) * 2
         root.backward()
         largest = max(x, key=lambda value: abs(value.grad))
-        first = re.search(r"∂v\d+/∂(\w+) = (\S+)", text)
+        first = re.search(r"∂result/∂(\w+) = (\S+)", text)
         assert first[1] == largest.label
         assert number(first[2]) == pytest.approx(largest.grad, rel=1e-3)
 

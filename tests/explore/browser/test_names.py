@@ -1,0 +1,105 @@
+"""What Values without a label are called, and compiled functions with their kernels as boxes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import micrograd as mg
+from micrograd import Value, nn
+from tests.explore.browser.test_everyone import word  # noqa: F401  # a fixture
+from tests.explore.browser.test_page import lecture
+
+pytestmark = pytest.mark.slow
+
+
+def names(page):
+    """The short and the full names of all results."""
+    return page.evaluate(
+        "nodes.filter(({ kind }) => kind === 'result').map(({ index }) => [nameOf(index), fullNameOf(index)])"
+    )
+
+
+def test_results_are_called_by_what_made_them_and_counted_where_they_are(show):
+    x, y = Value(2.0, label="x"), Value(3.0, label="y")
+    page = show(mg.tanh(x * y + y * 2.0) - x)
+    assert [name for name, _ in names(page)] == ["product 1", "product 2", "sum", "tanh", "result"]
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#step h2").inner_text() == "product 1 is computed"
+    page.keyboard.press("End")
+    assert page.locator("#step h2").inner_text() == "product 1 passes its gradient on"
+    assert "∂result/∂product 1" in page.locator("#step").inner_text()
+    page.locator("#find-text").fill("product 2")
+    page.locator("#find-text").press("Enter")
+    assert page.locator("#node h2").inner_text() == "product 2"
+    assert page.locator("#find-count").inner_text() == "1 of 1"
+
+
+def test_full_names_say_where_and_no_two_are_the_same(show):
+    page = show(lecture()[1])
+    found = [full for _, full in names(page)]
+    assert len(set(found)) == len(found)
+    assert any(full.endswith("layer 1, neuron 3, tanh") for full in found)
+    page.locator("#find-text").fill("layer 1, neuron 3, tanh")
+    page.locator("#find-text").press("Enter")
+    assert page.locator("#node h2").inner_text().endswith("layer 1, neuron 3, tanh")
+
+
+def test_names_of_a_transformer_are_all_different_and_short(show, word):  # noqa: F811  # it is that fixture
+    page = show(word)
+    found = names(page)
+    assert len({full for _, full in found}) == len(found) > 1_000
+    assert max(len(short) for short, _ in found) <= 20
+    assert max(len(full) for _, full in found) <= 100
+    assert any("softmax" in full for _, full in found)
+
+
+def test_a_label_is_the_name(show):
+    x = Value(2.0, label="x")
+    y = x * 3.0
+    y.label = "y"
+    assert names(show(y * y)) == [["y", "y"], ["result", "result"]]
+
+
+def test_the_kernels_of_several_results_are_boxes_with_their_shapes(show):
+    network = nn.MLP(3, [4, 4, 1])
+    xs = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
+
+    def losses(xs, ys):
+        outputs = [network(x) for x in xs]
+        return mg.mean([(output - y) ** 2 for output, y in zip(outputs, ys, strict=True)]), outputs
+
+    loss, outputs = mg.compile(losses)(xs, [1.0, -1.0, -1.0, 1.0])
+    page = show(loss + outputs[0] * 0.1)
+    page.locator("#collapse").click()
+    assert page.locator('.item[aria-label^="compiled losses"]').count() == 1
+    page.locator('.item[aria-label^="compiled losses"]').press("Enter")
+    kernel = page.locator('.item.closed[aria-label*=": matrix product"]').first
+    assert "4 × 4, 4 terms each" in kernel.locator("text").all_text_contents()
+    page.locator("#last").click()
+    page.locator("#find-text").fill("layer 1, neuron 2, w1")
+    page.locator("#find-text").press("Enter")
+    (loss + outputs[0] * 0.1).backward()
+    weight = network.layers[0].neurons[1].w[0]
+    text = page.locator("#node .grad").inner_text().replace("−", "-")
+    assert float(text) == pytest.approx(weight.grad, rel=1e-9)
+
+
+def test_large_kernels_are_closed_and_their_sums_stand_on_one_card(show):
+    random.seed(1)
+    network = nn.MLP(12, [40, 40, 1])
+    xs = [[random.uniform(-1, 1) for _ in range(12)] for _ in range(32)]
+    page = show(mg.compile(lambda xs: mg.mean([network(x) ** 2 for x in xs]))(xs))
+    page.keyboard.press("End")
+    page.locator('.item[aria-label^="compiled"]').press("Enter")
+    kernel = page.locator(".item.closed").filter(has_text="32 × 40, 13 terms each")
+    assert kernel.locator(".cells").count() == 2
+    kernel.press("Enter")
+    card = page.locator('.item[aria-label*="all terms of a kernel: 32 × 40, 13 terms each"]')
+    assert card.locator("text").all_text_contents()[-2:] == ["32 × 40", "13 terms each"]
+    page.locator("#find-text").fill("matrix product[3][17]")
+    page.locator("#find-text").press("Enter")
+    assert page.locator("#node h2").inner_text().endswith(": matrix product, matrix product[3][17]")
+    page.evaluate("selected = nodes.find(({ terms }) => terms).index; explainNode()")
+    assert page.locator("#node .grad").inner_text() == "those of its results"
