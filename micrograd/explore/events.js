@@ -3,18 +3,41 @@
 const ACTION_KEYS = { "]": "next", "[": "previous", s: "spread" };
 const itemAt = (event) => event.target.closest?.(".item")?.dataset.item ?? null;
 graph.addEventListener("click", (event) => {
-  const item = itemAt(event);
   if (dragged) return;
+  const target = event.pointerType === "touch" ? touched(event.target, lifted) : event.target;
+  const item = itemAt({ target });
   const group = item && groupOf(item);
-  const action = event.target.closest(".turn")?.dataset.action;
+  const action = target.closest(".turn")?.dataset.action;
   if (action) return ACTIONS[action](group.index);
-  if (group && isOpen(group.index) && !event.target.closest("text")) return; // the room inside a group is for panning
+  if (group && isOpen(group.index) && !target.closest("text")) return; // the room inside a group is for panning
   if (item) jumpTo(item);
   else if (selected !== null) {
     selected = null;
     show();
   }
 });
+
+const FINGER = 44; // pixels that a target is to have; smaller ones are reached from half of that around them
+/** What a finger means that was lifted here: what it hits, or else the nearest of the small things around. */
+function touched(target, { x, y }) {
+  const { left, top } = bounds();
+  const known = [...visible.values()].filter((shown) => !shown.away).flatMap((shown) => targetsOf(shown).map((element) => {
+    if (element !== shown.element) return { element, ...element.getBoundingClientRect().toJSON() };
+    const [width, height] = [shown.w * view.scale, shown.h * view.scale];
+    return { element, width, height, x: left + view.x + shown.x * view.scale - width / 2, y: top + view.y + shown.y * view.scale - height / 2 };
+  }));
+  let [nearest, least] = [target, Infinity];
+  for (const each of known) {
+    if (each.width === 0) continue; // too small to be drawn
+    const gap = Math.hypot(Math.max(each.x - x, 0, x - each.x - each.width), Math.max(each.y - y, 0, y - each.y - each.height));
+    const reach = Math.min(each.width, each.height) < FINGER ? FINGER / 2 : 0;
+    if (gap <= reach && gap < least) [nearest, least] = [each.element, gap];
+  }
+  return nearest;
+}
+/** What can be tapped of an item: a card or a closed box; of an open one, its title and its buttons. */
+const targetsOf = ({ element, group }) => (group && isOpen(group.index) ? [...element.querySelectorAll(".turn"), element.querySelector(".name")] : [element]);
+
 function hover(item) {
   if (item === hovered || pointers.size) return;
   hovered = item;

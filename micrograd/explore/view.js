@@ -129,8 +129,10 @@ graph.addEventListener("pointermove", (event) => {
   pointer.x = event.clientX;
   pointer.y = event.clientY;
 });
+let lifted = { x: 0, y: 0 }; // where a finger last left the graph; what a browser says of its click may have been moved
 for (const name of ["pointerup", "pointercancel"]) {
   graph.addEventListener(name, (event) => {
+    lifted = { x: event.clientX, y: event.clientY };
     pointers.delete(event.pointerId);
     graph.classList.remove("dragged");
   });
