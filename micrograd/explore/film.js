@@ -41,7 +41,7 @@ function setMode(training) {
   controls = training ? TIME : PASSES;
   document.body.dataset.mode = training ? "training" : "step";
   for (const [element, isShown] of [
-    [find("film"), training], [find("step"), !training], [find("node"), !training], [find("find"), !training], [exampleRow, !training],
+    [find("film"), training], [find("step"), !training], [find("node"), !training], [find("find"), !training], [find("save-whole"), !training], [exampleRow, !training],
     [find("tools"), !(training && picture)], [picture?.element, training],
   ]) element?.toggleAttribute("hidden", !isShown);
   graph.classList.toggle("behind", training && picture !== null); // it keeps its size, and so where it was zoomed to

@@ -8,20 +8,35 @@ const INHERITED = ["stroke-width", "stroke-dasharray", "stroke-linecap", "marker
 const OWN = { opacity: "1", "unicode-bidi": "normal" }; // what is not inherited, with what holds where it is not said
 const FONT = "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
 
+/** These parts of the drawing in their layers, as a drawing of its own. */
+function copyOf(shown, transform) {
+  const layers = new Map(["boxes", "edges", "nodes"].map((id) => [find(id), svg("g")]));
+  for (const { home, element } of shown) layers.get(home).append(element.cloneNode(true));
+  const tips = [...document.querySelectorAll(".tips marker")].map((marker) => marker.cloneNode(true));
+  return [svg("defs", {}, ...tips), svg("g", { transform }, ...layers.values())];
+}
+
+/** Everything that is open, as an SVG in its own size. */
+function wholePicture() {
+  const shown = [...visible.values(), ...edges];
+  for (const each of visible.values()) if (each.version !== version) paint(each); // what is out of sight waits for that
+  const furthest = (edge, start, reach) => edges.reduce((most, each) => edge(most, reach(each)), start);
+  const [left, right] = [furthest(Math.min, 0, ({ x, w }) => x - w / 2), furthest(Math.max, size.width, ({ x, w }) => x + w / 2)];
+  const [top, bottom] = [furthest(Math.min, 0, ({ y, h }) => y - h / 2), furthest(Math.max, size.height, ({ y, h }) => y + h / 2)];
+  const kind = [...graph.classList].filter((name) => !["far", "farther"].includes(name)).join(" ");
+  return sheet([left - BORDER, top - BORDER, right - left + 2 * BORDER, bottom - top + 2 * BORDER], kind, ...copyOf(shown, ""));
+}
+
 /** What is in sight of the graph, as an SVG of this size. */
 function graphPicture() {
   const { width, height } = bounds();
   const isAway = outOfSight();
   const seen = [...visible.values(), ...edges].filter((shown) => !isAway(shown));
   if (!seen.length) throw new RangeError("nothing is in sight");
-  const layers = new Map(["boxes", "edges", "nodes"].map((id) => [find(id), svg("g")]));
-  for (const { home, element } of seen) layers.get(home).append(element.cloneNode(true));
   const around = (low, high, length) => [Math.max(0, Math.min(...low) - BORDER), Math.min(length, Math.max(...high) + BORDER)];
   const [left, right] = around(seen.map(({ x, w }) => view.x + (x - w / 2) * view.scale), seen.map(({ x, w }) => view.x + (x + w / 2) * view.scale), width);
   const [top, bottom] = around(seen.map(({ y, h }) => view.y + (y - h / 2) * view.scale), seen.map(({ y, h }) => view.y + (y + h / 2) * view.scale), height);
-  const world = svg("g", { transform: find("world").getAttribute("transform") }, ...layers.values());
-  const tips = [...document.querySelectorAll(".tips marker")].map((marker) => marker.cloneNode(true));
-  return sheet([left, top, right - left, bottom - top], graph.getAttribute("class"), svg("defs", {}, ...tips), world);
+  return sheet([left, top, right - left, bottom - top], graph.getAttribute("class"), ...copyOf(seen, find("world").getAttribute("transform")));
 }
 
 /** An SVG on white. */
@@ -93,10 +108,10 @@ const fileName = (words, suffix) => `${[...`${document.title} ${words}`.matchAll
 
 const PICTURES = { seen: graphPicture }; // what is seen, as a picture: a film puts that of its network here
 
-async function savePicture(suffix) {
+async function savePicture(suffix, draw) {
   const words = find("count").textContent;
   try {
-    const picture = PICTURES.seen();
+    const picture = draw();
     const size = { width: Number(picture.getAttribute("width")), height: Number(picture.getAttribute("height")) };
     const text = textOfPicture(picture, words);
     const name = fileName(words, suffix);
@@ -115,7 +130,8 @@ function download(name, blob, remark) {
   find("saved").textContent = `Saved as ${name}${remark}.`;
 }
 
-for (const suffix of ["svg", "png"]) find(`save-${suffix}`).addEventListener("click", () => savePicture(suffix));
+for (const suffix of ["svg", "png"]) find(`save-${suffix}`).addEventListener("click", () => savePicture(suffix, PICTURES.seen));
+find("save-whole").addEventListener("click", () => savePicture("svg", wholePicture));
 find("save").addEventListener("toggle", () => (find("saved").textContent = ""));
 find("save").addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;

@@ -173,3 +173,33 @@ def test_the_menu_is_opened_and_closed_with_keys_and_by_clicking(show):
     assert page.locator("#saved").inner_text() == ""
     page.locator("#graph").click(position={"x": 5, "y": 5})
     assert menu.is_hidden()
+
+
+def test_the_whole_is_saved_with_what_is_out_of_sight_as_it_would_be_seen(show):
+    page = show(lecture()[1])
+    page.locator("#expand").click()
+    page.keyboard.press("End")
+    page.evaluate("view.scale = 2; centre(visible.get(itemOf(root)))")
+    drawn = page.evaluate("visible.size")
+    seen = len(texts(picture(page)))
+    name, content = saved(page, "whole")
+    assert name.endswith(".svg")
+    whole = ElementTree.fromstring(content)
+    assert len(texts(whole)) > 5 * seen
+    assert len([text for text in texts(whole) if text == "data"]) > drawn / 2
+    size = page.evaluate("size")
+    assert float(whole.get("width")) >= size["width"] + 32
+    assert float(whole.get("height")) >= size["height"] + 32
+    numbers = page.evaluate(
+        "nodes.filter((node) => visible.has(`n${node.index}`) && node.kind !== 'constant').map((node) => readable(node.data))"
+    )
+    assert set(numbers) <= set(texts(whole))  # also of what has never been in sight
+
+
+def test_of_a_training_there_is_no_whole_but_of_its_steps(show):
+    page = show(small())
+    page.locator("#save summary").click()
+    assert not page.locator("#save-whole").is_visible()
+    page.get_by_role("button", name="One step").click()
+    page.locator("#save summary").click()
+    assert page.locator("#save-whole").is_visible()
