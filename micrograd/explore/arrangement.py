@@ -14,6 +14,7 @@ from micrograd.explore.wrapping import wrapped
 POINTS = 72  # an inch; the page counts points as pixels
 CARD, CONSTANT, GROUP = (132, 66), (64, 28), (164, 66)  # width and height; the page draws to this size
 CAPTION = 18  # more height of a closed kernel, for the line that says its shape
+KERNEL = (184, 66 + CAPTION)
 MATRIX = 90  # the longer side of a heat map
 COLUMN = 5  # items that nothing connects, up to which they stand one below the other
 GAP = 16  # between items that nothing connects
@@ -105,12 +106,13 @@ def _meeting(tail: list[tuple[int, str]], head: list[tuple[int, str]]) -> tuple[
 def _size(item: str, graph: dict[str, Any]) -> tuple[int, int]:
     if item[0] == "g":
         group = graph["groups"][int(item[1:])]
-        caption = CAPTION if group["kernel"] else 0
         if len(group["shape"]) != 2:
-            return GROUP[0], GROUP[1] + caption
+            return KERNEL if group["kernel"] else GROUP
         rows, columns = (size * MATRIX / max(group["shape"]) for size in group["shape"])
-        least = GROUP[0] if group["kernel"] else 110
-        return max(least, round(2 * columns) + 30), round(rows) + 48 + caption  # numbers and gradients, side by side
+        least = KERNEL[0] if group["kernel"] else 110
+        return max(least, round(2 * columns) + 30), round(rows) + 48 + (
+            CAPTION if group["kernel"] else 0
+        )  # numbers and gradients, side by side
     return CONSTANT if graph["nodes"][int(item[1:])]["kind"] == "constant" else CARD
 
 

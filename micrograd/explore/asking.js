@@ -50,7 +50,7 @@ function asked() {
 
 /** What a wrong answer was probably made of. */
 function mistakeIn(answer, { node, operand, place, gradient, local, share, shares }) {
-  const [own, name] = [nameOf(node.index), nameOf(operand)];
+  const [own, name] = [nameOf(node.index), operandNames(node)[place]];
   if (Number.isNaN(answer)) return "That is no number. Write one such as 0.5, or a product such as 2 * -3.";
   if (isNear(answer, -share)) return "The size is right, the sign is not.";
   if (isNear(answer, local)) return `That is the local derivative alone. Multiply it by the gradient of ${own}, ${readable(gradient)}.`;
@@ -58,7 +58,7 @@ function mistakeIn(answer, { node, operand, place, gradient, local, share, share
   if (isNear(answer, gradient + local)) return "Gradient and local derivative are multiplied, not added.";
   if (isNear(answer, gradients[operand] + share)) return `That is what ${name} has afterwards. Asked is the share that ${own} adds.`;
   const other = shares.findIndex((each, index) => index !== place && each !== null && isNear(answer, each));
-  if (other >= 0) return `That is the share of ${nameOf(node.operands[other])}.`;
+  if (other >= 0) return `That is the share of ${operandNames(node)[other]}.`;
   return `Not ${readable(answer)}. It is the gradient of ${own}, ${readable(gradient)}, times the local derivative ${partial(own, name)}.`;
 }
 
@@ -95,10 +95,10 @@ function questionForm() {
   const { node, operand, place, gradient } = asked();
   const own = nameOf(node.index);
   const again = node.operands.indexOf(operand) < place ? ", once more" : "";
-  const label = html("label", { for: "answer" }, "How much does ", bdi(own), " add to the gradient of ", bdi(nameOf(operand)), `${again}?`);
+  const label = html("label", { for: "answer" }, "How much does ", bdi(own), " add to the gradient of ", bdi(operandNames(node)[place]), `${again}?`);
   const numbers = node.operands.map((index) => inBrackets(nodes[index].data));
   return html("form", { onsubmit: checkAnswer },
-    math(bdi(own), " = ", bdi(call(node, node.operands.map(nameOf))), html("br"), "= ", call(node, numbers), " = ", readable(node.data), html("br"), bdi(partial(rootName, own)), " = ", readable(gradient)),
+    math(bdi(own), " = ", bdi(call(node, operandNames(node))), html("br"), "= ", call(node, numbers), " = ", readable(node.data), html("br"), bdi(partial(rootName, own)), " = ", readable(gradient)),
     label,
     html("div", { class: "answer" }, html("input", { id: "answer", type: "text", autocomplete: "off" }),
       html("button", { type: "submit", class: "primary" }, "Check"),

@@ -178,6 +178,7 @@ function rows(shown) {
 }
 
 const CAPTION = 18; // the line below a closed kernel that says its shape
+const captionOf = (text, columns) => (text.length <= columns ? text : cut(text.replace(" numbers, ", " × ").replace(" each", ""), columns));
 const heightOf = ({ h, group }) => (group?.kernel ? h - CAPTION : h);
 
 const MOST_SPREAD = 2000; // members of a stack that a browser draws side by side at once
@@ -197,7 +198,7 @@ function closedBox(shown) {
     svg("line", { class: "rule", x1: 0, x2: w, y1: 25.5, y2: 25.5 }),
   ];
   if (many) parts.push(svg("text", { class: "times", x: w - 10, y: 18 }, many));
-  if (group.kernel) parts.push(svg("text", { class: "key", x: 10, y: h - 8 }, group.kernel));
+  if (group.kernel) parts.push(svg("text", { class: "key", x: 10, y: h - 8 }, captionOf(group.kernel, Math.floor((w - 18) / 6.4))));
   if (outputs.length === 1) return itemElement(shown, "closed", ...parts, ...rows(shown));
   return itemElement(shown, "closed", ...parts, ...colours(shown));
 }
@@ -205,7 +206,7 @@ function closedBox(shown) {
 function openBox(shown) {
   const { w, h, group } = shown;
   const parts = [svg("rect", { class: "frame", width: w, height: h, rx: 12 })];
-  if (group.kind !== "stack") return itemElement(shown, "open", ...parts, svg("text", { class: "name", x: 14, y: 22 }, `▾ ${titleOf(group)}`));
+  if (group.kind !== "stack") return itemElement(shown, "open", ...parts, svg("text", { class: "name", x: 14, y: 22 }, `▾ ${titleOf(group, Math.floor((w - 44) / 7.5))}`));
   const count = group.children.length;
   if (!spread.has(group.index)) parts.unshift(...[8, 4].map((away) => svg("rect", { class: "behind", x: away, y: -away, width: w, height: h, rx: 12 })));
   parts.push(svg("text", { class: "name", x: 14, y: 22 }, spread.has(group.index) ? `▾ ${group.name} × ${count}` : `▾ ${group.name} ${group.shown + 1} of ${count}`));
@@ -221,5 +222,8 @@ function closedTitleOf(group) {
   const [output, ...others] = outputsOf(group);
   return group.kind !== "stack" && output !== undefined && !others.length && nodes[output].label ? `${nodes[output].label} = ${group.name}` : group.name;
 }
-/** The name of an open group, with the formula of the function where it is of the library. */
-const titleOf = (group) => (group.about[0] ? `${group.name} = ${group.about[0]}` : group.kernel ? `${group.name}: ${group.kernel}` : group.name);
+/** The name of an open group, with the formula of a function of the library, or the shape of a kernel, if there is room. */
+function titleOf(group, columns) {
+  const title = group.about[0] ? `${group.name} = ${group.about[0]}` : group.kernel ? `${group.name}, ${group.kernel}` : group.name;
+  return title.length <= columns ? title : group.name;
+}

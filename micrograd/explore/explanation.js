@@ -17,7 +17,7 @@ function explainStep() {
     parts.push(html("p", {}, `${count} ${count === 1 ? "number is" : "numbers are"} given. The forward pass computes ${results} more from ${count === 1 ? "it" : "them"}, one a step${passes.backward ? `; then the backward pass finds how ${rootInWords} changes with each` : ""}.`));
   } else if (step.phase === "forward") {
     const node = nodes[step.node];
-    const names = node.operands.map(nameOf);
+    const names = operandNames(node);
     parts.push(...sum(`Forward, ${at} of ${forwardSteps}`), html("h2", {}, bdi(nameOf(node.index)), " is computed"));
     parts.push(math(bdi(nameOf(node.index)), " = ", bdi(call(node, names))));
     const numbers = call(node, node.operands.map((operand) => inBrackets(nodes[operand].data)));
@@ -44,18 +44,20 @@ function explainGroup(step, group) {
   const name = group.kind === "stack" ? `${group.name} ${group.shown + 1} of ${group.children.length}` : closedTitleOf(group);
   const outputs = outputsOf(group);
   const inside = new Set(group.members);
+  const named = (index) => fullNameOf(index, group.kind === "stack" ? onTop(group.index) : group.index);
+  const namedOutside = (index) => (outputs.some((output) => nameOf(output) === nameOf(index)) ? outerName(index, group.index) : named(index));
   const parts = [
     html("p", { class: "eyebrow" }, backward ? `Backward, ${step.turn + 1} of ${turns.length}` : `Forward, ${at} of ${forwardSteps}`),
     html("h2", {}, bdi(name), backward ? " passes gradients on" : " is computed"),
   ];
   if (group.about[0] || group.kernel) parts.push(math(group.about[0] || group.kernel));
-  if (!backward) return [...parts, ...listed(outputs.filter(isComputed), (index) => `${nameOf(index)} = ${readable(nodes[index].data)}`), openIt(group)];
+  if (!backward) return [...parts, ...listed(outputs.filter(isComputed), (index) => `${named(index)} = ${readable(nodes[index].data)}`), openIt(group)];
   if (group.about[1]) parts.push(html("p", {}, group.about[1]));
-  parts.push(html("p", { class: "soft" }, "What it computed, and the gradient of each:"), ...listed(outputs, (index) => `${nameOf(index)} = ${readable(nodes[index].data)}, gradient ${hasGradient(index) ? readable(gradients[index]) + remark(index, readable) : "none"}`));
+  parts.push(html("p", { class: "soft" }, "What it computed, and the gradient of each:"), ...listed(outputs, (index) => `${named(index)} = ${readable(nodes[index].data)}, gradient ${hasGradient(index) ? readable(gradients[index]) + remark(index, readable) : "none"}`));
   const outside = [...new Set(group.members.flatMap((index) => nodes[index].operands))].filter((index) => (!inside.has(index) || nodes[index].kind === "leaf") && hasGradient(index));
   outside.sort((one, other) => Math.abs(gradients[other]) - Math.abs(gradients[one]));
   if (outside.length) parts.push(html("p", { class: "soft" }, "The gradients that it has added to, the largest first:"));
-  return [...parts, ...listed(outside, (index) => `${partial(rootName, fullNameOf(index))} = ${readable(gradients[index])}${remark(index, readable)}`), openIt(group)];
+  return [...parts, ...listed(outside, (index) => `${partial(rootName, namedOutside(index))} = ${readable(gradients[index])}${remark(index, readable)}`), openIt(group)];
 }
 const openIt = (group) => html("button", { type: "button", class: "link", onclick: () => toggle(group.index) }, "Open it, to go through it step by step");
 
@@ -69,7 +71,7 @@ function explainTurn(step) {
   const parts = [
     html("p", { class: "eyebrow" }, `Backward, ${step.turn + 1} of ${turns.length}`),
     html("h2", {}, bdi(name), " passes its gradient on"),
-    math(bdi(name), " = ", bdi(call(node, node.operands.map(nameOf))), html("br"), bdi(partial(rootName, name)), " = ", html("span", { class: "outcome" }, readable(gradient))),
+    math(bdi(name), " = ", bdi(call(node, operandNames(node))), html("br"), bdi(partial(rootName, name)), " = ", html("span", { class: "outcome" }, readable(gradient))),
   ];
   parts.push(...explainHaste(turn));
   const { before, after, left } = effects(turn);
@@ -84,7 +86,7 @@ function explainTurn(step) {
 
 function explainShare(node, turn, place, gradient, before, after, left) {
   const operand = node.operands[place];
-  const [name, own] = [nameOf(operand), nameOf(node.index)];
+  const [name, own] = [operandNames(node)[place], nameOf(node.index)];
   const local = turn.locals[place];
   const share = turn.shares[place];
   const rows = [];
@@ -149,7 +151,7 @@ function nodePanel(index) {
   const rows = [
     ["label", html("dd", {}, node.label ? bdi(node.label) : html("span", { class: "soft" }, "none"))],
     ["operation", html("dd", {}, made)], ["data", data], ["grad", grad],
-    ["operands", links(node.operands, "none")], ["used by", links(node.users, index === root ? "nothing: it is the result" : "nothing")],
+    ["operands", links(node.operands, "none", node.group)], ["used by", links(node.users, index === root ? "nothing: it is the result" : "nothing", node.group)],
   ];
   if (path.length) rows.push(["in", html("dd", {}, path.join(" › "))]);
   const title = html("h2", { dir: "auto" }, fullNameOf(index));
@@ -172,9 +174,16 @@ function nodePanel(index) {
   return { index, update };
 }
 
-function links(indices, none) {
+/** The names of some Values as one looks at them from a group: with where they are, if some have the same name. */
+function distinctNames(indices, from) {
+  const names = indices.map(nameOf);
+  return new Map(indices.map((index, place) => [index, names.indexOf(names[place]) === names.lastIndexOf(names[place]) ? names[place] : placedName(index, from)]));
+}
+
+function links(indices, none, from) {
   const distinct = [...new Set(indices)];
-  const shown = distinct.slice(0, 24).map((index) => html("button", { type: "button", class: "link", onclick: () => select(index, true) }, bdi(nameOf(index))));
+  const names = distinctNames(distinct.slice(0, 24), from);
+  const shown = distinct.slice(0, 24).map((index) => html("button", { type: "button", class: "link", onclick: () => select(index, true) }, bdi(names.get(index))));
   const more = distinct.length > 24 ? [html("span", { class: "soft" }, `and ${distinct.length - 24} more`)] : [];
   return html("dd", {}, ...(shown.length ? [...shown, ...more] : [html("span", { class: "soft" }, none)]));
 }

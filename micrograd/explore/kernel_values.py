@@ -36,10 +36,10 @@ ENTRY = Primitive("entry", "entry", float, lambda gradient, out, number: Seeds(g
 
 def shape_of(kernel: Kernel) -> str:
     """The shape of the results of a kernel, and how many terms each has; nothing for one result of one term."""
-    shape = f"{kernel.rows:,} × {kernel.columns:,}" if kernel.rows > 1 else f"{kernel.columns:,}"
-    if kernel.terms > 1:
-        return f"{kernel.terms:,} terms" if shape == "1" else f"{shape}, {kernel.terms:,} terms each"
-    return "" if shape == "1" else shape
+    if kernel.rows * kernel.columns == 1:
+        return f"{kernel.terms:,} terms" if kernel.terms > 1 else ""
+    shape = f"{kernel.rows:,} × {kernel.columns:,}" if kernel.rows > 1 else f"{kernel.columns:,} numbers"
+    return f"{shape}, {kernel.terms:,} terms each" if kernel.terms > 1 else shape
 
 
 class KernelValues:
@@ -111,6 +111,7 @@ class KernelValues:
                 return self._sums_at_once(kernel)
             parts = [self._terms(kernel, part) for part in kernel.segments]
             rows = [[term for part in row for term in part] for row in zip(*parts, strict=True)]
+            self._place_terms(kernel, rows)
             return [maximum(*terms) if kernel.largest else reduce(add, terms) for terms in rows]
         if isinstance(kernel, Take):
             indices = self._numbers[kernel.index.positions(kernel.rows, kernel.columns, 1)].ravel()
@@ -119,6 +120,18 @@ class KernelValues:
             return [self._at(int(row[int(index)])) for index, row in zip(indices, elements, strict=True)]
         columns = [self._read(access, kernel, 1) for access in kernel.operands]
         return [kernel.primitive(*(operand for (operand,) in operands)) for operands in zip(*columns, strict=True)]
+
+    def _place_terms(self, kernel: Reduction, rows: list[list[Value]]) -> None:
+        """Say of the products that are terms of sums which of them they are."""
+        is_made = [
+            part.second is not None or part.coefficient != 1 for part in kernel.segments for _ in range(part.terms)
+        ]
+        if kernel.terms > 1:
+            shape = shape_of(kernel)
+            for result, row in enumerate(rows):
+                for number, (term, made) in enumerate(zip(row, is_made, strict=True)):
+                    if made and term.requires_grad:
+                        self.elements[term] = Element(shape, (*divmod(result, kernel.columns), number))
 
     def _terms(self, kernel: Reduction, part: Segment) -> list[list[Value]]:
         """For each result of a reduction, the terms of a segment."""

@@ -47,7 +47,7 @@ function wordOf(node) {
   if (node.terms) return "terms";
   const word = isEntry(node) ? madeBy(node) : library ? (WORDS[name] ?? name) : symbol || name;
   const shape = node.indices.length ? (groups[scopeOf(node.group)]?.size ?? []) : [];
-  return word + node.indices.filter((_, axis) => shape[axis] > 1).map((index) => `[${index}]`).join("");
+  return word + node.indices.filter((_, axis) => shape[axis] !== 1).map((index) => `[${index}]`).join("");
 }
 const twins = new Map(); // how many scopes of one name there are in another so far
 groups.forEach((group, index) => {
@@ -72,12 +72,20 @@ nodes.forEach((node, index) => {
 });
 for (const node of nodes) for (const operand of new Set(node.operands)) nodes[operand].users.push(node.index);
 
-/** What a Value is called in full, with where it is: layer 1, neuron 3, w2; or layer 1, neuron 3, tanh. */
-function fullNameOf(index) {
+/** The places in the program around a group, the innermost first. */
+function scopesAround(group) {
+  const found = [];
+  for (let scope = scopeOf(group); scope !== null; scope = scopeOf(groups[scope].parent)) found.push(scope);
+  return found;
+}
+
+/** What a Value is called in full, with where it is, or where it is from another group: layer 1, neuron 3, w2; or tanh. */
+function fullNameOf(index, from = null) {
   const node = nodes[index];
   if (node.label || !node.word) return node.label || node.path || nameOf(index);
   const path = [nameOf(index)];
-  for (let scope = scopeOf(node.group); scope !== null; scope = scopeOf(groups[scope].parent)) {
+  const known = scopesAround(from);
+  for (const scope of scopesAround(node.group).filter((each) => !known.includes(each))) {
     const { name, kind, twin } = groups[scope];
     path.unshift((["layer", "neuron", "network"].includes(kind) ? name.toLowerCase() : name) + (twin > 1 ? ` (${twin})` : ""));
   }
@@ -91,6 +99,18 @@ function nameOf(index) {
   if (node.kind === "constant") return readable(node.data);
   if (node.hint || node.kind === "leaf") return node.hint || `leaf ${node.ordinal}`;
   return node.index === root ? "result" : node.alike.length > 1 ? `${node.word} ${node.ordinal}` : node.word;
+}
+/** What the operands of a result are called beside it: with where they are, if it or another of them has the same name. */
+function operandNames(node) {
+  const names = [node.index, ...new Set(node.operands)].map(nameOf);
+  return node.operands.map((operand) => (names.filter((name) => name === nameOf(operand)).length > 1 ? outerName(operand, node.group) : nameOf(operand)));
+}
+/** The name of a Value beside one in a group that has the same name. */
+function outerName(index, group) {
+  const scope = scopeOf(nodes[index].group);
+  const [inFull, name] = [fullNameOf(index, group), nameOf(index)];
+  if (inFull !== name || nodes[index].kind !== "result" || nodes[index].label || scope === scopeOf(group)) return inFull;
+  return scope === null ? `outer ${name}` : `${groups[scope].name}, ${name}`;
 }
 const rootName = nameOf(root);
 const rootInWords = rootName === "result" ? "the result" : rootName;

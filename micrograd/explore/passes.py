@@ -32,7 +32,7 @@ class Element(NamedTuple):
 
     Attributes:
         kernel: the shape of the kernel's results, and how many terms each has: ``16 × 64, 17 terms each``.
-        indices: its row and its column; none for the Value that stands for all terms.
+        indices: its row and its column, and of a term which it is of its sum; none for the Value that stands for all.
     """
 
     kernel: str
@@ -139,7 +139,7 @@ def _kernels(elements: Mapping[Value, Element], grouping: Grouping) -> dict[int,
             group = grouping.parents[group]
         if group is not None and indices:
             shape = found.get(group, (words, (0, 0)))[1]
-            found[group] = words, tuple(max(size, index + 1) for size, index in zip(shape, indices, strict=True))
+            found[group] = words, tuple(max(size, index + 1) for size, index in zip(shape, indices, strict=False))
     return found
 
 

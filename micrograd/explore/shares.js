@@ -34,6 +34,13 @@ function bySample(shares) {
   return shares.length > MOST_LISTED && sums.size > 1 ? [...sums.values()] : null;
 }
 
+/** A Value as one looks at it from a group: with its sample or step of a loop, or its kernel, if it is of another. */
+function placedName(index, from) {
+  const [member, scope, known] = [memberOf(index), scopeOf(nodes[index].group), scopesAround(from)];
+  if (member !== null) return `${groups[member].name}, ${nameOf(index)}`;
+  return scope !== null && groups[scope].kernel && !known.includes(scope) ? `${groups[scope].name}, ${nameOf(index)}` : nameOf(index);
+}
+
 const sizeOf = ({ share }) => (Number.isNaN(share) ? Infinity : Math.abs(share));
 
 /** Where the gradient of a Value comes from, in words and numbers. */
@@ -41,8 +48,7 @@ function explainShares(index) {
   const shares = sharesOf(index);
   if (!shares.length) return [];
   const row = ({ node, name, count, share, local, step }) => {
-    const member = node === undefined ? null : memberOf(node);
-    const from = name ?? `${member === null ? "" : `${groups[member].name}, `}${nameOf(node)}`;
+    const from = name ?? placedName(node, nodes[index].group);
     const made = count > 1 ? `${count} shares, together ` : local === undefined || local === null || isWrong ? "" : `${inBrackets(gradients[node])} × ${inBrackets(local)} = `;
     return [html("dt", {}, html("button", { type: "button", class: "link", onclick: () => goToShare(step, index) }, bdi(from))), html("dd", { class: "math" }, made, readable(share))];
   };

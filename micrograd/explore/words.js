@@ -55,7 +55,7 @@ function localFormula(node, place) {
   const { rules, reading } = primitives[node.primitive];
   const rule = reading[place] ?? rules[place];
   if (rule === undefined || rule === null) return { text: "", reasons: [] };
-  const names = { out: nameOf(node.index), ...node.operands.map(nameOf) };
+  const names = { out: nameOf(node.index), ...operandNames(node) };
   names.numbers = { out: node.data, ...node.operands.map((operand) => nodes[operand].data) };
   names.constants = node.operands.map((operand) => (nodes[operand].kind === "constant" && !nodes[operand].label ? nodes[operand].data : undefined));
   return isKnown(rule) ? render(rule, names) : { text: "", reasons: [] };

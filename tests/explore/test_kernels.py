@@ -306,7 +306,7 @@ def test_the_sums_of_a_large_kernel_stand_on_one_value_with_the_right_gradients(
     data = opened(total(mg.compile(wide)))
     assert_as_eagerly(data, total(wide), (w, x))
     terms = [node["terms"] for node in data["nodes"] if node["terms"]]
-    assert "4, 3 terms each" in terms or "4, 4 terms each" in terms
+    assert "4 numbers, 3 terms each" in terms
     assert any(group["kernel"] for group in data["groups"])
 
 

@@ -103,3 +103,64 @@ def test_large_kernels_are_closed_and_their_sums_stand_on_one_card(show):
     assert page.locator("#node h2").inner_text().endswith(": matrix product, matrix product[3][17]")
     page.evaluate("selected = nodes.find(({ terms }) => terms).index; explainNode()")
     assert page.locator("#node .grad").inner_text() == "those of its results"
+
+
+def test_names_that_are_the_same_beside_each_other_say_where_they_are(show):
+    x = Value(2.0, label="x")
+
+    @mg.scope
+    def doubled(y):
+        return y * 2.0
+
+    @mg.scope
+    def tripled(y):
+        return y * 3.0
+
+    page = show(tripled(doubled(x)) + 1.0)
+    page.locator("#find-text").fill("tripled, product")
+    page.locator("#find-text").press("Enter")
+    page.get_by_role("button", name="Its forward step").click()
+    assert page.locator("#step .math").first.inner_text() == "product = doubled, product × 3"
+    page.get_by_role("button", name="Its backward step").click()
+    assert page.locator("#step h3").inner_text() == "To doubled, product"
+    page.locator("#previous").click()
+    page.get_by_role("button", name="You compute it").click()
+    page.locator("#next").click()
+    assert "gradient of doubled, product?" in page.locator("#asking label").inner_text()
+    page.locator("#collapse").click()
+    page.get_by_role("button", name="You compute it").click()
+    page.evaluate("go(nodes.find(({ index }) => fullNameOf(index) === 'tripled, product').backward)")
+    text = page.locator("#step").inner_text()
+    assert "product = 12" in text
+    assert "∂result/∂doubled, product = 3" in text
+
+
+def test_a_product_that_has_the_name_of_its_operand_outside_of_any_box(show):
+    x = Value(2.0, label="x")
+
+    @mg.scope
+    def tripled(y):
+        return y * 3.0
+
+    page = show(tripled(x * x) + 1.0)
+    page.locator("#find-text").fill("tripled, product")
+    page.locator("#find-text").press("Enter")
+    page.get_by_role("button", name="Its forward step").click()
+    assert page.locator("#step .math").first.inner_text() == "product = outer product × 3"
+
+
+def test_users_of_one_name_are_told_apart_by_sample_and_kernel(show):
+    model, loss = lecture()
+    page = show(loss)
+    page.keyboard.press("End")
+    page.locator("#find-text").fill("layer 1, neuron 1, w1")
+    page.locator("#find-text").press("Enter")
+    users = page.locator("#node .link").all_inner_texts()
+    assert {f"Sample {number}, product 1" for number in (1, 2, 3, 4)} <= set(users)
+    samples = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5]]
+    page = show(mg.compile(lambda xs: mg.mean([model(x) ** 2 for x in xs]))(samples))
+    page.keyboard.press("End")
+    page.locator("#find-text").fill("layer 1, neuron 2, w3")
+    page.locator("#find-text").press("Enter")
+    shares = page.locator("#shares .link").all_inner_texts()
+    assert sorted(shares) == [f"1: matrix product, product[{sample}][1][3]" for sample in (0, 1)]

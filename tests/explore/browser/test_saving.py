@@ -191,7 +191,8 @@ def test_the_whole_is_saved_with_what_is_out_of_sight_as_it_would_be_seen(show):
     assert float(whole.get("width")) >= size["width"] + 32
     assert float(whole.get("height")) >= size["height"] + 32
     numbers = page.evaluate(
-        "nodes.filter((node) => visible.has(`n${node.index}`) && node.kind !== 'constant').map((node) => readable(node.data))"
+        """nodes.filter(({ index, kind }) => visible.has(`n${index}`) && kind !== 'constant')
+        .map((node) => readable(node.data))"""
     )
     assert set(numbers) <= set(texts(whole))  # also of what has never been in sight
 

@@ -23,7 +23,8 @@ def chain():
 def boxes(page):
     """The items of the drawing, with where they are on the screen."""
     return page.evaluate(
-        """() => [...visible.values()].filter(({ group }) => !group || !isOpen(group.index)).map(({ item, element }) => {
+        """() => [...visible.values()].filter(({ group }) => !(group && isOpen(group.index))).map((shown) => {
+            const { item, element } = shown;
             const { x, y, width, height } = element.querySelector(".frame").getBoundingClientRect();
             return { item, x, y, width, height };
         })"""
