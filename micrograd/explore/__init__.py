@@ -4,11 +4,12 @@
     explore(loss, "loss.html")
     explore(recording, "film.html")    # after fit(..., record=recording)
 
-kernels.py opens the results of compiled functions. formulas.py turns the derivative rules into formulas, and passes.py
-writes both passes down, with the tree of boxes of micrograd/draw/folding. film.py adds a training run and laboratory.py
-what a page needs to train on by itself, arrangement.py has Graphviz lay the boxes out one by one and wrapping.py wraps
-long ones, and page.py puts it all into page.html, with the styles and scripts that it lists. They are written by hand
-and need no build. inline.py is a page in a notebook.
+kernels.py opens the results of compiled functions, and kernel_values.py runs their kernels on Values. formulas.py turns
+the derivative rules into formulas, and passes.py writes both passes down, with the tree of boxes of
+micrograd/draw/folding. film.py adds a training run and laboratory.py what a page needs to train on by itself,
+arrangement.py has Graphviz lay the boxes out one by one and wrapping.py wraps long ones, and page.py puts it all into
+page.html, with the styles and scripts that it lists. They are written by hand and need no build. inline.py is a page in
+a notebook.
 """
 
 from __future__ import annotations

@@ -114,15 +114,14 @@ def _made_by_kernels(
 
     def make() -> None:
         with record_scopes(), scope(f"compiled {call._primitive.name}"):
-            block = block_on_top()
+            block: Any = block_on_top()
             for turn, together in groupby(kernels, key=lambda found: found[0]):
                 with scope("turn") if turn else nullcontext():
                     for number, (_, kernel, last) in enumerate(together, 1):
                         with scope(f"{number}: {kernel.kind}"):
                             values.add(kernel, last)
             values.add_the_rest()
-        if block is not None:
-            block.below = next(iter(results.values()))._scope  # the function was called in this one
+        block.below = next(iter(results.values()))._scope  # the function was called in this one
 
     try:
         with_numbers(operands, [float(number) for number in call._y], make)

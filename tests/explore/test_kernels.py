@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value, nn
+from micrograd.compiler.program import Access, Reduction, Segment
 from micrograd.explore import kernels
-from micrograd.explore.kernel_values import KernelValues
+from micrograd.explore.kernel_values import KernelValues, Terms
 from micrograd.explore.kernels import opened_calls
 from micrograd.explore.passes import passes
 from tests.explore.test_explore import explored
+from tests.strategies import programs
 
 FIELDS = ("_primitive", "_first", "_second", "_x", "_y", "_scope")
 
@@ -58,6 +63,7 @@ CASES = {
     "table": (lambda rows: tables(2, rows), lambda: (matrix(),)),
     "index": (tables, lambda: (2, matrix())),
     "largest": (lambda x: mg.logsumexp(x) * mg.maximum(*x), lambda: (vector(),)),
+    "sums of floats": (lambda x, numbers: x[0] * mg.dot(numbers, numbers), lambda: (vector(), [1.0, 2.0, 3.0])),
     "floats": (lambda x, scale: x[0] * scale - x[1] / 3.0 - x[2] + 1.5, lambda: (vector(), 7.0)),
     "loop": (recurrent, lambda: (Value(0.1, label="s"), [0.01 * k for k in range(40)], Value(0.9, label="w"))),
 }
@@ -155,7 +161,7 @@ def test_what_cannot_be_opened_stays_one_value(tmp_path, monkeypatch):
     result = exp(Value(1.0))
     with mg.no_grad():
         assert boxes(explored(result, tmp_path)) == []  # nothing is recorded here
-    monkeypatch.setattr(kernels, "MOST_OF_ALL", 1)
+    monkeypatch.setattr(kernels, "MOST_OF_ALL", 0)
     assert boxes(explored(result, tmp_path)) == []
 
 
@@ -283,6 +289,7 @@ def test_it_is_in_the_block_that_it_was_called_in():
     fast = mg.compile(heads)
     with mg.record_scopes(), mg.scope("head"):
         loss = fast(matrix(), vector())["loss"]
+        assert mg.compile(lambda number: number * 2.0)(3.0) == 6.0
     data = opened(loss * 2.0)
     assert boxes(data)[:2] == ["head", "compiled heads"]
     assert data["groups"][1]["parent"] == 0
@@ -308,6 +315,16 @@ def test_the_sums_of_a_large_kernel_stand_on_one_value_with_the_right_gradients(
     terms = [node["terms"] for node in data["nodes"] if node["terms"]]
     assert "4 numbers, 3 terms each" in terms
     assert any(group["kernel"] for group in data["groups"])
+
+
+def test_the_largest_of_terms_gives_its_gradient_to_the_first_of_equal_ones():
+    segments = (Segment(1.0, 3, Access(0, column_step=3, term_step=1), None), Segment(2.0, 1, Access(6), Access(7)))
+    kernel = Reduction(1, 2, Access(8, column_step=1), segments, largest=True)
+    terms = Terms(kernel, np.array([3.0, 5.0, 5.0, -1.0, 4.0, 0.0, 2.0, 1.0, 0.0, 0.0]))
+    assert terms.results().tolist() == [5.0, 4.0]  # of 3, 5, 5 and 4; of -1, 4, 0 and 4
+    assert terms.gradients(np.array([10.0, 100.0])).tolist() == [0.0, 10.0, 0.0, 0.0, 100.0, 0.0, 0.0, 0.0]
+    terms = Terms(kernel, np.array([3.0, 5.0, 5.0, -1.0, 4.0, 0.0, 2.0, 3.0, 0.0, 0.0]))
+    assert terms.gradients(np.array([10.0, 100.0])).tolist() == [0.0] * 6 + [2 * 3 * 110.0, 2 * 2 * 110.0]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -367,3 +384,30 @@ def test_parameters_that_a_compiled_function_reads_have_their_names(tmp_path):
     assert "layer 1, neuron 3, w2" in {node["path"] for node in data["nodes"]}
     data = explored(mg.compile(network.layers[0])([0.5, 1.0])[0], tmp_path)
     assert "layer 1, neuron 1, w2" in {node["path"] for node in data["nodes"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("terms", [kernels.MOST_TERMS, 0])
+@settings(max_examples=60, deadline=None)
+@given(program=programs(), weights=st.lists(st.sampled_from([0.0, 1.0, -2.0]), min_size=3, max_size=3))
+def test_any_program_of_several_results_has_the_numbers_and_gradients_of_eager(terms, program, weights):
+    leaves = [Value(number, label=f"x{place}") for place, number in enumerate(program.inputs)]
+
+    def f():
+        result = program(*leaves)
+        return result, result * 3.0 + leaves[0], leaves[-1] * leaves[0]
+
+    def total(function):
+        return sum(weight * result for weight, result in zip(weights, function(), strict=True) if weight)
+
+    if not any(weights) or not total(f).requires_grad:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "MOST_TERMS", terms)
+        data = opened(total(mg.compile(f, backend="numpy")))
+    eager = total(f)
+    eager.backward()
+    assert data["nodes"][data["root"]]["data"] == pytest.approx(eager.data, rel=1e-9, abs=1e-12)
+    found = gradients(data)
+    for leaf in leaves:
+        assert found.get(leaf.label, 0.0) == pytest.approx(leaf.grad, rel=1e-9, abs=1e-12)

@@ -164,3 +164,19 @@ def test_users_of_one_name_are_told_apart_by_sample_and_kernel(show):
     page.locator("#find-text").press("Enter")
     shares = page.locator("#shares .link").all_inner_texts()
     assert sorted(shares) == [f"1: matrix product, product[{sample}][1][3]" for sample in (0, 1)]
+
+
+def test_of_a_matrix_with_more_numbers_than_a_box_has_cells_some_rows_and_columns_are_drawn(show):
+    random.seed(1)
+    network = nn.MLP(12, [60, 1])
+    xs = [[random.uniform(0.1, 1) for _ in range(12)] for _ in range(72)]
+    page = show(mg.compile(lambda xs: mg.mean([network(x) ** 2 for x in xs]))(xs))
+    page.keyboard.press("End")
+    page.locator('.item[aria-label^="compiled"]').press("Enter")
+    kernel = page.locator(".item.closed").filter(has_text="72 × 60, 13 terms each")
+    drawn = (
+        kernel.locator(".cells")
+        .first.locator("path")
+        .evaluate_all("paths => paths.map((path) => path.getAttribute('d')).join('')")
+    )
+    assert drawn.count("M") == 36 * 30  # every second
