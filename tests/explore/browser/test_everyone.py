@@ -38,6 +38,13 @@ def wrong():
     return b * 0.5 + b
 
 
+def compiled_losses():
+    """A sum of two results of one compiled function."""
+    model, _ = lecture()
+    first, second = mg.compile(lambda x: (model(x) ** 2, sum(p * p for p in model.parameters())))([1.0, 2.0, 3.0])
+    return first + second
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 390), ("light", 1280)])
 def test_axe_finds_no_violation(show, violations, word, scheme, width):
     options = {"width": width, "color_scheme": scheme, "bypass_csp": True}
@@ -51,6 +58,11 @@ def test_axe_finds_no_violation(show, violations, word, scheme, width):
     assert violations(page) == []
     page = show(word, **options)
     page.keyboard.press("ArrowRight")
+    assert violations(page) == []
+    page = show(compiled_losses(), **options)
+    page.keyboard.press("End")
+    page.locator("#find-text").fill("neuron 2, w1")
+    page.locator("#find-text").press("Enter")
     assert violations(page) == []
     page = show(wrong(), **options)
     page.get_by_role("button", name="Wrong order").click()

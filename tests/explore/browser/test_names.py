@@ -92,6 +92,7 @@ def test_large_kernels_are_closed_and_their_sums_stand_on_one_card(show):
     xs = [[random.uniform(-1, 1) for _ in range(12)] for _ in range(32)]
     page = show(mg.compile(lambda xs: mg.mean([network(x) ** 2 for x in xs]))(xs))
     page.keyboard.press("End")
+    page.evaluate("setAll(false)")
     page.locator('.item[aria-label^="compiled"]').press("Enter")
     kernel = page.locator(".item.closed").filter(has_text="32 × 40, 13 terms each")
     assert kernel.locator(".cells").count() == 2
@@ -172,6 +173,7 @@ def test_of_a_matrix_with_more_numbers_than_a_box_has_cells_some_rows_and_column
     xs = [[random.uniform(0.1, 1) for _ in range(12)] for _ in range(72)]
     page = show(mg.compile(lambda xs: mg.mean([network(x) ** 2 for x in xs]))(xs))
     page.keyboard.press("End")
+    page.evaluate("setAll(false)")
     page.locator('.item[aria-label^="compiled"]').press("Enter")
     kernel = page.locator(".item.closed").filter(has_text="72 × 60, 13 terms each")
     drawn = (
