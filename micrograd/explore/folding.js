@@ -72,5 +72,5 @@ function openWhatFits() {
 }
 const isWorthOpening = (group) => !["parameters", "dot", "sum", "vector", "part"].includes(group.kind) && !isLargeKernel(group);
 /** Whether there is no more to see in a box: a Value that stands for many terms, or just a row of what is done to each. */
-const isLargeKernel = (group) => group.kernel !== "" && group.members.some((index) => nodes[index].terms || (groups[nodes[index].group].kind === "vector" && group.children.length === 1 && group.members.length === groups[nodes[index].group].members.length));
+const isLargeKernel = ({ kernel, children, members }) => kernel !== "" && (members.some((index) => nodes[index].terms) || (children.length === 1 && groups[children[0]].kind === "vector" && groups[children[0]].members.length === members.length));
 const inside = (group) => (group.kind === "stack" ? groups[onTop(group.index)].children : group.children);
