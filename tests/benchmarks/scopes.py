@@ -1,4 +1,4 @@
-"""What it costs that results remember their calls: ``python tests/benchmarks/scopes.py``, about a minute.
+"""What it costs that results remember their calls: ``python tests/benchmarks/scopes.py``, about two minutes.
 
 Steps of programs, forward and backward, with scopes and with the bare functions in their place take turns, the garbage
 collector on, in processor time. The smaller what is called, the more it costs to remember its calls.
@@ -27,7 +27,8 @@ import names
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LEAST = 0.01  # seconds; what is shorter is called several times
+LEAST = 0.01  # seconds; what is shorter is called more often
+STEPS = 8  # of which the collector comes by in some
 
 
 class Linear(mg.nn.Module):
@@ -94,30 +95,34 @@ def timed(loss: Callable[[], Any], steps: int) -> float:
     return (process_time() - begin) / steps
 
 
-def compared(loss: Callable[[], Any], rounds: int) -> tuple[float, list[float]]:
-    """How long a bare step takes, and how many times as long one with scopes, pair by pair."""
+def compared(loss: Callable[[], Any], rounds: int) -> tuple[float, float]:
+    """How long a bare step takes, and how many times as long one with scopes.
+
+    What comes first changes from round to round: the garbage collector, which comes by every few steps, would else
+    meet the same one again and again.
+    """
     patches = bare()
-    steps = max(1, round(LEAST / timed(loss, 3)))
-    seconds, ratios = [], []
-    for _ in range(rounds):
-        for each in patches:
-            each.start()
-        seconds.append(timed(loss, steps))
-        for each in patches:
-            each.stop()
-        ratios.append(timed(loss, steps) / seconds[-1])
-    return min(seconds), ratios
+    steps = max(STEPS, round(LEAST / timed(loss, 3)))
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    for number in range(rounds):
+        for is_bare in (True, False) if number % 2 else (False, True):
+            for each in patches if is_bare else ():
+                each.start()
+            seconds[is_bare].append(timed(loss, steps))
+            for each in patches if is_bare else ():
+                each.stop()
+    return min(seconds[True]), median(seconds[False]) / median(seconds[True])
 
 
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=200, help="pairs of each program (default: 200)")
+    parser.add_argument("--rounds", type=int, default=40, help="pairs of each program (default: 40)")
     rounds = parser.parse_args().rounds
     lines = [["program", "microseconds without scopes", "with scopes, times as long"]]
     for name, loss in programs().items():
-        seconds, ratios = compared(loss, rounds)
-        lines.append([name, f"{seconds * 1e6:,.1f}", f"{median(ratios):.3f}"])
+        seconds, ratio = compared(loss, rounds)
+        lines.append([name, f"{seconds * 1e6:,.1f}", f"{ratio:.3f}"])
     table("a step with scopes, beside one without", lines)
 
 
