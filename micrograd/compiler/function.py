@@ -96,9 +96,10 @@ class CompiledFunction:
         if result is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         if recorder is not None and recorder.remembers_calls:
+            block = block_on_top()
             for node in result:
                 if isinstance(node, Value):
-                    node._scope = block_on_top()
+                    node._scope = block
         computed = iter(result)
         pairs = zip(special.result.leaves, special.computed, strict=True)
         leaves = [next(computed) if is_computed else leaf for leaf, is_computed in pairs]

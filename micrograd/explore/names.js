@@ -39,7 +39,11 @@ function scopeOf(group) {
 /** Whether a result is one of a kernel, all of whose terms are one Value. */
 const isEntry = ({ operands }) => operands.length === 1 && nodes[operands[0]].terms !== "";
 /** What made a result: its primitive, or the kernel that it is a number of. */
-const madeBy = (node) => (isEntry(node) || node.terms ? primitives[nodes[node.terms ? node.index : node.operands[0]].primitive].symbol : primitives[node.primitive].name);
+function madeBy(node) {
+  if (isEntry(node)) return madeBy(nodes[node.operands[0]]);
+  const { name, symbol } = primitives[node.primitive];
+  return node.terms ? symbol : name;
+}
 const isNameless = ({ kind, label, hint }) => kind === "result" && !label && !hint;
 /** What made a result, in a word: sum, tanh; and of a kernel with several results, which of them it is: tanh[3]. */
 function wordOf(node) {

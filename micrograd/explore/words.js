@@ -46,7 +46,7 @@ function call(node, names) {
   const { name, symbol, library } = primitives[node.primitive];
   const shown = names.length > 6 ? [...names.slice(0, 5), `… ${names.length - 5} more`] : names;
   if (library && name === "where") return `${names[1]} if ${names[0]} else ${names[2]}`;
-  if (isEntry(node)) return `${primitives[nodes[node.operands[0]].primitive].symbol === "maximum" ? "the largest" : "the sum"} of its terms`;
+  if (isEntry(node)) return `${madeBy(node) === "maximum" ? "the largest" : "the sum"} of its terms`;
   if (!library) return `${symbol || name}(${shown.join(", ")})`;
   return render([name, ...names.keys()].map((part) => (typeof part === "number" ? String(part) : part)), names).text;
 }

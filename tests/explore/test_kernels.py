@@ -44,14 +44,19 @@ def boxes(data):
     return [group["name"] for group in data["groups"] if group["kind"] in ("run", "stack")]
 
 
-def gradients(data):
-    """What a page gives in the end, by label."""
+def all_gradients(data):
+    """What a page gives in the end, for each of its nodes."""
     found = [0.0] * len(data["nodes"])
     found[data["root"]] = 1.0
     for turn in data["turns"]:
         for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["shares"], strict=True):
             found[operand] += share or 0.0
-    return {node["label"]: gradient for node, gradient in zip(data["nodes"], found, strict=True) if node["label"]}
+    return zip(data["nodes"], found, strict=True)
+
+
+def gradients(data):
+    """What a page gives in the end, by label."""
+    return {node["label"]: gradient for node, gradient in all_gradients(data) if node["label"]}
 
 
 def leaves_of(thing):
@@ -362,12 +367,7 @@ def test_a_network_of_fifty_thousand_terms_is_a_page_of_kernels(tmp_path):
 
 
 def leaf_gradients(data):
-    found = [0.0] * len(data["nodes"])
-    found[data["root"]] = 1.0
-    for turn in data["turns"]:
-        for operand, share in zip(data["nodes"][turn["node"]]["operands"], turn["shares"], strict=True):
-            found[operand] += share or 0.0
-    return [share for node, share in zip(data["nodes"], found, strict=True) if node["kind"] == "leaf"]
+    return [gradient for node, gradient in all_gradients(data) if node["kind"] == "leaf"]
 
 
 def test_parameters_that_a_compiled_function_reads_have_their_names(tmp_path):

@@ -273,7 +273,10 @@ class Functions(NamedTuple):
 
 
 def _with_slope_of(function: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
-    """JAX would choose again in the derivative of what is rounded, or find a slope of 0 at 0."""
+    """A function with the derivatives of another.
+
+    Of the rounded one JAX would choose again in the derivative, or find a slope of 0 at 0.
+    """
     made = jax.custom_jvp(function)
 
     def derivative(inputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -13,7 +13,8 @@ Who makes the functions says how an operand is read: outside of loops and inside
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import partial, reduce
+from operator import add, mul
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax.numpy as jnp
@@ -91,42 +92,31 @@ def _parts(kernel: Reduction, factors: Iterable[Any]) -> list[tuple[Segment, lis
 def _in_order(kernel: Reduction, *factors: Any) -> Any:
     """The terms one after the other, each product and each sum rounded."""
     terms = []
-    for part, (x, *others) in _parts(kernel, factors):
-        for y in others:
-            x = x * y
-        products = _scaled(part.coefficient, x)
+    for part, found in _parts(kernel, factors):
+        products = _scaled(part.coefficient, reduce(mul, found))
         products = products if _is_exact(part) else rounded(products)
         if products.shape[2] == 1:
             terms += [lax.squeeze(products, (2,))] * part.terms
         else:
             terms += [lax.index_in_dim(products, term, 2, keepdims=False) for term in range(part.terms)]
-    total, *others = terms
-    if kernel.from_zero:
-        total = added_to_zero(total)
-    for term in others:
-        total = total + term
-    return total
+    first, *others = terms
+    return reduce(add, others, added_to_zero(first) if kernel.from_zero else first)
 
 
 def _in_any_order(kernel: Reduction, *factors: Any) -> Any:
     """The sums of the segments."""
-    first, *others = (_product(part, found) for part, found in _parts(kernel, factors))
-    for part in others:
-        first = first + part
-    return first
+    return reduce(add, (_product(part, found) for part, found in _parts(kernel, factors)))
 
 
 def _product(part: Segment, factors: list[Any]) -> Any:
     """The sum over the terms of a segment: of few, of their products; of many, an einsum over the axes that change."""
     extents = [max(factor.shape[axis] for factor in factors) for axis in range(3)]
     if extents[2] == 1 or part.terms <= IN_ORDER:
-        x, *others = factors
-        for y in others:
-            x = x * y
+        products = reduce(mul, factors)
         if extents[2] > 1:
-            return _scaled(part.coefficient, lax.reduce_sum(x, (2,)))
-        x = _scaled(part.coefficient * part.terms, lax.squeeze(x, (2,)))
-        return x if part.terms == 1 else rounded(x)
+            return _scaled(part.coefficient, lax.reduce_sum(products, (2,)))
+        total = _scaled(part.coefficient * part.terms, lax.squeeze(products, (2,)))
+        return total if part.terms == 1 else rounded(total)
     axes = ["".join(name for name, count in zip("rct", factor.shape, strict=True) if count > 1) for factor in factors]
     kept = "".join(name for name in "rc" if any(name in names for names in axes))
     squeezed = [factor.reshape([count for count in factor.shape if count > 1]) for factor in factors]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax.numpy as jnp
@@ -93,7 +94,8 @@ def reader_of(array: Integers, offset: Integers, lengths: Sequence[int]) -> Read
     starts = np.zeros(len(lengths), dtype=np.int64)
     starts[used] = np.cumsum([0, *(lengths[number] for number in used[:-1])])
     indices = starts[array] + offset
-    return lambda arrays: _gathered(jnp.concatenate([arrays[number] for number in used]), indices)
+    gathered = _gather_of(indices)
+    return lambda arrays: gathered(jnp.concatenate([arrays[number] for number in used]))
 
 
 def _is_still(numbers: Integers, axis: int) -> bool:
@@ -107,15 +109,15 @@ def _changes(array: Integers, axis: int) -> Integers:
     return np.flatnonzero((np.diff(array, axis=axis) != 0).any(axis=others)) + 1
 
 
-def _gathered(array: Any, indices: Integers) -> Any:
-    """Numbers of a flat array: whole runs of them, where numbers stand side by side along an axis."""
+def _gather_of(indices: Integers) -> Callable[[Any], Any]:
+    """What gathers numbers of a flat array: in whole runs, where numbers stand side by side along an axis."""
     for axis in reversed(range(indices.ndim)):
         if indices.shape[axis] > 1 and (np.diff(indices, axis=axis) == 1).all():
-            return _gathered_runs(array, np.take(indices, 0, axis=axis), axis, indices.shape[axis])
-    return array.at[indices].get(mode="promise_in_bounds")
+            return partial(_gathered_runs, np.take(indices, 0, axis=axis), axis, indices.shape[axis])
+    return lambda array: array.at[indices].get(mode="promise_in_bounds")
 
 
-def _gathered_runs(array: Any, starts: Integers, axis: int, length: int) -> Any:
+def _gathered_runs(starts: Integers, axis: int, length: int, array: Any) -> Any:
     """Runs of numbers that stand side by side, along an axis of what is read."""
     whole = lax.GatherDimensionNumbers(offset_dims=(axis,), collapsed_slice_dims=(), start_index_map=(0,))
     return lax.gather(array, starts[..., None], whole, (length,), mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
@@ -144,7 +146,8 @@ def _reader_of_one(number: int, offset: Integers, lengths: Sequence[int]) -> Rea
     is_sum = np.array_equal(start + sum(np.ix_(*along)), offset)
     view = _View.of(start, grids, lengths[number]) if is_sum else None
     if view is None:
-        return lambda arrays: _gathered(arrays[number], offset)
+        gathered = _gather_of(offset)
+        return lambda arrays: gathered(arrays[number])
     return lambda arrays: view(arrays[number])
 
 
