@@ -93,9 +93,9 @@ class _Builder:
             found[terms.owner] = True
         return found
 
-    def all_terms(self) -> Terms:
-        """Those of the graph and the new ones, which are not kept any longer."""
-        terms = Terms.joined([self.graph.terms, *self.terms])
+    def new_terms(self) -> Terms:
+        """Those that were added, which are not kept any longer."""
+        terms = Terms.joined(self.terms)
         self.terms.clear()
         return terms.by_owner()
 
@@ -139,11 +139,12 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
     copies = builder.nodes(len(gradients), SUM)  # gradients lie side by side, even if two are the same node
     builder.add(copies, gradients)
 
-    return flatten(_with_gradients(graph, builder, adjoints[through], seeds, copies))
+    made = flatten(_with_gradients(graph, builder, adjoints[through], seeds, copies), first=graph.size)
+    return replace(made, terms=Terms.joined([graph.terms, made.terms]))
 
 
 def _with_gradients(graph: Graph, builder: _Builder, adjoints: Integers, seeds: Integers, gradients: Integers) -> Graph:
-    """The graph with all that was added to it."""
+    """The graph with all that was added to it, and with the new terms only: the others stay as they are."""
     unordered = np.zeros(builder.size, dtype=bool)
     unordered[adjoints] = True
     for part in builder.whole:
@@ -156,7 +157,7 @@ def _with_gradients(graph: Graph, builder: _Builder, adjoints: Integers, seeds: 
         kind=np.concatenate([graph.kind, *builder.kinds]),
         constants=np.concatenate([graph.constants, new_constants]),
         is_constant=np.concatenate([graph.is_constant, is_new_constant]),
-        terms=builder.all_terms(),
+        terms=builder.new_terms(),
         applications=(*graph.applications, *builder.applications),
         differentiable=np.zeros(builder.size, dtype=bool),  # a second adjoint is not taken
         unordered=unordered,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.numbers import joined_narrowly, no_integers
+from micrograd.compiler.numbers import joined_narrowly, no_integers, order_of
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.walks import Edges
 
@@ -54,7 +54,7 @@ class Terms:
 
     def by_owner(self) -> Terms:
         """The same terms, sorted by their owners."""
-        return self[np.argsort(self.owner, kind="stable")]
+        return self[order_of(self.owner)]
 
     @staticmethod
     def joined(parts: Sequence[Terms]) -> Terms:

@@ -19,12 +19,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from micrograd.compiler.checks import may_raise
 from micrograd.compiler.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
+from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.program import IN_ORDER
 from micrograd.compiler.repeats import FEWEST_TURNS
 from micrograd.compiler.trace import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
@@ -33,7 +36,7 @@ from micrograd.compiler.walks import Edges
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
-    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
     from micrograd.compiler.trace import Trace
     from micrograd.compiler.vectors import Rows
     from micrograd.engine.primitive import Primitive
@@ -51,34 +54,31 @@ MANY = 1 << 17  # fewer terms of long dot products are taken one by one
 
 def normalise(trace: Trace) -> Graph:
     """The normal form of a trace."""
-    keys = trace.operations
-    places: defaultdict[Primitive, list[int]] = defaultdict(list)
-    for place, key in enumerate(keys):
-        places[key[0]].append(place)
-
-    size = len(keys)
-    kind = np.zeros(size, dtype=np.int64)
+    keys, size = trace.operations, len(trace.operations)
+    numbers: defaultdict[Primitive, int] = defaultdict(count().__next__)
+    made_by = np.fromiter(map(numbers.__getitem__, map(itemgetter(0), keys)), np.int64, size)
+    nodes_of = {primitive: np.flatnonzero(made_by == number) for primitive, number in numbers.items()}
+    nodes_of.pop(INPUT, None)
+    literals = nodes_of.pop(LITERAL, no_integers())
     constants = np.full(size, np.nan)
-    is_constant = np.zeros(size, dtype=bool)
+    constants[literals] = [keys[place][1] for place in literals.tolist()]
+    is_constant = _marks(size, literals)
+    kind = np.zeros(size, dtype=np.int64)
     parts: list[Terms] = [no_terms()]
     dots: list[Dots] = []
     applications: list[Applications] = []
-    for primitive, chosen in places.items():
-        if primitive is INPUT:
-            continue
+    for primitive, nodes in nodes_of.items():
+        chosen = [keys[place] for place in nodes.tolist()]
+        columns = [
+            np.fromiter(map(itemgetter(place), chosen), np.int64, len(chosen)) for place in range(1, len(chosen[0]))
+        ]
         if primitive is SUM_OF_PRODUCTS:
-            kind[chosen] = SUM
-            starts = np.array([keys[place][1] for place in chosen])
+            kind[nodes] = SUM
+            starts, *factors = columns
             # A start of 0 is no term of its own: -0 is none, however it is added.
-            from_zero = np.array([keys[start][0] is LITERAL and keys[start][1:] == (0.0, 1.0) for start in starts])
-            parts.append(Terms(np.array(chosen), np.where(from_zero, -1.0, 1.0), starts, np.full(len(starts), ONE)))
-            dots = _dots(trace.rows, np.array(chosen), np.array([keys[place][2:] for place in chosen]).T)
-            continue
-        nodes = np.array(chosen)
-        columns = [np.array(column) for column in list(zip(*[keys[place] for place in chosen], strict=True))[1:]]
-        if primitive is LITERAL:
-            constants[nodes] = columns[0]
-            is_constant[nodes] = True
+            from_zero = (constants[starts] == 0) & ~np.signbit(constants[starts])
+            parts.append(Terms(nodes, np.where(from_zero, -1.0, 1.0), starts, np.full(len(starts), ONE)))
+            dots = _dots(trace.rows, nodes, np.stack(factors))
         elif primitive is TAKE:
             applications.append(Applications(primitive, nodes, columns[0][:, None], columns[1]))
         elif primitive in ARITHMETIC:
@@ -113,7 +113,7 @@ def normalise(trace: Trace) -> Graph:
 
 def _dots(rows: Rows, owner: Integers, factors: Integers) -> list[Dots]:
     """The products of sums of products, given two rows of each; those of one length are taken together."""
-    lengths = np.array([len(row) for row in rows])[factors[0]]
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))[factors[0]]
     return [
         Dots.of(rows, owner[lengths == length], factors[:, lengths == length])
         for length in dict.fromkeys(lengths.tolist())
@@ -125,9 +125,9 @@ def _comes_level_after_level(graph: Graph) -> bool:
     levels = graph.levels()
     for dots in graph.whole:
         assert isinstance(dots, Dots)  # there are no others yet
-        uses = np.stack([np.concatenate([dots.first, dots.second]), np.tile(levels[dots.owner], 2)])
-        vectors, _ = np.unique(uses, axis=1)
-        if np.bincount(vectors).max(initial=0) >= FEWEST_TURNS:
+        of_level = levels[dots.owner] * len(dots.elements)
+        uses = np.unique(np.concatenate([of_level + dots.first, of_level + dots.second]))
+        if np.bincount(uses % len(dots.elements)).max(initial=0) >= FEWEST_TURNS:
             return True
     return False
 
@@ -148,14 +148,19 @@ def _with_maxima(graph: Graph) -> Graph:
     return replace(graph, kind=kind, terms=Terms.joined(parts).by_owner(), applications=tuple(kept))
 
 
-def flatten(graph: Graph) -> Graph:
-    """Leave out zeros, use what copies copy, and make chains of sums that are used once one sum each."""
+def flatten(graph: Graph, first: int = 0) -> Graph:
+    """Leave out zeros, use what copies copy, and make chains of sums that are used once one sum each.
+
+    Args:
+        graph: in normal form but for these.
+        first: the nodes before this one are flat; their terms need not be in the graph.
+    """
     for step in (_without_zeros, _without_copies, _merged):
-        graph = step(graph)  # the one before is not needed any more, and may be large
+        graph = step(graph, first)  # the one before is not needed any more, and may be large
     return graph
 
 
-def _without_zeros(graph: Graph) -> Graph:
+def _without_zeros(graph: Graph, first: int) -> Graph:
     """Leave out terms of 0, such as the 0 that Python's sum() starts from; that the sum is not -0 is kept in mind."""
     terms = graph.terms
     zero = (graph.constants[terms.first] == 0) & (terms.second == ONE) & (graph.kind[terms.owner] == SUM)
@@ -168,12 +173,12 @@ def _without_zeros(graph: Graph) -> Graph:
     return graph
 
 
-def _without_copies(graph: Graph) -> Graph:
+def _without_copies(graph: Graph, first: int) -> Graph:
     """Replace each node that only copies or negates another one by that other one."""
     terms, size = graph.terms, graph.size
     counts = graph.counts()
     copies = (counts[terms.owner] == 1) & (terms.second == ONE)
-    copies &= ~np.isin(terms.owner, graph.results) & ~graph.from_zero[terms.owner]
+    copies &= ~(_marks(size, graph.results) | graph.from_zero)[terms.owner]
     if not copies.any():
         return graph
     original, factor = np.arange(size + 1), np.ones(size + 1)  # the last entry is that of ONE
@@ -191,8 +196,8 @@ def _without_copies(graph: Graph) -> Graph:
         tables=tuple(alias[table] for table in graph.tables),
         whole=tuple(part.renamed(alias, np.arange(size)) for part in graph.whole),
     )
-    kept = ~np.isin(graph.terms.owner, terms.owner[copies]) | (_uses(graph) > 0)[graph.terms.owner]
-    return replace(graph, terms=graph.terms.kept(kept))
+    kept = ~_marks(size, terms.owner[copies]) | (_uses(graph, first) > 0)
+    return replace(graph, terms=graph.terms.kept(kept[graph.terms.owner]))
 
 
 def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats, Integers]:
@@ -205,8 +210,8 @@ def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats, Integ
     return target, factor, length
 
 
-def _uses(graph: Graph) -> Integers:
-    """How often each node is used: by other nodes, and as a result."""
+def _uses(graph: Graph, first: int) -> Integers:
+    """How often each node is used: by other nodes, and as a result. Those before the first one are used elsewhere, too."""
     second = graph.terms.second
     used = [graph.terms.first, second[second != ONE], graph.results]
     for application in graph.applications:
@@ -214,10 +219,19 @@ def _uses(graph: Graph) -> Integers:
         if application.tables is not None:
             used += [graph.tables[table] for table in np.unique(application.tables)]
     used += [part.used for part in graph.whole]
-    return np.bincount(np.concatenate(used), minlength=graph.size)
+    uses = np.bincount(np.concatenate(used), minlength=graph.size)
+    uses[:first] += 2
+    return uses
 
 
-def _merged(graph: Graph) -> Graph:
+def _marks(size: int, nodes: Integers) -> Booleans:
+    """Which nodes are among these."""
+    marks = np.zeros(size, dtype=bool)
+    marks[nodes] = True
+    return marks
+
+
+def _merged(graph: Graph, first: int) -> Graph:
     """Make products and the starts of chains that are used once part of the sums that use them.
 
     The order of the terms stays that of the program. A product takes the place of the term that it was. A sum
@@ -228,7 +242,7 @@ def _merged(graph: Graph) -> Graph:
     counts = graph.counts()
     is_first = np.append(True, terms.owner[1:] != terms.owner[:-1])[: len(terms.owner)]
     ordered = ~graph.unordered[terms.owner] & ~graph.unordered[terms.first]
-    once = (_uses(graph)[terms.first] == 1) & (terms.second == ONE)
+    once = (_uses(graph, first)[terms.first] == 1) & (terms.second == ONE)
     once &= graph.kind[terms.first] == graph.kind[terms.owner]
     is_product = (counts[terms.first] == 1) & ~graph.from_zero[terms.first]
     adds_sums = np.zeros(size, dtype=bool)
@@ -253,13 +267,12 @@ def _merged(graph: Graph) -> Graph:
     order = np.lexsort((place, inwards[terms.owner[place]], target[terms.owner]))
     order = order[~once[order]]
     kept = terms[order]
-    unordered, from_zero = graph.unordered.copy(), graph.from_zero.copy()
-    np.logical_or.at(unordered, end, graph.unordered)
-    np.logical_or.at(from_zero, end, graph.from_zero)
+    unordered = graph.unordered | _marks(size, end[graph.unordered])
+    from_zero = graph.from_zero | _marks(size, end[graph.from_zero])
     return replace(
         graph,
         terms=Terms(end[kept.owner], kept.coefficient * factor[kept.owner], kept.first, kept.second),
-        checked=np.unique(end[graph.checked]),
+        checked=np.flatnonzero(_marks(size, end[graph.checked])),
         whole=tuple(part.renamed(np.arange(size), end) for part in graph.whole),
         unordered=unordered,
         from_zero=from_zero & ~unordered,

@@ -23,6 +23,19 @@ def joined_narrowly(parts: Sequence[Integers]) -> Integers:
     return np.concatenate(parts, dtype=np.int32, casting="same_kind")  # nobody has two billion nodes
 
 
+def order_of(keys: Integers) -> Integers:
+    """The places of integers, sorted by what stands there; equal ones stay as they are: of 7, 3, 7 it is 1, 0, 2.
+
+    NumPy sorts integers eight times as fast as it finds their order. So each is sorted with its place in its lower half.
+    """
+    packed = keys.astype(np.int64)  # nobody has two billion nodes
+    packed <<= 32
+    packed |= np.arange(len(keys))
+    packed.sort()
+    packed &= 0xFFFFFFFF
+    return packed
+
+
 def no_integers() -> Integers:
     """An empty array of integers."""
     return np.zeros(0, dtype=np.int64)

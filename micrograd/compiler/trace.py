@@ -28,9 +28,10 @@ from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, in_place_of_other
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.structure import Structure
 from micrograd.engine import composites, further_primitives, primitives, special_functions
+from micrograd.engine.methods import named
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
-from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_on_top, using
+from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_in_use, recorder_on_top, using
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Tape(Recorder):
     Attributes:
         operations: the place of each (primitive, places of its operands).
         values: the place of each Value that was read from outside.
+        placed: the places of these, and of plain numbers other than 0, where operators find them quickly.
         roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
         tables: the number of each table, by the places of its elements.
         rows: the number of each row of factors, by their places.
@@ -108,7 +110,7 @@ class Tape(Recorder):
         self.operations: dict[tuple[Any, ...], int] = {}
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
-        self._known: dict[Value | float, int] = {}  # places of Values and of literals other than 0, found quickly
+        self.placed: dict[Value | float, int] = {}
         self.tables: dict[tuple[int, ...], int] = {}
         self.rows: dict[tuple[int, ...], int] = {}
         # Rows that were written: by their first factor if it is a Value, else the last one on that side.
@@ -134,9 +136,9 @@ class Tape(Recorder):
         if not self.is_open:
             return self.passed_over(primitive, operands)
         key: tuple[Any, ...]
-        if len(operands) == 2:  # nearly all operations have two; tracing spends its time here
+        if len(operands) == 2:  # nearly all operations have two
             x, y = operands
-            of_x, of_y, known = type(x), type(y), self._known.get
+            of_x, of_y, known = type(x), type(y), self.placed.get
             first = (
                 x._place
                 if of_x is Symbol and x._tape is self
@@ -152,8 +154,6 @@ class Tape(Recorder):
                 kind = Symbol
             else:
                 kind = _kind_of(primitive, operands)
-            if primitive in _AS_THEY_ARE:
-                return self._symbol(self.operations.setdefault(key, len(self.operations)), kind)
         else:
             key = (primitive, *[self.place(operand, primitive, index) for index, operand in enumerate(operands)])
             kind = _kind_of(primitive, operands)
@@ -186,29 +186,35 @@ class Tape(Recorder):
             primitive: the primitive that it is an operand of.
             index: which operand of that primitive it is.
         """
-        if isinstance(operand, Value) and not isinstance(operand, Symbol):
-            place = self.values.get(operand)
-            if place is None:
-                place = self.values[operand] = self._known[operand] = self._written((INPUT, operand))
-                self.roles.setdefault((primitive, index), []).append(operand)
+        kind = type(operand)
+        if kind is float:
+            place = self._written((LITERAL, operand, math.copysign(1.0, operand)))
+            if operand:  # 0 is equal to -0, and is another number
+                self.placed[operand] = place
             return place
         if isinstance(operand, Symbol):
             if operand._tape is not self:
                 raise TraceError(f"a number of another trace is used here ({running_line()}): return it, or give it in")
             return operand._place
-        number = required_number(operand, "an operand")
-        place = self._written((LITERAL, number, math.copysign(1.0, number)))
-        if number:  # 0 is equal to -0, and is another number
-            self._known[number] = place
-        return place
+        if isinstance(operand, Value):
+            place = self._written((INPUT, operand))
+            if operand not in self.values:
+                self.values[operand] = self.placed[operand] = place
+                self.roles.setdefault((primitive, index), []).append(operand)
+            return place
+        return self.place(required_number(operand, "an operand"))
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
         operands = (start, *xs, *ys)
-        if not any(isinstance(operand, Value) for operand in operands):
+        if Symbol in map(type, operands):
+            kind = Symbol
+        elif any(isinstance(operand, Value) for operand in operands):
+            kind = _kind_of(SUM_OF_PRODUCTS, operands)
+        else:
             return None
         key = (SUM_OF_PRODUCTS, self.place(start, SUM_OF_PRODUCTS), self._row(xs, 1), self._row(ys, 2))
-        return self._symbol(self._written(key), _kind_of(SUM_OF_PRODUCTS, operands))
+        return self._symbol(self._written(key), kind)
 
     def _row(self, factors: Sequence[Any], side: int) -> int:
         """The number of a row: a neuron has the same weights for each sample, and a layer's neurons the same inputs."""
@@ -216,13 +222,15 @@ class Tape(Recorder):
         found, number = self._rows_known.get(name, ((), 0))
         if len(found) == len(factors) and all(map(operator.is_, found, factors)):
             return number
-        known = self._known.get
+        known = self.placed.get
         places = tuple(
-            operand._place
-            if (kind := type(operand)) is Symbol and operand._tape is self
-            else (known(operand) if kind is float or kind is Value else None)
-            or self.place(operand, SUM_OF_PRODUCTS, side)
-            for operand in factors
+            [
+                operand._place
+                if (kind := type(operand)) is Symbol and operand._tape is self
+                else (known(operand) if kind is Value or kind is float else None)
+                or self.place(operand, SUM_OF_PRODUCTS, side)
+                for operand in factors
+            ]
         )
         number = self.rows.setdefault(places, len(self.rows))
         self._rows_known[name] = tuple(factors), number
@@ -378,7 +386,7 @@ class Tape(Recorder):
         for written in (
             self.operations,
             self.values,
-            self._known,
+            self.placed,
             self.roles,
             self.tables,
             self.rows,
@@ -394,7 +402,7 @@ class Tape(Recorder):
     def _symbol(self, place: int, kind: type[Symbol]) -> Symbol:
         """A new symbol for what stands at a place."""
         symbol = _new(kind)
-        symbol._data, symbol._place, symbol._tape = _UNKNOWN, place, self
+        symbol._place, symbol._tape = place, self
         return symbol
 
 
@@ -496,7 +504,37 @@ class _Unknown:
     __hash__ = None  # type: ignore[assignment]  # as of all classes with an equality of their own
 
 
-_UNKNOWN: Any = _Unknown()
+def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes_numbers: bool = True) -> Any:
+    """An operator of Value, with a shorter way for what nearly all operands are: symbols, and what the tape knows.
+
+    Args:
+        primitive: which is written as it is.
+        general: what Value has for all operands.
+        reflected: whether the symbol is on the right.
+        takes_numbers: whether it is written as it is also where the other operand is none of the tape's symbols.
+    """
+
+    def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
+        tape: Tape = self._tape
+        if type(self) is Symbol and recorder_in_use() is tape and tape.is_open:
+            kind, place = type(other), None
+            if kind is Symbol:
+                if other._tape is tape:
+                    place = other._place
+            elif takes_numbers:
+                if kind is float or kind is int:
+                    place = tape.placed.get(other) or tape.place(other)
+                elif kind is Value:
+                    place = tape.placed.get(other)  # where it is new, its role is noted
+            if place is not None:
+                operations = tape.operations
+                key = (primitive, place, self._place) if reflected else (primitive, self._place, place)
+                symbol = _new(Symbol)
+                symbol._place, symbol._tape = operations.setdefault(key, len(operations)), tape
+                return symbol
+        return general(self, other)
+
+    return named(operator, primitive)
 
 
 class Symbol(Value):
@@ -508,6 +546,15 @@ class Symbol(Value):
     __slots__ = ()
     _place: Any = Node.__dict__["_uses"]
     _tape: Any = Node.__dict__["_grad"]
+    _data: Any = _Unknown()
+
+    __add__ = _operator(primitives.add, Value.__add__)
+    __radd__ = _operator(primitives.add, Value.__radd__, reflected=True)
+    __sub__ = _operator(primitives.sub, Value.__sub__)
+    __rsub__ = _operator(primitives.sub, Value.__rsub__, reflected=True)
+    __mul__ = _operator(primitives.mul, Value.__mul__)
+    __rmul__ = _operator(primitives.mul, Value.__rmul__, reflected=True)
+    __truediv__ = _operator(primitives.div, Value.__truediv__, takes_numbers=False)
 
     __hash__ = object.__hash__
 
@@ -684,7 +731,7 @@ _OF_INTS = (
 def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
     """What a result stands for: a Value, or a plain number if the operands are plain, some of them symbols."""
     for operand in operands:
-        if isinstance(operand, Value) and not is_plain(operand):
+        if type(operand) is Symbol or (isinstance(operand, Value) and not is_plain(operand)):
             return Symbol
     of_ints = primitive in _OF_INTS and all(isinstance(operand, int) for operand in operands)
     return IntSymbol if of_ints else FloatSymbol
@@ -732,7 +779,6 @@ def _lower_power(tape: Tape, x: Any, y: Any, k: Any) -> Any:
     return tape.apply(primitives.pow, x, y - k)
 
 
-_AS_THEY_ARE = frozenset({primitives.add, primitives.sub, primitives.mul})  # no other operation stands for them
 _REWRITES: dict[Primitive, Callable[..., Any]] = {
     primitives.pow: _power,
     primitives.lower_power: _lower_power,

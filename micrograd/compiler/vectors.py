@@ -18,6 +18,7 @@ from two stand-ins, and each of these from the elements of its vector.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -49,10 +50,13 @@ class Dots:
     @staticmethod
     def of(rows: Rows, owner: Integers, factors: Integers) -> Dots:
         """The dot products of rows: two for each owner, of shape (2, owners). They come in the order of their use."""
-        used, begins, which = np.unique(factors, return_index=True, return_inverse=True)
-        order = np.argsort(begins)
-        first, second = np.argsort(order)[which.reshape(factors.shape)]
-        return Dots(np.array([rows[row] for row in used[order]], dtype=np.int64), owner, first, second)
+        uses, number = np.arange(factors.size), np.full(len(rows), factors.size)
+        number[factors.ravel()[::-1]] = uses[::-1]  # the first use of each row is the last that is written
+        used = np.argsort(number)[: np.count_nonzero(number < factors.size)]
+        number[used] = uses[: len(used)]
+        chosen = [rows[row] for row in used.tolist()]
+        elements = np.fromiter(chain.from_iterable(chosen), np.int64).reshape(len(used), -1)
+        return Dots(elements, owner, *number[factors])
 
     @property
     def length(self) -> int:

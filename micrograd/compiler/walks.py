@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.numbers import order_of
+
 if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
 
@@ -26,7 +28,7 @@ class Edges:
     def __init__(self, size: int, sources: Integers, targets: Integers) -> None:
         self.size = size
         self.count = max(size, int(sources.max(initial=0)) + 1, int(targets.max(initial=0)) + 1)
-        self.targets = targets[np.argsort(sources, kind="stable")]
+        self.targets = targets[order_of(sources)]
         self.counts = np.bincount(sources, minlength=self.count)
         self.starts = np.cumsum(self.counts) - self.counts
         self._place = np.zeros(self.count, dtype=np.int64)

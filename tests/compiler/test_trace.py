@@ -3,7 +3,9 @@
 import gc
 import html
 import math
+import operator
 import threading
+from fractions import Fraction
 from itertools import count, pairwise
 
 import numpy as np
@@ -81,6 +83,61 @@ def test_equal_operations_are_written_once_and_constants_fold():
         assert mg.exp(x)._place == x.exp()._place
         assert mg.exp(2.0) * 3 == math.exp(2.0) * 3  # plain numbers stay plain
     assert len(tape.operations) == 4
+
+
+OPERANDS = {
+    "another argument": lambda x, y, closed_over: y,
+    "the same": lambda x, y, closed_over: x,
+    "a result": lambda x, y, closed_over: mg.tanh(y),
+    "a Value from outside": lambda x, y, closed_over: closed_over,
+    "a float": lambda x, y, closed_over: 0.75,
+    "zero": lambda x, y, closed_over: 0.0,
+    "minus zero": lambda x, y, closed_over: -0.0,
+    "a power of two": lambda x, y, closed_over: 4.0,
+    "an int": lambda x, y, closed_over: 3,
+    "a large int": lambda x, y, closed_over: 2**60 + 1,
+    "a bool": lambda x, y, closed_over: True,
+    "a fraction": lambda x, y, closed_over: Fraction(1, 3),
+    "a number of NumPy": lambda x, y, closed_over: np.float64(0.3),
+    "what is computed from a float": lambda x, y, closed_over: mg.detach(y),
+}
+
+
+@pytest.mark.parametrize("operand", OPERANDS)
+@pytest.mark.parametrize("is_left", [False, True])
+@pytest.mark.parametrize("compute", [operator.add, operator.sub, operator.mul, operator.truediv])
+def test_operators_mean_what_they_mean_eagerly_whatever_the_other_operand_is(compute, is_left, operand):
+    closed_over = Value(-1.25)
+
+    def f(x, y):
+        other = OPERANDS[operand](x, y, closed_over)
+        found = compute(other, x) if is_left else compute(x, other)
+        return found * found + mg.sin(x) * found  # it is used twice
+
+    def outcome(function):
+        x, y = Value(0.625), Value(1.5)
+        closed_over.grad = 0.0
+        try:
+            result = function(x, y)
+        except ZeroDivisionError:
+            return ZeroDivisionError
+        result.backward()
+        return [result.data, x.grad, y.grad, closed_over.grad]
+
+    expected = outcome(f)
+    if expected is ZeroDivisionError:
+        assert outcome(mg.compile(f)) is expected
+    else:
+        assert outcome(mg.compile(f)) == pytest.approx(expected, rel=1e-14, abs=1e-300)
+
+
+def test_an_int_that_no_float_can_hold_is_refused_as_eagerly():
+    for function in (lambda x: x * 10**400, lambda x: 10**400 - x):
+        with pytest.raises(OverflowError) as eager:
+            function(Value(1.0))
+        with pytest.raises(OverflowError) as compiled:
+            mg.compile(function)(Value(1.0))
+        assert str(compiled.value) == str(eager.value)
 
 
 def test_what_the_result_does_not_need_vanishes():
