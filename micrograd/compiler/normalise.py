@@ -211,7 +211,7 @@ def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats, Integ
 
 
 def _uses(graph: Graph, first: int) -> Integers:
-    """How often each node is used: by other nodes, and as a result. Those before the first one are used elsewhere, too."""
+    """How often each node is used, as a result too. Those before the first one are used elsewhere as well."""
     second = graph.terms.second
     used = [graph.terms.first, second[second != ONE], graph.results]
     for application in graph.applications:

@@ -26,7 +26,8 @@ def joined_narrowly(parts: Sequence[Integers]) -> Integers:
 def order_of(keys: Integers) -> Integers:
     """The places of integers, sorted by what stands there; equal ones stay as they are: of 7, 3, 7 it is 1, 0, 2.
 
-    NumPy sorts integers eight times as fast as it finds their order. So each is sorted with its place in its lower half.
+    NumPy sorts integers eight times as fast as it finds their order. So each gets its place for its lower half, and
+    they are sorted.
     """
     packed = keys.astype(np.int64)  # nobody has two billion nodes
     packed <<= 32

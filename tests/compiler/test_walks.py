@@ -4,7 +4,10 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from micrograd.compiler.numbers import order_of
 from micrograd.compiler.walks import Edges
 
 SIZE = 30
@@ -50,3 +53,9 @@ def test_levels_are_the_lengths_of_the_longest_ways(seed):
     for source, target in sorted(pairs):
         expected[target] = max(expected[target], expected[source] + 1)
     assert made(pairs).levels().tolist() == expected
+
+
+@given(st.lists(st.integers(-1, 2**31 - 1) | st.integers(0, 5), max_size=60))
+def test_the_order_of_integers_is_that_of_a_stable_sort(keys):
+    assert order_of(np.array(keys, dtype=np.int64)).tolist() == sorted(range(len(keys)), key=keys.__getitem__)
+    assert order_of(np.array(keys, dtype=np.int32)).tolist() == sorted(range(len(keys)), key=keys.__getitem__)
