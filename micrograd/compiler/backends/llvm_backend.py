@@ -37,7 +37,8 @@ from micrograd.compiler.backends import (
     llvm_writer,
 )
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.executable import Batches, Executable, Pace
+from micrograd.compiler.backends.crew import at_once, cores
+from micrograd.compiler.backends.executable import Batches, Executable, Pace, new_buffer
 from micrograd.compiler.backends.llvm_codes import WIDE, code_of, has_many_segments, sorted_segments, vector_of
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
 from micrograd.compiler.backends.llvm_kernels import KERNEL, module_of
@@ -139,7 +140,10 @@ def machine() -> Machine:
 _ADDRESS = ctypes.c_void_p
 _RUN = ctypes.CFUNCTYPE(None, _ADDRESS, _ADDRESS, ctypes.c_int64)
 _BATCH = ctypes.CFUNCTYPE(
-    None, _ADDRESS, _ADDRESS, _ADDRESS, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_double, _ADDRESS
+    None,
+    *[_ADDRESS] * 4,
+    *[ctypes.c_int64] * 2,
+    *(_ADDRESS, ctypes.c_int64, ctypes.c_double, _ADDRESS),
 )
 _JOB = 7  # how many numbers a job has; see _job
 
@@ -180,43 +184,58 @@ def _run_table(code: Loops, buffer: Any, table: Any, count: Any, turn: Any = Non
 
 
 def _batch_runner() -> ir.Module:
-    """The function that runs the program of each example of a batch, and adds their gradients up."""
+    """The function that runs the programs of some blocks of a batch, and adds up the gradients of each block."""
     module = ir.Module(name="batch")
     numbers, integers = DOUBLE.as_pointer(), INTEGER.as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [numbers, integers, integers, INTEGER, INTEGER, INTEGER, DOUBLE, numbers])
-    function = ir.Function(module, kind, "micrograd_batch")
-    buffer, jobs, examples, count, gradients, parameters, weight, losses = function.args
+    given = [numbers, integers, integers, integers, INTEGER, INTEGER, numbers, INTEGER, DOUBLE, numbers]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), given), "micrograd_batch")
+    buffer, jobs, examples, bounds, first_block, end_block, totals, parameters, weight, losses = function.args
     code = Loops(function)
     builder = code.builder
-    with code.loop(integer(0), parameters, 1) as index:
-        builder.store(ir.Constant(DOUBLE, 0.0), builder.gep(buffer, [builder.add(gradients, index)]))
-    with code.loop(integer(0), count, 1) as turn:
-        first = builder.mul(builder.load(builder.gep(examples, [turn])), integer(_JOB))
-        table, kernels, source, target, inputs, loss, start = (
-            builder.load(builder.gep(jobs, [builder.add(first, integer(index))])) for index in range(_JOB)
-        )
-        source = builder.inttoptr(source, numbers)
-        with code.loop(integer(0), inputs, 1) as index:
-            number = builder.load(builder.gep(source, [index]))
-            builder.store(number, builder.gep(buffer, [builder.add(target, index)]))
-        _run_table(code, buffer, builder.inttoptr(table, integers), kernels)
-        builder.store(builder.load(builder.gep(buffer, [loss])), builder.gep(losses, [turn]))
-        whole = builder.mul(builder.sdiv(parameters, integer(WIDE)), integer(WIDE))
-        for width, begin, end in ((WIDE, integer(0), whole), (1, whole, parameters)):
-            with code.loop(begin, end, width) as index:
-                pointers = [builder.gep(buffer, [builder.add(region, index)]) for region in (gradients, start)]
-                if width != 1:
-                    vector = ir.VectorType(DOUBLE, width).as_pointer()
-                    pointers = [builder.bitcast(pointer, vector) for pointer in pointers]
-                total, share = (builder.load(pointer, align=8) for pointer in pointers)
-                share = builder.fmul(share, code.splat(weight, width))
-                builder.store(builder.fadd(total, share), pointers[0], align=8)
+    with code.loop(first_block, end_block, 1) as block:
+        row = builder.gep(totals, [builder.mul(block, parameters)])
+        begin, end = (builder.load(builder.gep(bounds, [builder.add(block, integer(side))])) for side in range(2))
+        with code.loop(begin, end, 1) as turn:
+            job = builder.mul(builder.load(builder.gep(examples, [turn])), integer(_JOB))
+            table, kernels, source, target, inputs, loss, start = (
+                builder.load(builder.gep(jobs, [builder.add(job, integer(index))])) for index in range(_JOB)
+            )
+            source = builder.inttoptr(source, numbers)
+            with code.loop(integer(0), inputs, 1) as index:
+                number = builder.load(builder.gep(source, [index]))
+                builder.store(number, builder.gep(buffer, [builder.add(target, index)]))
+            _run_table(code, buffer, builder.inttoptr(table, integers), kernels)
+            builder.store(builder.load(builder.gep(buffer, [loss])), builder.gep(losses, [turn]))
+            zero = ir.Constant(DOUBLE, 0.0)
+            is_first = builder.icmp_signed("==", turn, begin)
+            gradients = builder.gep(buffer, [start])
+            whole = builder.mul(builder.sdiv(parameters, integer(WIDE)), integer(WIDE))
+            for width, low, high in ((WIDE, integer(0), whole), (1, whole, parameters)):
+                with code.loop(low, high, width) as index:
+                    pointers = [builder.gep(region, [index]) for region in (row, gradients)]
+                    if width != 1:
+                        vector = ir.VectorType(DOUBLE, width).as_pointer()
+                        pointers = [builder.bitcast(pointer, vector) for pointer in pointers]
+                    total, share = (builder.load(pointer, align=8) for pointer in pointers)
+                    total = builder.select(is_first, code.splat(zero, width), total)
+                    share = builder.fmul(share, code.splat(weight, width))
+                    builder.store(builder.fadd(total, share), pointers[0], align=8)
     builder.ret_void()
     return module
 
 
+_BLOCKS = 8  # at most so many parts of a batch are run at once
+_SMALLEST = 4  # a block has so many examples at least
+_WORTH_A_THREAD = 200_000  # flops, which take some ten microseconds
+
+
 class NativeBatches(Batches):
-    """Runs the programs of the examples of a batch, in native code."""
+    """Runs the programs of the examples of a batch, in native code and on all cores.
+
+    A batch is cut into blocks, which depend on nothing but its length. The gradients of a block are added up in order,
+    and then the sums of the blocks. So the numbers are the same on any number of cores. Each other thread has a buffer
+    of its own, and takes the parameters from this one.
+    """
 
     def __init__(
         self,
@@ -227,7 +246,7 @@ class NativeBatches(Batches):
         gradients: slice,
     ) -> None:
         self._buffer, self._gradients = buffer, gradients
-        self._runs, self._numbers = runs, numbers
+        self._runs, self._numbers, self._which = runs, numbers, which
         self._jobs = np.array([_job(run) for run in runs], dtype=np.int64)[which]
         if isinstance(numbers, np.ndarray):  # the rows of a matrix, which may be millions
             self._jobs[:, 2] = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
@@ -237,24 +256,92 @@ class NativeBatches(Batches):
             self._jobs[:, 4] = list(map(len, numbers))
         self._jobs[:, 3] -= self._jobs[:, 4]  # an example's numbers are the last inputs
         self._call = _BATCH(machine().address("micrograd_batch", _batch_runner))
+        self._flops = np.array([run.program.flops for run in runs])
+        self._cores = 1 if any(run.calls_python for run in runs) else cores()
+        self._others: list[Floats] = []  # the buffers of the other threads
+        self._shared: list[slice] = []  # what they read of this one
+        self._sums: Floats | None = None  # of the blocks, where nobody uses them
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples; their mean gradient is in its place in the buffer then."""
-        examples = np.array(batch, dtype=np.int64)
-        losses = np.empty(len(batch))
-        self._call(
-            self._buffer.ctypes.data,
-            self._jobs.ctypes.data,
-            examples.ctypes.data,
-            len(batch),
-            self._gradients.start,
-            self._gradients.stop - self._gradients.start,
-            1 / len(batch),
-            losses.ctypes.data,
-        )
+        count, gradients = len(batch), self._buffer[self._gradients]
+        blocks = min(_BLOCKS, max(1, count // _SMALLEST))
+        sums, self._sums = self._sums, None
+        if blocks == 1:
+            sums = gradients[None, :]
+        elif sums is None or len(sums) != blocks:
+            sums = np.empty((blocks, len(gradients)))
+        examples, losses = np.array(batch, dtype=np.int64), np.empty(count)
+        bounds = np.arange(blocks + 1) * count // blocks
+        arrays = (self._jobs, examples, bounds, sums, losses)
+        threads = min(self._cores, blocks, max(1, int(self._flops[self._which[examples]].sum()) // _WORTH_A_THREAD))
+        here = _Worker(self._call, self._buffer, arrays)
+        if threads == 1:
+            here.run(0, blocks)
+        else:
+            self._share(threads - 1)
+            others = self._others[: threads - 1]
+            workers = [_Worker(self._call, buffer, arrays, self._buffer, self._shared) for buffer in others]
+            at_once(blocks, [here, *workers])
+        if blocks > 1:
+            np.add.reduce(sums, axis=0, out=gradients)
+            self._sums = sums
         for run in self._runs:
             run.raise_what_was_raised()
         return losses.tolist()
+
+    def _share(self, count: int) -> None:
+        """Make buffers for so many other threads, with the constants of the programs in them, where there are none."""
+        if len(self._others) >= count:
+            return
+        places = []
+        for number, run in enumerate(self._runs):
+            length = self._jobs[np.argmax(self._which == number), 4]  # of what each example has for itself
+            places.append(run.program.inputs[: len(run.program.inputs) - length])
+        self._shared = _stretches(places)
+        for _ in range(count - len(self._others)):
+            buffer = new_buffer(len(self._buffer))
+            buffer[:] = self._buffer
+            self._others.append(buffer)
+
+
+class _Worker:
+    """Runs blocks of a batch in one buffer. It keeps the arrays that native code works on, as long as it does.
+
+    Args:
+        call: the native function.
+        buffer: where the programs run.
+        arrays: jobs, examples, bounds of the blocks, sums and losses.
+        source: a buffer to take numbers from before the first block.
+        stretches: where these are.
+    """
+
+    def __init__(
+        self, call: Any, buffer: Floats, arrays: Sequence[Any], source: Any = None, stretches: Sequence[slice] = ()
+    ) -> None:
+        self._call, self._buffer, self._arrays = call, buffer, arrays
+        self._source, self._stretches = source, iter(stretches)
+        self._addresses = [buffer.ctypes.data, *(array.ctypes.data for array in arrays)]
+
+    def __call__(self, block: int) -> None:
+        """Run a block."""
+        for stretch in self._stretches:
+            self._buffer[stretch] = self._source[stretch]
+        self.run(block, block + 1)
+
+    def run(self, first: int, end: int) -> None:
+        """Run the blocks from one to another."""
+        buffer, jobs, examples, bounds, sums, losses = self._addresses
+        width = self._arrays[3].shape[1]
+        weight = 1 / len(self._arrays[4])
+        self._call(buffer, jobs, examples, bounds, first, end, sums, width, weight, losses)
+
+
+def _stretches(places: Sequence[Integers]) -> list[slice]:
+    """The stretches of a buffer that these places make."""
+    found = np.unique(np.concatenate(places))
+    runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)
+    return [slice(int(run[0]), int(run[-1]) + 1) for run in runs if len(run)]
 
 
 def _job(run: NativeExecutable) -> list[int]:
@@ -277,6 +364,7 @@ class NativeExecutable(Executable):
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         super().__init__(program, buffer)
         self.raised: list[BaseException] = []
+        self.calls_python = False
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
         self._run = _RUN(machine().address("micrograd_run", _runner))
         self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64)
@@ -342,6 +430,7 @@ class NativeExecutable(Executable):
         elif isinstance(kernel, Take):
             numbers.append(kernel.terms)
         elif not native_name(kernel.primitive):
+            self.calls_python = True
             function = _callback(kernel.primitive, len(kernel.operands), self.raised)
             self._kept.append(function)
             numbers.append(ctypes.cast(function, ctypes.c_void_p).value)
