@@ -85,7 +85,8 @@ def fit(
             train together, each calls its own, and what it saves, the first one alone writes.
         compile: whether to run the loss, its gradient and the update as compiled programs, with the same
             results up to rounding; or the name of the backend: "llvm", "numpy" or "jax". Numbers in the
-            examples are dynamic then, as in micrograd.compile.
+            examples are dynamic then, as in micrograd.compile. Natively a large batch runs on all cores, with the
+            same results on any number of them; MICROGRAD_THREADS in the environment says on how many.
         record: a Recording, which is told of each step; explore makes a film of it.
         devices: with ``compile="jax"``, how many devices share each batch, or "all" of those that JAX finds, those of
             other processes too; without it, one. The results are the same up to rounding.

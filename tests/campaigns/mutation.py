@@ -120,6 +120,7 @@ TESTS = {
                          "compiler/test_same_numbers", "compiler/test_several_results", "compiler/test_vectors"],
     "compiler.backends.backend": ["compiler/backends/test_backends"],
     "compiler.backends.choice": ["compiler/backends/test_backends", "compiler/test_trace"],
+    "compiler.backends.crew": ["compiler/backends/test_crew"],
     "compiler.backends.executable": ["compiler/backends/test_kernels", "compiler/backends/test_backends",
                                      "compiler/test_reroll"],
     "compiler.body": ["compiler/test_turns"],

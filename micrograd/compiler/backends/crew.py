@@ -29,19 +29,27 @@ _starting = new_lock()
 
 
 def cores() -> int:
-    """On how many cores this process may run: MICROGRAD_THREADS in the environment, or what the system says.
+    """On how many cores to work: MICROGRAD_THREADS in the environment, or those that the system gives to this process.
+
+    OMP_NUM_THREADS may say that it shall be fewer of these, as joblib does for its workers.
 
     Raises:
-        ValueError: if the variable is not an int of at least 1.
+        ValueError: if MICROGRAD_THREADS is not an int of at least 1.
     """
-    wanted = os.environ.get("MICROGRAD_THREADS")
-    if wanted:
-        if not (wanted.isascii() and wanted.isdigit() and int(wanted)):
+    if wanted := os.environ.get("MICROGRAD_THREADS"):
+        if not (number := _count(wanted)):
             raise ValueError(f"MICROGRAD_THREADS must be an int of at least 1, not {wanted!r:.80}")
-        return int(wanted)
+        return number
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1  # pragma: no cover  # where the system does not say it of a process
+        given = len(os.sched_getaffinity(0))
+    else:  # pragma: no cover  # where the system does not say it of a process
+        given = os.cpu_count() or 1
+    return min(given, _count(os.environ.get("OMP_NUM_THREADS", "")) or given)
+
+
+def _count(text: str) -> int:
+    """The int that a text says; 0 where it says none."""
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def at_once(tasks: int, workers: Sequence[Worker]) -> None:

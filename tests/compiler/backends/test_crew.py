@@ -115,7 +115,10 @@ def test_tasks_of_several_callers_go_to_their_workers():
 
 def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many(monkeypatch):
     monkeypatch.delenv("MICROGRAD_THREADS", raising=False)
-    assert cores() == len(os.sched_getaffinity(0))
+    given = len(os.sched_getaffinity(0))
+    for others, expected in (("", given), ("1", 1), ("1000", given), ("0", given), ("4,2", given)):
+        monkeypatch.setenv("OMP_NUM_THREADS", others)
+        assert cores() == expected
     monkeypatch.setenv("MICROGRAD_THREADS", "3")
     assert cores() == 3
     for wrong in ("0", "-1", "two", "1.5", "²"):
