@@ -11,5 +11,6 @@ jax_backend.py     a function of arrays, which XLA compiles: jax_reads.py (opera
                    (as scans) and jax_functions.py (primitives)
 jax_mesh.py        the devices of JAX that fit shares a batch out to, those of several processes too, which keep in
                    step by jax_processes.py
+crew.py            threads that run blocks of a batch at once
 python_calls.py    primitives for which a backend has no code, called in Python
 """

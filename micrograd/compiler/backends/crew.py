@@ -40,10 +40,8 @@ def cores() -> int:
         if not (number := _count(wanted)):
             raise ValueError(f"MICROGRAD_THREADS must be an int of at least 1, not {wanted!r:.80}")
         return number
-    if hasattr(os, "sched_getaffinity"):
-        given = len(os.sched_getaffinity(0))
-    else:  # pragma: no cover  # where the system does not say it of a process
-        given = os.cpu_count() or 1
+    # Some systems do not say it of a process.
+    given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(given, _count(os.environ.get("OMP_NUM_THREADS", "")) or given)
 
 

@@ -235,6 +235,12 @@ class NativeBatches(Batches):
     A batch is cut into blocks, which depend on nothing but its length. The gradients of a block are added up in order,
     and then the sums of the blocks. So the numbers are the same on any number of cores. Each other thread has a buffer
     of its own, and takes the parameters from this one.
+
+    Attributes:
+        buffer: the one of the parameters.
+        jobs: how to run each example; see _job.
+        call: the native function that runs blocks.
+        shared: what other threads read of the buffer.
     """
 
     def __init__(
@@ -245,26 +251,26 @@ class NativeBatches(Batches):
         which: Integers,
         gradients: slice,
     ) -> None:
-        self._buffer, self._gradients = buffer, gradients
+        self.buffer, self._gradients = buffer, gradients
         self._runs, self._numbers, self._which = runs, numbers, which
-        self._jobs = np.array([_job(run) for run in runs], dtype=np.int64)[which]
+        self.jobs = np.array([_job(run) for run in runs], dtype=np.int64)[which]
         if isinstance(numbers, np.ndarray):  # the rows of a matrix, which may be millions
-            self._jobs[:, 2] = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
-            self._jobs[:, 4] = numbers.shape[1]
+            self.jobs[:, 2] = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
+            self.jobs[:, 4] = numbers.shape[1]
         else:
-            self._jobs[:, 2] = [row.ctypes.data for row in numbers]
-            self._jobs[:, 4] = list(map(len, numbers))
-        self._jobs[:, 3] -= self._jobs[:, 4]  # an example's numbers are the last inputs
-        self._call = _BATCH(machine().address("micrograd_batch", _batch_runner))
+            self.jobs[:, 2] = [row.ctypes.data for row in numbers]
+            self.jobs[:, 4] = list(map(len, numbers))
+        self.jobs[:, 3] -= self.jobs[:, 4]  # an example's numbers are the last inputs
+        self.call = _BATCH(machine().address("micrograd_batch", _batch_runner))
         self._flops = np.array([run.program.flops for run in runs])
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
         self._others: list[Floats] = []  # the buffers of the other threads
-        self._shared: list[slice] = []  # what they read of this one
+        self.shared: list[slice] = []
         self._sums: Floats | None = None  # of the blocks, where nobody uses them
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples; their mean gradient is in its place in the buffer then."""
-        count, gradients = len(batch), self._buffer[self._gradients]
+        count, gradients = len(batch), self.buffer[self._gradients]
         blocks = min(_BLOCKS, max(1, count // _SMALLEST))
         sums, self._sums = self._sums, None
         if blocks == 1:
@@ -273,16 +279,14 @@ class NativeBatches(Batches):
             sums = np.empty((blocks, len(gradients)))
         examples, losses = np.array(batch, dtype=np.int64), np.empty(count)
         bounds = np.arange(blocks + 1) * count // blocks
-        arrays = (self._jobs, examples, bounds, sums, losses)
+        arrays = (examples, bounds, sums, losses)
         threads = min(self._cores, blocks, max(1, int(self._flops[self._which[examples]].sum()) // _WORTH_A_THREAD))
-        here = _Worker(self._call, self._buffer, arrays)
+        here = _Worker(self, self.buffer, arrays)
         if threads == 1:
             here.run(0, blocks)
         else:
             self._share(threads - 1)
-            others = self._others[: threads - 1]
-            workers = [_Worker(self._call, buffer, arrays, self._buffer, self._shared) for buffer in others]
-            at_once(blocks, [here, *workers])
+            at_once(blocks, [here, *(_Worker(self, buffer, arrays) for buffer in self._others[: threads - 1])])
         if blocks > 1:
             np.add.reduce(sums, axis=0, out=gradients)
             self._sums = sums
@@ -296,45 +300,42 @@ class NativeBatches(Batches):
             return
         places = []
         for number, run in enumerate(self._runs):
-            length = self._jobs[np.argmax(self._which == number), 4]  # of what each example has for itself
+            length = self.jobs[np.argmax(self._which == number), 4]  # of what each example has for itself
             places.append(run.program.inputs[: len(run.program.inputs) - length])
-        self._shared = _stretches(places)
+        self.shared = _stretches(places)
         for _ in range(count - len(self._others)):
-            buffer = new_buffer(len(self._buffer))
-            buffer[:] = self._buffer
+            buffer = new_buffer(len(self.buffer))
+            buffer[:] = self.buffer
             self._others.append(buffer)
 
 
 class _Worker:
-    """Runs blocks of a batch in one buffer. It keeps the arrays that native code works on, as long as it does.
+    """Runs blocks of a batch in one buffer. It keeps all that native code works on, as long as it does.
 
     Args:
-        call: the native function.
-        buffer: where the programs run.
-        arrays: jobs, examples, bounds of the blocks, sums and losses.
-        source: a buffer to take numbers from before the first block.
-        stretches: where these are.
+        batches: has the programs, the examples, and the buffer with the parameters.
+        buffer: where the programs run: that one, or one of another thread.
+        arrays: the examples of the batch, the bounds of the blocks, their sums, and the losses.
     """
 
     def __init__(
-        self, call: Any, buffer: Floats, arrays: Sequence[Any], source: Any = None, stretches: Sequence[slice] = ()
+        self, batches: NativeBatches, buffer: Floats, arrays: tuple[Integers, Integers, Floats, Floats]
     ) -> None:
-        self._call, self._buffer, self._arrays = call, buffer, arrays
-        self._source, self._stretches = source, iter(stretches)
-        self._addresses = [buffer.ctypes.data, *(array.ctypes.data for array in arrays)]
+        self._batches, self._buffer, self._arrays = batches, buffer, arrays
+        self._missing = iter(() if buffer is batches.buffer else batches.shared)
+        self._addresses = [array.ctypes.data for array in (buffer, batches.jobs, *arrays)]
 
     def __call__(self, block: int) -> None:
-        """Run a block."""
-        for stretch in self._stretches:
-            self._buffer[stretch] = self._source[stretch]
+        """Run a block; first of all, take the parameters."""
+        for stretch in self._missing:
+            self._buffer[stretch] = self._batches.buffer[stretch]
         self.run(block, block + 1)
 
     def run(self, first: int, end: int) -> None:
         """Run the blocks from one to another."""
         buffer, jobs, examples, bounds, sums, losses = self._addresses
-        width = self._arrays[3].shape[1]
-        weight = 1 / len(self._arrays[4])
-        self._call(buffer, jobs, examples, bounds, first, end, sums, width, weight, losses)
+        width, weight = self._arrays[2].shape[1], 1 / len(self._arrays[3])
+        self._batches.call(buffer, jobs, examples, bounds, first, end, sums, width, weight, losses)
 
 
 def _stretches(places: Sequence[Integers]) -> list[slice]:

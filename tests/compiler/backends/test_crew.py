@@ -1,10 +1,10 @@
 """Threads that work on parts of a job, and batches that are trained on by several of them."""
 
+import gc
 import os
 import random
 import signal
 import threading
-import time
 from functools import partial
 
 import numpy as np
@@ -191,18 +191,23 @@ def test_a_forked_child_trains_with_threads_of_its_own(monkeypatch):
     os.waitpid(child, 0)
 
 
-def test_an_interrupt_while_others_work_leaves_the_parameters_of_the_last_step(monkeypatch):
-    """Ctrl-C comes while this thread waits for the other one."""
-    expected, _ = trained([3] * 32, 32, monkeypatch, threads=1)
+def executables():
+    return {id(item): item for item in gc.get_objects() if isinstance(item, llvm_backend.NativeExecutable)}
 
-    begun = threading.Event()
+
+def test_an_interrupt_while_others_work_leaves_the_parameters_and_what_the_others_need(monkeypatch):
+    """Ctrl-C comes while this thread waits for the other one, which goes on when the training is gone."""
+    expected, _ = trained([3] * 32, 32, monkeypatch, threads=1)
+    begun, over, left = threading.Event(), threading.Event(), []
 
     def interrupted(tasks, workers):
         here, other = workers
 
         def slow(task):
             begun.set()
-            time.sleep(0.2)
+            over.wait(WAIT)
+            gc.collect()
+            left.extend(key for key in executables() if key not in earlier)
             other(task)
 
         def then_interrupt(task):
@@ -219,8 +224,11 @@ def test_an_interrupt_while_others_work_leaves_the_parameters_of_the_last_step(m
     rng = np.random.default_rng(0)
     examples = [(row, 1.0) for row in rng.normal(size=(16, 4)).tolist()]
     optimizer = mg.optim.SGD(w, 0.1)
+    earlier = executables()
     history = mg.fit(lambda row, y: (mg.dot(w, row) - y) ** 2, examples, optimizer, batch_size=16, compile="llvm")
     assert (history.interrupted, history.steps) == (True, [])
     assert [p.data for p in w] == [0.0, 1.0, 2.0, 3.0]
     assert [p.grad for p in w] == [0.0] * 4
-    assert trained([3] * 32, 32, monkeypatch, threads=2)[0] == expected  # after the part that came late
+    over.set()
+    assert trained([3] * 32, 32, monkeypatch, threads=2)[0] == expected  # its thread is the one that was late
+    assert left
