@@ -68,16 +68,18 @@ def ready(step: Callable[[], object]) -> Duration:
     return now() - start
 
 
-def taking_turns(steps: dict[str, Callable[[], object]]) -> dict[str, float]:
+def taking_turns(
+    steps: dict[str, Callable[[], object]], clock: Callable[[], float] = time.process_time
+) -> dict[str, float]:
     """The seconds of each step, in its fastest turn."""
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(ROUNDS):
         for name, step in steps.items():
-            repeats, end, start = 0, time.perf_counter() + TURN, time.process_time()
+            repeats, end, start = 0, time.perf_counter() + TURN, clock()
             while time.perf_counter() < end:
                 step()
                 repeats += 1
-            seconds[name].append((time.process_time() - start) / repeats)
+            seconds[name].append((clock() - start) / repeats)
     return {name: min(found) for name, found in seconds.items()}
 
 
@@ -248,8 +250,9 @@ def of_fit() -> None:
     for made in (network(64, 32, 10), words(6)):
         parameters, loss, examples = made
         steps: dict[str, Callable[[], object]] = {}
+        os.environ["MICROGRAD_THREADS"] = "1"
         for name, backend, settings in (
-            ("native", "llvm", (BATCH,)),
+            ("native, one thread", "llvm", (BATCH,)),
             ("JAX, 1 device", "jax", (BATCH, 1)),
             ("JAX, 1 device, float32", "jax", (BATCH, 1, "float32")),
             ("JAX, 2 virtual devices", "jax", (BATCH, 2)),
@@ -258,7 +261,14 @@ def of_fit() -> None:
             taken = compiled_steps(loss, examples, mg.optim.Adam(parameters), None, backend, *settings)
             taken.step(batch, 0)
             steps[name] = lambda taken=taken: taken.step(batch, 0)
-        for name, seconds in taking_turns(steps).items():
+        by_clock: dict[str, Callable[[], object]] = {}
+        for name, threads in (("native, one thread, by the clock", 1), ("native, two threads, by the clock", 2)):
+            os.environ["MICROGRAD_THREADS"] = str(threads)
+            taken = compiled_steps(loss, examples, mg.optim.Adam(parameters), None, "llvm", BATCH)
+            taken.step(batch, 0)
+            by_clock[name] = lambda taken=taken: taken.step(batch, 0)
+        found = taking_turns(by_clock, time.perf_counter) | taking_turns(steps)
+        for name, seconds in found.items():
             cells.setdefault(name, [name]).append(f"{1e6 * seconds:,.0f} µs")
     table(f"a step of fit with {BATCH} examples: losses, gradients and Adam's update", lines + list(cells.values()))
 
