@@ -202,11 +202,17 @@ def _without_copies(graph: Graph, first: int) -> Graph:
 
 def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats, Integers]:
     """The end of each chain of targets, the product of the factors along it, and how long it is."""
-    length = (target != np.arange(len(target))).astype(np.int64)
-    while not np.array_equal(target[target], target):
-        factor = factor * factor[target]
-        length = length + length[target]
-        target = target[target]
+    target, factor = target.copy(), factor.copy()
+    moving = np.flatnonzero(target != np.arange(len(target)))
+    length = np.zeros(len(target), dtype=np.int64)
+    length[moving] = 1
+    while len(moving):  # each goes as far again as it has come
+        reached = target[moving]
+        goes_on = target[reached] != reached
+        moving, reached = moving[goes_on], reached[goes_on]
+        factor[moving] *= factor[reached]
+        length[moving] += length[reached]
+        target[moving] = target[reached]
     return target, factor, length
 
 
