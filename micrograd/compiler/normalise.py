@@ -17,27 +17,23 @@ a recurrent network: then they are parts of a loop.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
-from itertools import count
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from micrograd.compiler.checks import may_raise
 from micrograd.compiler.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
-from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.program import IN_ORDER
 from micrograd.compiler.repeats import FEWEST_TURNS
-from micrograd.compiler.trace import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.trace import SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.vectors import Dots
 from micrograd.compiler.walks import Edges
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
+    from micrograd.compiler.columns import Columns
     from micrograd.compiler.numbers import Booleans, Floats, Integers
-    from micrograd.compiler.trace import Trace
     from micrograd.compiler.vectors import Rows
     from micrograd.engine.primitive import Primitive
 
@@ -52,46 +48,36 @@ ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
 MANY = 1 << 17  # fewer terms of long dot products are taken one by one
 
 
-def normalise(trace: Trace) -> Graph:
+def normalise(columns: Columns) -> Graph:
     """The normal form of a trace."""
-    keys, size = trace.operations, len(trace.operations)
-    numbers: defaultdict[Primitive, int] = defaultdict(count().__next__)
-    made_by = np.fromiter(map(numbers.__getitem__, map(itemgetter(0), keys)), np.int64, size)
-    nodes_of = {primitive: np.flatnonzero(made_by == number) for primitive, number in numbers.items()}
-    nodes_of.pop(INPUT, None)
-    literals = nodes_of.pop(LITERAL, no_integers())
-    constants = np.full(size, np.nan)
-    constants[literals] = [keys[place][1] for place in literals.tolist()]
-    is_constant = _marks(size, literals)
+    trace, size = columns.trace, columns.size
     kind = np.zeros(size, dtype=np.int64)
+    constants = np.full(size, np.nan)
+    constants[columns.literals] = columns.numbers
     parts: list[Terms] = [no_terms()]
     dots: list[Dots] = []
     applications: list[Applications] = []
-    for primitive, nodes in nodes_of.items():
-        chosen = [keys[place] for place in nodes.tolist()]
-        columns = [
-            np.fromiter(map(itemgetter(place), chosen), np.int64, len(chosen)) for place in range(1, len(chosen[0]))
-        ]
+    for primitive, nodes, operands in columns.operations:
         if primitive is SUM_OF_PRODUCTS:
             kind[nodes] = SUM
-            starts, *factors = columns
+            starts, *factors = operands
             # A start of 0 is no term of its own: -0 is none, however it is added.
             from_zero = (constants[starts] == 0) & ~np.signbit(constants[starts])
             parts.append(Terms(nodes, np.where(from_zero, -1.0, 1.0), starts, np.full(len(starts), ONE)))
             dots = _dots(trace.rows, nodes, np.stack(factors))
         elif primitive is TAKE:
-            applications.append(Applications(primitive, nodes, columns[0][:, None], columns[1]))
+            applications.append(Applications(primitive, nodes, operands[0][:, None], operands[1]))
         elif primitive in ARITHMETIC:
             kind[nodes] = SUM
             for coefficient, first, second in ARITHMETIC[primitive]:
-                others = columns[second - 1] if second else np.full(len(nodes), ONE)
-                parts.append(Terms(nodes, np.full(len(nodes), coefficient), columns[first - 1], others))
+                others = operands[second - 1] if second else np.full(len(nodes), ONE)
+                parts.append(Terms(nodes, np.full(len(nodes), coefficient), operands[first - 1], others))
         else:
-            applications.append(Applications(primitive, nodes, np.stack(columns, axis=1)))
+            applications.append(Applications(primitive, nodes, np.stack(operands, axis=1)))
     graph = Graph(
         kind=kind,
         constants=constants,
-        is_constant=is_constant,
+        is_constant=_marks(size, columns.literals),
         terms=Terms.joined(parts).by_owner(),
         applications=tuple(applications),
         tables=tuple(np.array(table) for table in trace.tables),

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from micrograd.compiler.backends.backend import Backend, Run
+    from micrograd.compiler.columns import Columns
     from micrograd.compiler.program import Program
     from micrograd.compiler.structure import Structure
-    from micrograd.compiler.trace import Trace
 
 
 class Compiled(NamedTuple):
@@ -77,7 +77,8 @@ class Specialised:
         if not self.closed_over.is_current():
             self._check_no_symbol_stays(roots)
         self._graph = run_stages(traced, "normalise", self._request)
-        trace: Trace = traced.thing
+        columns: Columns = traced.thing
+        trace = columns.trace
         if symbols := ClosedOver([(type(item).__name__, item) for item in trace.result.objects], whole=True).symbols:
             raise TraceError(
                 f"a number is in {symbols[0]}, in an object that the compiled function returns: return numbers in "
@@ -99,7 +100,7 @@ class Specialised:
         self.wanted = np.flatnonzero(given)
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
-        self._nodes = len(trace.operations) - sum(map(len, trace.inputs))
+        self._nodes = columns.size - sum(map(len, trace.inputs))
         self._compiled: dict[bool, Compiled] = {}
         self.only_eager = False
         self.retraced = -1

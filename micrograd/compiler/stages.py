@@ -2,7 +2,7 @@
 
 Each stage makes one thing that does not change of another one, which it leaves as it is:
 
-    Source  --trace-->  Trace  --normalise-->  Graph  --adjoint-->  Graph  --reroll-->  Program  --compile-->  Run
+    Source  --trace-->  Columns  --normalise-->  Graph  --adjoint-->  Graph  --reroll-->  Program  --compile-->  Run
 
 One trace serves several programs, with gradients and without. So whoever runs the stages may stop after
 each, and go on from there as often as needed:
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.compiler.adjoint import adjoint
+from micrograd.compiler.columns import in_columns
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.progress import line_of
@@ -77,8 +78,8 @@ class Stage(NamedTuple):
 
 
 STAGES = (
-    Stage("trace", lambda source, request: trace(*source)),
-    Stage("normalise", lambda trace, request: normalise(trace)),
+    Stage("trace", lambda source, request: in_columns(trace(*source))),
+    Stage("normalise", lambda columns, request: normalise(columns)),
     Stage("adjoint", lambda graph, request: adjoint(graph.without_the_unused(), request.wanted)),
     Stage("reroll", lambda graph, request: reroll(graph, request.start)),
     Stage("compile", lambda program, request: request.backend.run_of(program)),

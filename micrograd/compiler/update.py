@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.columns import in_columns
 from micrograd.compiler.graph import MAXIMUM, ONE
 from micrograd.compiler.layout import Layout
 from micrograd.compiler.normalise import normalise
@@ -60,7 +61,7 @@ def update_of(optimizer: Optimizer, states: Floats) -> Update:
         number, next_state = optimizer.update(parameter, gradient, tuple(state), rate)
         results = [tape.place(result) for result in (number, *next_state)]
     inputs = [symbol._place for symbol in symbols]
-    graph = normalise(tape.trace([inputs], results)).expanded()
+    graph = normalise(in_columns(tape.trace([inputs], results))).expanded()
     shared = alike(states)
     while True:
         single = _single(graph, [2, *(3 + index for index, same in enumerate(shared) if same)], inputs)

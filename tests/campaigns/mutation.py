@@ -126,6 +126,7 @@ TESTS = {
     "compiler.body": ["compiler/test_turns"],
     "compiler.call": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_several_results"],
     "compiler.checks": ["compiler/test_same_numbers", "compiler/test_against_eager"],
+    "compiler.columns": ["compiler/test_trace", "compiler/test_vectors", "compiler/test_against_eager"],
     "compiler.closed_over": ["compiler/test_what_is_closed_over", "compiler/test_closed_over_machine",
                              "compiler/test_attributes_of_values", "compiler/test_trace"],
     "compiler.function": ["compiler/test_function", "compiler/test_trace", "compiler/test_reroll",

@@ -13,6 +13,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value
+from micrograd.compiler.columns import in_columns
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.trace import Tape, trace, tracing
@@ -157,7 +158,7 @@ def test_sums_become_one_node_with_all_of_their_terms():
     with tracing(tape):
         b, *factors = (tape.input(i) for i in range(5))
         out = b + factors[0] * factors[1] - factors[2] * factors[3]
-    graph = normalise(tape.trace([], [out._place]))
+    graph = normalise(in_columns(tape.trace([], [out._place])))
     assert set(graph.terms.owner.tolist()) == {out._uses}
     terms = zip(graph.terms.coefficient, graph.terms.first, graph.terms.second, strict=True)
     assert sorted(terms) == [(-1.0, 3, 4), (1.0, 0, -1), (1.0, 1, 2)]

@@ -11,6 +11,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import normalise as stage
 from micrograd.compiler.adjoint import adjoint
+from micrograd.compiler.columns import in_columns
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.program import Loop
 from micrograd.compiler.structure import Structure
@@ -40,7 +41,7 @@ def flat(monkeypatch):
 
 
 def graph_of(function, *arguments):
-    return normalise(trace(function, Structure((arguments, {}))))
+    return normalise(in_columns(trace(function, Structure((arguments, {})))))
 
 
 def numbers(seed, count):
