@@ -610,7 +610,8 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
         >>> dot([1.0, 2.0], [3.0, 4.0])
         11.0
     """
-    xs, ys = (required_sequence(side, "dot takes two sequences of numbers or Values") for side in (xs, ys))
+    xs = required_sequence(xs, "dot takes two sequences of numbers or Values")
+    ys = required_sequence(ys, "dot takes two sequences of numbers or Values")
     check_numbers([*xs, *ys], "an element of a dot product")
     if len(xs) != len(ys) or not xs:
         raise ValueError(f"dot needs two sequences of one length, not of {len(xs)} and {len(ys)}")

@@ -153,6 +153,8 @@ def required_count(value: Any, name: str) -> int:
 
 def required_sequence(values: Any, what: str) -> list[Any]:
     """The items of a list, an array or another iterable; or a TypeError that says what was given in its place."""
+    if type(values) is list:  # nearly always
+        return values.copy()
     if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") or hasattr(values, "__getitem__")):
         raise TypeError(f"{what}, not {type(values).__name__}: {values!r:.80}")
     return list(values)
@@ -163,9 +165,14 @@ def check_numbers(values: Iterable[Any], what: str) -> None:
 
     Arrays are accepted: what is written for numbers works on them element by element.
     """
-    odd = {kind for kind in set(map(type, values)) if kind is not float and not issubclass(kind, Operand)}
-    for value in values if odd else ():
-        if type(value) in odd and not is_array(value) and real_number(value) is None:
+    kinds = set(map(type, values))
+    for kind in kinds:
+        if kind is not float and not issubclass(kind, Operand):
+            break
+    else:
+        return
+    for value in values:
+        if not issubclass(type(value), Operand) and not is_array(value) and real_number(value) is None:
             raise TypeError(f"{what} must be a number or a Value, not {type(value).__name__}: {value!r:.80}")
 
 
