@@ -10,14 +10,14 @@ Constants are put into the buffer as they are read.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.alike import different_rows
 from micrograd.compiler.index_maps import Places, accesses
 from micrograd.compiler.layout import Layout
-from micrograd.compiler.program import Reduction, Segment
+from micrograd.compiler.program import Access, Reduction, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,17 +27,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.program import Kernel, Loop
 
 # The groups of what is in no group: of ONE, the factor that is none, and of constants. They come after all others.
-NOTHING = sys.maxsize
+NOTHING = (1 << 31) - 1  # nobody has two billion groups
 CONSTANTS = NOTHING - 1
-
-
-def alike_rows(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Each different row of the matrices, laid side by side, and the numbers of the rows that are the same."""
-    rows = np.concatenate(signatures, axis=1)
-    order = np.lexsort(rows.T)
-    changes = np.flatnonzero((np.diff(rows[order], axis=0) != 0).any(axis=1)) + 1
-    for where in np.split(order, changes) if len(order) else ():
-        yield rows[where[0]], where
 
 
 class Placing:
@@ -80,9 +71,9 @@ class Placing:
 
     def new_groups(self, *described: Integers) -> Integers:
         """A group for each of some nodes; it is the same one for those that are described by the same numbers."""
-        _, which = np.unique(np.stack(described), axis=1, return_inverse=True)
+        _, which = different_rows(np.stack(described, axis=1))
         groups = np.array([next(self.groups) for _ in range(int(which.max(initial=-1)) + 1)], dtype=np.int64)
-        return groups[which.ravel()]
+        return groups[which]
 
     def copy(self, nodes: Integers, places: Integers) -> None:
         """Copy the numbers of nodes to some places."""
@@ -99,9 +90,22 @@ class Placing:
         """Where the nodes of a group lie."""
         return Places.of(self.position[nodes][:, None], int(self.turn_step[nodes[0]]))
 
+    def target_of_one(self, node: int) -> Access:
+        """The index map of a node."""
+        return Access(int(self.position[node]), turn_step=int(self.turn_step[node]))
+
     def operand(self, nodes: Integers, across: bool = False) -> Places:
         """Where a matrix of nodes of one group lies; see _positions."""
         return Places.of(self.positions(nodes, across), int(self.turn_step[nodes[0, 0]]))
+
+    def place_of_one(self, nodes: Integers) -> tuple[list[int], int]:
+        """Where nodes of one group lie that are the operands of a single result; and how far they move at each turn."""
+        if self.group[nodes[0]] != CONSTANTS:
+            return self.position[nodes].tolist(), int(self.turn_step[nodes[0]])
+        numbers = self.graph.constants[nodes]
+        if len({*numbers.view(np.int64).tolist()}) > 1:
+            return self._constants(numbers).tolist(), 0
+        return [self.layout.constant(numbers[:1])] * len(nodes), 0
 
     def positions(self, nodes: Integers, across: bool = False) -> Integers:
         """Where a matrix of nodes lies.
@@ -118,10 +122,10 @@ class Placing:
         if (bits == bits[:, :1]).all():
             bits = bits[:, :1]
         # Rows that are the same, as a point's for all neurons of a layer, are one row in the buffer
-        _, first, which = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+        first, which = different_rows(bits)
         numbers = bits[np.sort(first)].view(np.float64)
         rows = self._constants(numbers.T).T if across else self._constants(numbers)
-        return np.asarray(np.broadcast_to(rows[np.argsort(np.argsort(first))[which.ravel()]], nodes.shape))
+        return np.asarray(np.broadcast_to(rows[np.argsort(np.argsort(first))[which]], nodes.shape))
 
     def _constants(self, numbers: Floats) -> Integers:
         return self.layout.constant(numbers) + np.arange(numbers.size).reshape(numbers.shape)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.alike import different_rows, sorted_by
 from micrograd.compiler.trace import TAKE
 
 if TYPE_CHECKING:
@@ -84,16 +85,16 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     nodes = np.flatnonzero(is_made)
     count = int(levels.max(initial=0)) + 1
     kinds = _kinds(graph, made_by, row)
-    order = nodes[np.lexsort((nodes, kinds[nodes], levels[nodes]))]
+    order = nodes[sorted_by(kinds[nodes], levels[nodes])]
     starts = np.searchsorted(levels[order], np.arange(count + 1))
     described = _described(kinds[order], starts)
     found = []
     for first, period, turns in _periodic(described):
         of_turns = order[starts[first] : starts[first + period * turns]].reshape(turns, -1)
-        _, alike = np.unique(np.stack([levels, kinds])[:, of_turns[0]], axis=1, return_inverse=True)
+        _, alike = different_rows(np.stack([levels[of_turns[0]], kinds[of_turns[0]]], axis=1))
         terms = _terms(graph, of_turns)
         rows = [row[of_turns[:, made_by[of_turns[0]] == number]] for number in range(len(graph.applications))]
-        found.append(Repeat(first, period, of_turns, alike.ravel(), terms, tuple(rows)))
+        found.append(Repeat(first, period, of_turns, alike, terms, tuple(rows)))
     return found
 
 
@@ -116,7 +117,7 @@ def _kinds(graph: Graph, made_by: Integers, row: Integers) -> Integers:
     kinds = made_by
     for numbers in (graph.kind, terms, graph.from_zero, graph.unordered, each):
         kinds = kinds * (int(numbers.max(initial=0)) + 1) + numbers
-    return np.asarray(np.unique(kinds, return_inverse=True)[1])
+    return kinds
 
 
 def _described(kinds: Integers, starts: Integers) -> Integers:

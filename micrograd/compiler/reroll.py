@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from micrograd.compiler.alike import alike_rows
 from micrograd.compiler.checks import to_look_at
-from micrograd.compiler.index_maps import Places, accesses, step
+from micrograd.compiler.index_maps import Places, access_of_one, accesses, step
 from micrograd.compiler.layout import Layout
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.placing import CONSTANTS, alike_rows
+from micrograd.compiler.placing import CONSTANTS
 from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.repeats import repeats
 from micrograd.compiler.sums import Sums, SumsOfLevel, in_pieces
@@ -112,8 +113,12 @@ class _Rolling(Sums):
         graph = self.graph
         by_level: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
         of_dots = [part.owner for part in graph.whole if isinstance(part, Dots)]  # they roll their other terms, too
-        owners, starts, counts = np.unique(graph.terms.owner, return_index=True, return_counts=True)
-        alone = np.flatnonzero(~np.isin(owners, np.concatenate([no_integers(), *of_dots])))
+        owner = graph.terms.owner
+        starts = np.flatnonzero(np.diff(owner, prepend=-1))  # they are sorted by their owners
+        owners, counts = owner[starts], np.diff(starts, append=len(owner))
+        is_alone = np.ones(graph.size, dtype=bool)
+        is_alone[np.concatenate([no_integers(), *of_dots])] = False
+        alone = np.flatnonzero(is_alone[owners])
         rows_at = {level: alone[rows] for (level,), rows in alike_rows(levels[owners[alone]][:, None])}
         whole_at: defaultdict[int, list[Dots | Combinations]] = defaultdict(list)
         for part in graph.whole:
@@ -121,12 +126,12 @@ class _Rolling(Sums):
                 whole_at[level].append(part.chosen(rows))
         for level in sorted({*rows_at, *whole_at}):
             rows = rows_at.get(level, no_integers())
-            of_level = SumsOfLevel(owners[rows], starts[rows], counts[rows], whole_at[level])
+            of_level = SumsOfLevel(owners, starts, counts, rows, whole_at[level])
             by_level[level].append(partial(self.reductions, of_level))
         for application in graph.applications:
             roll = self.take if application.primitive is TAKE else self.map
             for (level,), rows in alike_rows(levels[application.nodes][:, None]):
-                by_level[level].append(partial(roll, application.chosen(rows)))
+                by_level[level].append(partial(roll, application, rows))
         return by_level
 
     def _loop(self, turn: TurnGraph) -> None:
@@ -209,17 +214,23 @@ class _Rolling(Sums):
         self.kernels.append(Reduction(1, len(outputs), Access(made, column_step=1), (found, zeros)))
         return np.arange(made, made + len(outputs))
 
-    def map(self, application: Applications) -> None:
-        """Roll nodes of one primitive."""
-        for _, alike in alike_rows(self.group[application.operands]):
-            nodes, operands = application.nodes[alike], application.operands[alike]
+    def map(self, applications: Applications, rows: Integers) -> None:
+        """Roll some nodes of one primitive."""
+        of_level = applications.chosen(rows)
+        for _, alike in alike_rows(self.group[of_level.operands]):
+            nodes, operands = of_level.nodes[alike], of_level.operands[alike]
             self.place(nodes)
-            columns = [self.operand(column[:, None]) for column in operands.T]
-            rows, width, target, found = accesses(self.target(nodes), columns)
-            self.kernels.append(Map(application.primitive, rows, width, target, tuple(found)))
+            if len(nodes) == 1:
+                height, width, target = 1, 1, self.target_of_one(int(nodes[0]))
+                found = [access_of_one(*self.place_of_one(column)) for column in operands.T]
+            else:
+                columns = [self.operand(column[:, None]) for column in operands.T]
+                height, width, target, found = accesses(self.target(nodes), columns)
+            self.kernels.append(Map(of_level.primitive, height, width, target, tuple(found)))
 
-    def take(self, application: Applications) -> None:
-        """Roll nodes that take an element of a table."""
+    def take(self, applications: Applications, rows: Integers) -> None:
+        """Roll some nodes that take an element of a table."""
+        application = applications.chosen(rows)
         assert application.tables is not None
         tables = [self.graph.tables[table] for table in application.tables]
         heads = np.array([[len(table), self.group[table[0]]] for table in tables])
@@ -227,7 +238,7 @@ class _Rolling(Sums):
             nodes, indices = application.nodes[alike], application.operands[alike]
             elements = self.positions(np.stack([tables[row] for row in alike]))
             self.place(nodes)
-            rows, columns, target, (index, table) = accesses(
+            height, width, target, (index, table) = accesses(
                 self.target(nodes), [self.operand(indices), Places.of(elements)]
             )
-            self.kernels.append(Take(rows, columns, elements.shape[1], target, index, table))
+            self.kernels.append(Take(height, width, elements.shape[1], target, index, table))

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from micrograd.compiler.alike import alike_rows, different_rows
 from micrograd.compiler.graph import MAXIMUM, SUM
-from micrograd.compiler.index_maps import Places, accesses, affine_runs
+from micrograd.compiler.index_maps import Places, access_of_one, accesses, affine_runs, even_runs
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.placing import NOTHING, Placing, alike_rows
+from micrograd.compiler.placing import NOTHING, Placing
 from micrograd.compiler.program import IN_ORDER, Reduction, Segment
 from micrograd.compiler.vectors import Combinations, Dots
 
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
     from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Integers
 
+_Piece: TypeAlias = "tuple[tuple[int, ...], slice]"
+
 _ONCE = int(np.float64(1.0).view(np.int64))  # the bits of the coefficient 1
+_FEW = 16  # terms; those of a node by itself are looked at one by one
 
 
 def in_pieces(graph: Graph) -> Graph:
@@ -78,20 +83,29 @@ class _Alike(NamedTuple):
         nodes: which they are.
         described: what nodes have in common that become one group: their kind, how they are placed, whether 0 is
             one of their terms, and which groups and coefficients their terms have.
-        runs: their terms.
+        roll: a call that makes their kernel once they have their places.
     """
 
     nodes: Integers
     described: tuple[int, int, int, frozenset[tuple[int, ...]]]
-    runs: list[_Run]
+    roll: Callable[[], None]
 
 
 class SumsOfLevel(NamedTuple):
-    """The sums and maxima of a level: those whose terms are one by one, and parts of which are whole."""
+    """The sums and maxima of a level.
+
+    Attributes:
+        nodes: those of all levels, but for what has a dot product.
+        starts: where their terms start.
+        counts: how many they have.
+        rows: which of them are of this level.
+        whole: those of this level of which a part is whole.
+    """
 
     nodes: Integers
     starts: Integers
     counts: Integers
+    rows: Integers
     whole: list[Dots | Combinations]
 
 
@@ -104,16 +118,17 @@ class Sums(Placing):
         Sums over the same groups become one group even if they differ in length, as those of causal
         attention do. What uses them then finds them side by side.
         """
-        found = [*self._one_by_one(level.nodes, level.starts, level.counts)]
+        rows = level.rows
+        found = [*self._one_by_one(level.nodes[rows], level.starts[rows], level.counts[rows])]
         for part in level.whole:
             found += self._dots(part) if isinstance(part, Dots) else self._combinations(part)
         together: defaultdict[tuple[Any, ...], list[_Alike]] = defaultdict(list)
         for alike in found:
             together[alike.described].append(alike)
-        for (kind, _, from_zero, _), group in together.items():
+        for group in together.values():
             self.place(np.sort(np.concatenate([alike.nodes for alike in group])))
             for alike in group:
-                self._reduction(alike, kind == MAXIMUM, bool(from_zero))
+                alike.roll()
 
     def _one_by_one(self, nodes: Integers, starts: Integers, counts: Integers) -> Iterator[_Alike]:
         """Nodes given where their terms start and how many they have."""
@@ -121,13 +136,17 @@ class Sums(Placing):
         # Few terms stay in the order of the program. Of two, the order does not matter.
         in_order = (kinds != MAXIMUM) & ~self.graph.unordered[nodes] & (counts > 2) & (counts <= IN_ORDER)
         keys = np.stack([kinds, self.reserved[nodes], counts, in_order, self.graph.from_zero[nodes]], axis=1)
-        for (kind, reserved, count, ordered, from_zero), chosen in alike_rows(keys):
+        for row, chosen in alike_rows(keys):
+            kind, reserved, count, ordered, from_zero = row.tolist()
             first, second, signatures = self._terms(starts[chosen], count, sort=not ordered)
-            for row, alike in alike_rows(signatures):
-                signature = row.reshape(3, -1).T
-                described = int(kind), int(reserved), int(from_zero), frozenset(map(tuple, signature.tolist()))
-                runs = self._runs(first[alike], second[alike], signature)
-                yield _Alike(nodes[chosen][alike], described, runs)
+            for signature, rows in alike_rows(signatures):
+                alike, pieces = nodes[chosen[rows]], _pieces(signature.reshape(3, -1).T)
+                if len(rows) == 1 and count <= _FEW:
+                    make = partial(self._alone, int(alike[0]), pieces, first[rows[0]], second[rows[0]])
+                else:
+                    make = partial(self._reduction, alike, self._runs(first[rows], second[rows], pieces))
+                described = kind, reserved, from_zero, frozenset(groups for groups, _ in pieces)
+                yield _Alike(alike, described, partial(make, kind == MAXIMUM, bool(from_zero)))
 
     def _terms(self, starts: Integers, count: int, sort: bool) -> tuple[Integers, Integers, Integers]:
         """Equally many terms of several nodes, a row for each: both factors, and what is alike where they are.
@@ -137,24 +156,26 @@ class Sums(Placing):
             count: how many each has.
             sort: whether all nodes shall have them in one order, or each in its own.
         """
-        terms, group, position = self.graph.terms, self.group, self.position
+        terms, position = self.graph.terms, self.position
         rows = starts[:, None] + np.arange(count)
-        first, second, coefficient = terms.first[rows], terms.second[rows], terms.coefficient[rows]
-        swapped = group[first] > group[second]  # x * w is w * x
-        first, second = np.where(swapped, second, first), np.where(swapped, first, second)
-        if sort:  # the same order for all nodes, and as their factors lie in the buffer
-            order = np.lexsort((position[second], position[first], coefficient, group[second], group[first]))
-            first, second = np.take_along_axis(first, order, axis=1), np.take_along_axis(second, order, axis=1)
-            coefficient = np.take_along_axis(coefficient, order, axis=1)
-        return first, second, np.concatenate([group[first], group[second], coefficient.view(np.int64)], axis=1)
+        factors, coefficient = np.stack([terms.first[rows], terms.second[rows]]), terms.coefficient[rows]
+        groups = self.group[factors]
+        swapped = groups[0] > groups[1]  # x * w is w * x
+        if swapped.any():
+            factors, groups = np.where(swapped, factors[::-1], factors), np.where(swapped, groups[::-1], groups)
+        alike = [*groups, coefficient.view(np.int64)]
+        if sort and count > 1:  # the same order for all nodes, and as their factors lie in the buffer
+            order = np.lexsort((*position[factors[::-1]], coefficient, *groups[::-1]))
+            places = np.arange(len(rows))[:, None], order
+            factors, alike = factors[:, places[0], places[1]], [matrix[places] for matrix in alike]
+        return *factors, np.concatenate(alike, axis=1)
 
-    def _runs(self, first: Integers, second: Integers, signature: Integers) -> list[_Run]:
+    def _runs(self, first: Integers, second: Integers, pieces: list[_Piece]) -> list[_Run]:
         """The runs of terms given by their factors, a row for each node, and what is the same in all rows."""
         runs = []
-        for columns in _pieces(signature):
-            _, other, coefficient = signature[columns[0]]
+        for (_, other, bits), columns in pieces:
             factors = first[:, columns], None if other == NOTHING else second[:, columns]
-            runs.append(_Run(float(coefficient.view(np.float64)), partial(self._factors, *factors)))
+            runs.append(_Run(_number(bits), partial(self._factors, *factors)))
         return runs
 
     def _factors(self, first: Integers, second: Integers | None) -> list[Places]:
@@ -176,15 +197,18 @@ class Sums(Placing):
             keys = np.stack([of_a[chosen], of_b[chosen], self.reserved[owners], graph.from_zero[owners]], axis=1)
             for row, rows in alike_rows(keys, signatures):
                 alike = chosen[rows]
-                (group_a, group_b), signature = patterns[row[:2]], row[4:].reshape(3, -1).T
+                (group_a, group_b), pieces = patterns[row[:2]], _pieces(row[4:].reshape(3, -1).T)
                 nodes_a, nodes_b = vectors[a[alike[0]]], vectors[b[alike[0]]]
                 order = np.lexsort((self.position[nodes_b], self.position[nodes_a], group_b, group_a))
                 of_terms = np.stack([group_a, group_b, np.full(dots.length, _ONCE)], axis=1)[order]
-                runs = self._runs(first[rows], second[rows], signature)
-                for columns in _pieces(of_terms):
+                runs = self._runs(first[rows], second[rows], pieces)
+                of_dots = _pieces(of_terms)
+                for _, columns in of_dots:
                     runs.append(_Run(1.0, partial(self._rows, vectors[:, order[columns]], a[alike], b[alike])))
-                groups = frozenset(map(tuple, np.concatenate([signature, of_terms]).tolist()))
-                yield _Alike(dots.owner[alike], (SUM, int(row[2]), int(row[3]), groups), runs)
+                _, _, reserved, from_zero = row[:4].tolist()
+                described = SUM, reserved, from_zero, frozenset(groups for groups, _ in [*pieces, *of_dots])
+                make = partial(self._reduction, owners[rows], runs, False, bool(from_zero))
+                yield _Alike(owners[rows], described, make)
 
     def _rows(self, vectors: Integers, first: Integers, second: Integers) -> list[Places]:
         """Where the factors of dot products lie, given which vectors they are."""
@@ -209,13 +233,15 @@ class Sums(Placing):
         for row, alike in alike_rows(keys, group, pattern):
             of_terms = row[2:].reshape(2, -1).T
             runs, groups = [], set()
-            for columns in _pieces(of_terms):
-                number, of_vector = of_terms[columns[0]]
+            for (number, of_vector), columns in _pieces(of_terms):
                 in_front = number <= patterns[of_vector, 0]
                 factors = scalars[alike][:, columns], vectors, which[alike][:, columns]
                 runs.append(_Run(1.0, partial(self._columns, *factors, scalars_first=bool(in_front))))
-                groups |= {(*sorted((int(number), other)), _ONCE) for other in set(patterns[of_vector].tolist())}
-            yield _Alike(part.nodes[alike].ravel(), (SUM, int(row[0]), int(row[1]), frozenset(groups)), runs)
+                groups |= {(*sorted((number, other)), _ONCE) for other in set(patterns[of_vector].tolist())}
+            nodes = part.nodes[alike].ravel()
+            reserved, from_zero = row[:2].tolist()
+            described = SUM, reserved, from_zero, frozenset(groups)
+            yield _Alike(nodes, described, partial(self._reduction, nodes, runs, False, bool(from_zero)))
 
     def _columns(self, scalars: Integers, vectors: Integers, which: Integers, scalars_first: bool) -> list[Places]:
         """Where the factors of linear combinations lie, given the scalars and which vectors they are."""
@@ -236,26 +262,52 @@ class Sums(Placing):
         """The vectors that are used, and which patterns of groups they have; and for each use, the number of both."""
         used, rows = np.unique(which, return_inverse=True)
         rows, vectors = rows.reshape(which.shape), elements[used]
-        patterns, pattern = np.unique(self.group[vectors], axis=0, return_inverse=True)
-        return vectors, patterns, rows, pattern.ravel()[rows]
+        groups = self.group[vectors]
+        first, pattern = different_rows(groups)
+        return vectors, groups[first], rows, pattern[rows]
 
-    def _reduction(self, alike: _Alike, largest: bool, from_zero: bool) -> None:
+    def _reduction(self, nodes: Integers, runs: list[_Run], largest: bool, from_zero: bool) -> None:
+        """The kernel of nodes that are alike."""
         parts: list[tuple[float, int, bool]] = []
         operands = []
-        for coefficient, factors in alike.runs:
+        for coefficient, factors in runs:
             places = factors()
             for start, end in affine_runs(places):
                 operands += [factor.part(start, end) for factor in places]
                 parts.append((coefficient, end - start, len(places) == 2))
-        rows, width, target, found = accesses(self.target(alike.nodes), operands)
+        rows, width, target, found = accesses(self.target(nodes), operands)
         given = iter(found)
         segments = tuple(
             Segment(number, terms, next(given), next(given) if two else None) for number, terms, two in parts
         )
         self.kernels.append(Reduction(rows, width, target, segments, largest, from_zero))
 
+    def _alone(
+        self, node: int, pieces: list[_Piece], first: Integers, second: Integers, largest: bool, from_zero: bool
+    ) -> None:
+        """The kernel of a node of few terms that is alike no other."""
+        segments = []
+        for (_, other, bits), columns in pieces:
+            operands = [first] if other == NOTHING else [first, second]
+            factors = [self.place_of_one(nodes[columns]) for nodes in operands]
+            for start, end in even_runs([places for places, _ in factors]):
+                found = [access_of_one(places[start:end], turn_step) for places, turn_step in factors]
+                segments.append(Segment(_number(bits), end - start, found[0], found[1] if len(found) > 1 else None))
+        self.kernels.append(Reduction(1, 1, self.target_of_one(node), tuple(segments), largest, from_zero))
 
-def _pieces(rows: Integers) -> list[Integers]:
-    """The numbers of the rows, cut where a row is not the same as the one before."""
-    changes = np.flatnonzero((np.diff(rows, axis=0) != 0).any(axis=1)) + 1
-    return np.split(np.arange(len(rows)), changes) if len(rows) else []
+
+def _pieces(rows: Integers) -> list[_Piece]:
+    """What rows beside each other have in common that are the same, and which rows these are."""
+    if len(rows) <= _FEW:
+        listed = rows.tolist()
+        changes = [number for number, (row, after) in enumerate(pairwise(listed), 1) if row != after]
+    else:
+        changes = (np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1).tolist()
+    ends = [*changes, len(rows)]
+    return [(tuple(rows[begin].tolist()), slice(begin, end)) for begin, end in pairwise([0, *ends]) if end]
+
+
+@cache
+def _number(bits: int) -> float:
+    """The number that has these bits."""
+    return float(np.int64(bits).view(np.float64))

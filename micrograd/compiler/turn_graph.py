@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.alike import different_rows
 from micrograd.compiler.graph import ONE, OTHER, Applications, Graph, Terms
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.repeats import FEWEST_TURNS
@@ -161,12 +162,13 @@ def _given(operands: _Operands, begin: int, end: int) -> Integers:
         turns = operands.lags[columns] - lag  # the turns that read what is this many turns before the first
         nodes = operands.nodes[begin + turns, columns]
         rows.append(np.stack([np.full(len(columns), -lag), operands.owners[columns], nodes], axis=1))
-    return np.unique(np.concatenate(rows), axis=0)
+    given = np.concatenate(rows)
+    return given[different_rows(given)[0]]
 
 
 def _is_ambiguous(given: Integers) -> bool:
     """Whether something is given twice."""
-    return len(np.unique(given[:, :2], axis=0)) < len(given)
+    return len(different_rows(given[:, :2])[0]) < len(given)
 
 
 def _turn_graph(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, given: Integers) -> TurnGraph:
@@ -184,9 +186,10 @@ def _turn_graph(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, g
     described = np.stack([sources, operands.steps, owners, lags, columns], axis=1)
     number = np.where(operands.sorts == _OWN, operands.owners, ONE)
     is_read = (operands.sorts != _OWN) & (nodes[0] != ONE)
-    read, which = np.unique(described[is_read], axis=0, return_inverse=True)
-    number[is_read] = repeat.nodes.shape[1] + which.ravel()
-    sources, turn_steps, owners, lags, columns = read.T
+    described = described[is_read]
+    first, which = different_rows(described)
+    number[is_read] = repeat.nodes.shape[1] + which
+    sources, turn_steps, owners, lags, columns = described[first].T
     made = _graph(graph, repeat, number, sources, (owners >= 0) | (columns >= 0))
     before = {"given": given[:, 2], "given_turns": given[:, 0], "given_owners": given[:, 1]}
     return TurnGraph(repeat, made, sources, turn_steps, owners, lags, columns, found[:, order], **before)

@@ -118,6 +118,7 @@ TESTS = {
     "compiler.__init__": ["compiler/test_trace", "compiler/backends/test_backends"],
     "compiler.adjoint": ["compiler/test_trace", "compiler/test_against_eager", "compiler/test_reroll",
                          "compiler/test_same_numbers", "compiler/test_several_results", "compiler/test_vectors"],
+    "compiler.alike": ["compiler/test_alike", "compiler/test_reroll"],
     "compiler.backends.backend": ["compiler/backends/test_backends"],
     "compiler.backends.choice": ["compiler/backends/test_backends", "compiler/test_trace"],
     "compiler.backends.crew": ["compiler/backends/test_crew"],

@@ -1,0 +1,73 @@
+"""Alike: which rows of matrices of integers are the same.
+
+    3 5 0
+    3 7 0        the first row and the last one are the same, and stand side by side once the rows are sorted
+    3 5 0
+
+Most columns are one number all the way down, as those of nodes that are made alike are, and need no sorting. The
+others mostly have few different numbers, so that several columns fit into one narrow key.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from micrograd.compiler.numbers import Integers
+
+_MANY = 256  # fewer numbers are sorted before it is known how narrow they are
+_NARROW = 1 << 16  # so many different keys are sorted in a single pass, not by comparing them
+_WIDE = 1 << 62  # more do not fit into an integer
+
+
+def alike_rows(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Each different row of the matrices, laid side by side, and the numbers of the rows that are the same."""
+    rows = np.concatenate(signatures, axis=1) if len(signatures) > 1 else signatures[0]
+    order, starts = _grouped(rows)
+    for begin, end in pairwise([*starts.tolist(), len(order)]):
+        where = order[begin:end]
+        yield rows[where[0]], where
+
+
+def different_rows(rows: Integers) -> tuple[Integers, Integers]:
+    """Where each different row comes first, in the order of the rows; and for each row, which of these it is."""
+    order, starts = _grouped(rows[:, ::-1])
+    which = np.empty(len(rows), dtype=np.int64)
+    which[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    return order[starts], which
+
+
+def sorted_by(*keys: Integers) -> Integers:
+    """The order in which the keys are sorted, by the last one first; what is the same stays as it stands."""
+    if len(keys[0]) < _MANY:
+        return np.lexsort(keys)
+    lows = [int(key.min()) for key in keys]
+    counts = [int(key.max()) - low + 1 for key, low in zip(keys, lows, strict=True)]
+    if math.prod(counts) > _WIDE:
+        return np.lexsort(keys)
+    packed = np.zeros(len(keys[0]), dtype=np.int64)
+    for key, low, count in reversed([*zip(keys, lows, counts, strict=True)]):
+        packed *= count
+        packed += key
+        packed -= low
+    return np.argsort(packed.astype(np.uint16) if math.prod(counts) <= _NARROW else packed, kind="stable")
+
+
+def _grouped(rows: Integers) -> tuple[Integers, Integers]:
+    """The order in which rows are sorted, by the last column first, and where in it each different row starts."""
+    if len(rows) < 2:
+        return np.arange(len(rows)), np.arange(len(rows))
+    varying = np.flatnonzero((rows != rows[:1]).any(axis=0))
+    if not len(varying):
+        return np.arange(len(rows)), np.zeros(1, dtype=np.int64)
+    keys = np.ascontiguousarray(rows[:, varying].T)
+    order = sorted_by(*keys)
+    keys = keys[:, order]
+    is_first = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    return order, np.flatnonzero(np.concatenate([[True], is_first]))
