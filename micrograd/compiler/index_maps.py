@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Integers
 
 _VECTOR = 8  # numbers that a processor computes at once
+_FEWEST = 4  # terms; fewer are never cut
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Places:
     def of(matrix: Integers, turn_step: int = 0) -> Places:
         """Those in a matrix with a row for each result and a column for each term."""
         steps = matrix[0] - matrix[0, 0]
-        if (matrix - matrix[:, :1] == steps).all():
+        if matrix.shape[1] == 1 or (matrix - matrix[:, :1] == steps).all():
             return Places(matrix[:, 0], steps, None, turn_step)
         return Places(matrix[:, 0], None, matrix, turn_step)
 
@@ -69,9 +71,10 @@ class Places:
         assert self.steps is not None  # one of the two is there
         return self.starts[:, None] + self.steps
 
+    @cached_property
     def is_affine(self) -> bool:
         """Whether the terms of each result are evenly apart."""
-        return self.steps is not None and not np.diff(self.steps, n=2).any()
+        return self.steps is not None and are_even(self.steps)
 
     def lie_apart(self) -> bool:
         """Whether the terms do not lie side by side."""
@@ -84,6 +87,8 @@ def affine_runs(factors: list[Places]) -> list[tuple[int, int]]:
     if not even:
         return [(0, factors[0].positions().shape[1])]
     terms = len(even[0])
+    if terms < _FEWEST:
+        return [(0, terms)]
     changes = (np.flatnonzero(np.diff(np.stack(even), n=2, axis=1).any(axis=0)) + 2).tolist()
     return _cut(changes, terms)
 
@@ -106,10 +111,10 @@ def accesses(target: Places, operands: list[Places]) -> tuple[int, int, Access, 
     """
     columns = len(target.starts)
     for places in (target, *operands):
-        if places.is_affine():
+        if places.is_affine:
             columns = math.gcd(columns, _even_columns(places.starts[:, None]))
     for places in (target, *operands):
-        if not places.is_affine():  # what stays, or steps on, for a vector of columns needs a table of rows only
+        if not places.is_affine:  # what stays, or steps on, for a vector of columns needs a table of rows only
             even = math.gcd(columns, _even_columns(places.positions()))
             columns = even if even >= _VECTOR else columns
     rows = len(target.starts) // columns
@@ -119,17 +124,17 @@ def accesses(target: Places, operands: list[Places]) -> tuple[int, int, Access, 
 
 def _even_columns(positions: Integers) -> int:
     """In rows of how many columns each term is as far from that in the column before, everywhere; 0: of any number."""
-    distances = np.diff(positions, axis=0)
-    breaks = np.flatnonzero((distances != distances[:1, :1]).any(axis=1)) + 1
-    return int(np.gcd.reduce(breaks))
+    distances = positions[1:] - positions[:-1]
+    differ = distances != distances[:1, :1]
+    return int(np.gcd.reduce(np.flatnonzero(differ.any(axis=1)) + 1)) if differ.any() else 0
 
 
 def _access(places: Places, rows: int, columns: int) -> Access:
-    if places.steps is None or not places.is_affine():
+    if places.steps is None or not places.is_affine:
         return _gather(places.positions().reshape(rows, columns, -1), places.turn_step)
     starts, turn_step = places.starts[::columns], places.turn_step
     column_step, term_step = step(places.starts[:columns]), step(places.steps)
-    if np.diff(starts, n=2).any():
+    if not are_even(starts):
         return Access(0, 0, column_step, term_step, row_table=np.ascontiguousarray(starts), turn_step=turn_step)
     return Access(int(starts[0]), step(starts), column_step, term_step, turn_step=turn_step)
 
@@ -142,6 +147,12 @@ def _gather(positions: Integers, turn_step: int) -> Access:
     return Access(table=np.ascontiguousarray(positions), turn_step=turn_step)
 
 
+def are_even(positions: Integers) -> bool:
+    """Whether each position is as far from the one before as any other."""
+    distances = positions[1:] - positions[:-1]
+    return len(distances) < 2 or bool((distances == distances[0]).all())
+
+
 def step(positions: Integers) -> int:
     """How far apart are positions that are evenly apart."""
     return int(positions[1] - positions[0]) if len(positions) > 1 else 0
@@ -150,6 +161,8 @@ def step(positions: Integers) -> int:
 def even_runs(factors: list[list[int]]) -> list[tuple[int, int]]:
     """As affine_runs, for the terms of a single result: faster where they are few."""
     terms = len(factors[0])
+    if terms < _FEWEST:
+        return [(0, terms)]
     changes = {
         place
         for places in factors

@@ -81,7 +81,8 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     """The stretches of levels that repeat, from the first to the last."""
     made_by, row = _made_by(graph)
     is_made = made_by < len(graph.applications)
-    is_made[graph.counts() > 0] = True
+    for owners in (graph.terms.owner, *(part.nodes for part in graph.whole)):
+        is_made[owners] = True
     nodes = np.flatnonzero(is_made)
     count = int(levels.max(initial=0)) + 1
     kinds = _kinds(graph, made_by, row)

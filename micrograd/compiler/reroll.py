@@ -26,7 +26,7 @@ import numpy as np
 
 from micrograd.compiler.alike import alike_rows
 from micrograd.compiler.checks import to_look_at
-from micrograd.compiler.index_maps import Places, access_of_one, accesses, step
+from micrograd.compiler.index_maps import Places, access_of_one, accesses, are_even, step
 from micrograd.compiler.layout import Layout
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.placing import CONSTANTS
@@ -208,8 +208,7 @@ class _Rolling(Sums):
             self.kernels.append(Reduction(1, 1, Access(start + number), (zeros,)))
         made = self.layout.stretch(len(outputs))
         apart = Access(int(outputs[0]), column_step=step(outputs))
-        is_even = not np.diff(outputs, n=2).any()
-        found = Segment(1.0, 1, apart if is_even else Access(table=outputs[None, :, None]), None)
+        found = Segment(1.0, 1, apart if are_even(outputs) else Access(table=outputs[None, :, None]), None)
         zeros = Segment(1.0, len(runs), Access(start, term_step=1), None)
         self.kernels.append(Reduction(1, len(outputs), Access(made, column_step=1), (found, zeros)))
         return np.arange(made, made + len(outputs))

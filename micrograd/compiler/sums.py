@@ -42,9 +42,10 @@ def in_pieces(graph: Graph) -> Graph:
     """
     if not graph.whole:
         return graph
-    times = np.bincount(graph.terms.owner, minlength=graph.size)  # terms, and what is whole, of each node
-    for part in graph.whole:
-        times += np.bincount(part.nodes.ravel(), minlength=graph.size)
+    # Terms, and what is whole, of each node
+    times = np.bincount(
+        np.concatenate([graph.terms.owner, *(part.nodes.ravel() for part in graph.whole)]), minlength=graph.size
+    )
     dots_of = np.bincount(
         np.concatenate([no_integers(), *(part.owner for part in graph.whole if isinstance(part, Dots))]),
         minlength=graph.size,

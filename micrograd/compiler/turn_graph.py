@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.repeats import Repeat
 
 _OWN, _EARLIER, _MOVING, _SAME, _TABLE = range(5)  # the sorts of operands
+_OUTSIDE = -(1 << 62)  # the number of what is not of the turns: no other is as low
 _LEFT_OUT = 4  # turns, rather than that a table is made
 
 
@@ -84,32 +85,34 @@ class _Operands:
             for application, rows in zip(graph.applications, repeat.applications, strict=True)
         ]
         self.nodes = nodes = np.concatenate([*terms, *applied], axis=1)
-        turn_of, owner_of = np.full((2, graph.size + 1), -1)  # the last entries are those of ONE
-        turn_of[repeat.nodes] = np.arange(repeat.turns)[:, None]
-        owner_of[repeat.nodes] = np.arange(repeat.nodes.shape[1])
-        self.outside = turn_of[nodes] < 0
-        middle = repeat.turns // 2  # what the first and the last turns read may be something else
+        turns, own = repeat.nodes.shape
+        number_of = np.full(graph.size + 1, _OUTSIDE)  # counted on from turn to turn; the last entry is that of ONE
+        number_of[repeat.nodes] = np.arange(turns * own).reshape(turns, own)
+        numbers = number_of[nodes]
+        self.outside = numbers == _OUTSIDE
+        middle = turns // 2  # what the first and the last turns read may be something else
         example, following = nodes[middle], nodes[middle + 1]
         inside = ~self.outside[middle]
-        self.lags = np.where(inside, middle - turn_of[example], 0)
-        self.owners = owner_of[example]
-        is_constant = np.append(graph.is_constant, True)[nodes]  # so is ONE
-        changes = (nodes != example).any(axis=0) & is_constant[middle] & (example != ONE)
-        sorts = [inside & (self.lags == 0), inside, changes, is_constant[middle]]
+        turn_of, self.owners = np.divmod(numbers[middle], own)
+        self.lags = np.where(inside, middle - turn_of, 0)
+        is_constant = np.append(graph.is_constant, True)  # so is ONE
+        changes = is_constant[example] & (example != ONE)
+        changes[changes] = (nodes[:, changes] != example[changes]).any(axis=0)
+        sorts = [inside & (self.lags == 0), inside, changes, is_constant[example]]
         self.sorts = np.select(sorts, [_OWN, _EARLIER, _TABLE, _SAME], _MOVING)
+        earlier, same, moves = (self.sorts == sort for sort in (_EARLIER, _SAME, _MOVING))
         place = np.append(position, 0)
-        self.steps = np.where(self.sorts == _MOVING, place[following] - place[example], 0)
+        self.steps = np.where(moves, place[following] - place[example], 0)
 
-        turns = np.arange(repeat.turns)[:, None]
-        of_turn = (turn_of[nodes] == turns - self.lags) & (owner_of[nodes] == self.owners)
-        first = (self.sorts == _EARLIER) & (turns < self.lags) & self.outside & (nodes != ONE)
-        moved = self.outside & ~is_constant & (place[nodes] == place[example] + (turns - middle) * self.steps)
+        turn = np.arange(turns)[:, None]
         self.in_a_table = self.outside & (nodes != ONE)
-        self.fits = np.select(
-            [self.sorts <= _EARLIER, self.sorts == _MOVING, self.sorts == _SAME],
-            [of_turn | first, moved, nodes == example],
-            self.in_a_table,
-        )
+        self.fits = self.in_a_table.copy()
+        self.fits[:, inside] = numbers[:, inside] == numbers[middle, inside] + (turn - middle) * own
+        self.fits[:, earlier] |= (turn < self.lags[earlier]) & self.in_a_table[:, earlier]
+        moving = nodes[:, moves]
+        evenly = place[moving] == place[example[moves]] + (turn - middle) * self.steps[moves]
+        self.fits[:, moves] &= evenly & ~is_constant[moving]
+        self.fits[:, same] = nodes[:, same] == example[same]
 
     def with_tables(self) -> None:
         """Take from a table what does not move evenly."""
