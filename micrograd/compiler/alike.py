@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from micrograd.compiler.numbers import Integers
 
@@ -45,29 +45,39 @@ def different_rows(rows: Integers) -> tuple[Integers, Integers]:
 
 def sorted_by(*keys: Integers) -> Integers:
     """The order in which the keys are sorted, by the last one first; what is the same stays as it stands."""
+    return _order(_packed(keys))
+
+
+def _grouped(rows: Integers) -> tuple[Integers, Integers]:
+    """The order in which rows are sorted, by the last column first, and where in it each different row starts."""
+    varying = np.flatnonzero((rows != rows[:1]).any(axis=0)) if len(rows) > 1 else ()
+    if not len(varying):
+        return np.arange(len(rows)), np.arange(min(len(rows), 1))
+    keys = _packed([rows[:, column] for column in varying])
+    order = _order(keys)
+    is_first = np.zeros(len(rows), dtype=bool)
+    is_first[0] = True
+    for key in keys:
+        placed = key[order]
+        is_first[1:] |= placed[1:] != placed[:-1]
+    return order, np.flatnonzero(is_first)
+
+
+def _order(keys: Sequence[Integers]) -> Integers:
+    return np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys)
+
+
+def _packed(keys: Sequence[Integers]) -> Sequence[Integers]:
+    """The keys as a single one that is as narrow as can be, if they are many and fit into one."""
     if len(keys[0]) < _MANY:
-        return np.lexsort(keys)
+        return keys
     lows = [int(key.min()) for key in keys]
     counts = [int(key.max()) - low + 1 for key, low in zip(keys, lows, strict=True)]
     if math.prod(counts) > _WIDE:
-        return np.lexsort(keys)
+        return keys
     packed = np.zeros(len(keys[0]), dtype=np.int64)
     for key, low, count in reversed([*zip(keys, lows, counts, strict=True)]):
         packed *= count
         packed += key
         packed -= low
-    return np.argsort(packed.astype(np.uint16) if math.prod(counts) <= _NARROW else packed, kind="stable")
-
-
-def _grouped(rows: Integers) -> tuple[Integers, Integers]:
-    """The order in which rows are sorted, by the last column first, and where in it each different row starts."""
-    if len(rows) < 2:
-        return np.arange(len(rows)), np.arange(len(rows))
-    varying = np.flatnonzero((rows != rows[:1]).any(axis=0))
-    if not len(varying):
-        return np.arange(len(rows)), np.zeros(1, dtype=np.int64)
-    keys = np.ascontiguousarray(rows[:, varying].T)
-    order = sorted_by(*keys)
-    keys = keys[:, order]
-    is_first = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    return order, np.flatnonzero(np.concatenate([[True], is_first]))
+    return [packed.astype(np.uint16) if math.prod(counts) <= _NARROW else packed]

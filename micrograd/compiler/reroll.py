@@ -28,7 +28,6 @@ from micrograd.compiler.alike import alike_rows
 from micrograd.compiler.checks import to_look_at
 from micrograd.compiler.index_maps import Places, access_of_one, accesses, are_even, step
 from micrograd.compiler.layout import Layout
-from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.placing import CONSTANTS
 from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.repeats import repeats
@@ -36,7 +35,6 @@ from micrograd.compiler.sums import Sums, SumsOfLevel, in_pieces
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.transposing import transposed
 from micrograd.compiler.turn_graph import turn_graph_of
-from micrograd.compiler.vectors import Combinations, Dots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.graph import Applications, Graph
     from micrograd.compiler.numbers import Integers
     from micrograd.compiler.turn_graph import TurnGraph
+    from micrograd.compiler.vectors import Combinations, Dots
 
 _IN_TABLE = CONSTANTS - 1  # the group of what a loop reads from its table
 _FEW = 16  # up to so many runs of numbers are checked by a kernel each
@@ -112,26 +111,21 @@ class _Rolling(Sums):
         """The calls that roll the nodes of each level."""
         graph = self.graph
         by_level: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
-        of_dots = [part.owner for part in graph.whole if isinstance(part, Dots)]  # they roll their other terms, too
-        owner = graph.terms.owner
-        starts = np.flatnonzero(np.diff(owner, prepend=-1))  # they are sorted by their owners
-        owners, counts = owner[starts], np.diff(starts, append=len(owner))
-        is_alone = np.ones(graph.size, dtype=bool)
-        is_alone[np.concatenate([no_integers(), *of_dots])] = False
-        alone = np.flatnonzero(is_alone[owners])
-        rows_at = {level: alone[rows] for (level,), rows in alike_rows(levels[owners[alone]][:, None])}
+        owners = self.owners()
+        rows_at: defaultdict[int, list[Integers]] = defaultdict(list)
+        for (_, level), rows in alike_rows(np.stack([owners.keys, levels[owners.nodes]], axis=1)):
+            rows_at[int(level)].append(rows)
         whole_at: defaultdict[int, list[Dots | Combinations]] = defaultdict(list)
         for part in graph.whole:
             for (level,), rows in alike_rows(levels[part.nodes[:, :1]]):
-                whole_at[level].append(part.chosen(rows))
+                whole_at[int(level)].append(part.chosen(rows))
         for level in sorted({*rows_at, *whole_at}):
-            rows = rows_at.get(level, no_integers())
-            of_level = SumsOfLevel(owners, starts, counts, rows, whole_at[level])
+            of_level = SumsOfLevel(owners, rows_at[level], whole_at[level])
             by_level[level].append(partial(self.reductions, of_level))
         for application in graph.applications:
             roll = self.take if application.primitive is TAKE else self.map
             for (level,), rows in alike_rows(levels[application.nodes][:, None]):
-                by_level[level].append(partial(roll, application, rows))
+                by_level[int(level)].append(partial(roll, application, rows))
         return by_level
 
     def _loop(self, turn: TurnGraph) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from micrograd.compiler.graph import Graph
-    from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.numbers import Booleans, Integers
 
 _Piece: TypeAlias = "tuple[tuple[int, ...], slice]"
 
@@ -88,30 +88,64 @@ class _Alike(NamedTuple):
     """
 
     nodes: Integers
-    described: tuple[int, int, int, frozenset[tuple[int, ...]]]
+    described: tuple[int, int, bool, frozenset[tuple[int, ...]]]
     roll: Callable[[], None]
+
+
+class Owners(NamedTuple):
+    """The sums and maxima whose terms are one by one, but for those that have a dot product, too.
+
+    Attributes:
+        nodes: which they are.
+        starts: where their terms start.
+        counts: how many they have.
+        in_order: whether these stay in the order of the program.
+        keys: a number for each. It is the same for those that agree in the above, in their kind, in how they are
+            placed, and in whether 0 is one of their terms.
+    """
+
+    nodes: Integers
+    starts: Integers
+    counts: Integers
+    in_order: Booleans
+    keys: Integers
 
 
 class SumsOfLevel(NamedTuple):
     """The sums and maxima of a level.
 
     Attributes:
-        nodes: those of all levels, but for what has a dot product.
-        starts: where their terms start.
-        counts: how many they have.
-        rows: which of them are of this level.
+        owners: of all levels.
+        rows: which of them are of this level; those of each key are together.
         whole: those of this level of which a part is whole.
     """
 
-    nodes: Integers
-    starts: Integers
-    counts: Integers
-    rows: Integers
+    owners: Owners
+    rows: list[Integers]
     whole: list[Dots | Combinations]
 
 
 class Sums(Placing):
     """Placing, and the kernels of sums and maxima."""
+
+    def owners(self) -> Owners:
+        """All whose terms are one by one."""
+        graph, owner = self.graph, self.graph.terms.owner
+        starts = np.flatnonzero(np.diff(owner, prepend=-1))  # they are sorted by their owners
+        nodes, counts = owner[starts], np.diff(starts, append=len(owner))
+        if any(isinstance(part, Dots) for part in graph.whole):
+            is_alone = np.ones(graph.size, dtype=bool)
+            for part in graph.whole:
+                is_alone[part.nodes] &= not isinstance(part, Dots)
+            alone = is_alone[nodes]
+            nodes, starts, counts = nodes[alone], starts[alone], counts[alone]
+        kinds, reserved = graph.kind[nodes], self.reserved[nodes]
+        # Few terms stay in the order of the program. Of two, the order does not matter.
+        in_order = (kinds != MAXIMUM) & ~graph.unordered[nodes] & (counts > 2) & (counts <= IN_ORDER)
+        keys = 2 * graph.from_zero[nodes] + in_order
+        for numbers in (counts, reserved, kinds):
+            keys = keys * (int(numbers.max(initial=0)) + 1) + numbers
+        return Owners(nodes, starts, counts, in_order, keys)
 
     def reductions(self, level: SumsOfLevel) -> None:
         """Roll the sums and maxima of a level.
@@ -119,35 +153,31 @@ class Sums(Placing):
         Sums over the same groups become one group even if they differ in length, as those of causal
         attention do. What uses them then finds them side by side.
         """
-        rows = level.rows
-        found = [*self._one_by_one(level.nodes[rows], level.starts[rows], level.counts[rows])]
+        found = [alike for rows in level.rows for alike in self._one_by_one(level.owners, rows)]
         for part in level.whole:
             found += self._dots(part) if isinstance(part, Dots) else self._combinations(part)
         together: defaultdict[tuple[Any, ...], list[_Alike]] = defaultdict(list)
         for alike in found:
             together[alike.described].append(alike)
         for group in together.values():
-            self.place(np.sort(np.concatenate([alike.nodes for alike in group])))
+            self.place(group[0].nodes if len(group) == 1 else np.sort(np.concatenate([alike.nodes for alike in group])))
             for alike in group:
                 alike.roll()
 
-    def _one_by_one(self, nodes: Integers, starts: Integers, counts: Integers) -> Iterator[_Alike]:
-        """Nodes given where their terms start and how many they have."""
-        kinds = self.graph.kind[nodes]
-        # Few terms stay in the order of the program. Of two, the order does not matter.
-        in_order = (kinds != MAXIMUM) & ~self.graph.unordered[nodes] & (counts > 2) & (counts <= IN_ORDER)
-        keys = np.stack([kinds, self.reserved[nodes], counts, in_order, self.graph.from_zero[nodes]], axis=1)
-        for row, chosen in alike_rows(keys):
-            kind, reserved, count, ordered, from_zero = row.tolist()
-            first, second, signatures = self._terms(starts[chosen], count, sort=not ordered)
-            for signature, rows in alike_rows(signatures):
-                alike, pieces = nodes[chosen[rows]], _pieces(signature.reshape(3, -1).T)
-                if len(rows) == 1 and count <= _FEW:
-                    make = partial(self._alone, int(alike[0]), pieces, first[rows[0]], second[rows[0]])
-                else:
-                    make = partial(self._reduction, alike, self._runs(first[rows], second[rows], pieces))
-                described = kind, reserved, from_zero, frozenset(groups for groups, _ in pieces)
-                yield _Alike(alike, described, partial(make, kind == MAXIMUM, bool(from_zero)))
+    def _one_by_one(self, owners: Owners, rows: Integers) -> Iterator[_Alike]:
+        """Those among some nodes of one key that are alike."""
+        nodes, starts, count = owners.nodes[rows], owners.starts[rows], int(owners.counts[rows[0]])
+        kind, reserved = int(self.graph.kind[nodes[0]]), int(self.reserved[nodes[0]])
+        from_zero, in_order = bool(self.graph.from_zero[nodes[0]]), owners.in_order[rows[0]]
+        first, second, signatures = self._terms(starts, count, sort=not in_order)
+        for signature, chosen in alike_rows(signatures):
+            alike, pieces = nodes[chosen], _pieces(signature.reshape(3, -1).T)
+            if len(chosen) == 1 and count <= _FEW:
+                make = partial(self._alone, int(alike[0]), pieces, first[chosen[0]], second[chosen[0]])
+            else:
+                make = partial(self._reduction, alike, self._runs(first[chosen], second[chosen], pieces))
+            described = kind, reserved, from_zero, frozenset(groups for groups, _ in pieces)
+            yield _Alike(alike, described, partial(make, kind == MAXIMUM, from_zero))
 
     def _terms(self, starts: Integers, count: int, sort: bool) -> tuple[Integers, Integers, Integers]:
         """Equally many terms of several nodes, a row for each: both factors, and what is alike where they are.
@@ -159,17 +189,19 @@ class Sums(Placing):
         """
         terms, position = self.graph.terms, self.position
         rows = starts[:, None] + np.arange(count)
-        factors, coefficient = np.stack([terms.first[rows], terms.second[rows]]), terms.coefficient[rows]
-        groups = self.group[factors]
-        swapped = groups[0] > groups[1]  # x * w is w * x
+        first, second, coefficient = terms.first[rows], terms.second[rows], terms.coefficient[rows]
+        group, other = self.group[first], self.group[second]
+        swapped = group > other  # x * w is w * x
         if swapped.any():
-            factors, groups = np.where(swapped, factors[::-1], factors), np.where(swapped, groups[::-1], groups)
-        alike = [*groups, coefficient.view(np.int64)]
+            first, second = np.where(swapped, second, first), np.where(swapped, first, second)
+            group, other = np.where(swapped, other, group), np.where(swapped, group, other)
         if sort and count > 1:  # the same order for all nodes, and as their factors lie in the buffer
-            order = np.lexsort((*position[factors[::-1]], coefficient, *groups[::-1]))
-            places = np.arange(len(rows))[:, None], order
-            factors, alike = factors[:, places[0], places[1]], [matrix[places] for matrix in alike]
-        return *factors, np.concatenate(alike, axis=1)
+            order = np.lexsort((position[second], position[first], coefficient, other, group))
+            order += np.arange(0, order.size, count)[:, None]
+            first, second, coefficient, group, other = (
+                matrix.ravel()[order] for matrix in (first, second, coefficient, group, other)
+            )
+        return first, second, np.concatenate([group, other, coefficient.view(np.int64)], axis=1)
 
     def _runs(self, first: Integers, second: Integers, pieces: list[_Piece]) -> list[_Run]:
         """The runs of terms given by their factors, a row for each node, and what is the same in all rows."""
@@ -206,9 +238,9 @@ class Sums(Placing):
                 of_dots = _pieces(of_terms)
                 for _, columns in of_dots:
                     runs.append(_Run(1.0, partial(self._rows, vectors[:, order[columns]], a[alike], b[alike])))
-                _, _, reserved, from_zero = row[:4].tolist()
+                reserved, from_zero = int(row[2]), bool(row[3])
                 described = SUM, reserved, from_zero, frozenset(groups for groups, _ in [*pieces, *of_dots])
-                make = partial(self._reduction, owners[rows], runs, False, bool(from_zero))
+                make = partial(self._reduction, owners[rows], runs, False, from_zero)
                 yield _Alike(owners[rows], described, make)
 
     def _rows(self, vectors: Integers, first: Integers, second: Integers) -> list[Places]:
@@ -240,9 +272,9 @@ class Sums(Placing):
                 runs.append(_Run(1.0, partial(self._columns, *factors, scalars_first=bool(in_front))))
                 groups |= {(*sorted((number, other)), _ONCE) for other in set(patterns[of_vector].tolist())}
             nodes = part.nodes[alike].ravel()
-            reserved, from_zero = row[:2].tolist()
+            reserved, from_zero = int(row[0]), bool(row[1])
             described = SUM, reserved, from_zero, frozenset(groups)
-            yield _Alike(nodes, described, partial(self._reduction, nodes, runs, False, bool(from_zero)))
+            yield _Alike(nodes, described, partial(self._reduction, nodes, runs, False, from_zero))
 
     def _columns(self, scalars: Integers, vectors: Integers, which: Integers, scalars_first: bool) -> list[Places]:
         """Where the factors of linear combinations lie, given the scalars and which vectors they are."""

@@ -257,14 +257,15 @@ def test_a_state_that_begins_as_two_things_begins_the_loop_a_turn_later(flat):
     assert_the_same(fast.program(), flat(f))
 
 
-def test_a_program_may_begin_with_a_constant(flat):
-    w = Value(0.5)
+@pytest.mark.parametrize("width", [1, 2])
+def test_a_program_may_begin_with_a_constant(flat, width):
+    w = [Value(0.5 - 0.1 * number) for number in range(width)]
 
     def f():
-        state = mg.maximum(0.25, w)
+        states = [mg.maximum(0.25, weight) for weight in w]
         for _ in range(20):
-            state = mg.tanh(w * state + 0.5)
-        return state
+            states = [mg.tanh(weight * state + 0.5) for weight, state in zip(w, states, strict=True)]
+        return sum(states)
 
     fast = mg.compile(f, backend="numpy")
     assert len(loops(fast.program())) == 2
