@@ -53,6 +53,8 @@ def _grouped(rows: Integers) -> tuple[Integers, Integers]:
     varying = np.flatnonzero((rows != rows[:1]).any(axis=0)) if len(rows) > 1 else ()
     if not len(varying):
         return np.arange(len(rows)), np.arange(min(len(rows), 1))
+    if len(varying) > len(rows):
+        return _listed(rows[:, varying[::-1]].tolist())
     keys = _packed([rows[:, column] for column in varying])
     order = _order(keys)
     is_first = np.zeros(len(rows), dtype=bool)
@@ -61,6 +63,13 @@ def _grouped(rows: Integers) -> tuple[Integers, Integers]:
         placed = key[order]
         is_first[1:] |= placed[1:] != placed[:-1]
     return order, np.flatnonzero(is_first)
+
+
+def _listed(rows: list[list[int]]) -> tuple[Integers, Integers]:
+    """The same for few long rows, each compared as a whole, and by its first column first."""
+    order = sorted(range(len(rows)), key=rows.__getitem__)
+    changes = [place for place, (one, after) in enumerate(pairwise(order), 1) if rows[one] != rows[after]]
+    return np.array(order), np.array([0, *changes])
 
 
 def _order(keys: Sequence[Integers]) -> Integers:
