@@ -123,9 +123,11 @@ class Placing:
             bits = bits[:, :1]
         # Rows that are the same, as a point's for all neurons of a layer, are one row in the buffer
         first, which = different_rows(bits)
-        numbers = bits[np.sort(first)].view(np.float64)
+        numbers = bits.view(np.float64) if len(first) == len(bits) else bits[np.sort(first)].view(np.float64)
         rows = self._constants(numbers.T).T if across else self._constants(numbers)
-        return np.asarray(np.broadcast_to(rows[np.argsort(np.argsort(first))[which]], nodes.shape))
+        if len(first) < len(bits):
+            rows = rows[np.argsort(np.argsort(first))[which]]
+        return np.asarray(np.broadcast_to(rows, nodes.shape))
 
     def _constants(self, numbers: Floats) -> Integers:
         return self.layout.constant(numbers) + np.arange(numbers.size).reshape(numbers.shape)

@@ -79,12 +79,14 @@ class Repeat:
 
 def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     """The stretches of levels that repeat, from the first to the last."""
+    count = int(levels.max(initial=0)) + 1
+    if count < _FEWEST_LEVELS:
+        return []
     made_by, row = _made_by(graph)
     is_made = made_by < len(graph.applications)
     for owners in (graph.terms.owner, *(part.nodes for part in graph.whole)):
         is_made[owners] = True
     nodes = np.flatnonzero(is_made)
-    count = int(levels.max(initial=0)) + 1
     kinds = _kinds(graph, made_by, row)
     order = nodes[sorted_by(kinds[nodes], levels[nodes])]
     starts = np.searchsorted(levels[order], np.arange(count + 1))
@@ -110,14 +112,17 @@ def _made_by(graph: Graph) -> tuple[Integers, Integers]:
 
 def _kinds(graph: Graph, made_by: Integers, row: Integers) -> Integers:
     """For each node a number that says how it is made; nodes of one number may be alike."""
-    takes = [number for number, application in enumerate(graph.applications) if application.primitive is TAKE]
-    each = np.where(np.isin(made_by, takes), 1 + row, 0)  # takes are not rolled: each is a kind of its own
+    each = np.zeros(graph.size, dtype=np.int64)
+    for application in graph.applications:
+        if application.primitive is TAKE:  # takes are not rolled: each is a kind of its own
+            each[application.nodes] = 1 + row[application.nodes]
     for part in graph.whole:  # nor is what stays whole
         each[part.nodes] = 1 + part.nodes
     terms = np.bincount(graph.terms.owner, minlength=graph.size)
     kinds = made_by
     for numbers in (graph.kind, terms, graph.from_zero, graph.unordered, each):
-        kinds = kinds * (int(numbers.max(initial=0)) + 1) + numbers
+        if numbers.any():
+            kinds = kinds * (int(numbers.max()) + 1) + numbers
     return kinds
 
 
@@ -135,8 +140,11 @@ def _periodic(described: Integers) -> list[tuple[int, int, int]]:
     """
     found = [np.zeros((3, 0), dtype=np.int64)]
     for period in range(1, min(_LONGEST_PERIOD, len(described) // FEWEST_TURNS) + 1):
+        stride = period * (FEWEST_TURNS - 1)
+        if not (described[:-period:stride] == described[period::stride]).any():
+            continue  # a stretch of enough turns has one of these places in it
         same = described[:-period] == described[period:]
-        changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
+        changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
         starts, stops = changes[::2], changes[1::2]
         turns = (stops - starts) // period + 1
         enough = (turns >= FEWEST_TURNS) & (turns * period >= _FEWEST_LEVELS)
