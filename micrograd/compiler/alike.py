@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Integers
 
 _MANY = 256  # fewer numbers are sorted before it is known how narrow they are
+_FEW = 64  # numbers that a key may have are few enough
 _NARROW = 1 << 16  # so many different keys are sorted in a single pass, not by comparing them
 _WIDE = 1 << 62  # more do not fit into an integer
 
@@ -33,6 +34,25 @@ def alike_rows(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
     for begin, end in pairwise([*starts.tolist(), len(order)]):
         where = order[begin:end]
         yield rows[where[0]], where
+
+
+class RowsByLevel:
+    """Which rows are on each level, looked up as they are asked for: those with the same key are together.
+
+    Args:
+        levels: of each row.
+        keys: of each row.
+    """
+
+    def __init__(self, levels: Integers, *keys: Integers) -> None:
+        self._order, starts = _grouped(np.stack([*keys, levels], axis=1))
+        self._bounds = [*starts.tolist(), len(levels)]
+        self._groups = np.searchsorted(levels[self._order[starts]], np.arange(levels.max(initial=-1) + 2)).tolist()
+
+    def at(self, level: int) -> list[Integers]:
+        """The rows of a level, in order."""
+        groups, bounds = self._groups[level : level + 2], self._bounds
+        return [self._order[bounds[group] : bounds[group + 1]] for group in range(*groups)] if len(groups) > 1 else []
 
 
 def different_rows(rows: Integers) -> tuple[Integers, Integers]:
@@ -80,13 +100,26 @@ def _packed(keys: Sequence[Integers]) -> Sequence[Integers]:
     """The keys as a single one that is as narrow as can be, if they are many and fit into one."""
     if len(keys[0]) < _MANY:
         return keys
-    lows = [int(key.min()) for key in keys]
-    counts = [int(key.max()) - low + 1 for key, low in zip(keys, lows, strict=True)]
+    keys, counts = zip(*map(_numbered, keys), strict=True)
     if math.prod(counts) > _WIDE:
         return keys
-    packed = np.zeros(len(keys[0]), dtype=np.int64)
-    for key, low, count in reversed([*zip(keys, lows, counts, strict=True)]):
+    packed = keys[-1].astype(np.int64)
+    for key, count in reversed([*zip(keys[:-1], counts[:-1], strict=True)]):
         packed *= count
         packed += key
-        packed -= low
     return [packed.astype(np.uint16) if math.prod(counts) <= _NARROW else packed]
+
+
+def _numbered(key: Integers) -> tuple[Integers, int]:
+    """A key that sorts in the same way, from 0, and how many numbers it may have: as few as are quickly found."""
+    low = int(key.min())
+    count = int(key.max()) - low + 1
+    if count > _WIDE:
+        return key, count
+    key = key - low
+    if not _FEW < count < len(key):
+        return key, count
+    is_there = np.zeros(count, dtype=bool)
+    is_there[key] = True
+    number = np.cumsum(is_there)
+    return number[key] - 1, int(number[-1])

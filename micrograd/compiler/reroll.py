@@ -17,30 +17,27 @@ there are many samples, what belongs to them is laid side by side (see transposi
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from functools import partial
 from itertools import count as numbers
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from micrograd.compiler.alike import alike_rows
+from micrograd.compiler.alike import RowsByLevel, alike_rows
 from micrograd.compiler.checks import to_look_at
 from micrograd.compiler.index_maps import Places, access_of_one, accesses, are_even, step
 from micrograd.compiler.layout import Layout
 from micrograd.compiler.placing import CONSTANTS
 from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.compiler.repeats import repeats
-from micrograd.compiler.sums import Sums, SumsOfLevel, in_pieces
+from micrograd.compiler.sums import Sums, in_pieces
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.transposing import transposed
 from micrograd.compiler.turn_graph import turn_graph_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from micrograd.compiler.graph import Applications, Graph
     from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.sums import Owners
     from micrograd.compiler.turn_graph import TurnGraph
     from micrograd.compiler.vectors import Combinations, Dots
 
@@ -82,11 +79,20 @@ def reroll(graph: Graph, start: int) -> Program:
     return transposed(program, stretches)
 
 
-def _run(rolls: dict[int, list[Callable[[], None]]], begin: int, end: int) -> None:
-    """Roll the nodes of some levels."""
-    for level in range(begin, end):
-        for roll in rolls.get(level, ()):
-            roll()
+class _ByLevel(NamedTuple):
+    """What is on each level of a graph.
+
+    Attributes:
+        owners: the nodes with terms one by one.
+        sums: which of them are on each level.
+        whole: the graph's whole terms, and which of their rows are on each level.
+        applications: the graph's applications, and which of their rows are on each level.
+    """
+
+    owners: Owners
+    sums: RowsByLevel
+    whole: list[tuple[Dots | Combinations, RowsByLevel]]
+    applications: list[tuple[Applications, RowsByLevel]]
 
 
 class _Rolling(Sums):
@@ -95,38 +101,38 @@ class _Rolling(Sums):
     def roll(self, with_loops: bool) -> None:
         """Roll all nodes, level after level, and what repeats as a loop."""
         levels = self.graph.levels()
-        rolls = self._by_level(levels)
+        by_level = self._by_level(levels)
         done = 0
         for repeat in repeats(self.graph, levels) if with_loops else ():
-            _run(rolls, done, repeat.first)
+            self._levels(by_level, done, repeat.first)
             done = repeat.first
             turn = turn_graph_of(self.graph, repeat, self.position, self.reserved != 0)
             if turn is not None:
-                _run(rolls, done, turn.repeat.first)
+                self._levels(by_level, done, turn.repeat.first)
                 self._loop(turn)
                 done = turn.repeat.end
-        _run(rolls, done, max(rolls, default=0) + 1)
+        self._levels(by_level, done, int(levels.max(initial=-1)) + 1)
 
-    def _by_level(self, levels: Integers) -> dict[int, list[Callable[[], None]]]:
-        """The calls that roll the nodes of each level."""
-        graph = self.graph
-        by_level: defaultdict[int, list[Callable[[], None]]] = defaultdict(list)
-        owners = self.owners()
-        rows_at: defaultdict[int, list[Integers]] = defaultdict(list)
-        for (_, level), rows in alike_rows(np.stack([owners.keys, levels[owners.nodes]], axis=1)):
-            rows_at[int(level)].append(rows)
-        whole_at: defaultdict[int, list[Dots | Combinations]] = defaultdict(list)
-        for part in graph.whole:
-            for (level,), rows in alike_rows(levels[part.nodes[:, :1]]):
-                whole_at[int(level)].append(part.chosen(rows))
-        for level in sorted({*rows_at, *whole_at}):
-            of_level = SumsOfLevel(owners, rows_at[level], whole_at[level])
-            by_level[level].append(partial(self.reductions, of_level))
-        for application in graph.applications:
-            roll = self.take if application.primitive is TAKE else self.map
-            for (level,), rows in alike_rows(levels[application.nodes][:, None]):
-                by_level[int(level)].append(partial(roll, application, rows))
-        return by_level
+    def _by_level(self, levels: Integers) -> _ByLevel:
+        """What is on each level."""
+        owners, graph = self.owners(), self.graph
+        return _ByLevel(
+            owners,
+            RowsByLevel(levels[owners.nodes], owners.keys),
+            [(part, RowsByLevel(levels[part.nodes[:, 0]])) for part in graph.whole],
+            [(application, RowsByLevel(levels[application.nodes])) for application in graph.applications],
+        )
+
+    def _levels(self, by_level: _ByLevel, begin: int, end: int) -> None:
+        """Roll the nodes of some levels."""
+        for level in range(begin, end):
+            sums = by_level.sums.at(level)
+            whole = [part.chosen(rows) for part, of_part in by_level.whole for rows in of_part.at(level)]
+            if sums or whole:
+                self.reductions(by_level.owners, sums, whole)
+            for application, of_application in by_level.applications:
+                for rows in of_application.at(level):
+                    (self.take if application.primitive is TAKE else self.map)(application.chosen(rows))
 
     def _loop(self, turn: TurnGraph) -> None:
         """Roll a loop. Its first turn is rolled twice: before, to see which groups its nodes make."""
@@ -207,23 +213,21 @@ class _Rolling(Sums):
         self.kernels.append(Reduction(1, len(outputs), Access(made, column_step=1), (found, zeros)))
         return np.arange(made, made + len(outputs))
 
-    def map(self, applications: Applications, rows: Integers) -> None:
-        """Roll some nodes of one primitive."""
-        of_level = applications.chosen(rows)
-        for _, alike in alike_rows(self.group[of_level.operands]):
-            nodes, operands = of_level.nodes[alike], of_level.operands[alike]
+    def map(self, application: Applications) -> None:
+        """Roll nodes of one primitive."""
+        for _, alike in alike_rows(self.group[application.operands]):
+            nodes, operands = application.nodes[alike], application.operands[alike]
             self.place(nodes)
             if len(nodes) == 1:
-                height, width, target = 1, 1, self.target_of_one(int(nodes[0]))
+                rows, width, target = 1, 1, self.target_of_one(int(nodes[0]))
                 found = [access_of_one(*self.place_of_one(column)) for column in operands.T]
             else:
                 columns = [self.operand(column[:, None]) for column in operands.T]
-                height, width, target, found = accesses(self.target(nodes), columns)
-            self.kernels.append(Map(of_level.primitive, height, width, target, tuple(found)))
+                rows, width, target, found = accesses(self.target(nodes), columns)
+            self.kernels.append(Map(application.primitive, rows, width, target, tuple(found)))
 
-    def take(self, applications: Applications, rows: Integers) -> None:
-        """Roll some nodes that take an element of a table."""
-        application = applications.chosen(rows)
+    def take(self, application: Applications) -> None:
+        """Roll nodes that take an element of a table."""
         assert application.tables is not None
         tables = [self.graph.tables[table] for table in application.tables]
         heads = np.array([[len(table), self.group[table[0]]] for table in tables])
@@ -231,7 +235,7 @@ class _Rolling(Sums):
             nodes, indices = application.nodes[alike], application.operands[alike]
             elements = self.positions(np.stack([tables[row] for row in alike]))
             self.place(nodes)
-            height, width, target, (index, table) = accesses(
+            rows, columns, target, (index, table) = accesses(
                 self.target(nodes), [self.operand(indices), Places.of(elements)]
             )
-            self.kernels.append(Take(height, width, elements.shape[1], target, index, table))
+            self.kernels.append(Take(rows, columns, elements.shape[1], target, index, table))

@@ -111,20 +111,6 @@ class Owners(NamedTuple):
     keys: Integers
 
 
-class SumsOfLevel(NamedTuple):
-    """The sums and maxima of a level.
-
-    Attributes:
-        owners: of all levels.
-        rows: which of them are of this level; those of each key are together.
-        whole: those of this level of which a part is whole.
-    """
-
-    owners: Owners
-    rows: list[Integers]
-    whole: list[Dots | Combinations]
-
-
 class Sums(Placing):
     """Placing, and the kernels of sums and maxima."""
 
@@ -147,14 +133,19 @@ class Sums(Placing):
             keys = keys * (int(numbers.max(initial=0)) + 1) + numbers
         return Owners(nodes, starts, counts, in_order, keys)
 
-    def reductions(self, level: SumsOfLevel) -> None:
+    def reductions(self, owners: Owners, keyed: list[Integers], whole: list[Dots | Combinations]) -> None:
         """Roll the sums and maxima of a level.
 
         Sums over the same groups become one group even if they differ in length, as those of causal
         attention do. What uses them then finds them side by side.
+
+        Args:
+            owners: those of all levels whose terms are one by one.
+            keyed: which of them are of this level; those of each key are together.
+            whole: those of this level of which a part is whole.
         """
-        found = [alike for rows in level.rows for alike in self._one_by_one(level.owners, rows)]
-        for part in level.whole:
+        found = [alike for rows in keyed for alike in self._one_by_one(owners, rows)]
+        for part in whole:
             found += self._dots(part) if isinstance(part, Dots) else self._combinations(part)
         together: defaultdict[tuple[Any, ...], list[_Alike]] = defaultdict(list)
         for alike in found:

@@ -118,6 +118,10 @@ class _Chosen:
         for inside in kernel.kernels if isinstance(kernel, Loop) else [kernel]:
             for access, terms in _with_terms(inside):
                 first, last = _ends(access, inside, terms, turns)
+                low, high = self._numbers(np.array([first.min(), last.max()])).tolist()
+                if low == high:  # all is in one stretch, or behind it
+                    found |= {low} if first.min() < (self._starts + self._sizes)[low] else set()
+                    continue
                 numbers, ends = self._numbers(first), self._numbers(last)
                 within = (numbers == ends) & (first < (self._starts + self._sizes)[numbers])
                 found |= {*np.unique(numbers[within]).tolist()}
