@@ -56,6 +56,8 @@ class Places:
         """Some of the terms."""
         if self.steps is None:
             return Places.of(self.positions()[:, begin:end], self.turn_step)
+        if end - begin == len(self.steps):
+            return self
         steps = self.steps[begin:end]
         return Places(self.starts + steps[0], steps - steps[0], None, self.turn_step)
 
@@ -112,7 +114,7 @@ def accesses(target: Places, operands: list[Places]) -> tuple[int, int, Access, 
     columns = len(target.starts)
     for places in (target, *operands):
         if places.is_affine:
-            columns = math.gcd(columns, _even_columns(places.starts[:, None]))
+            columns = math.gcd(columns, _even_columns(places.starts))
     for places in (target, *operands):
         if not places.is_affine:  # what stays, or steps on, for a vector of columns needs a table of rows only
             even = math.gcd(columns, _even_columns(places.positions()))
@@ -123,10 +125,17 @@ def accesses(target: Places, operands: list[Places]) -> tuple[int, int, Access, 
 
 
 def _even_columns(positions: Integers) -> int:
-    """In rows of how many columns each term is as far from that in the column before, everywhere; 0: of any number."""
+    """In rows of how many columns each term is as far from that in the column before, everywhere; 0: of any number.
+
+    Args:
+        positions: where the terms of each column are, or where its first one is.
+    """
     distances = positions[1:] - positions[:-1]
-    differ = distances != distances[:1, :1]
-    return int(np.gcd.reduce(np.flatnonzero(differ.any(axis=1)) + 1)) if differ.any() else 0
+    differ = distances != distances[(slice(1),) * distances.ndim]
+    if not differ.any():
+        return 0
+    breaks = np.flatnonzero(differ if differ.ndim == 1 else differ.any(axis=1)) + 1
+    return int(np.gcd.reduce(breaks))
 
 
 def _access(places: Places, rows: int, columns: int) -> Access:

@@ -87,7 +87,9 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     for owners in (graph.terms.owner, *(part.nodes for part in graph.whole)):
         is_made[owners] = True
     nodes = np.flatnonzero(is_made)
-    kinds = _kinds(graph, made_by, row)
+    counts = np.bincount(graph.terms.owner, minlength=graph.size)  # of the terms of each node, which lie side by side
+    first_terms = np.cumsum(counts) - counts
+    kinds = _kinds(graph, made_by, row, counts)
     order = nodes[sorted_by(kinds[nodes], levels[nodes])]
     starts = np.searchsorted(levels[order], np.arange(count + 1))
     described = _described(kinds[order], starts)
@@ -95,7 +97,8 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     for first, period, turns in _periodic(described):
         of_turns = order[starts[first] : starts[first + period * turns]].reshape(turns, -1)
         _, alike = different_rows(np.stack([levels[of_turns[0]], kinds[of_turns[0]]], axis=1))
-        terms = _terms(graph, of_turns)
+        of_turn = counts[of_turns[0]]
+        terms = np.repeat(first_terms[of_turns], of_turn, axis=1) + _counted(of_turn)
         rows = [row[of_turns[:, made_by[of_turns[0]] == number]] for number in range(len(graph.applications))]
         found.append(Repeat(first, period, of_turns, alike, terms, tuple(rows)))
     return found
@@ -110,17 +113,16 @@ def _made_by(graph: Graph) -> tuple[Integers, Integers]:
     return made_by, row
 
 
-def _kinds(graph: Graph, made_by: Integers, row: Integers) -> Integers:
-    """For each node a number that says how it is made; nodes of one number may be alike."""
+def _kinds(graph: Graph, made_by: Integers, row: Integers, counts: Integers) -> Integers:
+    """For each node a number that says how it is made, and from how many terms; nodes of one number may be alike."""
     each = np.zeros(graph.size, dtype=np.int64)
     for application in graph.applications:
         if application.primitive is TAKE:  # takes are not rolled: each is a kind of its own
             each[application.nodes] = 1 + row[application.nodes]
     for part in graph.whole:  # nor is what stays whole
         each[part.nodes] = 1 + part.nodes
-    terms = np.bincount(graph.terms.owner, minlength=graph.size)
     kinds = made_by
-    for numbers in (graph.kind, terms, graph.from_zero, graph.unordered, each):
+    for numbers in (graph.kind, counts, graph.from_zero, graph.unordered, each):
         if numbers.any():
             kinds = kinds * (int(numbers.max()) + 1) + numbers
     return kinds
@@ -159,13 +161,6 @@ def _periodic(described: Integers) -> list[tuple[int, int, int]]:
             taken[stretch] = True
             chosen.append((first, period, turns))
     return sorted(chosen)
-
-
-def _terms(graph: Graph, nodes: Integers) -> Integers:
-    """Which terms are those of the nodes of each turn."""
-    starts = np.searchsorted(graph.terms.owner, nodes)
-    counts = np.searchsorted(graph.terms.owner, nodes[0], side="right") - starts[0]
-    return np.asarray(np.repeat(starts, counts, axis=1) + _counted(counts))
 
 
 def _counted(counts: Integers) -> Integers:
