@@ -123,8 +123,8 @@ class _Chosen:
                     found |= {low} if first.min() < (self._starts + self._sizes)[low] else set()
                     continue
                 numbers, ends = self._numbers(first), self._numbers(last)
-                within = (numbers == ends) & (first < (self._starts + self._sizes)[numbers])
-                found |= {*np.unique(numbers[within]).tolist()}
+                within = (numbers == ends) & (first < (self._starts + self._sizes)[numbers]) & (numbers >= 0)
+                found |= {*np.flatnonzero(np.bincount(numbers[within])).tolist()}
                 for across in np.flatnonzero(numbers != ends).tolist():
                     found |= {*range(int(numbers[across]), int(ends[across]) + 1)}
         return found
