@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.numbers import order_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from micrograd.compiler.numbers import Integers
 
-_MANY = 256  # fewer numbers are sorted before it is known how narrow they are
-_FEW = 64  # numbers that a key may have are few enough
-_NARROW = 1 << 16  # so many different keys are sorted in a single pass, not by comparing them
-_WIDE = 1 << 62  # more do not fit into an integer
+_MANY = 256  # fewer rows are sorted before it is known how narrow they are
+_NARROW = 1 << 31  # so many different keys are narrow
 
 
 def alike_rows(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
@@ -65,7 +65,7 @@ def different_rows(rows: Integers) -> tuple[Integers, Integers]:
 
 def sorted_by(*keys: Integers) -> Integers:
     """The order in which the keys are sorted, by the last one first; what is the same stays as it stands."""
-    return _order(_packed(keys))
+    return _sorted(keys)[0]
 
 
 def _grouped(rows: Integers) -> tuple[Integers, Integers]:
@@ -75,8 +75,7 @@ def _grouped(rows: Integers) -> tuple[Integers, Integers]:
         return np.arange(len(rows)), np.arange(min(len(rows), 1))
     if len(varying) > len(rows):
         return _listed(rows[:, varying[::-1]].tolist())
-    keys = _packed([rows[:, column] for column in varying])
-    order = _order(keys)
+    order, keys = _sorted([rows[:, column] for column in varying])
     is_first = np.zeros(len(rows), dtype=bool)
     is_first[0] = True
     for key in keys:
@@ -92,34 +91,15 @@ def _listed(rows: list[list[int]]) -> tuple[Integers, Integers]:
     return np.array(order), np.array([0, *changes])
 
 
-def _order(keys: Sequence[Integers]) -> Integers:
-    return np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys)
-
-
-def _packed(keys: Sequence[Integers]) -> Sequence[Integers]:
-    """The keys as a single one that is as narrow as can be, if they are many and fit into one."""
-    if len(keys[0]) < _MANY:
-        return keys
-    keys, counts = zip(*map(_numbered, keys), strict=True)
-    if math.prod(counts) > _WIDE:
-        return keys
-    packed = keys[-1].astype(np.int64)
-    for key, count in reversed([*zip(keys[:-1], counts[:-1], strict=True)]):
-        packed *= count
-        packed += key
-    return [packed.astype(np.uint16) if math.prod(counts) <= _NARROW else packed]
-
-
-def _numbered(key: Integers) -> tuple[Integers, int]:
-    """A key that sorts in the same way, from 0, and how many numbers it may have: as few as are quickly found."""
-    low = int(key.min())
-    count = int(key.max()) - low + 1
-    if count > _WIDE:
-        return key, count
-    key = key - low
-    if not _FEW < count < len(key):
-        return key, count
-    is_there = np.zeros(count, dtype=bool)
-    is_there[key] = True
-    number = np.cumsum(is_there)
-    return number[key] - 1, int(number[-1])
+def _sorted(keys: Sequence[Integers]) -> tuple[Integers, Sequence[Integers]]:
+    """The order in which keys are sorted, and the keys, as one key if they are many and fit into a narrow one."""
+    if len(keys[0]) >= _MANY:
+        lows = [int(key.min()) for key in keys]
+        counts = [int(key.max()) - low + 1 for key, low in zip(keys, lows, strict=True)]
+        if math.prod(counts) <= _NARROW:
+            packed = np.zeros(len(keys[0]), dtype=np.int64)
+            for key, low, count in reversed([*zip(keys, lows, counts, strict=True)]):
+                packed *= count
+                packed += key - low
+            return order_of(packed), [packed]
+    return np.lexsort(keys), keys
