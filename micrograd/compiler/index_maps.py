@@ -91,13 +91,8 @@ def affine_runs(factors: list[Places]) -> list[tuple[int, int]]:
     terms = len(even[0])
     if terms < _FEWEST:
         return [(0, terms)]
-    changes = (np.flatnonzero(np.diff(np.stack(even), n=2, axis=1).any(axis=0)) + 2).tolist()
-    return _cut(changes, terms)
-
-
-def _cut(changes: list[int], terms: int) -> list[tuple[int, int]]:
-    """The runs between changes of the step, if they are not many short ones."""
     runs, start = [], 0
+    changes = (np.flatnonzero(np.diff(np.stack(even), n=2, axis=1).any(axis=0)) + 2).tolist()
     for change in [*changes, terms]:
         if change > start + 1 or change == terms:  # the step after a jump begins the next run
             runs.append((start, change))
@@ -167,23 +162,15 @@ def step(positions: Integers) -> int:
     return int(positions[1] - positions[0]) if len(positions) > 1 else 0
 
 
-def even_runs(factors: list[list[int]]) -> list[tuple[int, int]]:
-    """As affine_runs, for the terms of a single result: faster where they are few."""
+def runs_of_one(factors: list[list[int]]) -> list[tuple[int, int]]:
+    """As affine_runs, given where the terms of a single result lie."""
     terms = len(factors[0])
-    if terms < _FEWEST:
-        return [(0, terms)]
-    changes = {
-        place
-        for places in factors
-        for place, (a, b, c) in enumerate(zip(places, places[1:], places[2:], strict=False), 2)
-        if c - b != b - a
-    }
-    return _cut(sorted(changes), terms)
+    return [(0, terms)] if terms < _FEWEST else affine_runs([Places.of(np.array([places])) for places in factors])
 
 
 def access_of_one(places: list[int], turn_step: int) -> Access:
     """The index map of an operand of a single result, given where its terms lie."""
     term_step = places[1] - places[0] if len(places) > 1 else 0
-    if any(after - before != term_step for before, after in pairwise(places)):
+    if len(places) > 2 and any(after - before != term_step for before, after in pairwise(places)):
         return Access(table=np.array(places).reshape(1, 1, -1), turn_step=turn_step)
     return Access(places[0], term_step=term_step, turn_step=turn_step)

@@ -98,8 +98,8 @@ class Placing:
         """Where a matrix of nodes of one group lies; see _positions."""
         return Places.of(self.positions(nodes, across), int(self.turn_step[nodes[0, 0]]))
 
-    def place_of_one(self, nodes: Integers) -> tuple[list[int], int]:
-        """Where nodes of one group lie that are the operands of a single result; and how far they move at each turn."""
+    def operand_of_one(self, nodes: Integers) -> tuple[list[int], int]:
+        """Where the terms of a single result lie, which are nodes of one group; and how far they move at each turn."""
         if self.group[nodes[0]] != CONSTANTS:
             return self.position[nodes].tolist(), int(self.turn_step[nodes[0]])
         numbers = self.graph.constants[nodes]

@@ -104,14 +104,14 @@ class _Rolling(Sums):
         by_level = self._by_level(levels)
         done = 0
         for repeat in repeats(self.graph, levels) if with_loops else ():
-            self._levels(by_level, done, repeat.first)
+            self._roll_levels(by_level, done, repeat.first)
             done = repeat.first
             turn = turn_graph_of(self.graph, repeat, self.position, self.reserved != 0)
             if turn is not None:
-                self._levels(by_level, done, turn.repeat.first)
+                self._roll_levels(by_level, done, turn.repeat.first)
                 self._loop(turn)
                 done = turn.repeat.end
-        self._levels(by_level, done, int(levels.max(initial=-1)) + 1)
+        self._roll_levels(by_level, done, int(levels.max(initial=-1)) + 1)
 
     def _by_level(self, levels: Integers) -> _ByLevel:
         """What is on each level."""
@@ -123,7 +123,7 @@ class _Rolling(Sums):
             [(application, RowsByLevel(levels[application.nodes])) for application in graph.applications],
         )
 
-    def _levels(self, by_level: _ByLevel, begin: int, end: int) -> None:
+    def _roll_levels(self, by_level: _ByLevel, begin: int, end: int) -> None:
         """Roll the nodes of some levels."""
         for level in range(begin, end):
             sums = by_level.sums.at(level)
@@ -220,7 +220,7 @@ class _Rolling(Sums):
             self.place(nodes)
             if len(nodes) == 1:
                 rows, width, target = 1, 1, self.target_of_one(int(nodes[0]))
-                found = [access_of_one(*self.place_of_one(column)) for column in operands.T]
+                found = [access_of_one(*self.operand_of_one(column)) for column in operands.T]
             else:
                 columns = [self.operand(column[:, None]) for column in operands.T]
                 rows, width, target, found = accesses(self.target(nodes), columns)

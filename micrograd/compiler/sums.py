@@ -7,9 +7,10 @@ combinations (see vectors.py); what is alike is found in the same way, of vector
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from micrograd.compiler.alike import alike_rows, different_rows
 from micrograd.compiler.graph import MAXIMUM, SUM
-from micrograd.compiler.index_maps import Places, access_of_one, accesses, affine_runs, even_runs
+from micrograd.compiler.index_maps import Places, access_of_one, accesses, affine_runs, runs_of_one
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.placing import NOTHING, Placing
 from micrograd.compiler.program import IN_ORDER, Reduction, Segment
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Booleans, Integers
 
-_Piece: TypeAlias = "tuple[tuple[int, ...], slice]"
+_Piece: TypeAlias = "tuple[tuple[int, ...], slice]"  # what some rows beside each other are, and which they are
 
 _ONCE = int(np.float64(1.0).view(np.int64))  # the bits of the coefficient 1
 _FEW = 16  # terms; those of a node by itself are looked at one by one
@@ -119,10 +120,10 @@ class Sums(Placing):
         graph, owner = self.graph, self.graph.terms.owner
         starts = np.flatnonzero(np.diff(owner, prepend=-1))  # they are sorted by their owners
         nodes, counts = owner[starts], np.diff(starts, append=len(owner))
-        if any(isinstance(part, Dots) for part in graph.whole):
+        of_dots = [part.owner for part in graph.whole if isinstance(part, Dots)]  # they roll their other terms, too
+        if of_dots:
             is_alone = np.ones(graph.size, dtype=bool)
-            for part in graph.whole:
-                is_alone[part.nodes] &= not isinstance(part, Dots)
+            is_alone[np.concatenate(of_dots)] = False
             alone = is_alone[nodes]
             nodes, starts, counts = nodes[alone], starts[alone], counts[alone]
         kinds, reserved = graph.kind[nodes], self.reserved[nodes]
@@ -151,7 +152,7 @@ class Sums(Placing):
         for alike in found:
             together[alike.described].append(alike)
         for group in together.values():
-            self.place(group[0].nodes if len(group) == 1 else np.sort(np.concatenate([alike.nodes for alike in group])))
+            self.place(np.sort(np.concatenate([alike.nodes for alike in group])))
             for alike in group:
                 alike.roll()
 
@@ -188,7 +189,7 @@ class Sums(Placing):
             group, other = np.where(swapped, other, group), np.where(swapped, group, other)
         if sort and count > 1:  # the same order for all nodes, and as their factors lie in the buffer
             order = np.lexsort((position[second], position[first], coefficient, other, group))
-            order += np.arange(0, order.size, count)[:, None]
+            order += np.arange(0, order.size, count)[:, None]  # in all rows laid end to end
             first, second, coefficient, group, other = (
                 matrix.ravel()[order] for matrix in (first, second, coefficient, group, other)
             )
@@ -309,19 +310,23 @@ class Sums(Placing):
     def _alone(
         self, node: int, pieces: list[_Piece], first: Integers, second: Integers, largest: bool, from_zero: bool
     ) -> None:
-        """The kernel of a node of few terms that is alike no other."""
+        """The kernel of a node of few terms that is alike no other.
+
+        Irregular programs have thousands of them. So their places are Python's own integers: a call of NumPy takes as
+        long as ten operations on these, however few numbers it is for.
+        """
         segments = []
         for (_, other, bits), columns in pieces:
             operands = [first] if other == NOTHING else [first, second]
-            factors = [self.place_of_one(nodes[columns]) for nodes in operands]
-            for start, end in even_runs([places for places, _ in factors]):
+            factors = [self.operand_of_one(nodes[columns]) for nodes in operands]
+            for start, end in runs_of_one([places for places, _ in factors]):
                 found = [access_of_one(places[start:end], turn_step) for places, turn_step in factors]
                 segments.append(Segment(_number(bits), end - start, found[0], found[1] if len(found) > 1 else None))
         self.kernels.append(Reduction(1, 1, self.target_of_one(node), tuple(segments), largest, from_zero))
 
 
 def _pieces(rows: Integers) -> list[_Piece]:
-    """What rows beside each other have in common that are the same, and which rows these are."""
+    """The rows, cut where one is not the same as the one before."""
     if len(rows) <= _FEW:
         listed = rows.tolist()
         changes = [number for number, (row, after) in enumerate(pairwise(listed), 1) if row != after]
@@ -331,7 +336,6 @@ def _pieces(rows: Integers) -> list[_Piece]:
     return [(tuple(rows[begin].tolist()), slice(begin, end)) for begin, end in pairwise([0, *ends]) if end]
 
 
-@cache
 def _number(bits: int) -> float:
     """The number that has these bits."""
-    return float(np.int64(bits).view(np.float64))
+    return float(struct.unpack("d", struct.pack("q", bits))[0])
