@@ -89,7 +89,7 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     nodes = np.flatnonzero(is_made)
     counts = np.bincount(graph.terms.owner, minlength=graph.size)  # of the terms of each node, which lie side by side
     first_terms = np.cumsum(counts) - counts
-    kinds = _kinds(graph, made_by, row, counts)
+    kinds = _kinds(graph, made_by, counts)
     order = nodes[sorted_by(kinds[nodes], levels[nodes])]
     starts = np.searchsorted(levels[order], np.arange(count + 1))
     described = _described(kinds[order], starts)
@@ -113,18 +113,17 @@ def _made_by(graph: Graph) -> tuple[Integers, Integers]:
     return made_by, row
 
 
-def _kinds(graph: Graph, made_by: Integers, row: Integers, counts: Integers) -> Integers:
+def _kinds(graph: Graph, made_by: Integers, counts: Integers) -> Integers:
     """For each node a number that says how it is made, and from how many terms; nodes of one number may be alike."""
-    each = np.zeros(graph.size, dtype=np.int64)
-    for application in graph.applications:
-        if application.primitive is TAKE:  # takes are not rolled: each is a kind of its own
-            each[application.nodes] = 1 + row[application.nodes]
-    for part in graph.whole:  # nor is what stays whole
-        each[part.nodes] = 1 + part.nodes
-    kinds = made_by
-    for numbers in (graph.kind, counts, graph.from_zero, graph.unordered, each):
+    kinds = made_by.copy()
+    for numbers in (graph.kind, counts, graph.from_zero, graph.unordered):
         if numbers.any():
             kinds = kinds * (int(numbers.max()) + 1) + numbers
+    takes = [application.nodes for application in graph.applications if application.primitive is TAKE]
+    end = int(kinds.max(initial=0)) + 1
+    for nodes in (*takes, *(part.nodes for part in graph.whole)):  # they are not rolled: each is a kind of its own
+        kinds[nodes] = end + np.arange(nodes.size).reshape(nodes.shape)
+        end += nodes.size
     return kinds
 
 

@@ -51,7 +51,9 @@ def in_pieces(graph: Graph) -> Graph:
         np.concatenate([no_integers(), *(part.owner for part in graph.whole if isinstance(part, Dots))]),
         minlength=graph.size,
     )
-    marks = np.stack([np.isin(np.arange(graph.size), graph.gradients), graph.from_zero])
+    is_gradient = np.zeros(graph.size, dtype=bool)
+    is_gradient[graph.gradients] = True
+    marks = np.stack([is_gradient, graph.from_zero])
     kept: list[Dots | Combinations] = []
     others: list[Dots | Combinations] = []
     for part in graph.whole:
