@@ -120,7 +120,8 @@ class Sums(Placing):
     def owners(self) -> Owners:
         """All whose terms are one by one."""
         graph, owner = self.graph, self.graph.terms.owner
-        starts = np.flatnonzero(np.diff(owner, prepend=-1))  # they are sorted by their owners
+        is_first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]  # they are sorted by their owners
+        starts = np.flatnonzero(is_first)
         nodes, counts = owner[starts], np.diff(starts, append=len(owner))
         of_dots = [part.owner for part in graph.whole if isinstance(part, Dots)]  # they roll their other terms, too
         if of_dots:
