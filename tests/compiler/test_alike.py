@@ -13,7 +13,7 @@ def matrix(rows, columns, below, seed=0):
     return np.random.default_rng(seed).integers(0, below, (rows, columns))
 
 
-# Few rows, short or long, and many whose keys are narrow, fit into an integer, or do not; rows of constants; one column; no rows.
+# Few rows, short or long, and many whose keys fit into a narrow one or do not; rows that are the same; no rows.
 MATRICES = {
     "few": matrix(12, 3, 2),
     "few and long": matrix(5, 40, 2)[[0, 1, 2, 1, 3, 0, 4]] - 1,

@@ -265,6 +265,29 @@ def test_the_product_of_a_matrix_and_a_vector_is_the_kernel_of_the_documentation
     assert kernel == Reduction(1, 3, Access(8, column_step=1), (Segment(1.0, 2, matrix, vector),))
 
 
+@pytest.mark.parametrize("factors", [[], [2.0] * 20, [float(number % 3) for number in range(20)]])
+@pytest.mark.parametrize(
+    "places", [[3], [4, 1], [0, 2, 5], [0, 1, 2, 3, 7, 9, 11, 13], [5, 1, 4, 0, 8], list(range(18))]
+)
+def test_a_result_by_itself_has_the_kernel_that_it_has_beside_another_one(places, factors):
+    """One is found term by term, and several all at once."""
+
+    def f(x, count):
+        rows = [[x[place + number] for place in places] for number in range(count)]
+        return [mg.dot(row, factors[: len(row)]) if factors else sum(row) for row in rows]
+
+    alone, first = (only_kernel(partial(f, count=count), [float(n) for n in range(20)]) for count in (1, 2))
+    assert (alone.rows, alone.columns, first.rows * first.columns) == (1, 1, 2)
+    assert [part.coefficient for part in alone.segments] == [part.coefficient for part in first.segments]
+    for mine, its in zip(alone.segments, first.segments, strict=True):
+        ours, theirs = (
+            [access.positions(kernel.rows, kernel.columns, part.terms)[0, 0] for access in part.factors]
+            for kernel, part in ((alone, mine), (first, its))
+        )
+        assert ours[0].tolist() == theirs[0].tolist()
+        assert len(ours) == len(theirs)
+
+
 def test_index_maps_step_only_where_there_is_somewhere_to_go():
     assert only_kernel(mg.exp, 2.0) == Map(mg.engine.primitives.exp, 1, 1, Access(1), (Access(0),))
     pairs = only_kernel(lambda m: [mg.exp(row[j]) for row in m for j in (0, 1)], numbers(3, 4))
