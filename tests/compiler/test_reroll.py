@@ -276,7 +276,10 @@ def test_a_result_by_itself_has_the_kernel_that_it_has_beside_another_one(places
         rows = [[x[place + number] for place in places] for number in range(count)]
         return [mg.dot(row, factors[: len(row)]) if factors else sum(row) for row in rows]
 
-    alone, first = (only_kernel(partial(f, count=count), [float(n) for n in range(20)]) for count in (1, 2))
+    x = [float(number + 1) for number in range(20)]
+    eager, compiled = values(partial(f, count=1), x)
+    assert eager == compiled
+    alone, first = (only_kernel(partial(f, count=count), x) for count in (1, 2))
     assert (alone.rows, alone.columns, first.rows * first.columns) == (1, 1, 2)
     assert [part.coefficient for part in alone.segments] == [part.coefficient for part in first.segments]
     for mine, its in zip(alone.segments, first.segments, strict=True):
