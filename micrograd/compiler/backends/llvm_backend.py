@@ -17,7 +17,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from micrograd._support.locks import new_lock_for_library
 from micrograd.compiler.backends import (
     llvm_codes,
     llvm_functions,
+    llvm_interpreter,
     llvm_kernels,
     llvm_products,
     llvm_scalars,
@@ -41,6 +42,7 @@ from micrograd.compiler.backends.crew import at_once, cores
 from micrograd.compiler.backends.executable import Batches, Executable, Pace, new_buffer
 from micrograd.compiler.backends.llvm_codes import WIDE, code_of, has_many_segments, sorted_segments, vector_of
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
+from micrograd.compiler.backends.llvm_interpreter import Words, is_small, module_of_interpreter, module_of_primitive
 from micrograd.compiler.backends.llvm_kernels import KERNEL, module_of
 from micrograd.compiler.backends.llvm_scalars import module_of_scalars, name_of, scalars, together
 from micrograd.compiler.backends.llvm_writer import Loops
@@ -49,7 +51,7 @@ from micrograd.compiler.backends.python_calls import in_python
 from micrograd.compiler.program import Loop, Map, Reduction, Take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from micrograd.compiler.backends.llvm_codes import Code
     from micrograd.compiler.numbers import Floats, Integers
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 
-_WRITERS = (llvm_codes, llvm_functions, llvm_kernels, llvm_products, llvm_scalars, llvm_writer)
+_WRITERS = (llvm_codes, llvm_functions, llvm_interpreter, llvm_kernels, llvm_products, llvm_scalars, llvm_writer)
 
 
 def _version() -> str:
@@ -368,7 +370,8 @@ class NativeExecutable(Executable):
         self.calls_python = False
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
         self._run = _RUN(machine().address("micrograd_run", _runner))
-        self.table = np.array([self._step(kernel) for kernel in program.kernels], dtype=np.int64)
+        steps = [self._steps(kernels, small) for small, kernels in groupby(program.kernels, is_small)]
+        self.table = np.array([*chain.from_iterable(steps)], dtype=np.int64)
         self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
 
     def run(self) -> None:
@@ -378,7 +381,9 @@ class NativeExecutable(Executable):
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
-        return [partial(self._run, self.buffer.ctypes.data, row.ctypes.data, 1) for row in self.table]
+        steps = chain.from_iterable(self._steps([kernel], is_small(kernel)) for kernel in self.program.kernels)
+        self._kept.append(table := np.array([*steps], dtype=np.int64))
+        return [partial(self._run, self.buffer.ctypes.data, row.ctypes.data, 1) for row in table]
 
     def pace(self, kernel: Kernel) -> Pace:
         """How a kernel's numbers are computed."""
@@ -392,6 +397,14 @@ class NativeExecutable(Executable):
             error = self.raised[0]
             self.raised.clear()
             raise error
+
+    def _steps(self, kernels: Iterable[Any], small: bool) -> list[tuple[int, int]]:
+        """The steps of neighbours: one of all that are small, of others one of each."""
+        if not small:
+            return [self._step(kernel) for kernel in kernels]
+        self._kept.append(words := Words(kernels, address_of_primitive))
+        name = "micrograd_words"
+        return [(machine().address(name, partial(module_of_interpreter, name)), words.arguments.ctypes.data)]
 
     def _step(self, kernel: Kernel | Loop) -> tuple[int, int]:
         if isinstance(kernel, Loop):
@@ -449,6 +462,12 @@ class NativeExecutable(Executable):
             table = access.base + access.row_step * np.arange(rows)
         self._kept.append(table := np.ascontiguousarray(table, dtype=np.int64))
         return [table.ctypes.data, access.column_step, access.term_step, *([access.turn_step] if turning else [])]
+
+
+def address_of_primitive(primitive: Primitive) -> int:
+    """The address of the function of a primitive that has code."""
+    name = f"micrograd_primitive_{native_name(primitive)}"
+    return machine().address(name, partial(module_of_primitive, primitive, name))
 
 
 def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:

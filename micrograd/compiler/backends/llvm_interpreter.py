@@ -1,0 +1,204 @@
+"""Small kernels as words, which one function reads: what has few numbers needs no code of its own.
+
+Irregular programs have thousands of kernels of a number or two, most of them with a pattern of their own. Each pattern
+would be a function to compile, which takes milliseconds, and each kernel a call. So neighbours among the small kernels
+become words of one table instead. Of
+
+    s = w * h - x        t = tanh(s)
+
+the words are, where the constants are 1, -1 and 1, and the only function is that of tanh,
+
+    2  s  w h 0  x -1 1     two terms: where their sum goes, and of each two factors and the number of its coefficient
+    0  t  0  s s s          a call: where its result goes, the number of the function, and the operands it may have
+
+So each term is a product of three, and no code depends on what it looks like: x is x * 1 * -1, to the last bit. A
+place below 0 is that of a constant, counted from their end, where there is a 1. Sums of up to four terms are written
+out in the code; of longer ones, the number of terms is a word. All are added in their order, each rounded.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llvmlite import ir
+
+from micrograd.compiler.backends.llvm_codes import vector_of
+from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, forward, integer, larger, native_name
+from micrograd.compiler.backends.llvm_kernels import KERNEL
+from micrograd.compiler.backends.llvm_scalars import Sum, scalars
+from micrograd.compiler.backends.llvm_writer import Loops
+from micrograd.compiler.program import Map, Reduction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.program import Kernel, Loop
+    from micrograd.engine.primitive import Primitive
+
+_WORD = ir.IntType(32)
+_CALL, _WRITTEN_OUT, _CHAIN, _FROM_ZERO, _LARGEST = 0, 4, 5, 6, 7  # first words; up to four, it counts terms
+_TERM = 3  # words of a term
+_OPERANDS = 3  # of a function
+_ONE = -1  # the place of a 1
+_SMALL, _SMALL_IN_VECTORS = 64, 16  # products and sums of a small kernel, at most
+_STARTS = {_CHAIN: -0.0, _FROM_ZERO: 0.0}  # 0 + -0 would be 0
+_FUNCTION = ir.FunctionType(DOUBLE, [DOUBLE] * _OPERANDS)
+
+
+def is_small(kernel: Kernel | Loop) -> bool:
+    """Whether a kernel takes hardly longer as words than it would as code of its own."""
+    if isinstance(kernel, Reduction):
+        size = kernel.rows * kernel.columns * kernel.terms
+    elif isinstance(kernel, Map) and len(kernel.operands) <= _OPERANDS and native_name(kernel.primitive):
+        size = kernel.rows * kernel.columns
+    else:
+        return False
+    return size <= _SMALL_IN_VECTORS or (size <= _SMALL and not vector_of(kernel)[0])
+
+
+class Words:
+    """The words of some small kernels.
+
+    Args:
+        kernels: in the order in which they run.
+        address: gives the address of a primitive's function.
+
+    Attributes:
+        arguments: of the function that reads them.
+    """
+
+    def __init__(self, kernels: Sequence[Reduction | Map], address: Callable[[Primitive], int]) -> None:
+        words: list[int] = []
+        constants: dict[str, int] = {}  # by how they are written, as 0 and -0 are two
+        functions: dict[Primitive, int] = {}
+        for scalar in scalars(kernels):
+            target, _ = scalar.target
+            if isinstance(scalar, Sum):
+                count = len(scalar.terms)
+                if scalar.largest or scalar.from_zero or count > _WRITTEN_OUT:
+                    words += _LARGEST if scalar.largest else _FROM_ZERO if scalar.from_zero else _CHAIN, target, count
+                else:
+                    words += count, target
+                for coefficient, ((first, _), *others) in scalar.terms:
+                    second = others[0][0] if others else _ONE
+                    words += first, second, constants.setdefault(repr(coefficient), len(constants))
+            else:
+                operands = [place for place, _ in scalar.operands]
+                operands += operands[:1] * (_OPERANDS - len(operands))
+                words += _CALL, target, functions.setdefault(scalar.primitive, len(functions)), *operands
+        self._words = np.array(words, dtype=np.int32)
+        self._constants = np.array([*map(float, constants), 1.0])
+        self._functions = np.array([address(primitive) for primitive in functions], dtype=np.int64)
+        ends = (self._words.nbytes, self._constants.nbytes)
+        first, constant = self._words.ctypes.data, self._constants.ctypes.data
+        numbers = first, first + ends[0], constant, constant + ends[1], self._functions.ctypes.data
+        self.arguments: Integers = np.array(numbers, dtype=np.int64)
+
+
+def module_of_interpreter(name: str) -> ir.Module:
+    """The module with the function that reads words, under a name."""
+    module = ir.Module(name=name)
+    function = ir.Function(module, KERNEL, name)
+    function.attributes.add("nounwind")
+    _Writer(function).write()
+    return module
+
+
+def module_of_primitive(primitive: Primitive, name: str) -> ir.Module:
+    """The module with the function of a primitive, under a name; those of fewer operands take no notice of the last."""
+    module = ir.Module(name=name)
+    function = ir.Function(module, _FUNCTION, name)
+    function.attributes.add("nounwind")
+    builder = ir.IRBuilder(function.append_basic_block())
+    builder.ret(forward(primitive, builder, module, function.args[: len(primitive.derivatives)]))
+    return module
+
+
+class _Writer(Loops):
+    """Writes the function that reads words."""
+
+    def __init__(self, function: ir.Function) -> None:
+        super().__init__(function)
+        self.buffer, arguments, _ = function.args
+        addresses = [self.builder.load(self.builder.gep(arguments, [integer(place)])) for place in range(5)]
+        kinds = _WORD, _WORD, DOUBLE, DOUBLE, _FUNCTION.as_pointer()
+        self.first, self.end, self.constants, end_of_constants, self.functions = (
+            self.builder.inttoptr(address, kind.as_pointer()) for address, kind in zip(addresses, kinds, strict=True)
+        )
+        self.starts = self.builder.alloca(DOUBLE.as_pointer(), 2)  # of places from 0 on, and of those below
+        for place, start in enumerate((self.buffer, end_of_constants)):
+            self.builder.store(start, self.builder.gep(self.starts, [integer(place)]))
+
+    def write(self) -> None:
+        """The loop over all results. Each case computes one, and says where the next one's words are."""
+        builder, function = self.builder, self.function
+        head, body, store, end = (function.append_basic_block(name) for name in ("head", "body", "store", "end"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        words = builder.phi(_WORD.as_pointer())
+        words.add_incoming(self.first, self.entry)
+        builder.cbranch(builder.icmp_unsigned("<", words, self.end), body, end)
+        builder.position_at_end(store)
+        result, following = builder.phi(DOUBLE), builder.phi(words.type)
+        builder.store(result, builder.gep(self.buffer, [self._word(words, 1)]))
+        words.add_incoming(following, store)
+        builder.branch(head)
+        builder.position_at_end(body)
+        first = self._after(words, 2)
+        cases = {count: partial(self._written_out, first, count) for count in range(1, _WRITTEN_OUT + 1)}
+        cases |= {_CALL: partial(self._call, first), _LARGEST: partial(self._loop, first, -math.inf, larger)}
+        cases |= {kind: partial(self._loop, first, start, ir.IRBuilder.fadd) for kind, start in _STARTS.items()}
+        kind = builder.switch(builder.load(words), end)
+        for number, case in cases.items():
+            builder.position_at_end(block := function.append_basic_block("case"))
+            kind.add_case(_WORD(number), block)
+            for phi, value in zip((result, following), case(), strict=True):
+                phi.add_incoming(value, builder.block)
+            builder.branch(store)
+        builder.position_at_end(end)
+        builder.ret_void()
+
+    def _written_out(self, words: Any, count: int) -> tuple[Any, Any]:
+        """A sum of so many terms."""
+        total, *others = (self._term(self._after(words, _TERM * number)) for number in range(count))
+        for term in others:
+            total = self.builder.fadd(total, term)
+        return total, self._after(words, _TERM * count)
+
+    def _loop(self, words: Any, start: float, both: Callable[[Any, Any, Any], Any]) -> tuple[Any, Any]:
+        """A sum, or the largest, of terms that are counted by the first word."""
+        first = [DOUBLE(start), self._after(words, 1)]
+        with self.loop(integer(0), self._word(words, 0), 1, first) as (_, (total, term)):
+            self.carry([both(self.builder, total, self._term(term)), self._after(term, _TERM)])
+        total, following = self.carried
+        return total, following
+
+    def _call(self, words: Any) -> tuple[Any, Any]:
+        """What a function gives."""
+        function = self.builder.load(self.builder.gep(self.functions, [self._word(words, 0)]))
+        operands = [self._number(self.buffer, self._word(words, 1 + number)) for number in range(_OPERANDS)]
+        return self.builder.call(function, operands), self._after(words, 1 + _OPERANDS)
+
+    def _term(self, words: Any) -> Any:
+        """The product of three factors."""
+        builder = self.builder
+        first, second, coefficient = (self._word(words, number) for number in range(_TERM))
+        is_constant = builder.lshr(second, integer(63))
+        start = builder.load(builder.gep(self.starts, [is_constant]))  # looked up, as a branch would be a guess
+        product = builder.fmul(self._number(self.buffer, first), self._number(start, second))
+        return builder.fmul(product, self._number(self.constants, coefficient))
+
+    def _number(self, start: Any, place: Any) -> Any:
+        return self.builder.load(self.builder.gep(start, [place]))
+
+    def _after(self, words: Any, count: int) -> Any:
+        """The words after so many."""
+        return self.builder.gep(words, [integer(count)])
+
+    def _word(self, words: Any, number: int) -> Any:
+        """A word as an integer."""
+        return self.builder.sext(self.builder.load(self._after(words, number)), INTEGER)
