@@ -28,7 +28,6 @@ from llvmlite import ir
 from micrograd.compiler.backends.llvm_codes import vector_of
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, forward, integer, larger, native_name
 from micrograd.compiler.backends.llvm_kernels import KERNEL
-from micrograd.compiler.backends.llvm_scalars import Sum, scalars
 from micrograd.compiler.backends.llvm_writer import Loops
 from micrograd.compiler.program import Map, Reduction
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.program import Kernel, Loop
+    from micrograd.compiler.program import Access, Kernel, Loop
     from micrograd.engine.primitive import Primitive
 
 _WORD = ir.IntType(32)
@@ -72,31 +71,51 @@ class Words:
     """
 
     def __init__(self, kernels: Sequence[Reduction | Map], address: Callable[[Primitive], int]) -> None:
-        words: list[int] = []
-        constants: dict[str, int] = {}  # by how they are written, as 0 and -0 are two
+        constants: dict[float | str, int] = {}
         functions: dict[Primitive, int] = {}
-        for scalar in scalars(kernels):
-            target, _ = scalar.target
-            if isinstance(scalar, Sum):
-                count = len(scalar.terms)
-                if scalar.largest or scalar.from_zero or count > _WRITTEN_OUT:
-                    words += _LARGEST if scalar.largest else _FROM_ZERO if scalar.from_zero else _CHAIN, target, count
-                else:
-                    words += count, target
-                for coefficient, ((first, _), *others) in scalar.terms:
-                    second = others[0][0] if others else _ONE
-                    words += first, second, constants.setdefault(repr(coefficient), len(constants))
-            else:
-                operands = [place for place, _ in scalar.operands]
-                operands += operands[:1] * (_OPERANDS - len(operands))
-                words += _CALL, target, functions.setdefault(scalar.primitive, len(functions)), *operands
+        words: list[int] = []
+        for kernel in kernels:
+            words += _sums(kernel, constants) if isinstance(kernel, Reduction) else _calls(kernel, functions)
         self._words = np.array(words, dtype=np.int32)
         self._constants = np.array([*map(float, constants), 1.0])
-        self._functions = np.array([address(primitive) for primitive in functions], dtype=np.int64)
-        ends = (self._words.nbytes, self._constants.nbytes)
-        first, constant = self._words.ctypes.data, self._constants.ctypes.data
-        numbers = first, first + ends[0], constant, constant + ends[1], self._functions.ctypes.data
-        self.arguments: Integers = np.array(numbers, dtype=np.int64)
+        self._functions = np.array([*map(address, functions)], dtype=np.int64)
+        stretches = [(array.ctypes.data, array.ctypes.data + array.nbytes) for array in (self._words, self._constants)]
+        self.arguments: Integers = np.array([*stretches[0], *stretches[1], self._functions.ctypes.data], dtype=np.int64)
+
+
+def _sums(kernel: Reduction, constants: dict[float | str, int]) -> list[int]:
+    """The words of sums, or of the largest of some terms."""
+    rows, columns, terms = kernel.rows, kernel.columns, kernel.terms
+    parts = []
+    for part in kernel.segments:
+        first = _places(part.first, rows, columns, part.terms)
+        second = [_ONE] * len(first) if part.second is None else _places(part.second, rows, columns, part.terms)
+        key = part.coefficient or str(part.coefficient)  # 0 and -0 are equal, but two constants
+        parts.append((part.terms, first, second, constants.setdefault(key, len(constants))))
+    kind = _LARGEST if kernel.largest else _FROM_ZERO if kernel.from_zero else _CHAIN
+    is_written_out = kind == _CHAIN and terms <= _WRITTEN_OUT
+    words: list[int] = []
+    for number, target in enumerate(_places(kernel.target, rows, columns, 1)):
+        words += (terms, target) if is_written_out else (kind, target, terms)
+        for count, first, second, constant in parts:
+            for place in range(number * count, (number + 1) * count):
+                words += first[place], second[place], constant
+    return words
+
+
+def _calls(kernel: Map, functions: dict[Primitive, int]) -> list[int]:
+    """The words of the calls of a primitive."""
+    function = functions.setdefault(kernel.primitive, len(functions))
+    accesses = kernel.target, *kernel.operands, *kernel.operands[:1] * (_OPERANDS - len(kernel.operands))
+    places = (_places(access, kernel.rows, kernel.columns, 1) for access in accesses)
+    return [word for target, *operands in zip(*places, strict=True) for word in (_CALL, target, function, *operands)]
+
+
+def _places(access: Access, rows: int, columns: int, terms: int) -> list[int]:
+    """The places of all elements of an operand, those of a result side by side."""
+    if rows * columns * terms == 1 and access.table is None and access.row_table is None:
+        return [access.base]
+    return access.positions(rows, columns, terms).ravel().tolist()
 
 
 def module_of_interpreter(name: str) -> ir.Module:
