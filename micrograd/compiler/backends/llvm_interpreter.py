@@ -145,12 +145,9 @@ class _Writer(Loops):
         self.buffer, arguments, _ = function.args
         addresses = [self.builder.load(self.builder.gep(arguments, [integer(place)])) for place in range(5)]
         kinds = _WORD, _WORD, DOUBLE, DOUBLE, _FUNCTION.as_pointer()
-        self.first, self.end, self.constants, end_of_constants, self.functions = (
+        self.first, self.end, self.constants, self.end_of_constants, self.functions = (
             self.builder.inttoptr(address, kind.as_pointer()) for address, kind in zip(addresses, kinds, strict=True)
         )
-        self.starts = self.builder.alloca(DOUBLE.as_pointer(), 2)  # of places from 0 on, and of those below
-        for place, start in enumerate((self.buffer, end_of_constants)):
-            self.builder.store(start, self.builder.gep(self.starts, [integer(place)]))
 
     def write(self) -> None:
         """The loop over all results. Each case computes one, and says where the next one's words are."""
@@ -206,8 +203,8 @@ class _Writer(Loops):
         """The product of three factors."""
         builder = self.builder
         first, second, coefficient = (self._word(words, number) for number in range(_TERM))
-        is_constant = builder.lshr(second, integer(63))
-        start = builder.load(builder.gep(self.starts, [is_constant]))  # looked up, as a branch would be a guess
+        is_constant = builder.icmp_signed("<", second, integer(0))
+        start = builder.select(is_constant, self.end_of_constants, self.buffer)
         product = builder.fmul(self._number(self.buffer, first), self._number(start, second))
         return builder.fmul(product, self._number(self.constants, coefficient))
 
