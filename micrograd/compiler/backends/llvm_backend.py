@@ -20,7 +20,7 @@ from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from struct import pack, unpack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -51,7 +51,7 @@ from micrograd.compiler.backends.python_calls import in_python
 from micrograd.compiler.program import Loop, Map, Reduction, Take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from micrograd.compiler.backends.llvm_codes import Code
     from micrograd.compiler.numbers import Floats, Integers
@@ -93,37 +93,53 @@ class Machine:
         self._addresses: dict[str, int] = {}
 
     def address(self, name: str, make: Callable[[], ir.Module]) -> int:
-        """The address of a function. It is compiled if it is neither in memory nor on disk."""
+        """The address of a function; make gives a module with it."""
+        return self.addresses({name: make})[name]
+
+    def addresses(self, functions: Mapping[str, Callable[[], ir.Module]]) -> dict[str, int]:
+        """The addresses of functions. Those that are neither in memory nor on disk are compiled, all at once."""
         with _lock:
-            if name not in self._addresses:
-                key = f"{name}\n{self._described}"
-                content = cached(key, lambda: self._compiled(make()), lambda content: self._load(name, content))
-                if name not in self._addresses:
-                    self._addresses[name] = self._loaded(name, content)
-            return self._addresses[name]
+            new = [name for name in functions if name not in self._addresses]
+            keys = {f"{name}\n{self._described}": name for name in new}
 
-    def _load(self, name: str, content: bytes) -> None:
-        """Load an object that comes from disk, or raise a RuntimeError."""
-        if not is_object(content, name, self._triple.partition("-")[0]):
-            raise RuntimeError(f"no object for this processor with {name} in it")
-        self._addresses[name] = self._loaded(name, content)
+            def make(missing: list[str]) -> bytes:
+                names = [keys[key] for key in missing]
+                content = self._compiled([functions[name]() for name in names])
+                self._load(names, content)
+                return content
 
-    def _loaded(self, name: str, content: bytes) -> int:
+            def load(found: list[str], content: bytes) -> None:
+                names = [keys[key] for key in found]
+                if not all(is_object(content, name, self._triple.partition("-")[0]) for name in names):
+                    raise RuntimeError(f"no object for this processor with {', '.join(names)} in it")
+                self._load(names, content)
+
+            if new:
+                cached([*keys], make, load)
+            return {name: self._addresses[name] for name in functions}
+
+    def _load(self, names: list[str], content: bytes) -> None:
+        """Load an object with these functions in it, or raise a RuntimeError."""
         parsed = llvm.ObjectFileRef.from_data(content)
         if not parsed._ptr:  # LLVM could not read it, and would crash if it were to load it
             raise RuntimeError(f"no object: {content[:20]!r}")
         self._engine.add_object_file(parsed)
         self._engine.finalize_object()
-        if not (address := int(self._engine.get_function_address(name))):
-            raise RuntimeError(f"no function {name} in its object")
-        return address
+        for name in names:
+            if not (address := int(self._engine.get_function_address(name))):
+                raise RuntimeError(f"no function {name} in its object")
+            self._addresses[name] = address
 
-    def _compiled(self, module: ir.Module) -> bytes:
-        module.triple = self._triple
-        parsed = llvm.parse_assembly(str(module))
-        parsed.verify()
+    def _compiled(self, modules: list[ir.Module]) -> bytes:
+        """One object of modules: most of the time of a small one goes into the preparations."""
+        for module in modules:
+            module.triple = self._triple
+        whole, *others = (llvm.parse_assembly(str(module)) for module in modules)
+        for other in others:
+            whole.link_in(other)
+        whole.verify()
         # No optimising passes: the loops are written as they shall run, and passes would double the time.
-        return bytes(self._machine.emit_object(parsed))
+        return bytes(self._machine.emit_object(whole))
 
 
 _lock = new_lock_for_library()
@@ -359,6 +375,9 @@ def _job(run: NativeExecutable) -> list[int]:
     return [run.table.ctypes.data, len(run.table), 0, end, 0, loss, program.gradients.start]
 
 
+_Function: TypeAlias = "tuple[str, Callable[[], ir.Module]]"  # its name, and what makes a module with it
+
+
 class NativeExecutable(Executable):
     """A program and its buffer, ready to run in native code."""
 
@@ -369,9 +388,11 @@ class NativeExecutable(Executable):
         self.raised: list[BaseException] = []
         self.calls_python = False
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
+        self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
+        neighbours = [(small, [*kernels]) for small, kernels in groupby(program.kernels, is_small)]
+        self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
+        self._link()
         self._run = _RUN(machine().address("micrograd_run", _runner))
-        steps = [self._steps(kernels, small) for small, kernels in groupby(program.kernels, is_small)]
-        self.table = np.array([*chain.from_iterable(steps)], dtype=np.int64)
         self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
 
     def run(self) -> None:
@@ -381,8 +402,8 @@ class NativeExecutable(Executable):
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
-        steps = chain.from_iterable(self._steps([kernel], is_small(kernel)) for kernel in self.program.kernels)
-        self._kept.append(table := np.array([*steps], dtype=np.int64))
+        table = self._table([step for one in self.program.kernels for step in self._steps([one], is_small(one))])
+        self._link()
         return [partial(self._run, self.buffer.ctypes.data, row.ctypes.data, 1) for row in table]
 
     def pace(self, kernel: Kernel) -> Pace:
@@ -398,35 +419,42 @@ class NativeExecutable(Executable):
             self.raised.clear()
             raise error
 
-    def _steps(self, kernels: Iterable[Any], small: bool) -> list[tuple[int, int]]:
+    def _table(self, steps: Sequence[tuple[_Function, int]]) -> Integers:
+        """The table of some steps. The addresses of their functions are in it when these are linked."""
+        table = np.array([(0, arguments) for _, arguments in steps], dtype=np.int64).reshape(-1, 2)
+        self._kept.append(table)
+        self._unlinked.append((table[:, 0], [function for function, _ in steps]))
+        return table
+
+    def _link(self) -> None:
+        """Put the addresses of functions where they belong; those that are new are compiled together."""
+        addresses = machine().addresses({name: make for _, functions in self._unlinked for name, make in functions})
+        for places, functions in self._unlinked:
+            places[:] = [addresses[name] for name, _ in functions]
+        self._unlinked.clear()
+
+    def _steps(self, kernels: Sequence[Any], small: bool) -> list[tuple[_Function, int]]:
         """The steps of neighbours: one of all that are small, of others one of each."""
         if not small:
             return [self._step(kernel) for kernel in kernels]
-        self._kept.append(words := Words(kernels, address_of_primitive))
-        name = "micrograd_words"
-        return [(machine().address(name, partial(module_of_interpreter, name)), words.arguments.ctypes.data)]
+        self._kept.append(words := Words(kernels))
+        self._unlinked.append((words.functions, [*map(_function_of_primitive, words.primitives)]))
+        return [(_function("micrograd_words", module_of_interpreter), words.arguments.ctypes.data)]
 
-    def _step(self, kernel: Kernel | Loop) -> tuple[int, int]:
+    def _step(self, kernel: Kernel | Loop) -> tuple[_Function, int]:
         if isinstance(kernel, Loop):
             return self._loop(kernel)
         code = code_of(kernel)
-        name = f"micrograd_{code.name}"
-        address = machine().address(name, lambda: module_of(code, name))
         arguments = self._arguments(kernel, code)
         self._kept.append(arguments)
-        return address, arguments.ctypes.data
+        return _function(f"micrograd_{code.name}", partial(module_of, code)), arguments.ctypes.data
 
-    def _loop(self, loop: Loop) -> tuple[int, int]:
-        steps = [self._step(*part) if len(part) == 1 else self._small(part) for part in together(loop.kernels)]
-        table = np.array(steps, dtype=np.int64)
+    def _loop(self, loop: Loop) -> tuple[_Function, int]:
+        parts = together(loop.kernels)
+        table = self._table([self._step(*part) if len(part) == 1 else _written_out(part) for part in parts])
         arguments = np.array([loop.turns, table.ctypes.data, len(table)], dtype=np.int64)
-        self._kept += [table, arguments]
-        return machine().address("micrograd_loop", _turner), arguments.ctypes.data
-
-    def _small(self, kernels: Sequence[Reduction | Map]) -> tuple[int, int]:
-        found = scalars(kernels)
-        name = name_of(found)
-        return machine().address(name, lambda: module_of_scalars(found, name)), 0
+        self._kept.append(arguments)
+        return ("micrograd_loop", _turner), arguments.ctypes.data
 
     def _arguments(self, kernel: Kernel, code: Code) -> Integers:
         turning = code.turning
@@ -464,10 +492,18 @@ class NativeExecutable(Executable):
         return [table.ctypes.data, access.column_step, access.term_step, *([access.turn_step] if turning else [])]
 
 
-def address_of_primitive(primitive: Primitive) -> int:
-    """The address of the function of a primitive that has code."""
-    name = f"micrograd_primitive_{native_name(primitive)}"
-    return machine().address(name, partial(module_of_primitive, primitive, name))
+def _function(name: str, module_of_name: Callable[[str], ir.Module]) -> _Function:
+    return name, partial(module_of_name, name)
+
+
+def _function_of_primitive(primitive: Primitive) -> _Function:
+    return _function(f"micrograd_primitive_{native_name(primitive)}", partial(module_of_primitive, primitive))
+
+
+def _written_out(kernels: Sequence[Reduction | Map]) -> tuple[_Function, int]:
+    """The step of small neighbours in a loop, whose function needs no arguments."""
+    found = scalars(kernels)
+    return _function(name_of(found), partial(module_of_scalars, found)), 0
 
 
 def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:

@@ -64,23 +64,24 @@ class Words:
 
     Args:
         kernels: in the order in which they run.
-        address: gives the address of a primitive's function.
 
     Attributes:
         arguments: of the function that reads them.
+        primitives: those that are called.
+        functions: the addresses of their functions, to be filled in.
     """
 
-    def __init__(self, kernels: Sequence[Reduction | Map], address: Callable[[Primitive], int]) -> None:
+    def __init__(self, kernels: Sequence[Reduction | Map]) -> None:
         constants: dict[float | str, int] = {}
-        functions: dict[Primitive, int] = {}
+        primitives: dict[Primitive, int] = {}
         words: list[int] = []
         for kernel in kernels:
-            words += _sums(kernel, constants) if isinstance(kernel, Reduction) else _calls(kernel, functions)
+            words += _sums(kernel, constants) if isinstance(kernel, Reduction) else _calls(kernel, primitives)
         self._words = np.array(words, dtype=np.int32)
         self._constants = np.array([*map(float, constants), 1.0])
-        self._functions = np.array([*map(address, functions)], dtype=np.int64)
+        self.primitives, self.functions = [*primitives], np.zeros(len(primitives), dtype=np.int64)
         stretches = [(array.ctypes.data, array.ctypes.data + array.nbytes) for array in (self._words, self._constants)]
-        self.arguments: Integers = np.array([*stretches[0], *stretches[1], self._functions.ctypes.data], dtype=np.int64)
+        self.arguments: Integers = np.array([*stretches[0], *stretches[1], self.functions.ctypes.data], dtype=np.int64)
 
 
 def _sums(kernel: Reduction, constants: dict[float | str, int]) -> list[int]:
@@ -103,9 +104,9 @@ def _sums(kernel: Reduction, constants: dict[float | str, int]) -> list[int]:
     return words
 
 
-def _calls(kernel: Map, functions: dict[Primitive, int]) -> list[int]:
+def _calls(kernel: Map, primitives: dict[Primitive, int]) -> list[int]:
     """The words of the calls of a primitive."""
-    function = functions.setdefault(kernel.primitive, len(functions))
+    function = primitives.setdefault(kernel.primitive, len(primitives))
     accesses = kernel.target, *kernel.operands, *kernel.operands[:1] * (_OPERANDS - len(kernel.operands))
     places = (_places(access, kernel.rows, kernel.columns, 1) for access in accesses)
     return [word for target, *operands in zip(*places, strict=True) for word in (_CALL, target, function, *operands)]

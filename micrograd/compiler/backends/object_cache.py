@@ -1,7 +1,8 @@
 """Compiled kernels on disk: the next process finds them, and checks them before it uses them.
 
-An entry is the object code of one kernel, named by a hash of the code, the processor and the versions of what compiled
-it. Who can write an entry can have this process run anything, so:
+An entry is the object code of a kernel, named by a hash of the code, the processor and the versions of what compiled
+it. Kernels that were compiled together are in one object: the entry of the first of them is that object, and the
+others' entries have its name. Who can write an entry can have this process run anything, so:
 
 - The folder is made for this user only. It, and what is read in it, must belong to the user, and others must have no
   right to write to it. Where that is not so, a warning says it once, and kernels are compiled as if there were none.
@@ -23,7 +24,7 @@ import os
 import stat
 import sys
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,10 +32,11 @@ from micrograd._support.callers import calling_line
 from micrograd._support.files import checksum, write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
 KEY = "micrograd.key"
 _SIZE = 32  # bytes of the key, and of an HMAC
+_WHOLE, _ELSEWHERE = b"=", b">"  # after the HMAC: a content, or the name of the entry that has it
 _FLAGS = os.O_RDONLY  # and, where there are such: follow no link, wait for no pipe, leave the ends of lines as they are
 for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
     _FLAGS |= getattr(os, _name, 0)
@@ -59,35 +61,33 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "micrograd"
 
 
-def cached(key: str, make: Callable[[], bytes], load: Callable[[bytes], object] = bytes) -> bytes:
-    """The entry of a key, made if it is not there or no good; kept where the folder can be written.
+def cached(keys: Sequence[str], make: Callable[[list[str]], bytes], load: Callable[[list[str], bytes], object]) -> None:
+    """Load what is kept of some keys. For those that are not there, or no good, one content is made, and kept.
 
     Args:
-        key: all that the content depends on.
-        make: makes the content.
-        load: tries what was found, and raises a RuntimeError if it is no good; then it is made anew and replaced.
+        keys: each all that its content depends on.
+        make: makes and loads the content of some keys together.
+        load: tries a content that was found for some keys, and raises a RuntimeError if it is no good.
 
     Warns:
         UserWarning: once for a folder, if it or something in it is open to others. Then nothing is read or written.
     """
-    place, entry = "", None
+    place, entries, missing = "", None, [*keys]
     try:
         place = os.fspath(folder())
-        entry = _Entry(place, key)
-        content = entry.read()
-        load(content)
+        entries = _Entries(place)
+        missing = entries.load(keys, load)
     except _UnsafeError as error:
-        entry = None
+        entries = None
         _warn(place, str(error))
-    except (OSError, RuntimeError):  # no home, no folder, no entry, none that can be read, or none that is any good
+    except (OSError, RuntimeError):  # no home, or no folder
         pass
-    else:
-        return content
-    content = make()
-    if entry is not None:
+    if not missing:
+        return
+    content = make(missing)
+    if entries is not None:
         with suppress(OSError):  # a cache that cannot be written is no cache
-            entry.write(content)
-    return content
+            entries.write(missing, content)
 
 
 def is_object(content: bytes, name: str, processor: str) -> bool:
@@ -111,12 +111,11 @@ class _UnsafeError(Exception):
     """What others could have put there."""
 
 
-class _Entry:
-    """The entry of a key in a folder, which is made if need be."""
+class _Entries:
+    """The entries in a folder, which is made if need be."""
 
-    def __init__(self, place: str, key: str) -> None:
-        self._name = checksum(key.encode())[:32]
-        self._path = os.path.join(place, self._name)
+    def __init__(self, place: str) -> None:
+        self._place = place
         try:
             status = os.stat(place)  # a link to a folder elsewhere is as good as that folder
         except FileNotFoundError:
@@ -125,25 +124,66 @@ class _Entry:
         _check(place, status, _WRITE)
         self._secret = _secret(os.path.join(place, KEY))
 
-    def read(self) -> bytes:
-        """The content.
+    def load(self, keys: Sequence[str], load: Callable[[list[str], bytes], object]) -> list[str]:
+        """Load the contents of keys, each once for all keys that have it; give the keys whose content is no good."""
+        bad: set[str] = set()
+        having: dict[str, list[str]] = {}
+        contents: dict[str, bytes] = {}
+        for key in keys:
+            with _listed([key], bad):
+                found = self._read(name := _name_of(key))
+                if found.startswith(_ELSEWHERE):
+                    name = found.removeprefix(_ELSEWHERE).hex()
+                else:
+                    contents[name] = found
+                having.setdefault(name, []).append(key)
+        for name, together in having.items():
+            with _listed(together, bad):
+                found = contents.get(name) or self._read(name)
+                if not found.startswith(_WHOLE):
+                    raise RuntimeError("no content")
+                load(together, found.removeprefix(_WHOLE))
+        return [key for key in keys if key in bad]
+
+    def write(self, keys: Sequence[str], content: bytes) -> None:
+        """Put the content of some keys in the place of what is there."""
+        first, *others = map(_name_of, keys)
+        self._write(first, _WHOLE + content)
+        for name in others:
+            self._write(name, _ELSEWHERE + bytes.fromhex(first))
+
+    def _read(self, name: str) -> bytes:
+        """What is in an entry.
 
         Raises:
             OSError: if there is no such file.
             RuntimeError: if it is not what was written.
         """
-        data = _read(self._path, _WRITE)
-        if not hmac.compare_digest(data[:_SIZE], self._code(content := data[_SIZE:])):
+        data = _read(os.path.join(self._place, name), _WRITE)
+        if not hmac.compare_digest(data[:_SIZE], self._code(name, content := data[_SIZE:])):
             raise RuntimeError("damaged")
         return content
 
-    def write(self, content: bytes) -> None:
-        """Put a content in the place of what is there."""
+    def _write(self, name: str, content: bytes) -> None:
         # Waiting for the disk takes half a millisecond a kernel or more, and a damaged entry is made anew
-        write_private(self._path, self._code(content) + content, durable=False)
+        path = os.path.join(self._place, name)
+        write_private(path, self._code(name, content) + content, durable=False)
 
-    def _code(self, content: bytes) -> bytes:
-        return hmac.digest(self._secret, self._name.encode() + content, "sha256")
+    def _code(self, name: str, content: bytes) -> bytes:
+        return hmac.digest(self._secret, name.encode() + content, "sha256")
+
+
+def _name_of(key: str) -> str:
+    return checksum(key.encode())[:32]
+
+
+@contextmanager
+def _listed(keys: Sequence[str], bad: set[str]) -> Iterator[None]:
+    """List keys as bad where their entry is not there, cannot be read, or is no good."""
+    try:
+        yield
+    except (OSError, RuntimeError):
+        bad.update(keys)
 
 
 def _make_folder(path: Path) -> None:
