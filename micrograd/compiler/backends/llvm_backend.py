@@ -391,8 +391,7 @@ class NativeExecutable(Executable):
         self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
         neighbours = [(small, [*kernels]) for small, kernels in groupby(program.kernels, is_small)]
         self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
-        self._link()
-        self._run = _RUN(machine().address("micrograd_run", _runner))
+        self._run = _RUN(self._link())
         self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
 
     def run(self) -> None:
@@ -426,12 +425,16 @@ class NativeExecutable(Executable):
         self._unlinked.append((table[:, 0], [function for function, _ in steps]))
         return table
 
-    def _link(self) -> None:
-        """Put the addresses of functions where they belong; those that are new are compiled together."""
-        addresses = machine().addresses({name: make for _, functions in self._unlinked for name, make in functions})
-        for places, functions in self._unlinked:
-            places[:] = [addresses[name] for name, _ in functions]
+    def _link(self) -> int:
+        """Put the addresses of functions where they belong, and give the runner's. New ones are compiled together."""
+        functions: dict[str, Callable[[], ir.Module]] = {"micrograd_run": _runner}
+        for _, named in self._unlinked:
+            functions.update(named)
+        addresses = machine().addresses(functions)
+        for places, named in self._unlinked:
+            places[:] = [addresses[name] for name, _ in named]
         self._unlinked.clear()
+        return addresses["micrograd_run"]
 
     def _steps(self, kernels: Sequence[Any], small: bool) -> list[tuple[_Function, int]]:
         """The steps of neighbours: one of all that are small, of others one of each."""

@@ -16,6 +16,7 @@ from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.choice import BACKENDS, Entry, _warn_without_llvmlite, backend_of
 from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
+from tests.compiler.backends.entries import cached
 from tests.locks import is_held
 
 RUN = """
@@ -50,7 +51,7 @@ def test_the_cache_is_filled_and_a_damaged_entry_is_made_anew(tmp_path):
     assert run(tmp_path) == expected
     assert entries_in(tmp_path) == entries
     for path, content in entries.items():
-        path.write_bytes(content[:70] + bytes([content[70] ^ 255]) + content[71:])
+        path.write_bytes(content[:40] + bytes([content[40] ^ 255]) + content[41:])
     assert run(tmp_path) == expected
     assert entries_in(tmp_path) == entries
 
@@ -83,17 +84,17 @@ def test_the_cache_is_where_caches_are(monkeypatch, platform, environment, expec
 def test_an_entry_that_cannot_be_put_in_place_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("no")))
-    assert object_cache.cached("key", lambda: b"content") == b"content"
+    assert cached("key", lambda: b"content") == b"content"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_entry_that_is_cut_off_is_made_anew_and_is_whole_then(tmp_path, monkeypatch):
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
-    assert object_cache.cached("key", lambda: b"content") == b"content"
+    assert cached("key", lambda: b"content") == b"content"
     (entry,) = entries_in(tmp_path)
     entry.write_bytes(entry.read_bytes()[:-1])
-    assert object_cache.cached("key", lambda: b"made anew") == b"made anew"
-    assert object_cache.cached("key", lambda: b"not made") == b"made anew"
+    assert cached("key", lambda: b"made anew") == b"made anew"
+    assert cached("key", lambda: b"not made") == b"made anew"
 
 
 @pytest.fixture
@@ -163,9 +164,9 @@ def test_an_entry_is_made_once(tmp_path, monkeypatch):
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path / "not" / "there"))
     made = []
     for _ in range(3):
-        assert object_cache.cached("key", lambda: made.append(1) or b"two\nlines") == b"two\nlines"
+        assert cached("key", lambda: made.append(1) or b"two\nlines") == b"two\nlines"
     assert len(made) == 1
-    assert object_cache.cached("other key", lambda: b"other") == b"other"
+    assert cached("other key", lambda: b"other") == b"other"
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends import llvm_backend, object_cache
 from micrograd.compiler.backends.object_cache import KEY, is_object
+from tests.compiler.backends.entries import cached
 
 pytestmark = pytest.mark.slow
 
@@ -49,24 +50,6 @@ def signed(folder, name, content):
     """An entry signed as the cache itself would have done it."""
     code = hmac.digest((folder / KEY).read_bytes(), name.encode() + content, "sha256")
     (folder / name).write_bytes(code + content)
-
-
-def cached(key, make, load=bytes):
-    """The content of one key."""
-    contents = []
-
-    def made(keys):
-        assert keys == [key]
-        contents.append(make())
-        return contents[-1]
-
-    def found(keys, content):
-        assert keys == [key]
-        load(content)
-        contents.append(content)
-
-    object_cache.cached([key], made, found)
-    return contents[-1]
 
 
 def not_made():

@@ -1,0 +1,21 @@
+"""Entries of the cache of compiled kernels, one at a time."""
+
+from micrograd.compiler.backends import object_cache
+
+
+def cached(key, make, load=bytes):
+    """The content of one key."""
+    contents = []
+
+    def made(keys):
+        assert keys == [key]
+        contents.append(make())
+        return contents[-1]
+
+    def found(keys, content):
+        assert keys == [key]
+        load(content)
+        contents.append(content)
+
+    object_cache.cached([key], made, found)
+    return contents[-1]
