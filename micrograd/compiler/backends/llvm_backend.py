@@ -42,7 +42,13 @@ from micrograd.compiler.backends.crew import at_once, cores
 from micrograd.compiler.backends.executable import Batches, Executable, Pace, new_buffer
 from micrograd.compiler.backends.llvm_codes import WIDE, code_of, has_many_segments, sorted_segments, vector_of
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, integer, native_name
-from micrograd.compiler.backends.llvm_interpreter import Words, is_small, module_of_interpreter, module_of_primitive
+from micrograd.compiler.backends.llvm_interpreter import (
+    PLACES,
+    Words,
+    is_small,
+    module_of_interpreter,
+    module_of_primitive,
+)
 from micrograd.compiler.backends.llvm_kernels import KERNEL, module_of
 from micrograd.compiler.backends.llvm_scalars import module_of_scalars, name_of, scalars, together
 from micrograd.compiler.backends.llvm_writer import Loops
@@ -389,7 +395,7 @@ class NativeExecutable(Executable):
         self.calls_python = False
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
         self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
-        neighbours = [(small, [*kernels]) for small, kernels in groupby(program.kernels, is_small)]
+        neighbours = [(small, [*kernels]) for small, kernels in groupby(program.kernels, self._is_small)]
         self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
         self._run = _RUN(self._link())
         self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
@@ -401,7 +407,7 @@ class NativeExecutable(Executable):
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
-        table = self._table([step for one in self.program.kernels for step in self._steps([one], is_small(one))])
+        table = self._table([step for one in self.program.kernels for step in self._steps([one], self._is_small(one))])
         self._link()
         return [partial(self._run, self.buffer.ctypes.data, row.ctypes.data, 1) for row in table]
 
@@ -417,6 +423,9 @@ class NativeExecutable(Executable):
             error = self.raised[0]
             self.raised.clear()
             raise error
+
+    def _is_small(self, kernel: Kernel | Loop) -> bool:
+        return len(self.buffer) <= PLACES and is_small(kernel)
 
     def _table(self, steps: Sequence[tuple[_Function, int]]) -> Integers:
         """The table of some steps. The addresses of their functions are in it when these are linked."""

@@ -44,6 +44,7 @@ _TERM = 3  # words of a term
 _OPERANDS = 3  # of a function
 _ONE = -1  # the place of a 1
 _SMALL, _SMALL_IN_VECTORS = 64, 16  # products and sums of a small kernel, at most
+PLACES = 2**31  # of a buffer, which a word can tell apart
 _STARTS = {_CHAIN: -0.0, _FROM_ZERO: 0.0}  # 0 + -0 would be 0
 _FUNCTION = ir.FunctionType(DOUBLE, [DOUBLE] * _OPERANDS)
 
@@ -94,7 +95,7 @@ def _sums(kernel: Reduction, constants: dict[float | str, int]) -> list[int]:
         key = part.coefficient or str(part.coefficient)  # 0 and -0 are equal, but two constants
         parts.append((part.terms, first, second, constants.setdefault(key, len(constants))))
     kind = _LARGEST if kernel.largest else _FROM_ZERO if kernel.from_zero else _CHAIN
-    is_written_out = kind == _CHAIN and terms <= _WRITTEN_OUT
+    is_written_out = kind == _CHAIN and 0 < terms <= _WRITTEN_OUT
     words: list[int] = []
     for number, target in enumerate(_places(kernel.target, rows, columns, 1)):
         words += (terms, target) if is_written_out else (kind, target, terms)

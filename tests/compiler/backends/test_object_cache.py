@@ -356,6 +356,75 @@ class TestLoad:
         assert loaded == [b"content"]
 
 
+class TestTogether:
+    """Keys whose content was made at once: the first entry has it, the others lead to it."""
+
+    @staticmethod
+    def asked(*keys, content=b"anew"):
+        """What is made and what is found for some keys: which, and the content."""
+        made, found = [], []
+        object_cache.cached(keys, lambda missing: made.append(missing) or content, lambda *pair: found.append(pair))
+        return made, found
+
+    @staticmethod
+    def entry(folder, key):
+        return folder / hashlib.sha256(key.encode()).hexdigest()[:32]
+
+    @pytest.fixture
+    def three(self, folder):
+        assert self.asked("a", "b", "c", content=b"of all") == ([["a", "b", "c"]], [])
+        return folder
+
+    def test_is_loaded_once_for_all_that_are_asked_for(self, three):
+        assert self.asked("c", "a", "b") == ([], [(["c", "a", "b"], b"of all")])
+        assert self.asked("b") == ([], [(["b"], b"of all")])
+        assert sum(b"of all" in data for data in entries(three).values()) == 1
+
+    def test_only_what_is_missing_is_made(self, three):
+        assert self.asked("d", "b", "e", "a") == ([["d", "e"]], [(["b", "a"], b"of all")])
+        assert self.asked("a", "b", "c", "d", "e") == (
+            [],
+            [(["a", "b", "c"], b"of all"), (["d", "e"], b"anew")],
+        )
+
+    def test_without_the_content_all_of_them_are_made_anew(self, three):
+        self.entry(three, "a").unlink()
+        assert self.asked("b", "c") == ([["b", "c"]], [])
+        assert self.asked("b", "c", "a", content=b"a's own") == ([["a"]], [(["b", "c"], b"anew")])
+        assert self.asked("a", "c") == ([], [(["a"], b"a's own"), (["c"], b"anew")])
+
+    def test_a_content_that_is_no_good_for_one_of_them_is_made_anew_for_all(self, three):
+        def load(keys, content):
+            if "b" in keys:
+                raise RuntimeError(content)
+
+        made = []
+        object_cache.cached(["a", "b", "c", "d"], lambda missing: made.append(missing) or b"anew", load)
+        assert made == [["a", "b", "c", "d"]]
+        assert self.asked("a", "b", "c", "d") == ([], [(["a", "b", "c", "d"], b"anew")])
+
+    @pytest.mark.parametrize("leads_to", ["b", "c", "nowhere", ""])
+    def test_an_entry_that_leads_to_no_content_is_made_anew(self, three, leads_to):
+        name = self.entry(three, leads_to).name if leads_to else ""
+        signed(three, self.entry(three, "b").name, b">" + bytes.fromhex(name))
+        assert self.asked("b", "c") == ([["b"]], [(["c"], b"of all")])
+        assert self.asked("b", "c") == ([], [(["b"], b"anew"), (["c"], b"of all")])
+
+    @pytest.mark.parametrize("data", [b"", b"of all", b"<of all"])
+    def test_an_entry_of_another_kind_is_made_anew(self, three, data):
+        signed(three, self.entry(three, "a").name, data)
+        assert self.asked("a", "b") == ([["a", "b"]], [])
+        assert self.asked("a", "b") == ([], [(["a", "b"], b"anew")])
+
+    @posix
+    def test_where_one_is_open_to_others_all_are_made_and_none_is_kept(self, three):
+        before = entries(three)
+        self.entry(three, "b").chmod(0o666)
+        with pytest.warns(UserWarning, match="other users may write to"):
+            assert self.asked("a", "b", "d") == ([["a", "b", "d"]], [])
+        assert entries(three) == before
+
+
 ALARM = """
 import signal
 signal.alarm(60)
@@ -630,6 +699,27 @@ def test_a_compiler_that_makes_no_objects_is_an_error_and_no_crash(folder, new_m
     monkeypatch.setattr(llvm_backend.Machine, "_compiled", lambda *_: b"text")
     with pytest.raises(RuntimeError, match="no object: b'text'"):
         gradient()
+
+
+def test_functions_that_two_objects_have_are_found(folder, new_machine, monkeypatch):
+    """As where two processes compile at once: one object has the first and the second, the other one the last two."""
+
+    def function(x, y):
+        return mg.tanh(x) * 3 + mg.exp(y)
+
+    new_machine()
+    mg.compile(lambda x: mg.tanh(x) * 3, backend="llvm")(0.5)
+    first = entries(folder)
+    for path in folder.iterdir():
+        if path.name != KEY:
+            path.unlink()
+    new_machine()
+    mg.compile(function, backend="llvm")(0.5, 0.25)
+    second = entries(folder)
+    for name, data in (second | first).items():
+        (folder / name).write_bytes(data)
+    new_machine()
+    assert mg.compile(function, backend="llvm")(0.5, 0.25) == pytest.approx(function(0.5, 0.25), rel=1e-15)
 
 
 def test_what_is_kept_is_found_again(folder, new_machine, monkeypatch):
