@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 WIDE, _NARROW = 8, 4  # numbers in a vector
-_WRITTEN_OUT = 8  # segments of a reduction that have a loop each
+_WRITTEN_OUT = 4  # segments of a reduction that have a loop each
 _LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
 TILE = 64  # terms that are added for all results before the next ones are
 _MANY_RESULTS = 16  # which are worth code that computes several of them together
@@ -215,7 +215,7 @@ def _is_tiled(kernel: Reduction, along: str) -> bool:
 
 def has_many_segments(kernel: Kernel) -> TypeGuard[Reduction]:
     """Whether a kernel is a reduction of so many segments that these are in a table."""
-    return isinstance(kernel, Reduction) and len(kernel.segments) > _WRITTEN_OUT
+    return isinstance(kernel, Reduction) and not kernel.is_in_order and len(kernel.segments) > _WRITTEN_OUT
 
 
 def sorted_segments(kernel: Reduction) -> dict[tuple[Shape, ...], list[Segment]]:

@@ -507,7 +507,7 @@ def test_the_code_of_a_sum_does_not_grow_with_its_segments():
     assert total(9).name == total(90).name == total(900).name
     assert len(total(900).name) < 100
     assert total(90, largest=True).name != total(90).name
-    assert total(8).name != total(9).name
+    assert total(4).name != total(5).name == total(9).name
 
 
 STILL, MATRIX = Access(0), Access(0, column_step=9, term_step=1)
