@@ -614,11 +614,24 @@ def test_a_backend_must_run():
             kind(*given)
 
 
+@pytest.mark.parametrize("columns", [1, 20])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
-def test_kernels_whose_coefficients_are_close_have_code_of_their_own(backend):
+def test_kernels_whose_coefficients_are_close_have_code_of_their_own(backend, columns):
     coefficients = [1 / 3, 0.333333, 0.33333333333]
+    still, sizes = Access(0), (1, columns)
     kernels = [
-        Reduction(1, 1, Access(place), (Segment(coefficient, 1, Access(0), None),))
-        for place, coefficient in enumerate(coefficients, 1)
+        Reduction(*sizes, Access(1 + columns * place, column_step=1), (Segment(coefficient, 1, still, None),))
+        for place, coefficient in enumerate(coefficients)
     ]
-    assert run(kernels, [1.0], 4, backend).tolist() == [1.0, *coefficients]
+    found = run(kernels, [1.0], 1 + 3 * columns, backend)
+    assert found.tolist() == [1.0, *np.repeat(coefficients, columns).tolist()]
+
+
+@pytest.mark.parametrize("columns", [1, 20])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_a_sum_of_zeros_is_minus_zero_unless_it_starts_from_0(backend, columns):
+    parts = Segment(1.0, 1, Access(0), None), Segment(-1.0, 1, Access(1), None)
+    for from_zero, sign in ((False, -1.0), (True, 1.0)):
+        kernel = Reduction(1, columns, Access(2, column_step=1), parts, from_zero=from_zero)
+        found = run([kernel], [-0.0, 0.0], 2 + columns, backend)[2:]
+        assert np.copysign(1.0, found).tolist() == [sign] * columns

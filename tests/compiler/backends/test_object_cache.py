@@ -763,6 +763,8 @@ class NoFeatures:
 def test_the_version_is_that_of_all_that_writes_the_code(monkeypatch, tmp_path):
     """A kernel of before a change to the compiler must not be taken after it."""
     before = llvm_backend._version()
+    writers = {Path(module.__file__).name for module in llvm_backend._WRITERS}
+    assert writers | {"llvm_backend.py"} == {path.name for path in Path(llvm_backend.__file__).parent.glob("llvm_*.py")}
     for module in (llvm_backend, *llvm_backend._WRITERS):
         changed = tmp_path / "changed.py"
         changed.write_bytes(Path(module.__file__).read_bytes() + b"#")
