@@ -8,8 +8,10 @@ A loop in the program is a step, whose arguments say how many turns it has and w
 
     for turn in range(turns): for step in table: step.function(buffer, step.arguments, turn)
 
-So only the kernels that are new have to be compiled for a new program, and those are looked up on disk
-first.
+Neighbours among the small kernels are one step together, whose arguments are words; see llvm_interpreter.py.
+
+So only the functions that are new have to be compiled for a new program. They are looked up on disk first, and those
+that are not there are compiled together, as one object.
 """
 
 from __future__ import annotations
