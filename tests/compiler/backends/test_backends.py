@@ -100,10 +100,10 @@ def test_an_entry_that_is_cut_off_is_made_anew_and_is_whole_then(tmp_path, monke
 @pytest.fixture
 def new_machine(tmp_path, monkeypatch):
     """What makes the compiler of this process forget what it has compiled; its cache is empty at first."""
-    from micrograd.compiler.backends import llvm_backend
+    from micrograd.compiler.backends import llvm_machine
 
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
-    return lambda: monkeypatch.setattr(llvm_backend, "_machine", None)
+    return lambda: monkeypatch.setattr(llvm_machine, "_machine", None)
 
 
 def gradient_of_several_kernels():
@@ -135,29 +135,29 @@ def test_a_processor_whose_features_are_not_known_is_compiled_for(monkeypatch, n
 
 class TestLockOfLlvm:
     def test_it_is_held_while_a_kernel_is_looked_up_and_compiled(self, new_machine):
-        from micrograd.compiler.backends import llvm_backend
+        from micrograd.compiler.backends import llvm_machine
 
         new_machine()
-        machine, answers = llvm_backend.machine(), []
+        machine, answers = llvm_machine.machine(), []
 
         def make():
-            answers.append(is_held(llvm_backend._lock))
+            answers.append(is_held(llvm_machine._lock))
             raise KeyError("no such kernel")
 
         with pytest.raises(KeyError, match="no such kernel"):
             machine.address("nothing", make)
         assert answers == [True]
-        assert not is_held(llvm_backend._lock)
+        assert not is_held(llvm_machine._lock)
 
     def test_it_is_held_while_the_machine_is_made(self, new_machine, monkeypatch):
-        from micrograd.compiler.backends import llvm_backend
+        from micrograd.compiler.backends import llvm_machine
 
         new_machine()
         answers = []
-        monkeypatch.setattr(llvm_backend, "Machine", lambda: answers.append(is_held(llvm_backend._lock)) or "machine")
-        assert llvm_backend.machine() == "machine" == llvm_backend.machine()
+        monkeypatch.setattr(llvm_machine, "Machine", lambda: answers.append(is_held(llvm_machine._lock)) or "machine")
+        assert llvm_machine.machine() == "machine" == llvm_machine.machine()
         assert answers == [True]
-        assert not is_held(llvm_backend._lock)
+        assert not is_held(llvm_machine._lock)
 
 
 def test_an_entry_is_made_once(tmp_path, monkeypatch):
@@ -184,7 +184,8 @@ def test_several_processes_share_an_empty_cache(tmp_path):
 def _without_llvmlite(monkeypatch):
     """As if llvmlite were not installed, and nothing had been said of it."""
     monkeypatch.setitem(sys.modules, "llvmlite", None)
-    monkeypatch.delitem(sys.modules, "micrograd.compiler.backends.llvm_backend", raising=False)
+    for module in ("llvm_backend", "llvm_machine"):  # the one that is chosen, and the one that imports it
+        monkeypatch.delitem(sys.modules, f"micrograd.compiler.backends.{module}", raising=False)
     _warn_without_llvmlite.cache_clear()
     yield
     _warn_without_llvmlite.cache_clear()
@@ -323,19 +324,19 @@ def test_without_numpy_compiling_says_what_to_install(monkeypatch):
 
 
 def test_what_runs_tables_of_kernels_is_compiled_where_the_cache_is_empty(monkeypatch, tmp_path):
-    from micrograd.compiler.backends import llvm_backend
+    from micrograd.compiler.backends import llvm_machine, llvm_runners
 
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
-    machine = llvm_backend.Machine()
+    machine = llvm_machine.Machine()
     runners = {
-        "micrograd_run": llvm_backend._runner,
-        "micrograd_loop": llvm_backend._turner,
-        "micrograd_batch": llvm_backend._batch_runner,
+        "micrograd_run": llvm_runners.runner,
+        "micrograd_loop": llvm_runners.turner,
+        "micrograd_batch": llvm_runners.batch_runner,
     }
     addresses = [machine.address(name, make) for name, make in runners.items()]
     assert len(set(addresses)) == len(runners)
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) >= len(runners)
-    again = llvm_backend.Machine()
+    again = llvm_machine.Machine()
     assert all(again.address(name, lambda: pytest.fail("it is not found")) for name in runners)
 
 

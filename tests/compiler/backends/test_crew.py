@@ -5,13 +5,14 @@ import os
 import random
 import signal
 import threading
+import weakref
 from functools import partial
 
 import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends import crew, llvm_backend
+from micrograd.compiler.backends import crew, llvm_backend, llvm_batches
 from micrograd.compiler.backends.crew import at_once, cores
 
 WAIT = 60  # seconds that no test needs
@@ -133,14 +134,14 @@ def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many
 def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False):
     """A small network, trained on lists of these lengths; and how many parts each batch was cut into."""
     monkeypatch.setenv("MICROGRAD_THREADS", str(threads))
-    monkeypatch.setattr(llvm_backend, "_WORTH_A_THREAD", worth)
+    monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", worth)
     counts = []
 
     def counted(tasks, workers):
         counts.append(len(workers))
         at_once(tasks, workers)
 
-    monkeypatch.setattr(llvm_backend, "at_once", counted)
+    monkeypatch.setattr(llvm_batches, "at_once", counted)
     rng = random.Random(3)
     hidden, outer = ([mg.Value(rng.gauss(0, 1)) for _ in range(count)] for count in (5, 7))
     other = mg.Value(0.3)
@@ -191,14 +192,10 @@ def test_a_forked_child_trains_with_threads_of_its_own(monkeypatch):
     os.waitpid(child, 0)
 
 
-def executables():
-    return {id(item): item for item in gc.get_objects() if isinstance(item, llvm_backend.NativeExecutable)}
-
-
 def test_an_interrupt_while_others_work_leaves_the_parameters_and_what_the_others_need(monkeypatch):
     """Ctrl-C comes while this thread waits for the other one, which goes on when the training is gone."""
     expected, _ = trained([3] * 32, 32, monkeypatch, threads=1)
-    begun, over, left = threading.Event(), threading.Event(), []
+    begun, over, made = threading.Event(), threading.Event(), []
 
     def interrupted(tasks, workers):
         here, other = workers
@@ -206,8 +203,6 @@ def test_an_interrupt_while_others_work_leaves_the_parameters_and_what_the_other
         def slow(task):
             begun.set()
             over.wait(WAIT)
-            gc.collect()
-            left.extend(key for key in executables() if key not in earlier)
             other(task)
 
         def then_interrupt(task):
@@ -218,17 +213,20 @@ def test_an_interrupt_while_others_work_leaves_the_parameters_and_what_the_other
         at_once(tasks, [then_interrupt, slow])
 
     monkeypatch.setenv("MICROGRAD_THREADS", "2")
-    monkeypatch.setattr(llvm_backend, "_WORTH_A_THREAD", 1)
-    monkeypatch.setattr(llvm_backend, "at_once", interrupted)
+    monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(llvm_batches, "at_once", interrupted)
     w = [mg.Value(float(place)) for place in range(4)]
     rng = np.random.default_rng(0)
     examples = [(row, 1.0) for row in rng.normal(size=(16, 4)).tolist()]
     optimizer = mg.optim.SGD(w, 0.1)
-    earlier = executables()
+    run_of = llvm_backend.NativeExecutable
+    start = run_of.__init__
+    monkeypatch.setattr(run_of, "__init__", lambda run, *given: made.append(weakref.ref(run)) or start(run, *given))
     history = mg.fit(lambda row, y: (mg.dot(w, row) - y) ** 2, examples, optimizer, batch_size=16, compile="llvm")
     assert (history.interrupted, history.steps) == (True, [])
     assert [p.data for p in w] == [0.0, 1.0, 2.0, 3.0]
     assert [p.grad for p in w] == [0.0] * 4
+    gc.collect()
+    assert [run for run in made if run() is not None]
     over.set()
     assert trained([3] * 32, 32, monkeypatch, threads=2)[0] == expected  # its thread is the one that was late
-    assert left

@@ -10,7 +10,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends import llvm_backend
+from micrograd.compiler.backends import llvm_backend, llvm_machine
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.engine.primitive import PRIMITIVES
@@ -25,7 +25,7 @@ CALLED = ["exp", "tanh", "div", "pow", "maximum", "minimum", "where", "less", "s
 def new_machine(tmp_path, monkeypatch):
     """What makes the compiler of this process forget what it has compiled; its cache is empty at first."""
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
-    return lambda: monkeypatch.setattr(llvm_backend, "_machine", None)
+    return lambda: monkeypatch.setattr(llvm_machine, "_machine", None)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_programs_of_any_length_take_no_function_for_a_kernel(count, new_machine
     program = Program(count + 1, tuple(kernels), np.array([0]), np.array([count]), NOTHING, slice(0, 0))
     (output,), _ = backend_of("llvm").run_of(program)(np.array([2.0]))
     assert output == 2.0 * 0.5**count
-    assert {*llvm_backend.machine()._addresses} == {"micrograd_run", "micrograd_words"}
+    assert {*llvm_machine.machine()._addresses} == {"micrograd_run", "micrograd_words"}
 
 
 def test_places_that_no_word_can_tell_apart_have_code(monkeypatch):
