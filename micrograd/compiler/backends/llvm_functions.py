@@ -220,16 +220,19 @@ def _exp(x: Number) -> Number:
     degree, and 2 ** n is made of bits, in two factors, as the result may be denormal.
     """
     number = x.code.number
-    low, high = number(-746.0), number(710.0)
+    # 2 ** -2046 is 0 * 0 below; of less small ones two factors give a denormal, which takes a hundred times as long
+    low, high = number(-1418.0), number(710.0)
     bounded = _where(x > low, x, low)  # NaN too, as it has no n: it is put back in the end
     bounded = _where(bounded < high, bounded, high)
     n = _intrinsic("rint", bounded * (1 / math.log(2)))
     # log(2) in two parts: n times the first has no rounding error
     r = _fused(n, number(-0.693147180369123816490), bounded)
     r = _fused(n, number(-1.90821492927058770002e-10), r)
-    total, *others = (number(1 / math.factorial(power)) for power in reversed(range(14)))
+    # Two polynomials of the square, so that neither waits for the other
+    square, (even, odd, *others, last) = r * r, (number(1 / math.factorial(power)) for power in reversed(range(14)))
     for factor in others:
-        total = _fused(total, r, factor)
+        even, odd = odd, _fused(even, square, factor)
+    total = _fused(_fused(even, r, odd), r, last)
     half = _intrinsic("floor", n * 0.5)
     result = total * _power_of_two(half) * _power_of_two(n - half)
     return _where(x == x, result, x)  # NaN is not
@@ -242,12 +245,39 @@ def _fused(x: Number, y: Number, z: Number) -> Number:
 
 
 def _power_of_two(n: Number) -> Number:
+    """2 ** n of whole numbers: n + 1023 are the bits of the exponent, and 2 ** 52 moves them to the end of a float."""
     code, kind = n.code, n.code.each(INTEGER)
-    biased = code.builder.add(code.builder.fptosi(n.value, kind), constant(kind, 1023))
-    return Number(code, code.builder.bitcast(code.builder.shl(biased, constant(kind, 52)), code.kind))
+    last = code.builder.bitcast((n + (1.5 * 2.0**52 + 1023.0)).value, kind)
+    return Number(code, code.builder.bitcast(code.builder.shl(last, constant(kind, 52)), code.kind))
 
 
 def _power(x: Number, y: Number) -> Number:
+    """X to the power of y: of C, but for the powers of a root mean square and of its derivative, in vectors.
+
+    Those are x ** -0.5 = 1 / sqrt(x) and x ** -1.5 = 1 / (x * sqrt(x)), of numbers that are neither tiny nor huge.
+    """
+    code, builder = x.code, x.code.builder
+    is_root, is_next = (y == -0.5).truth, (y == -1.5).truth
+    is_moderate = builder.and_((x > 1e-200).truth, (x < 1e200).truth)
+    apply = builder.and_(is_moderate, builder.or_(is_root, is_next))
+    if code.kind is not DOUBLE:
+        bits = ir.IntType(code.lanes)
+        apply = builder.icmp_unsigned("==", builder.bitcast(apply, bits), ir.Constant(bits, -1))
+    with builder.if_else(apply) as (then, otherwise):
+        with then:
+            root = _intrinsic("sqrt", x)
+            quick = 1.0 / _where(Condition(code, is_root), root, x * root)
+            after_quick = builder.block
+        with otherwise:
+            slow = _power_of_library(x, y)
+            after_slow = builder.block
+    result = builder.phi(code.kind)
+    result.add_incoming(quick.value, after_quick)
+    result.add_incoming(slow.value, after_slow)
+    return Number(code, result)
+
+
+def _power_of_library(x: Number, y: Number) -> Number:
     # C has a power of minus infinity with any exponent
     whole = y == _intrinsic("rint", y)
     none = x.code.builder.and_((x == -math.inf).truth, x.code.builder.not_(whole.truth))

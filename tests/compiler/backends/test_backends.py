@@ -316,6 +316,42 @@ def test_exp_underflows_to_nothing_and_overflows_to_infinity(backend):
     assert applied(exp, denormal, backend) == expected
 
 
+@pytest.mark.parametrize("exponent", [-0.5, -1.5, -2.5, 1.7, 4.0])
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])  # XLA has a pow of its own
+def test_powers_of_one_exponent(exponent, backend):
+    """Those of squares are Python's, and others within two units in the last place; and so alone as among others."""
+    from micrograd.compiler.program import Access, Map, Program
+
+    power = PRIMITIVES["pow"]
+    squares = [float(root**2) for root in range(1, 30)]
+    others = [math.exp(0.37 * number) for number in range(-150, 150)]
+    special = [0.0, -0.0, -2.0, -4.0, math.inf, -math.inf, math.nan, 1e-320, 1e-250, 1e250, 1e300]
+
+    def powers(numbers):
+        count = len(numbers)
+        operands = Access(0, column_step=1), Access(count)
+        kernel = Map(power, 1, count, Access(count + 1, column_step=1), operands)
+        executable = backend_of(backend).run_of(Program(2 * count + 1, (kernel,)))
+        executable.buffer[: count + 1] = [*numbers, exponent]
+        executable.run()
+        return executable.buffer[count + 1 :].tolist()
+
+    if exponent in (-0.5, -1.5):  # so exact that they are the same
+        assert powers(squares) == [power.forward(x, exponent) for x in squares]
+    for x, found in zip(others, powers(others), strict=True):
+        right = power.forward(x, exponent)
+        assert abs(found - right) <= 2 * math.ulp(right), x
+    for x in special:
+        (alone,), (*_, among) = powers([x]), powers([*others[:11], x])
+        assert among == pytest.approx(alone, rel=1e-15, nan_ok=True)
+        try:
+            right = power.forward(x, exponent)
+        except (ArithmeticError, ValueError):
+            assert not math.isfinite(alone)
+        else:
+            assert alone == pytest.approx(right, rel=1e-15, nan_ok=True)
+
+
 def test_without_numpy_compiling_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy", None)
     monkeypatch.delitem(sys.modules, "micrograd.compiler.function", raising=False)
