@@ -31,9 +31,14 @@ TILE = 64  # terms that are added for all results before the next ones are
 _MANY_RESULTS = 16  # which are worth code that computes several of them together
 _MANY_CHAINS = 64  # results, for whose chains there is code for just so many terms
 _BLOCK = 4  # rows of a product of matrices that are computed at a time
+_PACKED_ROWS = 16  # of a product, for which it pays to pack what it is multiplied with
+PANEL = 256  # terms that are packed at a time, at most
 TOGETHER = 4  # columns whose sums over vectors of terms are folded together
+_GATHERED = 512  # terms, of which vectors are made although some numbers are loaded one by one
 
-ROWS, TERMS, ELEMENTS = "r", "t", "e"  # what an operand's table has an entry for
+ROWS, COLUMNS, TERMS, ELEMENTS = "r", "c", "t", "e"  # what an operand's table has an entry for
+SQUARES = "s"  # columns, too, with as many terms side by side as make a square of the vectors of some columns
+FOURS = "f"  # elements, too, of which those of four columns are the same
 ALONG_ROWS, ALONG_COLUMNS = "h", "v"  # where an operand stays, in the name of a code
 
 
@@ -42,10 +47,11 @@ class Shape:
     """What the code of a kernel depends on, of one operand.
 
     Attributes:
-        table: whether its table says where rows, terms of rows, or all elements are.
+        table: what its table has an entry for: rows, columns, terms of rows, or elements.
         step: along the vector, 1 where its numbers lie side by side, 0 where it is one number, and None where they
             are loaded one by one.
-        stays: in a block of results, where its numbers are the same: from row to row, from column to column, or both.
+        stays: in a block of results, where its numbers are the same: from row to row, from column to column, or both;
+            of the index of a take, whether it is the same from column to column.
     """
 
     table: str
@@ -66,10 +72,12 @@ class Code:
         width: how many numbers are computed at a time.
         shapes: of the target and of the operands.
         parts: the coefficient of each segment of a reduction, how many factors it has and, in a chain, how many terms.
-        many: whether a part stands for any number of segments, whose coefficients are in a table.
+        many: whether a part stands for any number of segments in a table, each with its coefficient if it has none.
         tiled: whether some terms of all results are added before the next ones are.
         block: how many rows are computed at a time, so that they share what they read.
         turning: whether operands move at each turn of a loop.
+        turned: whether the rows of a kernel of one column are the columns of a single row; see is_turned.
+        packed: whether what differs by column is copied before a product, so that columns lie side by side.
         primitive: of a map.
     """
 
@@ -82,6 +90,8 @@ class Code:
     tiled: bool = False
     block: int = 1
     turning: bool = False
+    turned: bool = False
+    packed: bool = False
     primitive: Primitive | None = None
 
     @property
@@ -92,8 +102,9 @@ class Code:
     @property
     def name(self) -> str:
         """Unique for what the code is."""
+        is_so = ("tiled", self.tiled), ("turning", self.turning), ("turned", self.turned), ("packed", self.packed)
         name = [
-            self.kind + "s" * self.many + "_tiled" * self.tiled + "_turning" * self.turning,
+            "_".join([self.kind + "s" * self.many, *(word for word, holds in is_so if holds)]),
             f"{self.along}{self.width}" + (f"by{self.block}" if self.block > 1 else ""),
             "".join(map(str, self.shapes)),
         ]
@@ -109,19 +120,24 @@ def code_of(kernel: Kernel) -> Code:
     """What code a kernel needs."""
     along, width = vector_of(kernel)
     turning = any(access.turn_step for access in (kernel.target, *kernel.accesses))
+    shapes, turned = _shapes(kernel, along), along != "" and is_turned(kernel)
     if isinstance(kernel, Map):
-        return Code("map", along, width, _shapes(kernel, along), turning=turning, primitive=kernel.primitive)
+        return Code("map", along, width, shapes, turning=turning, turned=turned, primitive=kernel.primitive)
     if isinstance(kernel, Take):
-        return Code("take", along, width, _shapes(kernel, along))
-    block = _BLOCK if _is_product(kernel, along) else 1
+        target, index, elements = shapes
+        stays = _stays(kernel.index).replace(ALONG_ROWS, "")
+        return Code("take", along, width, (target, Shape(index.table, stays=stays), elements))
+    block, packed = _BLOCK if _is_product(kernel, along) else 1, _is_packed(kernel, along)
+    if packed:
+        along, width, shapes = "columns", 2 * WIDE, _shapes(kernel, "columns")
     if has_many_segments(kernel):
         sorts = sorted_segments(kernel)
         return Code(
             "maximum" if kernel.largest else "sum",
             along,
             width,
-            (*_shapes(kernel, along)[:1], *chain.from_iterable(sorts)),
-            tuple((None, len(factors), None) for factors in sorts),
+            (*shapes[:1], *chain.from_iterable(sorts)),
+            tuple((_one_for_all(parts), len(factors), None) for factors, parts in sorts.items()),
             many=True,
             block=block,
             turning=turning,
@@ -132,7 +148,12 @@ def code_of(kernel: Kernel) -> Code:
         (part.coefficient, len(part.factors), _written_out(kernel, part.terms, turning)) for part in kernel.segments
     )
     tiled = _is_tiled(kernel, along)
-    return Code(kind, along, width, _shapes(kernel, along), parts, tiled=tiled, block=block, turning=turning)
+    return Code(kind, along, width, shapes, parts, False, tiled, block, turning, turned, packed)
+
+
+def _one_for_all(parts: list[Segment]) -> float | None:
+    """The coefficient of all segments of a sort if it is 1, which is no multiplication; else each has its own."""
+    return 1.0 if all(part.coefficient == 1.0 for part in parts) else None
 
 
 def _written_out(kernel: Reduction, terms: int, turning: bool) -> int | None:
@@ -146,11 +167,13 @@ def _written_out(kernel: Reduction, terms: int, turning: bool) -> int | None:
 
 def vector_of(kernel: Kernel) -> tuple[str, int]:
     """Along what, and in how long vectors, a kernel is best computed."""
-    columns, terms, operands = kernel.columns, kernel.terms, kernel.accesses
+    terms, operands, turned = kernel.terms, kernel.accesses, is_turned(kernel)
+    columns = kernel.rows if turned else kernel.columns
     if isinstance(kernel, Take) or (isinstance(kernel, Map) and not native_name(kernel.primitive)):
         return "", 1
-    of_columns = all(access.has_columns_in_vectors for access in operands)
-    if columns >= _NARROW and kernel.target.column_step == 1 and of_columns:
+    along_columns = columns >= _NARROW and (turned or kernel.target.column_step == 1)
+    in_vectors = [_step_of_columns(access, turned) is not None for access in operands]
+    if along_columns and all(in_vectors):
         if columns >= 2 * WIDE and terms > 1:
             return "columns", 2 * WIDE
         return "columns", WIDE if columns >= WIDE else _NARROW
@@ -158,7 +181,31 @@ def vector_of(kernel: Kernel) -> tuple[str, int]:
     side_by_side = all(access.has_terms_in_vectors for access in operands)
     if not in_order and terms >= _NARROW and (side_by_side or terms >= _LONG):
         return "terms", WIDE if terms >= WIDE else _NARROW
+    if along_columns and (turned or any(in_vectors)) and kernel.rows * kernel.columns * terms >= _GATHERED:
+        return "columns", WIDE if columns >= WIDE else _NARROW
     return "", 1
+
+
+def is_turned(kernel: Kernel) -> bool:
+    """Whether a kernel of one column is better computed as one of one row, as its results lie side by side.
+
+    Example: the quotients of numbers and of the sums of the groups that they are in. Each row has a place of its own
+    in the sums, so that they are a column, and yet the numbers and the quotients are read and written in vectors.
+    """
+    if isinstance(kernel, Take) or kernel.columns > 1:
+        return False
+    if kernel.rows < WIDE or kernel.rows * kernel.terms < _GATHERED:
+        return False
+    is_even = kernel.target.row_step == 1 and kernel.target.row_table is None and kernel.target.table is None
+    return is_even and not has_many_segments(kernel)
+
+
+def _step_of_columns(access: Access, turned: bool = False) -> int | None:
+    """How far apart columns are, if they are the same or lie side by side."""
+    if turned:
+        in_vectors = access.row_step in (0, 1) and access.row_table is None and access.table is None
+        return access.row_step if in_vectors else None
+    return access.column_step if access.has_columns_in_vectors else None
 
 
 def _step_of_terms(access: Access) -> int | None:
@@ -171,6 +218,8 @@ def _table(access: Access) -> str:
 
 
 def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
+    if along != "" and is_turned(kernel):
+        return (Shape(ROWS, 1), *_turned_shapes(kernel, along))
     target = kernel.target
     # Where terms are side by side in a vector, the target's step is that along the columns, if these are many.
     are_many = kernel.columns >= TOGETHER and kernel.rows * kernel.columns >= _MANY_RESULTS
@@ -181,13 +230,41 @@ def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
 
 
 def _shape(access: Access, along: str, in_blocks: bool = False) -> Shape:
-    step = {"columns": access.column_step, "terms": _step_of_terms(access)}.get(along)
-    return Shape(_table(access), step, _stays(access) if in_blocks else "")
+    step = {"columns": _step_of_columns(access), "terms": _step_of_terms(access)}.get(along)
+    table = FOURS if along == "columns" and step is None and _is_same_in_fours(access) else _table(access)
+    return Shape(table, step, _stays(access) if in_blocks else "")
+
+
+def _is_same_in_fours(access: Access) -> bool:
+    """Whether columns are the same in fours, as the share of a head is for all numbers of a value in attention."""
+    table = access.table
+    if table is None or table.shape[1] % _NARROW:
+        return False
+    fours = table.reshape(len(table), -1, _NARROW, table.shape[2])
+    return bool((fours == fours[:, :, :1]).all())
+
+
+def _turned_shapes(kernel: Kernel, along: str) -> list[Shape]:
+    """The shapes of the operands of a kernel that is turned."""
+    groups = [(kernel.accesses, 1)]
+    if isinstance(kernel, Reduction):
+        groups = [(part.factors, part.terms) for part in kernel.segments]
+    found = []
+    for accesses, terms in groups:
+        in_squares = terms in (_NARROW, WIDE) and all(_table(a) == ROWS and a.term_step == 1 for a in accesses)
+        by_column = SQUARES if in_squares and along == "columns" else COLUMNS
+        for access in accesses:
+            step = _step_of_terms(access) if along == "terms" else _step_of_columns(access, turned=True)
+            stays = along == "columns" and step is not None
+            found.append(Shape(ELEMENTS if _table(access) != ROWS else ROWS if stays else by_column, step))
+    return found
 
 
 def _is_product(kernel: Kernel, along: str) -> bool:
     """Whether it is a product of matrices, in which neighbouring rows read the same numbers."""
     if not isinstance(kernel, Reduction) or kernel.largest or kernel.is_in_order or kernel.rows < _BLOCK:
+        return False
+    if is_turned(kernel):
         return False
     if along == "terms":
         is_even = kernel.columns >= TOGETHER and kernel.target.column_step == 1 and kernel.target.table is None
@@ -198,6 +275,21 @@ def _is_product(kernel: Kernel, along: str) -> bool:
         and (part.second is None or any(ALONG_COLUMNS in _stays(factor) for factor in part.factors))
         for part in kernel.segments
     )
+
+
+def _is_packed(kernel: Reduction, along: str) -> bool:
+    """Whether it is a large product of matrices, where each factor that differs by column has its terms side by side.
+
+    In vectors of terms such a product folds all its sums, which for few terms takes longer than what it adds up.
+    """
+    is_large = kernel.rows >= _PACKED_ROWS and kernel.columns >= 2 * WIDE and kernel.terms <= PANEL
+    if along != "terms" or not is_large or has_many_segments(kernel) or not _is_product(kernel, along):
+        return False
+    for part in kernel.segments:
+        of_columns = [factor for factor in part.factors if _stays(factor) == ALONG_ROWS]
+        if part.second is not None and (len(of_columns) != 1 or of_columns[0].term_step != 1 or part.terms < WIDE):
+            return False
+    return True
 
 
 def _stays(access: Access) -> str:

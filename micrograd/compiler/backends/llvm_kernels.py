@@ -16,8 +16,12 @@ of their factors. One loop runs over all of a sort, and reads from a table what 
 In a loop of kernels, each operand lies further on by its step times the turn.
 
 Where columns lie side by side, several columns are computed at a time in a vector; else, where terms do,
-several terms; of a very long sum, however they lie. A chain is a sum of few terms, which are added in their order.
-Longer sums may be taken in another order, and a product and a sum in them may be rounded once instead of twice.
+several terms; of a very long sum, however they lie. Many columns are computed in vectors even where an operand lies
+apart: its numbers are loaded one by one. The rows of a kernel of one column are then the columns of one row, as where
+each score of attention is divided by the sum of its place.
+
+A chain is a sum of few terms, which are added in their order. Longer sums may be taken in another order, and a product
+and a sum in them may be rounded once instead of twice.
 Nothing else is assumed of the numbers: they may be infinite or NaN.
 """
 
@@ -28,10 +32,10 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm_codes import TILE, TOGETHER, WIDE
+from micrograd.compiler.backends.llvm_codes import ALONG_COLUMNS, SQUARES, TILE, TOGETHER, WIDE
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, forward, integer, native_name
 from micrograd.compiler.backends.llvm_products import ProductWriter
-from micrograd.compiler.backends.llvm_writer import KernelWriter, Operand
+from micrograd.compiler.backends.llvm_writer import KernelWriter, Operand, loaded
 
 if TYPE_CHECKING:
     from micrograd.compiler.backends.llvm_codes import Code
@@ -52,6 +56,8 @@ def module_of(code: Code, name: str) -> ir.Module:
 class _Writer(KernelWriter):
     """Writes the function of one code."""
 
+    _index: Any = None  # of a take, where a row has but one
+
     def write(self) -> None:
         """The loops over rows and columns."""
         if self.code.tiled:
@@ -63,12 +69,14 @@ class _Writer(KernelWriter):
             self.row = row
             for operand in self.operands:
                 operand.begin_row(row)
+            if self.code.kind == "take" and ALONG_COLUMNS in self.operands[1].shape.stays:
+                self._index = self._index_of(integer(0))
             if self.code.along == "columns":
-                # The last vector ends with the last column: some columns are computed twice, to the same end.
-                last = self.builder.sub(self.columns, integer(self.code.width))
-                with self.loop(integer(0), self.columns, self.code.width) as column:
-                    within = self.builder.icmp_signed("<", column, last)
-                    compute(self.builder.select(within, column, last))
+                with self.blocks(self.columns, self.code.width) as column:
+                    compute(column)
+            elif self.code.along == "terms" and self.code.turned:
+                with self.blocks(self.columns, self.code.width) as column:
+                    self._vectors_of_terms(column, self.code.width)
             elif self.code.along == "terms":
                 done = integer(0)
                 if self.code.shapes[0].step:  # results that lie side by side are stored together
@@ -91,6 +99,8 @@ class _Writer(KernelWriter):
         columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(WIDE))]
 
         def include(totals: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
+            if isinstance(terms, int) and factors[0].shape.table == SQUARES:
+                return [self._with_square(totals[0], factors, column, terms, coefficient)]
             coefficient = self.splat(coefficient, width)
             if isinstance(terms, int):  # so few that they need no loop
                 for term in range(terms):
@@ -114,6 +124,21 @@ class _Writer(KernelWriter):
             self.included(total, [shared.get(f) or f.load(place, term, terms, width) for f in factors], coefficient)
             for place, total in zip(columns, totals, strict=True)
         ]
+
+    def _with_square(self, total: Any, factors: list[Operand], column: Any, terms: int, coefficient: Any) -> Any:
+        """The total of a vector of columns, each with terms that lie side by side, as many as make squares of it.
+
+        The products of the terms of a column are computed in a vector, and those of all columns transposed.
+        """
+        builder, coefficient, products = self.builder, self.splat(coefficient, terms), []
+        for index in range(self.code.width):
+            pointers = [f.pointer(builder.add(column, integer(index)), integer(0), integer(terms)) for f in factors]
+            products.append(self.product([loaded(builder, pointer, terms) for pointer in pointers], coefficient))
+        if terms < self.code.width:
+            products = [self.beside(*pair) for pair in zip(products[:terms], products[terms:], strict=True)]
+        for term in self.transposed(products):
+            total = self.both(total, term)
+        return total
 
     def _vectors_of_terms(self, column: Any, count: int) -> None:
         """The sums, or maxima, of a few columns, over vectors of terms first and then over what is left."""
@@ -195,6 +220,12 @@ class _Writer(KernelWriter):
         )
 
     def _take(self, column: Any) -> None:
+        valid, number, terms = self._index or self._index_of(column)
+        element = self.operands[2].load(column, number, terms, 1)
+        self._store(column, self.builder.select(valid, element, ir.Constant(DOUBLE, math.nan)))
+
+    def _index_of(self, column: Any) -> tuple[Any, Any, Any]:
+        """Whether the index of a take is one, the number of its element, and how many elements there are."""
         builder = self.builder
         terms = self.argument(self.extra)
         index = self.operands[1].load(column, integer(0), integer(1), 1)
@@ -205,6 +236,4 @@ class _Writer(KernelWriter):
         number = builder.fptosi(builder.select(valid, index, ir.Constant(DOUBLE, 0.0)), INTEGER)
         valid = builder.and_(valid, builder.fcmp_ordered("==", builder.sitofp(number, DOUBLE), index))
         from_end = builder.icmp_signed("<", number, integer(0))
-        number = builder.select(from_end, builder.add(number, terms), number)
-        element = self.operands[2].load(column, number, terms, 1)
-        self._store(column, builder.select(valid, element, ir.Constant(DOUBLE, math.nan)))
+        return valid, builder.select(from_end, builder.add(number, terms), number), terms

@@ -4,22 +4,22 @@ Four rows by sixteen columns of a product are 64 results. A term of all of them 
 sixteen of the other one: 20 are read for 64 multiplications. Of one result, two are read for each. The sums of a
 block stay in registers until they are complete.
 
+Where terms lie side by side, and not columns, a block has vectors of terms, and each of its sums is folded in the end.
+Of a large product the columns of a block are copied side by side first, once for all rows: then nothing is folded.
+
 The last block of rows, and of columns, ends with the last one: some results are computed twice, to the same end.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from micrograd.compiler.backends.llvm_codes import ALONG_COLUMNS, ALONG_ROWS, TOGETHER, WIDE
-from micrograd.compiler.backends.llvm_functions import integer
-from micrograd.compiler.backends.llvm_writer import KernelWriter
+from micrograd.compiler.backends.llvm_codes import ALONG_COLUMNS, ALONG_ROWS, PANEL, ROWS, TOGETHER, WIDE, Shape
+from micrograd.compiler.backends.llvm_functions import DOUBLE, integer
+from micrograd.compiler.backends.llvm_writer import KernelWriter, Operand, loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from micrograd.compiler.backends.llvm_writer import Operand
+    from collections.abc import Callable
 
 
 class ProductWriter(KernelWriter):
@@ -28,34 +28,44 @@ class ProductWriter(KernelWriter):
     def write(self) -> None:
         """The loops over blocks. Those of rows are the inner ones: what differs by column is used again at once."""
         wide = self.code.width if self.code.along == "columns" else TOGETHER
-        with self._blocks(self.columns, wide) as column, self._blocks(self.rows, self.code.block) as self.row:
-            if self.code.along == "columns":
-                self._vectors_of_columns(column)
-            else:
-                self._vectors_of_terms(column)
+        with self.blocks(self.columns, wide) as column:
+            columns = [self.builder.add(column, integer(index)) for index in range(wide)]
+            if self.code.packed:
+                self._pack(columns)
+            with self.blocks(self.rows, self.code.block) as self.row:
+                if self.code.along == "columns":
+                    self._vectors_of_columns(columns)
+                else:
+                    self._vectors_of_terms(columns)
         self.builder.ret_void()
 
-    @contextmanager
-    def _blocks(self, count: Any, size: int) -> Generator[Any, None, None]:
-        """A loop over blocks of rows or columns, of which there are as many as in a block or more."""
-        last = self.builder.sub(count, integer(size))
-        with self.loop(integer(0), count, size) as first:
-            within = self.builder.icmp_signed("<", first, last)
-            yield self.builder.select(within, first, last)
+    def _pack(self, columns: list[Any]) -> None:
+        """Copy the factors that differ by column, so that their numbers in these columns lie side by side."""
+        builder, number = self.builder, 1
+        with builder.goto_entry_block():
+            start = builder.alloca(DOUBLE, PANEL * 2 * WIDE)  # on the stack: several threads may run this
+            start.align = 8 * WIDE
+        for place, (_, factors, _) in enumerate(self.code.parts):
+            for packed in range(number, number + factors):
+                if factors == 2 and self.operands[packed].shape.stays == ALONG_ROWS:
+                    terms, panel = self.argument(self.extra + place), _Panel(self, start, columns)
+                    panel.fill(self.operands[packed].in_row(integer(0)), terms)
+                    self.operands[packed] = panel
+                    start = builder.gep(start, [builder.mul(terms, integer(len(columns)))])
+            number += factors
 
-    def _vectors_of_columns(self, column: Any) -> None:
+    def _vectors_of_columns(self, columns: list[Any]) -> None:
         """A block in vectors of columns."""
         width = min(self.code.width, WIDE)
-        columns = [self.builder.add(column, integer(index)) for index in range(0, self.code.width, width)]
-        totals = self._sums(columns, width, lambda terms: (integer(0), terms))
+        firsts = columns[::width]
+        totals = self._sums(firsts, width, lambda terms: (integer(0), terms))
         for row, sums in zip(self._in_rows(self.operands[0]), totals, strict=True):
-            for place, total in zip(columns, sums, strict=True):
+            for place, total in zip(firsts, sums, strict=True):
                 self.store(row, place, total)
 
-    def _vectors_of_terms(self, column: Any) -> None:
+    def _vectors_of_terms(self, columns: list[Any]) -> None:
         """A block in vectors of terms, which are folded in the end; then come the terms that fill no vector."""
         builder, width = self.builder, self.code.width
-        columns = [builder.add(column, integer(index)) for index in range(TOGETHER)]
 
         def whole(terms: Any) -> Any:
             return builder.mul(builder.sdiv(terms, integer(width)), integer(width))
@@ -63,7 +73,7 @@ class ProductWriter(KernelWriter):
         vectors = self._sums(columns, width, lambda terms: (integer(0), whole(terms)))
         others = self._sums(columns, 1, lambda terms: (whole(terms), terms))
         for row, sums, rest in zip(self._in_rows(self.operands[0]), vectors, others, strict=True):
-            self.store(row, column, self.both(self.folded(sums), self.together(rest)))
+            self.store(row, columns[0], self.both(self.folded(sums), self.together(rest)))
 
     def _in_rows(self, operand: Operand) -> list[Operand]:
         """An operand in each row of the block; the same one where it stays."""
@@ -103,3 +113,34 @@ class ProductWriter(KernelWriter):
             self.included(total, [number(rows[row], place) for rows in factors], coefficient)
             for total, (row, place) in zip(totals, places, strict=True)
         ]
+
+
+class _Panel(Operand):
+    """An operand that was copied: the numbers of some columns for a term, then those for the next term.
+
+    Eight terms of eight columns are loaded, and transposed:
+
+        a0 a1 a2 ..    b0 b1 b2 ..    becomes    a0 b0 ..    a1 b1 ..    a2 b2 ..
+    """
+
+    def __init__(self, writer: ProductWriter, start: Any, columns: list[Any]) -> None:
+        self.writer, self.shape = writer, Shape(ROWS, 1, ALONG_ROWS)
+        self._start, self._columns = start, columns
+
+    def begin_row(self, row: Any) -> None:
+        """It is the same in all rows."""
+
+    def fill(self, operand: Operand, terms: Any) -> None:
+        """Copy an operand whose terms lie side by side."""
+        with self.writer.blocks(terms, WIDE) as term:
+            for place in range(0, len(self._columns), WIDE):
+                columns = self._columns[place : place + WIDE]
+                vectors = [loaded(self.writer.builder, operand.pointer(c, term, terms), WIDE) for c in columns]
+                for index, vector in enumerate(self.writer.transposed(vectors)):
+                    self.writer.store(self, columns[0], vector, self.writer.builder.add(term, integer(index)))
+
+    def pointer(self, column: Any, term: Any, terms: Any) -> Any:
+        """Where an element is."""
+        builder = self.writer.builder
+        index = builder.mul(term, integer(len(self._columns)))
+        return builder.gep(self._start, [builder.add(index, integer(self._columns.index(column)))])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm_codes import ELEMENTS, ROWS, TERMS
+from micrograd.compiler.backends.llvm_codes import COLUMNS, ELEMENTS, FOURS, ROWS, SQUARES, TERMS
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, constant, integer, larger
 
 if TYPE_CHECKING:
@@ -76,9 +76,25 @@ class Loops:
         builder.branch(head)
         builder.position_at_end(end)
 
+    @contextmanager
+    def blocks(self, count: Any, size: int) -> Generator[Any, None, None]:
+        """A loop over blocks of rows, columns or terms, of which there are as many as in a block or more.
+
+        The last block ends with the last one: some are computed twice, to the same end.
+        """
+        last = self.builder.sub(count, integer(size))
+        with self.loop(integer(0), count, size) as first:
+            within = self.builder.icmp_signed("<", first, last)
+            yield self.builder.select(within, first, last)
+
     def carry(self, values: list[Any]) -> None:
         """Say what the variables of the loop are in its next turn."""
         self.carried = values
+
+
+def loaded(builder: Any, pointer: Any, width: int) -> Any:
+    """The vector of the numbers from a place on."""
+    return builder.load(builder.bitcast(pointer, ir.VectorType(DOUBLE, width).as_pointer()), align=8)
 
 
 class Operand:
@@ -88,8 +104,8 @@ class Operand:
         self.writer, self.shape = writer, shape
         address, self.column_step, self.term_step, *turn_step = arguments
         self.table = writer.builder.inttoptr(address, INTEGER.as_pointer())
-        along = writer.code.along
-        if shape.step is not None and along == "columns":
+        is_along_columns = writer.code.along == "columns" or (writer.code.turned and shape.table == ROWS)
+        if shape.step is not None and is_along_columns:
             self.column_step = integer(shape.step)
         elif shape.step is not None:
             self.term_step = integer(shape.step)
@@ -112,9 +128,11 @@ class Operand:
     def pointer(self, column: Any, term: Any, terms: Any) -> Any:
         """Where an element is."""
         writer, builder = self.writer, self.writer.builder
-        if self.shape.table == ELEMENTS:
+        if self.shape.table in (ELEMENTS, FOURS):
             index = builder.add(builder.mul(self.row, writer.columns), column)
             place = self._entry(builder.add(builder.mul(index, terms), term))
+        elif self.shape.table in (COLUMNS, SQUARES):
+            place = builder.add(self._entry(column), builder.mul(term, self.term_step))
         else:
             if self.shape.table == TERMS:
                 place = self._entry(builder.add(builder.mul(self.row, terms), term))
@@ -132,12 +150,17 @@ class Operand:
         if self.shape.step == 0:
             return writer.splat(builder.load(pointer), width)
         if self.shape.step is None:
-            vector = ir.Constant(ir.VectorType(DOUBLE, width), ir.Undefined)
-            for place in range(width):
-                pointer = self.pointer(column, builder.add(term, integer(place)), terms)
-                vector = builder.insert_element(vector, builder.load(pointer), integer(place))
-            return vector
-        return builder.load(builder.bitcast(pointer, ir.VectorType(DOUBLE, width).as_pointer()), align=8)
+            same = 4 if self.shape.table == FOURS else 1
+            vector = writer.together([self._number(column, term, terms, place) for place in range(0, width, same)])
+            return writer.picked(vector, vector, [place // same for place in range(width)]) if same > 1 else vector
+        return loaded(builder, pointer, width)
+
+    def _number(self, column: Any, term: Any, terms: Any, place: int) -> Any:
+        """A number of a vector that begins there."""
+        builder, further = self.writer.builder, integer(place)
+        if self.writer.code.along == "columns":
+            return builder.load(self.pointer(builder.add(column, further), term, terms))
+        return builder.load(self.pointer(column, builder.add(term, further), terms))
 
     def _entry(self, index: Any) -> Any:
         entry = self.writer.builder.load(self.writer.builder.gep(self.table, [index]))
@@ -152,6 +175,8 @@ class KernelWriter(Loops):
         self.module, self.code = module, code
         self.buffer, self.arguments, self.turn = function.args
         self.rows, self.columns = self.argument(0), self.argument(1)
+        if code.turned:
+            self.rows, self.columns = self.columns, self.rows
         shapes, size = code.shapes[:1] if code.many else code.shapes, code.per_access
         self.operands = [
             Operand(self, [self.argument(2 + size * number + index) for index in range(size)], shape)
@@ -168,9 +193,9 @@ class KernelWriter(Loops):
         with self.builder.goto_block(self.entry):
             return self.builder.load(self.builder.gep(self.arguments, [integer(number)]))
 
-    def store(self, target: Operand, column: Any, value: Any) -> None:
+    def store(self, target: Operand, column: Any, value: Any, term: Any = None) -> None:
         """Put a number, or a vector of them, where the result in a column, and those beside it, are."""
-        pointer = target.pointer(column, integer(0), integer(1))
+        pointer = target.pointer(column, term or integer(0), integer(1))
         if isinstance(value.type, ir.VectorType):
             pointer = self.builder.bitcast(pointer, value.type.as_pointer())
         self.builder.store(value, pointer, align=8)
@@ -186,10 +211,12 @@ class KernelWriter(Loops):
         number = 1
         for place, (coefficient, factors, terms) in enumerate(self.code.parts):
             following = number + factors
-            if coefficient is None:
+            if self.code.many:
                 segments, table = self.argument(self.extra + 2 * place), self.argument(self.extra + 2 * place + 1)
                 with self.loop(integer(0), segments, 1, totals) as (segment, sums):
-                    self.carry(include(sums, *self._segment(table, segment, self.code.shapes[number:following])))
+                    own, *others = self._segment(table, segment, self.code.shapes[number:following])
+                    known = own if coefficient is None else ir.Constant(DOUBLE, coefficient)
+                    self.carry(include(sums, known, *others))
                 totals = self.carried
             else:
                 count = self.argument(self.extra + place) if terms is None else terms
@@ -210,29 +237,50 @@ class KernelWriter(Loops):
         return builder.bitcast(bits, DOUBLE), operands, terms
 
     def folded(self, vectors: list[Any]) -> Any:
-        """Fold each of one or four vectors into a number; those of four are a vector."""
-        width = self.code.width
-        while width > len(vectors):
+        """Fold each of one, four or eight vectors into a number; those of several are a vector."""
+        count, width = len(vectors), self.code.width
+        for size in (1, 2, 4):
+            if len(vectors) > 1:
+                vectors = [self.both(*pair) for pair in self._exchanged(vectors, size)]
+        (total,) = vectors
+        while width > count:
             width //= 2
             low, high = range(width), range(width, 2 * width)
-            vectors = [self.both(self._picked(v, v, low), self._picked(v, v, high)) for v in vectors]
-        if width == 1:
-            return self.builder.extract_element(*vectors, integer(0))
-        a, b, c, d = vectors
-        ab = self.both(self._picked(a, b, (0, 4, 2, 6)), self._picked(a, b, (1, 5, 3, 7)))
-        cd = self.both(self._picked(c, d, (0, 4, 2, 6)), self._picked(c, d, (1, 5, 3, 7)))
-        return self.both(self._picked(ab, cd, (0, 1, 4, 5)), self._picked(ab, cd, (2, 3, 6, 7)))
+            total = self.both(self.picked(total, total, low), self.picked(total, total, high))
+        return total if count > 1 else self.builder.extract_element(total, integer(0))
+
+    def transposed(self, rows: list[Any]) -> list[Any]:
+        """The columns of a square of vectors, or of some squares side by side."""
+        size = 1
+        while size < len(rows):
+            pairs = self._exchanged(rows, size)
+            rows, size = [even for even, _ in pairs] + [odd for _, odd in pairs], 2 * size
+        return rows
+
+    def _exchanged(self, vectors: list[Any], size: int) -> list[tuple[Any, Any]]:
+        """Of each two vectors one with the even groups of so many numbers, of both in turn, and one with the odd ones.
+
+        In groups of one, a0 a1 a2 a3 and b0 b1 b2 b3 become a0 b0 a2 b2 and a1 b1 a3 b3.
+        """
+        width = vectors[0].type.count
+        starts = range(0, width, 2 * size)
+        even = [start + by + index for start in starts for by in (0, width) for index in range(size)]
+        odd = [place + size for place in even]
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        return [(self.picked(x, y, even), self.picked(x, y, odd)) for x, y in pairs]
 
     def included(self, total: Any, factors: list[Any], coefficient: Any) -> Any:
         """A total with one more product of factors."""
+        return self.both(total, self.product(factors, coefficient))
+
+    def product(self, factors: list[Any], coefficient: Any) -> Any:
+        """A product of factors, which is a term."""
         term, *others = factors
         for factor in others:
             term = self.builder.fmul(term, factor, flags=self.flags)
         if coefficient == constant(term.type, -1.0):
-            term = self.builder.fneg(term)
-        else:  # no code comes of a multiplication by 1
-            term = self.builder.fmul(term, coefficient, flags=self.flags)
-        return self.both(total, term)
+            return self.builder.fneg(term)
+        return self.builder.fmul(term, coefficient, flags=self.flags)  # no code comes of a multiplication by 1
 
     def both(self, x: Any, y: Any) -> Any:
         """The sum of two, or the larger one; NaN where one is NaN."""
@@ -247,7 +295,12 @@ class KernelWriter(Loops):
             vector = self.builder.insert_element(vector, number, integer(index))
         return vector
 
-    def _picked(self, x: Any, y: Any, places: Any) -> Any:
+    def beside(self, x: Any, y: Any) -> Any:
+        """One vector of two."""
+        return self.picked(x, y, range(2 * x.type.count))
+
+    def picked(self, x: Any, y: Any, places: Any) -> Any:
+        """A vector of the numbers at these places of two vectors."""
         return self.builder.shuffle_vector(x, y, _integers(places))
 
 

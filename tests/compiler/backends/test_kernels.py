@@ -185,6 +185,142 @@ def test_products_of_matrices_in_blocks_of_rows(side_by_side, products, backend)
     check(kernels, numbers, end, backend)
 
 
+def large_product(rng, end):
+    """A product of large matrices, whose terms lie side by side."""
+    rows, columns = rng.choice([16, 19, 33]), rng.choice([16, 19, 33])
+    segments = [Segment(2.0, 1, Access(7, column_step=1), None)] if rng.random() < 0.5 else []
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        terms = rng.choice([9, 16, 17, 40])
+        of_columns = Access(rng.randrange(50), 0, rng.choice([terms, 3]), 1)
+        of_rows = Access(rng.randrange(50), rng.choice([terms, 0, 5]), 0, 1)
+        if rng.random() < 0.5:
+            of_rows = Access(0, 0, 0, 1, row_table=np.array(rng.sample(range(GIVEN // 2), rows)))
+        segments.append(Segment(rng.choice([1.0, -1.0, 0.5]), terms, *rng.sample([of_columns, of_rows], 2)))
+    return Reduction(rows, columns, Access(end, columns, 1), tuple(segments))
+
+
+def test_large_products_of_matrices_are_packed(backend):
+    count = 3 if backend == "jax" else 15
+    kernels, numbers, end = drawn(large_product, count, 5)
+    assert all(code_of(kernel).packed for kernel in kernels)
+    check(kernels, numbers, end, backend)
+
+
+OF_COLUMNS, OF_ROWS = Access(0, 0, 20, 1), Access(500, 20, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "parts", "packed"),
+    [
+        (16, 16, [(20, OF_COLUMNS, OF_ROWS)], True),
+        (16, 16, [(20, OF_ROWS, OF_COLUMNS), (1, Access(0, column_step=1), None)], True),
+        (15, 16, [(20, OF_COLUMNS, OF_ROWS)], False),
+        (16, 15, [(20, OF_COLUMNS, OF_ROWS)], False),
+        (16, 16, [(257, OF_COLUMNS, OF_ROWS)], False),
+        (16, 16, [(20, OF_COLUMNS, OF_ROWS), (7, OF_COLUMNS, OF_ROWS)], False),
+        (16, 16, [(90, Access(0, 0, 200, 2), OF_ROWS)], False),
+        (16, 16, [(20, Access(0, 0, 0, 1), OF_ROWS)], False),
+        (16, 16, [(20, OF_COLUMNS, OF_ROWS)] * 9, False),
+    ],
+)
+def test_which_products_are_packed(rows, columns, parts, packed):
+    segments = tuple(Segment(1.0, terms, first, second) for terms, first, second in parts)
+    kernel = Reduction(rows, columns, Access(GIVEN, columns, 1), segments)
+    assert code_of(kernel).packed is packed
+    numbers = np.random.default_rng(6).normal(size=GIVEN).tolist()
+    check([kernel], numbers, GIVEN + rows * columns, "llvm")
+
+
+def test_segments_in_a_table_that_are_all_multiplied_by_1_have_code_without_that(backend):
+    def total(coefficient):
+        parts = [(1.0, Access(9 * k, 9, 0, 1), Access(300 + 9 * k, 0, 1, 7)) for k in range(10)]
+        parts[3] = (coefficient, *parts[3][1:])
+        return Reduction(5, 9, Access(GIVEN, 9, 1), tuple(Segment(c, 9, *factors) for c, *factors in parts))
+
+    numbers = np.random.default_rng(7).normal(size=GIVEN).tolist()
+    for coefficient, known in ((1.0, 1.0), (0.5, None)):
+        kernel = total(coefficient)
+        assert code_of(kernel).parts == ((known, 2, None),)
+        check([kernel], numbers, GIVEN + 45, backend)
+
+
+def operand_of_one_column(rng, layout, rows, terms):
+    """An access of a kernel of one column."""
+    base, term_step = rng.randrange(50), rng.choice([0, 1, 1, 2])
+    if layout == "tables":
+        return Access(0, table=np.array([rng.randrange(GIVEN) for _ in range(rows * terms)]).reshape(rows, 1, terms))
+    if layout in ("rows", "squares"):
+        starts = np.array([rng.randrange(GIVEN - 2 * terms) for _ in range(rows)])
+        return Access(0, term_step=1 if layout == "squares" else term_step, row_table=starts)
+    return Access(base, {"beside": 1, "still": 0, "apart": 3}[layout], 0, term_step)
+
+
+OF_ONE_COLUMN = ["beside", "still", "apart", "rows", "squares", "tables"]
+
+
+@pytest.mark.parametrize("terms", [1, 2, 4, 8, 9, 17, 70, 150])
+@pytest.mark.parametrize("largest", [False, True], ids=["sums", "maxima"])
+def test_rows_of_one_column_are_computed_in_vectors(terms, largest, backend):
+    def make(rng, end):
+        rows = max(-(-512 // terms), 8) + rng.choice([0, 3])
+        segments = []
+        for of_segment in (terms, 3) if rng.random() < 0.3 else (terms,):
+            layouts = ["squares"] * 2 if rng.random() < 0.3 else rng.choices(OF_ONE_COLUMN, k=2)
+            first, second = (operand_of_one_column(rng, layout, rows, of_segment) for layout in layouts)
+            two = not largest and rng.random() < 0.7
+            segments.append(Segment(rng.choice([1.0, -1.0, 0.5]), of_segment, first, second if two else None))
+        return Reduction(rows, 1, Access(end, row_step=1), tuple(segments), largest)
+
+    kernels, numbers, end = drawn(make, 3 if backend == "jax" else 8, 8)
+    assert all(code_of(kernel).turned and code_of(kernel).along for kernel in kernels)
+    check(kernels, numbers, end, backend)
+
+
+def test_maps_of_one_column_are_computed_in_vectors(backend):
+    def make(rng, end):
+        primitive = rng.choice([mg.engine.primitives.div, mg.engine.primitives.sigmoid])
+        operands = [operand_of_one_column(rng, rng.choice(OF_ONE_COLUMN), 520, 1) for _ in primitive.domain]
+        return Map(primitive, 520, 1, Access(end, row_step=1), tuple(operands))
+
+    kernels, numbers, end = drawn(make, 8, 9)
+    assert {(code.along, code.turned) for code in map(code_of, kernels)} == {("columns", True)}
+    check(kernels, numbers, end, backend)
+
+
+def test_kernels_of_one_column_that_stay_one_by_one():
+    def turned(rows, target, segments=1, primitive=None):
+        part = Segment(1.0, 1, Access(0, row_step=1), None)
+        if primitive is not None:
+            return code_of(Map(primitive, rows, 1, target, (part.first,))).turned
+        return code_of(Reduction(rows, 1, target, (part,) * segments)).turned
+
+    even = Access(GIVEN, row_step=1)
+    assert turned(600, even)
+    assert not turned(500, even)  # too few
+    assert not turned(7, even, 8)
+    assert not turned(600, Access(GIVEN, row_step=2))
+    assert not turned(600, Access(row_table=np.arange(600)))
+    assert not turned(600, Access(table=np.arange(600).reshape(600, 1, 1)))
+    assert not turned(600, even, 9)  # its segments are in a table
+    assert not turned(600, even, primitive=OWN)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_elements_that_are_the_same_in_four_columns_are_loaded_once(same, backend):
+    rows, columns, terms = 9, 20, 6
+    places = np.random.default_rng(10).integers(GIVEN, size=(rows, columns, terms))
+    if same:
+        places = np.repeat(places[:, ::4], 4, axis=1)
+    elements, numbers = Access(0, table=places), np.random.default_rng(11).normal(size=GIVEN).tolist()
+    product = Reduction(rows, columns, Access(GIVEN, columns, 1), (Segment(1.0, terms, elements, Access(3, 7, 1, 5)),))
+    of_terms = Access(0, table=np.concatenate([places[:, :, [term]] for term in range(terms)]))
+    quotient = Map(mg.engine.primitives.div, 54, columns, Access(GIVEN, columns, 1), (of_terms, ROW))
+    for kernel in (product, quotient):
+        code = code_of(kernel)
+        assert (code.along, code.shapes[1].table) == ("columns", "f" if same else "e")
+        check([kernel], numbers, GIVEN + kernel.rows * kernel.columns, backend)
+
+
 def test_a_product_of_matrices_in_a_loop_moves_at_each_turn(backend):
     factors = Access(0, 0, 10, 1, turn_step=3), Access(200, 11, 0, 1, turn_step=5)
     loop = Loop(3, (Reduction(4, 4, Access(400, 4, 1, turn_step=16), (Segment(1.0, 10, *factors),)),))
@@ -531,7 +667,8 @@ GATHERED = Access(0, table=np.zeros((1, 8, 4), dtype=np.int64))
         (8, 4, [GATHERED_ROWS, COLUMN], "columns", 8),
         (8, 4, [GATHERED_TERMS, COLUMN], "columns", 8),
         (8, 4, [GATHERED, COLUMN], "", 1),
-        *[(9, 63, [TERM, other], "", 1) for other in (Access(9, 0, 2, 2), Access(99, 0, -1, -1))],
+        *[(9, 60, [GATHERED, other], *vector) for other, *vector in ((COLUMN, "columns", 8), (MATRIX, "", 1))],
+        *[(9, 63, [TERM, other], "columns", 8) for other in (Access(9, 0, 2, 2), Access(99, 0, -1, -1))],
         *[(9, 64, [TERM, other], "terms", 8) for other in (Access(9, 0, 2, 2), Access(99, 0, -1, -1), GATHERED)],
     ],
 )
