@@ -169,6 +169,29 @@ def test_a_batch_has_the_same_numbers_on_any_number_of_cores(batch_size, monkeyp
         assert max(counts, default=1) == min(threads, 8, max(1, batch_size // 4))
 
 
+def test_products_of_matrices_in_several_threads_do_not_disturb_one_another(monkeypatch):
+    """Where many columns lie apart, a product copies them first: each thread to a place of its own."""
+    monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)
+    rng = np.random.default_rng(5)
+    start = rng.normal(size=(2, 40, 40)) / 6
+    examples = [(rows,) for rows in rng.normal(size=(32, 40, 40))]
+
+    def found(threads):
+        monkeypatch.setenv("MICROGRAD_THREADS", str(threads))
+        first, second = ([[mg.Value(number) for number in row] for row in matrix] for matrix in start.tolist())
+
+        def loss(rows):
+            hidden = [[mg.tanh(mg.dot(weights, row)) for weights in first] for row in rows]
+            return mg.mean([mg.dot(weights, row) ** 2 for weights in second for row in hidden])
+
+        parameters = [weight for matrix in (first, second) for row in matrix for weight in row]
+        mg.fit(loss, examples, mg.optim.SGD(parameters, 0.5), batch_size=32, epochs=3, seed=0, compile="llvm")
+        return [weight.data for weight in parameters]
+
+    alone = found(1)
+    assert all(found(3) == alone for _ in range(3))
+
+
 def test_a_batch_is_cut_where_there_is_work_enough_and_python_is_not_called(monkeypatch):
     _, counts = trained([3] * 16, 16, monkeypatch, threads=4, python=True)
     assert counts == []
