@@ -31,6 +31,8 @@ SIZES = {
     "runge_kutta": (6,),
     "mlp": (3, (5, 4, 3)),
     "transformer": ("two layers", (2, 8, 2, 7), 3, 4),
+    "parabola": (7,),
+    "irregular": (150,),
 }
 NAMES = [*SIZES]
 

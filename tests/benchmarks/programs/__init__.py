@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from programs.bundle import bundle
 from programs.gmm import gmm
+from programs.irregular import irregular
 from programs.lstm import lstm
 from programs.mlp import mlp
+from programs.parabola import parabola
 from programs.recurrent import recurrent
 from programs.runge_kutta import runge_kutta
 from programs.transformer import LARGE, SMALL, transformer
@@ -29,4 +31,6 @@ PROGRAMS = {
     "transformer": transformer("transformer, 2 layers 64 wide, 64 letters", LARGE, 1, 63),
     "word": transformer("the benchmark's transformer, one word", SMALL, 1, 6),
     "words": transformer("the benchmark's transformer, 32 words", SMALL, 32, 6, arguments=True),
+    "parabola": parabola(150_000),
+    "irregular": irregular(5_000),
 }
