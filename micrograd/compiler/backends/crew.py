@@ -1,28 +1,26 @@
-"""Crew: threads that wait for tasks, so that native code runs on all cores.
+"""Crew: threads that wait for work, so that native code runs on all cores.
 
-    at_once(3, [mine, another])     # mine(0) in this thread, while another(1) runs in another one; one of them takes 2
+    beside([left, right])     # each is called in a thread of its own, while this one goes on
 
-While native code runs, Python goes on in other threads. Whoever is free takes the next task, so a thread that is late
-leaves them to the others. Handing them over takes some microseconds, and they should take longer than that.
-
-Who is interrupted (by Ctrl-C, say) does not wait for the others: a task must do no harm if it goes on.
+While native code runs, Python goes on in other threads. A thread takes ten to a hundred microseconds to wake, and then
+it waits for Python's lock, which it may not get between two short calls of native code. So what is called here should
+make a single call, in which all threads share out the work; whoever is late finds nothing left to do.
 """
 
 from __future__ import annotations
 
 import os
-from functools import partial
+import threading
 from queue import SimpleQueue
-from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from micrograd._support.locks import new_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    Worker: TypeAlias = Callable[[int], object]
-    Queue: TypeAlias = "SimpleQueue[Any]"
+    Call: TypeAlias = Callable[[], object]
+    Queue: TypeAlias = SimpleQueue[Call]
 
 _queues: list[Queue] = []  # of what to do, one for each thread
 _starting = new_lock()
@@ -50,52 +48,33 @@ def _count(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def at_once(tasks: int, workers: Sequence[Worker]) -> None:
-    """Let workers do tasks, each in a thread of its own.
+def beside(calls: Sequence[Call]) -> None:
+    """Have each of these called, in a thread of its own; and do not wait for them.
 
     Args:
-        tasks: how many there are. They are begun in order.
-        workers: each is called with the number of a task, and then with that of another one; the first in this thread.
-
-    Raises:
-        BaseException: what a worker raises.
+        calls: take no arguments. What one raises is shown as it is for any thread.
     """
-    first, *others = workers
-    left = iter(range(tasks))  # no two threads get the same number of it
-    ended: Queue = SimpleQueue()
-    for worker, queue in zip(others, _queues_of(len(others)), strict=True):
-        queue.put(partial(_work, worker, left, ended))
-    for task in left:
-        first(task)
-        ended.put(None)
-    for error in [ended.get() for _ in range(tasks)]:
-        if error is not None:
-            raise error
-
-
-def _queues_of(count: int) -> list[Queue]:
-    """The queues of so many threads, which are started if they are not there yet."""
     with _starting:
-        while len(_queues) < count:
+        while len(_queues) < len(calls):
             queue: Queue = SimpleQueue()
-            Thread(target=_wait, args=(queue,), name=f"micrograd-{len(_queues) + 1}", daemon=True).start()
+            threading.Thread(target=_wait, args=(queue,), name=f"micrograd-{len(_queues) + 1}", daemon=True).start()
             _queues.append(queue)
-        return _queues[:count]
+    for queue, call in zip(_queues, calls, strict=False):
+        queue.put(call)
 
 
 def _wait(queue: Queue) -> None:
     while True:
-        queue.get()()
+        _call(queue.get())
 
 
-def _work(worker: Worker, left: Iterator[int], ended: Queue) -> None:
-    for task in left:
-        error: BaseException | None = None
-        try:
-            worker(task)
-        except BaseException as raised:
-            error = raised
-        ended.put(error)
+def _call(call: Call) -> None:
+    try:
+        call()
+    except BaseException as error:
+        threading.excepthook(
+            threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread()))
+        )
 
 
 if hasattr(os, "register_at_fork"):  # pragma: no branch  # Windows does not fork

@@ -1,16 +1,18 @@
 """Batches in native code, on all cores: blocks of examples, each with a sum of gradients of its own.
 
-A batch of 32 examples has eight blocks of four. Threads take one after the other (see crew.py), and in the end the
-sums of the blocks are added up in their order. So the numbers are the same on any number of cores.
+A batch of 32 examples has eight blocks of four. Threads (see crew.py) take one after the other, and in the end the
+sums of the blocks are added up in their order. So the numbers are the same on any number of cores. A thread that is
+interrupted, by Ctrl-C say, does not wait for the others; what they work on is kept until they are done.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.backends.crew import at_once, cores
+from micrograd.compiler.backends.crew import beside, cores
 from micrograd.compiler.backends.executable import Batches, new_buffer
 from micrograd.compiler.backends.llvm_machine import machine
 from micrograd.compiler.backends.llvm_runners import BATCH, batch_runner
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _BLOCKS = 8  # at most so many parts of a batch are run at once
 _SMALLEST = 4  # a block has so many examples at least
-_WORTH_A_THREAD = 200_000  # flops, which take some ten microseconds
+_WORTH_A_THREAD = 400_000  # flops, which take longer than it takes to wake a thread
 
 
 class NativeBatches(Batches):
@@ -73,16 +75,18 @@ class NativeBatches(Batches):
             sums = gradients[None, :]
         elif sums is None or len(sums) != blocks:
             sums = np.empty((blocks, len(gradients)))
-        examples, losses = np.array(batch, dtype=np.int64), np.empty(count)
         bounds = np.arange(blocks + 1) * count // blocks
-        arrays = (examples, bounds, sums, losses)
-        threads = min(self._cores, blocks, max(1, int(self._flops[self._which[examples]].sum()) // _WORTH_A_THREAD))
+        plan = np.array([0, 0, *bounds.tolist(), *batch], dtype=np.int64)  # what batch_runner asks for
+        losses = np.empty(count)
+        arrays = (plan, sums, losses)
+        threads = min(
+            self._cores, blocks, max(1, int(self._flops[self._which[plan[-count:]]].sum()) // _WORTH_A_THREAD)
+        )
+        self._share(threads - 1)
+        beside([_Worker(self, buffer, arrays) for buffer in self._others[: threads - 1]])
         here = _Worker(self, self.buffer, arrays)
-        if threads == 1:
-            here.run(0, blocks)
-        else:
-            self._share(threads - 1)
-            at_once(blocks, [here, *(_Worker(self, buffer, arrays) for buffer in self._others[: threads - 1])])
+        while here.run() < blocks:
+            time.sleep(0)  # another one is at the last block
         if blocks > 1:
             np.add.reduce(sums, axis=0, out=gradients)
             self._sums = sums
@@ -111,27 +115,24 @@ class _Worker:
     Args:
         batches: has the programs, the examples, and the buffer with the parameters.
         buffer: where the programs run: that one, or one of another thread.
-        arrays: the examples of the batch, the bounds of the blocks, their sums, and the losses.
+        arrays: the plan for this batch, the sums of its blocks, and its losses.
     """
 
-    def __init__(
-        self, batches: NativeBatches, buffer: Floats, arrays: tuple[Integers, Integers, Floats, Floats]
-    ) -> None:
+    def __init__(self, batches: NativeBatches, buffer: Floats, arrays: tuple[Integers, Floats, Floats]) -> None:
         self._batches, self._buffer, self._arrays = batches, buffer, arrays
-        self._missing = iter(() if buffer is batches.buffer else batches.shared)
         self._addresses = [array.ctypes.data for array in (buffer, batches.jobs, *arrays)]
 
-    def __call__(self, block: int) -> None:
-        """Run a block; first of all, take the parameters."""
-        for stretch in self._missing:
+    def __call__(self) -> None:
+        """Take the parameters, and run blocks."""
+        for stretch in self._batches.shared:
             self._buffer[stretch] = self._batches.buffer[stretch]
-        self.run(block, block + 1)
+        self.run()
 
-    def run(self, first: int, end: int) -> None:
-        """Run the blocks from one to another."""
-        buffer, jobs, examples, bounds, sums, losses = self._addresses
-        width, weight = self._arrays[2].shape[1], 1 / len(self._arrays[3])
-        self._batches.call(buffer, jobs, examples, bounds, first, end, sums, width, weight, losses)
+    def run(self) -> int:
+        """Run blocks until none is left; how many are finished by then."""
+        buffer, jobs, plan, sums, losses = self._addresses
+        blocks, width = self._arrays[1].shape
+        return int(self._batches.call(buffer, jobs, plan, blocks, sums, width, 1 / len(self._arrays[2]), losses))
 
 
 def _stretches(places: Sequence[Integers]) -> list[slice]:

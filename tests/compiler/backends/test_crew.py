@@ -13,105 +13,69 @@ import pytest
 
 import micrograd as mg
 from micrograd.compiler.backends import crew, llvm_backend, llvm_batches
-from micrograd.compiler.backends.crew import at_once, cores
+from micrograd.compiler.backends.crew import beside, cores
 
 WAIT = 60  # seconds that no test needs
 
 
-def test_tasks_are_done_at_the_same_time_and_some_in_the_thread_of_the_caller():
-    together = threading.Barrier(3, timeout=WAIT)
+def test_each_is_called_in_a_thread_of_its_own_and_nobody_waits_for_them():
+    together = threading.Barrier(4, timeout=WAIT)
     found = {}
 
-    def work(worker, task):
-        found[task] = worker, threading.current_thread()
+    def work(name):
+        found[name] = threading.current_thread()
         together.wait()  # which it does not get past alone
 
     for _ in range(3):
         found.clear()
-        at_once(3, [partial(work, worker) for worker in "abc"])
-        assert sorted(found) == [0, 1, 2]
-        assert dict(found.values())["a"] is threading.current_thread()
-        assert len(dict(found.values())) == 3
-        assert all(thread.daemon for worker, thread in found.values() if worker != "a")
+        beside([partial(work, name) for name in "abc"])
+        together.wait()  # nor does this one
+        assert sorted(found) == ["a", "b", "c"]
+        assert len({threading.current_thread(), *found.values()}) == 4
+        assert all(thread.daemon for thread in found.values())
 
 
-def test_who_is_late_leaves_the_tasks_to_others():
-    begun, go_on, done = threading.Barrier(3, timeout=WAIT), threading.Event(), []
-
-    def busy(task):
-        begun.wait()
-        go_on.wait(WAIT)
-
-    other_caller = threading.Thread(target=at_once, args=(2, [busy, busy]))
-    other_caller.start()
-    begun.wait()
-    at_once(5, [done.append, lambda task: done.append("late")])
-    assert done == [0, 1, 2, 3, 4]
-    go_on.set()
-    other_caller.join(WAIT)
-
-
-def test_one_worker_needs_no_thread(monkeypatch):
+def test_nothing_to_call_needs_no_thread(monkeypatch):
     monkeypatch.setattr(crew, "_queues", [])
-    done = []
-    at_once(3, [done.append])
-    assert done == [0, 1, 2]
+    beside([])
     assert crew._queues == []
 
 
-@pytest.mark.parametrize("wrong", range(3))
-def test_what_a_worker_raises_is_raised(wrong):
-    together = threading.Barrier(3, timeout=WAIT)
-    done = []
+def test_what_is_raised_is_shown_and_the_thread_goes_on(monkeypatch):
+    shown, done = [], threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda told: shown.append((told.exc_value, told.thread)))
+    threads = []
+    wrong = LookupError("not there")
 
-    def work(worker, task):
-        together.wait()
-        if worker == wrong:
-            raise LookupError(worker)
-        done.append(worker)
+    def raises():
+        threads.append(threading.current_thread())
+        raise wrong
 
-    with pytest.raises(LookupError, match=str(wrong)):
-        at_once(3, [partial(work, worker) for worker in range(3)])
-    at_once(1, [done.append] * 3)
-    assert len(done) in (2, 3)
-    assert done[-1] == 0
+    def goes_on():
+        threads.append(threading.current_thread())
+        done.set()
 
-
-def test_who_is_interrupted_does_not_wait_and_others_take_the_next_task_after_that_one():
-    begun, go_on, order = threading.Event(), threading.Event(), []
-
-    def interrupted(task):
-        begun.wait(WAIT)
-        raise KeyboardInterrupt
-
-    def slow(task):
-        begun.set()
-        go_on.wait(WAIT)
-        order.append("slow")
-
-    with pytest.raises(KeyboardInterrupt):
-        at_once(2, [interrupted, slow])
-    together = threading.Barrier(2, timeout=WAIT, action=lambda: order.append("next"))
-    threading.Timer(0.1, go_on.set).start()
-    at_once(2, [lambda task: together.wait()] * 2)
-    assert order == ["slow", "next"]
+    beside([raises])
+    beside([goes_on])
+    assert done.wait(WAIT)
+    assert shown == [(wrong, threads[0])]
+    assert threads[0] is threads[1]
 
 
-def test_tasks_of_several_callers_go_to_their_workers():
-    found = {}
+def test_what_was_called_is_forgotten():
+    done = threading.Event()
 
-    def caller(own):
-        mine = []
-        for _ in range(200):
-            at_once(4, [mine.append, mine.append])
-        found[own] = sorted(mine)
+    class Call:
+        def __call__(self):
+            pass
 
-    threads = [threading.Thread(target=caller, args=(own,)) for own in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT)
-    assert found == {own: sorted([0, 1, 2, 3] * 200) for own in range(3)}
+    call = Call()
+    forgotten = weakref.ref(call)
+    beside([call])
+    del call
+    beside([done.set])
+    assert done.wait(WAIT)
+    assert forgotten() is None
 
 
 def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many(monkeypatch):
@@ -131,17 +95,17 @@ def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many
 # Training
 
 
-def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False):
-    """A small network, trained on lists of these lengths; and how many parts each batch was cut into."""
+def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False, beside=beside):
+    """A small network, trained on lists of these lengths; and how many threads each batch was given to."""
     monkeypatch.setenv("MICROGRAD_THREADS", str(threads))
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", worth)
     counts = []
 
-    def counted(tasks, workers):
-        counts.append(len(workers))
-        at_once(tasks, workers)
+    def counted(calls):
+        counts.append(1 + len(calls))
+        beside(calls)
 
-    monkeypatch.setattr(llvm_batches, "at_once", counted)
+    monkeypatch.setattr(llvm_batches, "beside", counted)
     rng = random.Random(3)
     hidden, outer = ([mg.Value(rng.gauss(0, 1)) for _ in range(count)] for count in (5, 7))
     other = mg.Value(0.3)
@@ -162,11 +126,49 @@ def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False):
 def test_a_batch_has_the_same_numbers_on_any_number_of_cores(batch_size, monkeypatch):
     sizes = [2, 3, 3, 4, 2] * 10
     alone, counts = trained(sizes, batch_size, monkeypatch, threads=1)
-    assert counts == []
+    assert set(counts) == {1}
     for threads in (2, 3, 20):
         found, counts = trained(sizes, batch_size, monkeypatch, threads)
         assert found == alone  # bit for bit
-        assert max(counts, default=1) == min(threads, 8, max(1, batch_size // 4))
+        assert max(counts) == min(threads, 8, max(1, batch_size // 4))
+
+
+def test_blocks_that_other_threads_run_have_the_same_numbers(monkeypatch):
+    def first_the_others(calls):
+        over = [threading.Event() for _ in calls]
+
+        def run(call, event):
+            call()
+            event.set()
+
+        beside([partial(run, *given) for given in zip(calls, over, strict=True)])
+        assert all(event.wait(WAIT) for event in over)
+
+    alone, _ = trained([2, 3, 4] * 11, 33, monkeypatch, threads=1)
+    found, counts = trained([2, 3, 4] * 11, 33, monkeypatch, threads=3, beside=first_the_others)
+    assert found == alone
+    assert set(counts) == {3}
+
+
+def test_a_batch_is_over_when_the_blocks_of_all_threads_are(monkeypatch):
+    """Where the last block is another thread's, this one waits."""
+    expected, _ = trained([3] * 32, 32, monkeypatch, threads=1)
+    batch, found, waited = llvm_batches.BATCH, [], []
+
+    def not_over_at_first(address):
+        native = batch(address)
+
+        def call(*given):
+            found.append(native(*given))
+            return found[-1] - len(found) % 2
+
+        return call
+
+    monkeypatch.setattr(llvm_batches, "BATCH", not_over_at_first)
+    monkeypatch.setattr(llvm_batches.time, "sleep", waited.append)
+    assert trained([3] * 32, 32, monkeypatch, threads=1)[0] == expected
+    assert found == [8, 8] * 3
+    assert waited == [0] * 3
 
 
 def test_products_of_matrices_in_several_threads_do_not_disturb_one_another(monkeypatch):
@@ -194,9 +196,9 @@ def test_products_of_matrices_in_several_threads_do_not_disturb_one_another(monk
 
 def test_a_batch_is_cut_where_there_is_work_enough_and_python_is_not_called(monkeypatch):
     _, counts = trained([3] * 16, 16, monkeypatch, threads=4, python=True)
-    assert counts == []
+    assert set(counts) == {1}
     _, counts = trained([3] * 16, 16, monkeypatch, threads=4, worth=10**9)
-    assert counts == []
+    assert set(counts) == {1}
 
 
 def test_a_forked_child_trains_with_threads_of_its_own(monkeypatch):
@@ -220,24 +222,21 @@ def test_an_interrupt_while_others_work_leaves_the_parameters_and_what_the_other
     expected, _ = trained([3] * 32, 32, monkeypatch, threads=1)
     begun, over, made = threading.Event(), threading.Event(), []
 
-    def interrupted(tasks, workers):
-        here, other = workers
+    def interrupted(calls):
+        (other,) = calls
 
-        def slow(task):
+        def slow():
             begun.set()
             over.wait(WAIT)
-            other(task)
+            other()
 
-        def then_interrupt(task):
-            begun.wait(WAIT)
-            here(task)
-            signal.raise_signal(signal.SIGINT)
-
-        at_once(tasks, [then_interrupt, slow])
+        beside([slow])
+        begun.wait(WAIT)
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setenv("MICROGRAD_THREADS", "2")
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)
-    monkeypatch.setattr(llvm_batches, "at_once", interrupted)
+    monkeypatch.setattr(llvm_batches, "beside", interrupted)
     w = [mg.Value(float(place)) for place in range(4)]
     rng = np.random.default_rng(0)
     examples = [(row, 1.0) for row in rng.normal(size=(16, 4)).tolist()]
