@@ -95,7 +95,7 @@ class _Chosen:
         """A kernel where all numbers have their new places."""
         if id(kernel) not in self._kernels or isinstance(kernel, Loop | Take):
             return kernel
-        targets, *operands = (self._places(kernel, access, terms) for access, terms in _with_terms(kernel))
+        targets, *operands = (self._places(kernel, access, terms) for access, terms in with_terms(kernel))
         order = np.argsort(targets[:, 0])
         places = [Places.of(operand[order]) for operand in operands]
         rows, columns, target, found = accesses(Places.of(targets[order]), places)
@@ -116,8 +116,8 @@ class _Chosen:
         found: set[int] = set()
         turns = kernel.turns if isinstance(kernel, Loop) else 1
         for inside in kernel.kernels if isinstance(kernel, Loop) else [kernel]:
-            for access, terms in _with_terms(inside):
-                first, last = _ends(access, inside, terms, turns)
+            for access, terms in with_terms(inside):
+                first, last = reach(access, inside, terms, turns)
                 low, high = self._numbers(np.array([first.min(), last.max()])).tolist()
                 if low == high:  # all is in one stretch, or behind it
                     found |= {low} if first.min() < (self._starts + self._sizes)[low] else set()
@@ -152,7 +152,7 @@ def _outer(kernel: Reduction | Map) -> int:
     return kernel.rows if kernel.rows > 1 else kernel.columns
 
 
-def _ends(access: Access, kernel: Kernel, terms: int, turns: int) -> tuple[Integers, Integers]:
+def reach(access: Access, kernel: Kernel, terms: int, turns: int) -> tuple[Integers, Integers]:
     """The first and the last place of each row of an operand, or of some of its elements, in all turns of a loop."""
     if access.table is not None:
         starts = access.table.ravel()
@@ -165,7 +165,7 @@ def _ends(access: Access, kernel: Kernel, terms: int, turns: int) -> tuple[Integ
     return starts + sum(min(0, far) for far in distances), starts + sum(max(0, far) for far in distances)
 
 
-def _with_terms(kernel: Kernel) -> list[tuple[Access, int]]:
+def with_terms(kernel: Kernel) -> list[tuple[Access, int]]:
     """The index maps of a kernel's target and operands, with how many terms each has."""
     if isinstance(kernel, Reduction):
         return [(kernel.target, 1), *((factor, part.terms) for part in kernel.segments for factor in part.factors)]

@@ -121,7 +121,12 @@ class _Widened:
         for result, node in zip((*self.results, gradient), (parameter, *state, gradient), strict=True):
             kernels.append(self._copy(result, self._width(node)))
         return Update(
-            program=Program(self.layout.end, tuple(kernels), constants=tuple(self.layout.constants)),
+            program=Program(
+                self.layout.end,
+                tuple(kernels),
+                outputs=np.arange(start, self.layout.end),
+                constants=tuple(self.layout.constants),
+            ),
             parameters=self._slice(parameter),
             states=[self._slice(node) for node in state],
             last_gradients=slice(self._last_gradients, self._last_gradients + self.count),

@@ -52,7 +52,8 @@ class Executable(ABC):
 
     Attributes:
         program: which says where inputs, outputs and gradients are in the buffer.
-        buffer: all numbers of the program.
+        buffer: has the inputs, outputs, gradients and constants where the program says. What is computed on the way
+            may be written over.
         batches: the Batches of this backend, if its programs train in a buffer.
     """
 

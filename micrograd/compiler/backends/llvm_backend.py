@@ -42,6 +42,7 @@ from micrograd.compiler.backends.llvm_runners import RUN, runner, turner
 from micrograd.compiler.backends.llvm_scalars import module_of_scalars, name_of, scalars, together
 from micrograd.compiler.backends.python_calls import in_python
 from micrograd.compiler.program import Loop, Map, Reduction, Take
+from micrograd.compiler.sharing import sharing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,7 +68,7 @@ class NativeExecutable(Executable):
         self.calls_python = False
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
         self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
-        neighbours = [(small, [*kernels]) for small, kernels in groupby(program.kernels, self._is_small)]
+        neighbours = [(small, [*kernels]) for small, kernels in groupby(sharing(program), self._is_small)]
         self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
         self._run = RUN(self._link())
         self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
@@ -81,6 +82,7 @@ class NativeExecutable(Executable):
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
         table = self._table([step for one in self.program.kernels for step in self._steps([one], self._is_small(one))])
         self._link()
+        self._run(self.buffer.ctypes.data, table.ctypes.data, len(table))  # here all numbers have places of their own
         return [partial(self._run, self.buffer.ctypes.data, row.ctypes.data, 1) for row in table]
 
     def pace(self, kernel: Kernel) -> Pace:
