@@ -36,10 +36,10 @@ _LINE = 8  # numbers in a cache line: stretches lie in lines as before
 
 def sharing(program: Program) -> Sequence[Kernel | Loop]:
     """The kernels of a program, where those that come later write over what is not read any more."""
-    if program.size < max(_LARGE, _STRETCH * len(program.kernels)):
+    if not is_worth_it(program):
         return program.kernels
-    touched = [_touched(kernel) for kernel in program.kernels]
-    stretches = _Stretches(program, touched)
+    stretches = Stretches(program)
+    touched = stretches.touched
     far = stretches.shifts()[stretches.number]
     ends = np.cumsum([len(one.first) for of_kernel in touched for one in of_kernel])
     shifts = iter(np.split(far, ends))
@@ -47,6 +47,11 @@ def sharing(program: Program) -> Sequence[Kernel | Loop]:
         _moved(kernel, [next(shifts) for _ in of_kernel])
         for kernel, of_kernel in zip(program.kernels, touched, strict=True)
     ]
+
+
+def is_worth_it(program: Program) -> bool:
+    """Whether a program has many numbers, and its kernels too, so that they lie in no near cache at each step."""
+    return program.size >= max(_LARGE, _STRETCH * len(program.kernels))
 
 
 class _Touched(NamedTuple):
@@ -63,20 +68,23 @@ class _Touched(NamedTuple):
     written: int
 
 
-class _Stretches:
+class Stretches:
     """The stretches of the buffer, in order: each is what rows that overlap reach over.
 
     Attributes:
+        touched: where the target and the operands of each kernel are.
         number: for each row that is touched, kernel by kernel, and then for each place of a result: the number of its
             stretch.
         starts: where each begins.
         sizes: how many places each has.
         begins: when it is written first, as the number of a kernel.
         ends: when it is read or written last.
+        kernels: how many kernels touch it.
         moves: whether it may lie elsewhere.
     """
 
-    def __init__(self, program: Program, touched: Sequence[Sequence[_Touched]]) -> None:
+    def __init__(self, program: Program) -> None:
+        self.touched = touched = [_touched(kernel) for kernel in program.kernels]
         gradients = np.arange(program.gradients.start, program.gradients.stop)
         fixed = np.concatenate([program.inputs, program.outputs, program.seeds, gradients])
         every = [*(one for of_kernel in touched for one in of_kernel), _Touched(fixed, fixed, 0)]
@@ -97,7 +105,10 @@ class _Stretches:
         self.number[order] = np.cumsum(is_new) - 1
         self.starts = first[order[heads]]
         self.sizes = reached[np.append(heads[1:], len(first)) - 1] + 1 - self.starts
-        self.begins, self.ends = (of_each(combine, [*times, len(touched)]) for combine in (np.minimum, np.maximum))
+        times.append(len(touched))
+        self.begins, self.ends = of_each(np.minimum, times), of_each(np.maximum, times)
+        pairs = np.unique(self.number * len(times) + np.repeat(times, rows))
+        self.kernels = np.bincount(pairs // len(times))
         written = [one.written for one in every]
         is_whole = of_each(np.add, written) == self.sizes
         is_read = of_each(np.minimum, written) == 0

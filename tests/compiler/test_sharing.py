@@ -223,13 +223,12 @@ class TestNative:
         assert gradients(fast, weights, point) == expected
         assert any(everything_moves)
 
-    def test_kernels_alone_run_on_the_numbers_of_the_program(self, everything_moves):
+    def test_kernels_alone_run_on_the_numbers_of_the_program(self):
         run = backend_of("llvm").run_of(program_with(*chain()))
         run.buffer[:SIZE] = 0.5
         run.parts()
         for place, number in ((A, np.exp(0.5)), (B, -np.exp(0.5)), (C, 0.0), (D, 0.0)):
             assert run.buffer[place : place + SIZE] == pytest.approx([number] * SIZE)
-        assert everything_moves == [True]
 
     def test_what_is_not_finite_is_noticed_where_it_is_written_over(self, everything_moves):
         xs = [Value(1.0) for _ in range(8)]

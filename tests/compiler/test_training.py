@@ -329,7 +329,8 @@ def test_what_is_the_same_for_all_parameters_is_computed_once():
     assert [columns for _, columns in columns[-5:]] == [5, 5, 5, 1, 5]
     program = update.program
     assert {kernel.rows for kernel in program.kernels} == {1}
-    assert len(program.inputs) == len(program.outputs) == len(program.seeds) == 0
+    assert len(program.inputs) == len(program.seeds) == 0
+    assert program.outputs.tolist() == [*range(update.next.start, update.next.stop)]
     assert len(range(program.size)[program.gradients]) == 0
 
 

@@ -29,6 +29,7 @@ from micrograd.compiler.backends.executable import Executable, Pace
 from micrograd.compiler.backends.llvm_batches import NativeBatches
 from micrograd.compiler.backends.llvm_codes import code_of, has_many_segments, sorted_segments, vector_of
 from micrograd.compiler.backends.llvm_functions import native_name
+from micrograd.compiler.backends.llvm_fusing import fused
 from micrograd.compiler.backends.llvm_interpreter import (
     PLACES,
     Words,
@@ -68,7 +69,7 @@ class NativeExecutable(Executable):
         self.calls_python = False
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
         self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
-        neighbours = [(small, [*kernels]) for small, kernels in groupby(sharing(program), self._is_small)]
+        neighbours = [(small, [*kernels]) for small, kernels in groupby(sharing(fused(program)), self._is_small)]
         self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
         self._run = RUN(self._link())
         self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
