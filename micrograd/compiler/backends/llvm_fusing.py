@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from micrograd.compiler.backends.llvm_codes import WIDE
 from micrograd.compiler.backends.llvm_functions import native_name
 from micrograd.compiler.program import Access, Map, Reduction
 from micrograd.compiler.sharing import Stretches, is_worth_it
@@ -183,9 +184,14 @@ def _step(access: Access, each: _Each) -> int | None:
 
 
 def _in_shape(access: Access, each: _Each, columns: int) -> Access | None:
-    """An index map in rows of so many columns."""
+    """An index map in rows of so many columns; None if it would be single numbers then."""
     step = _step(access, each)
-    return None if step is None else Access(access.base, step * columns, step)
+    if step is not None:
+        return Access(access.base, step * columns, step)
+    if access.table is not None or columns < WIDE or each.columns % columns:
+        return None
+    starts = access.positions(each.rows, each.columns, 1)[:, ::columns, 0]
+    return Access(column_step=access.column_step, row_table=starts.ravel())
 
 
 def _reads(reader: _Each, access: Access, maker: _Each) -> bool:

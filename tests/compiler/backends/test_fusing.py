@@ -96,6 +96,11 @@ class TestFused:
         again = of(add, C, B, table, shape=(8, 12))
         check(program_with(*([many, other] if is_first else [other, many]), again), 1, monkeypatch)
 
+    def test_a_long_row_may_become_several(self, monkeypatch):
+        padded = Access(Y, 60, 1)  # 2 rows of 48
+        of_rows = of(mul, A, X, Access(Z, 1, 0), shape=(8, 12))
+        check(program_with(of_rows, of(add, B, A, padded, shape=(2, 48))), 1, monkeypatch)
+
     def test_equal_operands_are_one(self):
         program = program_with(of(mul, A, X, Y), of(add, B, A, X))
         (kernel,) = fused(program).kernels
@@ -151,6 +156,7 @@ class TestNotFused:
     def test_rows_that_fit_neither(self):
         rows, columns = Access(Y, 1, 0), Access(Z, 0, 1)
         self.stays(of(mul, A, X, rows, shape=(8, 12)), of(mul, B, A, columns, shape=(12, 8)))
+        self.stays(of(mul, A, X, rows, shape=(24, 4)), of(mul, B, A, Access(Z, 20, 1), shape=(8, 12)))
 
 
 def test_random_programs_of_samples_give_the_same_to_the_last_bit(monkeypatch):
