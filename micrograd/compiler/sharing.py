@@ -172,15 +172,30 @@ class _Room:
 
 def _touched(kernel: Kernel | Loop) -> list[_Touched]:
     """Where the target of a kernel is, and where its operands are; of a loop, those of all its kernels."""
+    turns = kernel.turns if isinstance(kernel, Loop) else 1
     found = []
     for inside in kernel.kernels if isinstance(kernel, Loop) else [kernel]:
+        count = inside.rows * inside.columns
         for access, terms in with_terms(inside):
-            first, last = reach(access, inside, terms, kernel.turns if isinstance(kernel, Loop) else 1)
             if access.table is None and access.row_table is None:
-                first, last = first.min(keepdims=True), last.max(keepdims=True)
-            is_target = access is inside.target
-            found.append(_Touched(first, last, is_target * inside.rows * inside.columns // len(first)))
+                first, last = _hull(access, inside, terms, turns)
+            else:
+                first, last = reach(access, inside, terms, turns)
+            found.append(_Touched(first, last, count // len(first) if access is inside.target else 0))
     return found
+
+
+def _hull(access: Access, kernel: Kernel, terms: int, turns: int) -> tuple[Integers, Integers]:
+    """The first and the last place of an operand without a table."""
+    low = high = access.base
+    steps = (access.row_step, kernel.rows), (access.column_step, kernel.columns)
+    for step, count in (*steps, (access.term_step, terms), (access.turn_step, turns)):
+        far = step * (count - 1)
+        if far < 0:
+            low += far
+        else:
+            high += far
+    return np.array([low]), np.array([high])
 
 
 def _moved(kernel: Kernel | Loop, shifts: Sequence[Integers]) -> Kernel | Loop:

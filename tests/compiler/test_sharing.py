@@ -114,6 +114,12 @@ class TestPlaces:
     def test_what_is_not_written_in_full_stays(self):
         assert targets(sharing(program_with(*chain(columns=SIZE - 1)))) == [A, B, C, D]
 
+    def test_what_no_kernel_reads_stays(self):
+        program = program_with(of(exp, A, 0), *chain()[1:], of(neg, E, D), outputs=[D])
+        unread = program_with(*chain(), of(exp, E, D), of(neg, F, D))
+        assert targets(sharing(program))[-1] == E
+        assert targets(sharing(unread))[-2:] == [E, F]
+
     def test_few_numbers_stay(self):
         kernels = [of(kernel.primitive, kernel.target.base, kernel.operands[0].base, columns=63) for kernel in chain()]
         assert targets(sharing(program_with(*kernels))) == [A, B, C, D]

@@ -7,7 +7,8 @@ numpy_backend.py   NumPy: the reference
 llvm_backend.py    native code, which llvm_machine.py compiles and object_cache.py keeps; llvm_codes.py says which
                    code a kernel needs, and it is written by llvm_kernels.py, llvm_products.py (of matrices),
                    llvm_scalars.py (small kernels of loops) and llvm_functions.py (primitives), all with
-                   llvm_writer.py; other small kernels need none, as llvm_interpreter.py makes them words of a table
+                   llvm_writer.py; other small kernels need none, as llvm_interpreter.py makes them words of a table.
+                   llvm_fusing.py makes one kernel of two, where only the one reads what the other writes
 jax_backend.py     a function of arrays, which XLA compiles: jax_reads.py (operands), jax_kernels.py, jax_loops.py
                    (as scans) and jax_functions.py (primitives)
 jax_mesh.py        the devices of JAX that fit shares a batch out to, those of several processes too, which keep in
