@@ -225,7 +225,7 @@ class TestNative:
         loss, weights, point = network
         fast = mg.compile(loss, backend="llvm")
         expected = gradients(fast, weights, point)
-        assert "matrix-vector" in fast.profile(point)
+        assert "kernels take" in fast.profile(point)
         assert gradients(fast, weights, point) == expected
         assert any(everything_moves)
 

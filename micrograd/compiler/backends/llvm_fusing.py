@@ -49,34 +49,28 @@ class _Each:
         """The same numbers in the same order, in other rows and columns; None where operands do not lie so."""
         if (rows, columns) == (self.rows, self.columns):
             return self
-        found = [_in_shape(access, self, columns) for access in (self.target, *self.operands)]
-        target, *operands = [access for access in found if access is not None]
-        if len(operands) < len(self.operands):
+        shaped = [_in_shape(access, self, columns) for access in (self.target, *self.operands)]
+        found = [access for access in shaped if access is not None]
+        if len(found) < len(shaped):
             return None
-        return replace(self, rows=rows, columns=columns, target=target, operands=tuple(operands))
+        return replace(self, rows=rows, columns=columns, target=found[0], operands=tuple(found[1:]))
 
 
 def fused(program: Program) -> Program:
     """The program with fewer kernels."""
     if not is_worth_it(program):
         return program
-    kernels: list[Kernel | Loop | None] = [*program.kernels]
-    each: dict[int, _Each | None] = {}
-
-    def of(number: int) -> _Each | None:
-        if number not in each:
-            each[number] = _each(program.kernels[number])
-        return each[number]
-
     stretches = Stretches(program)
     of_two = stretches.moves & (stretches.kernels == 2)
-    pairs = zip(stretches.ends[of_two].tolist(), stretches.begins[of_two].tolist(), strict=True)
-    for second, first in sorted(pairs):
-        maker, reader = of(first), of(second)
-        together = _together(maker, reader) if maker and reader else None
-        if together is not None:
-            each[second], kernels[first], kernels[second] = together, None, _map(together)
-    return replace(program, kernels=tuple(kernel for kernel in kernels if kernel is not None))
+    pairs = sorted(zip(stretches.ends[of_two].tolist(), stretches.begins[of_two].tolist(), strict=True))
+    each = {number: _each(program.kernels[number]) for pair in pairs for number in pair}
+    kernels = dict(enumerate(program.kernels))
+    for second, first in pairs:  # readers in their order: each has its makers in it before it is one
+        maker, reader = each[first], each[second]
+        if maker and reader and (together := _together(maker, reader)):
+            each[second], kernels[second] = together, _map(together)
+            del kernels[first]
+    return replace(program, kernels=tuple(kernels.values()))
 
 
 def _each(kernel: Kernel | Loop) -> _Each | None:
