@@ -80,10 +80,10 @@ class NativeExecutable(Executable):
         self.raise_what_was_raised()
 
     def parts(self) -> list[Callable[[], object]]:
-        """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
+        """For each kernel and loop of the program a call that runs it alone, where none share places."""
         table = self._table([step for one in self.program.kernels for step in self._steps([one], self._is_small(one))])
         self._link()
-        self._run(self.buffer.ctypes.data, table.ctypes.data, len(table))  # here all numbers have places of their own
+        self._run(self.buffer.ctypes.data, table.ctypes.data, len(table))  # each on its numbers
         return [partial(self._run, self.buffer.ctypes.data, row.ctypes.data, 1) for row in table]
 
     def pace(self, kernel: Kernel) -> Pace:
