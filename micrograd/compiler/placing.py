@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Floats, Integers
-    from micrograd.compiler.program import Kernel, Loop
+    from micrograd.compiler.program import Kernel, Loop, Singles
 
 # The groups of what is in no group: of ONE, the factor that is none, and of constants. They come after all others.
 NOTHING = (1 << 31) - 1  # nobody has two billion groups
@@ -45,7 +45,7 @@ class Placing:
         self.group = np.append(np.full(graph.size, CONSTANTS), NOTHING)  # the last entry is that of ONE
         self.turn_step = np.zeros(graph.size, dtype=np.int64)
         self.placed: list[Integers] = []  # groups, in the order in which they got their places
-        self.kernels: list[Kernel | Loop] = []
+        self.kernels: list[Kernel | Loop | Singles] = []
 
     def reserve(self, nodes: Integers) -> slice:
         """Give nodes a place each, side by side, before they are rolled."""

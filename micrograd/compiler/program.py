@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 IN_ORDER = 8  # sums of up to so many terms are computed in the order of their terms
+SUM, FROM_ZERO, LARGEST = -1, -2, -3  # what a single number is, if it is no result of a primitive
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,87 @@ Kernel = Reduction | Map | Take
 
 
 @dataclass(frozen=True)
+class Singles:
+    """Numbers by themselves, computed one after the other: small sums, and results of primitives, hardly two alike.
+
+    An irregular program has hundreds of thousands of them, too many for an object each.
+
+    Attributes:
+        targets: where each goes.
+        functions: which of the primitives each is a result of; or SUM, FROM_ZERO (0 is a term besides) or LARGEST.
+        counts: how many terms, or operands, each has; one at least. These are side by side in the arrays below.
+        first: where the first factor of each term is, or an operand.
+        second: where the second factor is; -1 where there is none.
+        coefficients: which of the numbers each term is multiplied by.
+        numbers: that terms are multiplied by.
+        primitives: that are applied.
+    """
+
+    targets: Integers
+    functions: Integers
+    counts: Integers
+    first: Integers
+    second: Integers
+    coefficients: Integers
+    numbers: Floats
+    primitives: tuple[Primitive, ...] = ()
+
+    kind = "single numbers"
+    columns = terms = 1
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.targets)
+
+    @property
+    def starts(self) -> Integers:
+        """Where the terms of each begin."""
+        return np.cumsum(self.counts) - self.counts
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions, and one for each result of a primitive."""
+        products = np.add.reduceat(1 + (self.second >= 0), self.starts)
+        return int(np.where(self.functions >= 0, 1, products - 1).sum())
+
+    @property
+    def target(self) -> Access:
+        """The index map of the results."""
+        return Access(row_table=self.targets)
+
+    @property
+    def operands(self) -> tuple[Access, ...]:
+        """The index map of all that is read."""
+        return (Access(row_table=np.concatenate([self.first, self.second[self.second >= 0]])),)
+
+    @property
+    def accesses(self) -> list[Access]:
+        """The same."""
+        return [*self.operands]
+
+    def moved(self, places: Integers) -> Singles:
+        """The same where each place of the buffer is another one."""
+        second = np.where(self.second < 0, -1, places[self.second])
+        return replace(self, targets=places[self.targets], first=places[self.first], second=second)
+
+    def unrolled(self) -> Iterator[Reduction | Map]:
+        """A kernel for each."""
+        factors = zip(self.first.tolist(), self.second.tolist(), self.numbers[self.coefficients].tolist(), strict=True)
+        for target, function, count in zip(*(a.tolist() for a in (self.targets, self.functions, self.counts)), strict=True):
+            terms = islice(factors, count)
+            if function >= 0:
+                operands = tuple(Access(first) for first, _, _ in terms)
+                yield Map(self.primitives[function], 1, 1, Access(target), operands)
+            else:
+                segments = tuple(
+                    Segment(number, 1, Access(first), None if second < 0 else Access(second))
+                    for first, second, number in terms
+                )
+                yield Reduction(1, 1, Access(target), segments, function == LARGEST, function == FROM_ZERO)
+
+
+@dataclass(frozen=True)
 class Loop:
     """Kernels that run turn after turn, each reading and writing further on.
 
@@ -249,7 +331,7 @@ class Program:
 
     Attributes:
         size: how many numbers the buffer has.
-        kernels: and loops of some; each reads what inputs, constants and kernels before it have written.
+        kernels: and loops of some, and single numbers; each reads what inputs, constants and kernels before it have written.
         inputs: where the inputs are: the Values that were read, and then the leaves of the arguments; and where
             there are gradients of several outputs, the seeds.
         outputs: where the outputs are.
@@ -261,7 +343,7 @@ class Program:
     """
 
     size: int
-    kernels: tuple[Kernel | Loop, ...]
+    kernels: tuple[Kernel | Loop | Singles, ...]
     inputs: Integers = field(default_factory=no_integers)
     outputs: Integers = field(default_factory=no_integers)
     seeds: Integers = field(default_factory=no_integers)
@@ -286,7 +368,7 @@ class Program:
         """How many operations on floats a run takes."""
         return sum(turns * kernel.flops for turns, kernel in self.with_turns())
 
-    def with_turns(self) -> Iterator[tuple[int, Kernel]]:
+    def with_turns(self) -> Iterator[tuple[int, Kernel | Singles]]:
         """Each kernel that is written down, and how often a run runs it."""
         for kernel in self.kernels:
             if isinstance(kernel, Loop):
@@ -295,9 +377,9 @@ class Program:
                 yield 1, kernel
 
     def unrolled(self) -> Iterator[Kernel]:
-        """All kernels in the order in which they run, those of a loop once for each turn."""
+        """All kernels in the order in which they run, those of a loop once for each turn, and one for each single number."""
         for kernel in self.kernels:
-            yield from kernel.unrolled() if isinstance(kernel, Loop) else (kernel,)
+            yield from kernel.unrolled() if isinstance(kernel, Loop | Singles) else (kernel,)
 
     def explain(self) -> str:
         """The kernels as a table: by kind and shape, how many there are, and what they gather."""

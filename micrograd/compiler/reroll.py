@@ -18,31 +18,37 @@ from __future__ import annotations
 
 import os
 from itertools import count as numbers
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from micrograd.compiler.alike import RowsByLevel, alike_rows
+from micrograd.compiler.alone import Alone
 from micrograd.compiler.checks import to_look_at
+from micrograd.compiler.graph import ONE
 from micrograd.compiler.index_maps import Places, access_of_one, accesses, are_even, step
 from micrograd.compiler.layout import Layout
-from micrograd.compiler.placing import CONSTANTS
-from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.placing import CONSTANTS, NOTHING
+from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Singles, Take
 from micrograd.compiler.repeats import repeats
-from micrograd.compiler.sums import Sums, in_pieces
+from micrograd.compiler.sums import Owners, Sums, in_pieces
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.transposing import transposed
 from micrograd.compiler.turn_graph import turn_graph_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from micrograd.compiler.alone import Made
     from micrograd.compiler.graph import Applications, Graph
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.sums import Owners
     from micrograd.compiler.turn_graph import TurnGraph
     from micrograd.compiler.vectors import Combinations, Dots
 
 _IN_TABLE = CONSTANTS - 1  # the group of what a loop reads from its table
 _FEW = 16  # up to so many runs of numbers are checked by a kernel each
+_MANY = 2048  # kernels, after which those of nodes that are like no others are made all at once
 
 
 def reroll(graph: Graph, start: int) -> Program:
@@ -62,7 +68,7 @@ def reroll(graph: Graph, start: int) -> Program:
         rolling.place(nodes)
         rolling.layout.end = max(rolling.layout.end, start)
     gradients = rolling.reserve(graph.gradients)
-    rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0")
+    rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=True)
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
     outputs = rolling.with_checks(rolling.outputs(graph.outputs), to_look_at(graph))
     made = rolling.placed[len(graph.inputs) + 1 :]  # after the inputs and the seeds
@@ -87,52 +93,119 @@ class _ByLevel(NamedTuple):
         sums: which of them are on each level.
         whole: the graph's whole terms, and which of their rows are on each level.
         applications: the graph's applications, and which of their rows are on each level.
+        is_busy: on which levels there is anything.
     """
 
     owners: Owners
     sums: RowsByLevel
     whole: list[tuple[Dots | Combinations, RowsByLevel]]
     applications: list[tuple[Applications, RowsByLevel]]
+    is_busy: list[bool]
 
 
 class _Rolling(Sums):
-    """One reroll as far as it has come."""
+    """One reroll as far as it has come.
 
-    def roll(self, with_loops: bool) -> None:
-        """Roll all nodes, level after level, and what repeats as a loop."""
-        levels = self.graph.levels()
-        by_level = self._by_level(levels)
+    Attributes:
+        levels: of the nodes.
+        by_level: what is on each level and not alone.
+        alone: the nodes that are, once they have been looked for.
+    """
+
+    levels: Integers
+    by_level: _ByLevel
+    alone: Alone | None = None
+
+    def roll(self, with_loops: bool, with_singles: bool = False) -> None:
+        """Roll all nodes, level after level, and what repeats as a loop.
+
+        Args:
+            with_loops: whether there may be loops.
+            with_singles: whether there may be single numbers.
+        """
+        self.levels = levels = self.graph.levels()
+        self.by_level = self._by_level(self.owners(), self.graph.applications)
         done = 0
         for repeat in repeats(self.graph, levels) if with_loops else ():
-            self._roll_levels(by_level, done, repeat.first)
+            self._roll_levels(done, repeat.first, with_singles)
             done = repeat.first
             turn = turn_graph_of(self.graph, repeat, self.position, self.reserved != 0)
             if turn is not None:
-                self._roll_levels(by_level, done, turn.repeat.first)
+                self._roll_levels(done, turn.repeat.first, with_singles)
                 self._loop(turn)
                 done = turn.repeat.end
-        self._roll_levels(by_level, done, int(levels.max(initial=-1)) + 1)
+        self._roll_levels(done, int(levels.max(initial=-1)) + 1, with_singles)
 
-    def _by_level(self, levels: Integers) -> _ByLevel:
+    def _by_level(self, owners: Owners, applications: Sequence[Applications]) -> _ByLevel:
         """What is on each level."""
-        owners, graph = self.owners(), self.graph
+        levels, whole = self.levels, self.graph.whole
+        is_busy = np.zeros(int(levels.max(initial=-1)) + 1, dtype=bool)
+        for nodes in (owners.nodes, *(part.nodes for part in (*whole, *applications))):
+            is_busy[levels[nodes]] = True
         return _ByLevel(
             owners,
             RowsByLevel(levels[owners.nodes], owners.keys),
-            [(part, RowsByLevel(levels[part.nodes[:, 0]])) for part in graph.whole],
-            [(application, RowsByLevel(levels[application.nodes])) for application in graph.applications],
+            [(part, RowsByLevel(levels[part.nodes[:, 0]])) for part in whole],
+            [(application, RowsByLevel(levels[application.nodes])) for application in applications],
+            is_busy.tolist(),
         )
 
-    def _roll_levels(self, by_level: _ByLevel, begin: int, end: int) -> None:
+    def _roll_levels(self, begin: int, end: int, with_singles: bool) -> None:
         """Roll the nodes of some levels."""
+        done = begin
         for level in range(begin, end):
-            sums = by_level.sums.at(level)
-            whole = [part.chosen(rows) for part, of_part in by_level.whole for rows in of_part.at(level)]
-            if sums or whole:
-                self.reductions(by_level.owners, sums, whole)
-            for application, of_application in by_level.applications:
-                for rows in of_application.at(level):
-                    (self.take if application.primitive is TAKE else self.map)(application.chosen(rows))
+            if with_singles and self.alone is None and len(self.kernels) >= _MANY:
+                self._part_the_alone(level)
+            if self.by_level.is_busy[level]:
+                self._singly(done, level + 1)
+                self._roll_level(level)
+                done = level + 1
+        self._singly(done, end)
+
+    def _roll_level(self, level: int) -> None:
+        """Roll the nodes of a level that are not alone."""
+        by_level = self.by_level
+        sums = by_level.sums.at(level)
+        whole = [part.chosen(rows) for part, of_part in by_level.whole for rows in of_part.at(level)]
+        if sums or whole:
+            self.reductions(by_level.owners, sums, whole)
+        for application, of_application in by_level.applications:
+            for rows in of_application.at(level):
+                (self.take if application.primitive is TAKE else self.map)(application.chosen(rows))
+
+    def _part_the_alone(self, level: int) -> None:
+        """Look for the nodes that are alone, from a level on."""
+        graph, owners = self.graph, self.by_level.owners
+        self.alone = Alone(graph, owners, self.levels, level, self.group, self.reserved)
+        is_other = np.ones(graph.size, dtype=bool)
+        is_other[self.alone.nodes] = False
+        new = np.fromiter(islice(self.groups, int(self.alone.likes.max(initial=-1)) + 1), np.int64)
+        self.group[self.alone.nodes] = new[self.alone.likes]
+        left = is_other[owners.nodes] & (self.levels[owners.nodes] >= level)
+        applications = [application.chosen(is_other[application.nodes]) for application in graph.applications]
+        self.by_level = self._by_level(Owners(*(array[left] for array in owners)), applications)
+
+    def _singly(self, begin: int, end: int) -> None:
+        """Roll the nodes of some levels that are alone."""
+        made = self.alone and self.alone.between(begin, end)
+        if self.alone is None or made is None or not len(made.nodes):
+            return
+        free = made.nodes[self.reserved[made.nodes] == 0]
+        self.position[free] = self.layout.stretch(len(free)) + np.arange(len(free))
+        numbers, coefficients = np.unique(made.coefficients.view(np.int64), return_inverse=True)
+        arrays = (self.position[made.nodes], made.functions, made.counts, *self._places_of(made), coefficients)
+        narrow = (array.astype(np.int32) for array in arrays)
+        self.kernels.append(Singles(*narrow, numbers.view(np.float64), self.alone.primitives))
+
+    def _places_of(self, made: Made) -> Integers:
+        """Where the factors lie; -1 for ONE."""
+        factors = np.stack([made.first, made.second])
+        places = np.where(factors == ONE, -1, self.position[factors])
+        constants = (factors != ONE) & self.graph.is_constant[factors]
+        if constants.any():
+            numbers, which = np.unique(self.graph.constants[factors[constants]].view(np.int64), return_inverse=True)
+            places[constants] = self.layout.constant(numbers.view(np.float64)) + which
+        return places
 
     def _loop(self, turn: TurnGraph) -> None:
         """Roll a loop. Its first turn is rolled twice: before, to see which groups its nodes make."""

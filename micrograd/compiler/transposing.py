@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.index_maps import Places, accesses
-from micrograd.compiler.program import Loop, Map, Reduction, Segment, Take
+from micrograd.compiler.program import Loop, Map, Reduction, Segment, Singles, Take
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,10 +91,12 @@ class _Chosen:
         for start, size in self.stretches.items():
             self.places[start : start + size] = start + np.arange(size).reshape(-1, samples).T.ravel()
 
-    def moved(self, kernel: Kernel | Loop) -> Kernel | Loop:
+    def moved(self, kernel: Kernel | Loop | Singles) -> Kernel | Loop | Singles:
         """A kernel where all numbers have their new places."""
         if id(kernel) not in self._kernels or isinstance(kernel, Loop | Take):
             return kernel
+        if isinstance(kernel, Singles):
+            return kernel.moved(self.places)
         targets, *operands = (self._places(kernel, access, terms) for access, terms in with_terms(kernel))
         order = np.argsort(targets[:, 0])
         places = [Places.of(operand[order]) for operand in operands]
@@ -111,7 +113,7 @@ class _Chosen:
         """Where the numbers of an operand are then: a row for each result, with a place for each term."""
         return self.places[access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms)]
 
-    def _touched(self, kernel: Kernel | Loop) -> set[int]:
+    def _touched(self, kernel: Kernel | Loop | Singles) -> set[int]:
         """The numbers of the stretches that a kernel may read or write."""
         found: set[int] = set()
         turns = kernel.turns if isinstance(kernel, Loop) else 1
@@ -133,9 +135,9 @@ class _Chosen:
         """The number of the stretch that begins last before each place, or there; -1 where none does."""
         return np.searchsorted(self._starts, places, side="right") - 1
 
-    def _of_samples(self, kernel: Kernel | Loop) -> list[int]:
+    def _of_samples(self, kernel: Kernel | Loop | Singles) -> list[int]:
         """The numbers of the stretches in which a kernel of samples goes from one sample to the next, row by row."""
-        if isinstance(kernel, Loop | Take) or _outer(kernel) != self._samples or _is_in_vectors(kernel):
+        if isinstance(kernel, Loop | Take | Singles) or _outer(kernel) != self._samples or _is_in_vectors(kernel):
             return []
         found = []
         for access in (kernel.target, *kernel.accesses):
@@ -152,7 +154,7 @@ def _outer(kernel: Reduction | Map) -> int:
     return kernel.rows if kernel.rows > 1 else kernel.columns
 
 
-def reach(access: Access, kernel: Kernel, terms: int, turns: int) -> tuple[Integers, Integers]:
+def reach(access: Access, kernel: Kernel | Singles, terms: int, turns: int) -> tuple[Integers, Integers]:
     """The first and the last place of each row of an operand, or of some of its elements, in all turns of a loop."""
     if access.table is not None:
         starts = access.table.ravel()
@@ -165,7 +167,7 @@ def reach(access: Access, kernel: Kernel, terms: int, turns: int) -> tuple[Integ
     return starts + sum(min(0, far) for far in distances), starts + sum(max(0, far) for far in distances)
 
 
-def with_terms(kernel: Kernel) -> list[tuple[Access, int]]:
+def with_terms(kernel: Kernel | Singles) -> list[tuple[Access, int]]:
     """The index maps of a kernel's target and operands, with how many terms each has."""
     if isinstance(kernel, Reduction):
         return [(kernel.target, 1), *((factor, part.terms) for part in kernel.segments for factor in part.factors)]
@@ -185,7 +187,7 @@ def _samples(program: Program) -> int:
     return samples if is_much else 0
 
 
-def _is_in_vectors(kernel: Kernel) -> bool:
+def _is_in_vectors(kernel: Kernel | Singles) -> bool:
     """Whether several numbers can be computed at a time: columns or terms lie side by side."""
     has_columns = kernel.columns >= _VECTOR and kernel.target.column_step == 1
     if has_columns and all(access.has_columns_in_vectors for access in kernel.accesses):
@@ -194,7 +196,7 @@ def _is_in_vectors(kernel: Kernel) -> bool:
     return in_any_order and all(access.has_terms_in_vectors for access in kernel.accesses)
 
 
-def _time(kernel: Kernel | Loop) -> int:
+def _time(kernel: Kernel | Loop | Singles) -> int:
     """How long a kernel takes, as numbers in vectors."""
     if isinstance(kernel, Loop):
         return kernel.turns * sum(map(_time, kernel.kernels))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.numbers import Floats, Integers
-    from micrograd.compiler.program import Kernel, Program
+    from micrograd.compiler.program import Kernel, Program, Singles
 
 
 _LINE = 64  # bytes in a cache line
@@ -79,7 +79,7 @@ class Executable(ABC):
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
 
     @abstractmethod
-    def pace(self, kernel: Kernel) -> Pace:
+    def pace(self, kernel: Kernel | Singles) -> Pace:
         """How a kernel's numbers are computed."""
 
 

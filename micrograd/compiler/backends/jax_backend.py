@@ -29,7 +29,7 @@ from micrograd.compiler.backends.jax_kernels import function_of
 from micrograd.compiler.backends.jax_loops import scan_of
 from micrograd.compiler.backends.jax_reads import Places
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.program import Loop, Map
+from micrograd.compiler.program import Loop, Map, Singles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,6 +110,9 @@ class Lowered:
         for kernel in program.kernels:
             if isinstance(kernel, Loop):
                 self._loop(kernel)
+            elif isinstance(kernel, Singles):
+                for each in kernel.unrolled():
+                    self._kernel(each)
             else:
                 self._kernel(kernel)
 

@@ -42,7 +42,7 @@ from micrograd.compiler.backends.llvm_machine import machine
 from micrograd.compiler.backends.llvm_runners import RUN, runner, turner
 from micrograd.compiler.backends.llvm_scalars import module_of_scalars, name_of, scalars, together
 from micrograd.compiler.backends.python_calls import in_python
-from micrograd.compiler.program import Loop, Map, Reduction, Take
+from micrograd.compiler.program import Loop, Map, Reduction, Singles, Take
 from micrograd.compiler.sharing import sharing
 
 if TYPE_CHECKING:
@@ -86,10 +86,12 @@ class NativeExecutable(Executable):
         self._run(self.buffer.ctypes.data, table.ctypes.data, len(table))  # each on its numbers
         return [partial(self._run, self.buffer.ctypes.data, row.ctypes.data, 1) for row in table]
 
-    def pace(self, kernel: Kernel) -> Pace:
+    def pace(self, kernel: Kernel | Singles) -> Pace:
         """How a kernel's numbers are computed."""
         if isinstance(kernel, Map) and not native_name(kernel.primitive):
             return Pace.IN_PYTHON
+        if isinstance(kernel, Singles):
+            return Pace.ONE_BY_ONE
         return Pace.IN_VECTORS if vector_of(kernel)[0] else Pace.ONE_BY_ONE
 
     def raise_what_was_raised(self) -> None:
@@ -99,8 +101,8 @@ class NativeExecutable(Executable):
             self.raised.clear()
             raise error
 
-    def _is_small(self, kernel: Kernel | Loop) -> bool:
-        return len(self.buffer) <= PLACES and is_small(kernel)
+    def _is_small(self, kernel: Kernel | Loop | Singles) -> bool:
+        return isinstance(kernel, Singles) or len(self.buffer) <= PLACES and is_small(kernel)
 
     def _table(self, steps: Sequence[tuple[_Function, int]]) -> Integers:
         """The table of some steps. The addresses of their functions are in it when these are linked."""

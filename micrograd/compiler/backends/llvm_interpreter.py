@@ -29,7 +29,7 @@ from micrograd.compiler.backends.llvm_codes import vector_of
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, forward, integer, larger, native_name
 from micrograd.compiler.backends.llvm_kernels import KERNEL
 from micrograd.compiler.backends.llvm_writer import Loops
-from micrograd.compiler.program import Map, Reduction
+from micrograd.compiler.program import SUM, LARGEST, FROM_ZERO, Map, Reduction, Singles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,13 +72,16 @@ class Words:
         functions: the addresses of their functions, to be filled in.
     """
 
-    def __init__(self, kernels: Sequence[Reduction | Map]) -> None:
+    def __init__(self, kernels: Sequence[Reduction | Map | Singles]) -> None:
         constants: dict[float | str, int] = {}
         primitives: dict[Primitive, int] = {}
-        words: list[int] = []
+        words: list[Any] = []
         for kernel in kernels:
-            words += _sums(kernel, constants) if isinstance(kernel, Reduction) else _calls(kernel, primitives)
-        self._words = np.array(words, dtype=np.int32)
+            if isinstance(kernel, Singles):
+                words.append(_of_singles(kernel, constants, primitives))
+            else:
+                words.append(_sums(kernel, constants) if isinstance(kernel, Reduction) else _calls(kernel, primitives))
+        self._words = np.concatenate([np.array(part, dtype=np.int32) for part in words])
         self._constants = np.array([*map(float, constants), 1.0])
         self.primitives, self.functions = [*primitives], np.zeros(len(primitives), dtype=np.int64)
         stretches = [(array.ctypes.data, array.ctypes.data + array.nbytes) for array in (self._words, self._constants)]
@@ -92,8 +95,7 @@ def _sums(kernel: Reduction, constants: dict[float | str, int]) -> list[int]:
     for part in kernel.segments:
         first = _places(part.first, rows, columns, part.terms)
         second = [_ONE] * len(first) if part.second is None else _places(part.second, rows, columns, part.terms)
-        key = part.coefficient or str(part.coefficient)  # 0 and -0 are equal, but two constants
-        parts.append((part.terms, first, second, constants.setdefault(key, len(constants))))
+        parts.append((part.terms, first, second, _number_of(part.coefficient, constants)))
     kind = _LARGEST if kernel.largest else _FROM_ZERO if kernel.from_zero else _CHAIN
     is_written_out = kind == _CHAIN and 0 < terms <= _WRITTEN_OUT
     words: list[int] = []
@@ -102,6 +104,43 @@ def _sums(kernel: Reduction, constants: dict[float | str, int]) -> list[int]:
         for count, first, second, constant in parts:
             for place in range(number * count, (number + 1) * count):
                 words += first[place], second[place], constant
+    return words
+
+
+def _number_of(coefficient: float, constants: dict[float | str, int]) -> int:
+    """The number of a coefficient among the constants."""
+    key = coefficient or str(coefficient)  # 0 and -0 are equal, but two constants
+    return constants.setdefault(key, len(constants))
+
+
+def _of_singles(
+    singles: Singles, constants: dict[float | str, int], primitives: dict[Primitive, int]
+) -> Integers:
+    """The words of single numbers."""
+    functions, counts, starts = singles.functions, singles.counts, singles.starts
+    is_call = functions >= 0
+    is_written_out = (functions == SUM) & (counts <= _WRITTEN_OUT)
+    heads = np.where(is_written_out, 2, 3)
+    lengths = heads + np.where(is_call, _OPERANDS, _TERM * counts)
+    begins = np.cumsum(lengths) - lengths
+    words = np.empty(int(lengths.sum()), dtype=np.int32)
+    kinds = [is_call, is_written_out, functions == LARGEST, functions == FROM_ZERO]
+    words[begins] = np.select(kinds, [_CALL, counts, _LARGEST, _FROM_ZERO], _CHAIN)
+    words[begins + 1] = singles.targets
+    words[begins[~is_written_out] + 2] = counts[~is_written_out]
+    if is_call.any():
+        numbers = np.array([primitives.setdefault(each, len(primitives)) for each in singles.primitives])
+        calls = begins[is_call]
+        words[calls + 2] = numbers[functions[is_call]]
+        words[calls[:, None] + 3 + np.arange(_OPERANDS)] = singles.first[starts[is_call], None]
+    places = np.repeat(begins + heads, counts)
+    places += np.repeat(np.where(is_call, 1, _TERM), counts) * (np.arange(len(places)) - np.repeat(starts, counts))
+    words[places] = singles.first
+    of_sums = np.repeat(~is_call, counts)
+    places = places[of_sums]
+    words[places + 1] = singles.second[of_sums]
+    constant = np.array([_number_of(number, constants) for number in singles.numbers.tolist()])
+    words[places + 2] = constant[singles.coefficients[of_sums]]
     return words
 
 

@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.executable import Batches, Executable, Pace
 from micrograd.compiler.backends.python_calls import in_python
-from micrograd.compiler.program import Loop, Map, Reduction, Take
+from micrograd.compiler.program import Loop, Map, Reduction, Singles, Take
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import Operations
 
@@ -140,11 +140,12 @@ class NumpyExecutable(Executable):
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
         steps = iter(self._steps)
         counts = [
-            len(kernel.kernels) * kernel.turns if isinstance(kernel, Loop) else 1 for kernel in self.program.kernels
+            len(kernel.kernels) * kernel.turns if isinstance(kernel, Loop) else kernel.rows if isinstance(kernel, Singles) else 1
+            for kernel in self.program.kernels
         ]
         return [partial(self._run, [*islice(steps, count)]) for count in counts]
 
-    def pace(self, kernel: Kernel) -> Pace:
+    def pace(self, kernel: Kernel | Singles) -> Pace:
         """How a kernel's numbers are computed."""
         if isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS and not kernel.primitive.composite:
             return Pace.IN_PYTHON

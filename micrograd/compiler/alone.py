@@ -1,0 +1,177 @@
+"""Alone: nodes that are like few others, found all at once.
+
+An irregular program has hundreds of thousands of nodes that no other is like. To look for their likes level by level,
+in ever so small groups, takes longer than all else. So each node gets a number that is made of the numbers of what it is
+computed from, and this again and again. In
+
+    a = x + y        b = x + c        c = x - y        d = c + y        for x and y from one group
+
+a is like b at first, as both are sums, and d like c. When the numbers are made anew, a and b differ, as y is given and c
+is not. A node that shares its number with few others stays alone. One round is a few operations on arrays of all nodes
+that are still like many. Nodes that are alike always have the same number, so none of a large group is ever taken out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from micrograd.compiler.graph import MAXIMUM, ONE
+from micrograd.compiler.program import FROM_ZERO, LARGEST, SUM
+from micrograd.compiler.trace import TAKE
+from micrograd.engine import further_primitives, primitives
+
+if TYPE_CHECKING:
+    from micrograd.compiler.graph import Graph
+    from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.compiler.sums import Owners
+    from micrograd.engine.primitive import Primitive
+
+_FEW = 4  # nodes that share a number, at most
+_TERMS = 16  # of all of them, at most
+_OPERANDS = 3  # of a primitive, at most
+_WORTH = 8  # one in so many has to be found in a round, or there have to be twice as many numbers
+_ODD = 0x9E3779B97F4A7C15  # spreads what it is multiplied with over 64 bits
+_BITS = 24  # of a number, that are not needed to tell the nodes of a level apart
+
+
+class Made(NamedTuple):
+    """Nodes, and what they are made of.
+
+    Attributes:
+        nodes: which they are.
+        functions: as those of Singles.
+        counts: how many terms, or operands, each has. These lie side by side.
+        first: the first factors of terms, or operands.
+        second: the second factors; ONE of operands.
+        coefficients: of terms; of operands, which one it is.
+    """
+
+    nodes: Integers
+    functions: Any
+    counts: Integers
+    first: Integers
+    second: Integers
+    coefficients: Any
+
+    @property
+    def starts(self) -> Integers:
+        """Where the terms of each begin."""
+        return np.cumsum(self.counts) - self.counts
+
+    def chosen(self, rows: Integers) -> Made:
+        """Some of them, in this order."""
+        counts = self.counts[rows]
+        shifts = self.starts[rows] - (np.cumsum(counts) - counts)
+        terms = np.repeat(shifts, counts) + np.arange(counts.sum())
+        of_terms = (array[terms] for array in (self.first, self.second, self.coefficients))
+        return Made(self.nodes[rows], self.functions[rows], counts, *of_terms)
+
+
+class Alone:
+    """The nodes that stay alone, level by level.
+
+    Args:
+        graph: all of it.
+        owners: of its sums and maxima.
+        levels: of all nodes.
+        first: the lowest level that they may be on.
+        group: of each node below that, and of ONE.
+        reserved: which nodes have a place already.
+
+    Attributes:
+        nodes: those that are alone, by level; those that may be alike stand beside each other.
+        likes: for each of them a number, which those that may be alike share.
+        primitives: those that are applied.
+    """
+
+    def __init__(
+        self, graph: Graph, owners: Owners, levels: Integers, first: int, group: Integers, reserved: Integers
+    ) -> None:
+        is_left = levels >= first
+        applied = [application for application in graph.applications if _is_small(application.primitive)]
+        self.primitives: tuple[Primitive, ...] = tuple(application.primitive for application in applied)
+        made = _made(graph, owners, is_left)
+        level = levels[made.nodes]
+        signs = _mixed(np.append(np.where(is_left, levels + (1 << 40), group[:-1]), group[-1]))
+        keys = _mixed((level << 16) + 2 * made.functions + (reserved[made.nodes] != 0))
+        tags = _mixed(made.coefficients.view(np.int64))
+        rows = _like_few(made._replace(functions=keys, coefficients=tags), signs)
+        order = np.argsort((level[rows] << (64 - _BITS)) + (signs[made.nodes[rows]] >> _BITS).astype(np.int64), kind="stable")
+        self._made = made.chosen(rows[order])
+        self.nodes = self._made.nodes
+        self._levels = levels[self.nodes]
+        found = signs[self.nodes]
+        is_new = (found[1:] != found[:-1]) | (self._levels[1:] != self._levels[:-1])
+        self.likes = np.cumsum(np.append(True, is_new)[: len(found)]) - 1
+        self._ends = np.append(0, np.cumsum(self._made.counts))
+
+    def between(self, begin: int, end: int) -> Made:
+        """Those on some levels."""
+        first, last = np.searchsorted(self._levels, (begin, end))
+        rows, terms, made = slice(first, last), slice(*self._ends[[first, last]]), self._made
+        return Made(*(array[rows] for array in made[:3]), *(array[terms] for array in made[3:]))
+
+
+def _is_small(primitive: Primitive) -> bool:
+    """Whether no backend calls Python for a primitive, and it has few operands."""
+    of_library = (getattr(module, primitive.name, None) for module in (primitives, further_primitives))
+    is_native = primitive.composite is not None or any(one is primitive for one in of_library)
+    return is_native and primitive is not TAKE and len(primitive.derivatives) <= _OPERANDS
+
+
+def _made(graph: Graph, owners: Owners, is_left: Booleans) -> Made:
+    """The nodes that are left and have few terms or operands."""
+    chosen = is_left[owners.nodes] & (owners.counts <= _TERMS)
+    nodes, counts = owners.nodes[chosen], owners.counts[chosen]
+    of_sums = np.zeros(graph.size, dtype=bool)
+    of_sums[nodes] = True
+    terms = graph.terms.kept(of_sums[graph.terms.owner])
+    functions = np.where(graph.kind[nodes] == MAXIMUM, LARGEST, np.where(graph.from_zero[nodes], FROM_ZERO, SUM))
+    parts = [(nodes, functions, counts, terms.first, terms.second, terms.coefficient)]
+    applied = [application for application in graph.applications if _is_small(application.primitive)]
+    for number, application in enumerate(applied):
+        application = application.chosen(is_left[application.nodes])
+        operands = application.operands
+        numbers = (np.full(len(operands), number), np.full(len(operands), operands.shape[1]))
+        columns = np.tile(np.arange(operands.shape[1], dtype=float), len(operands))
+        parts.append((application.nodes, *numbers, operands.ravel(), np.full(operands.size, ONE), columns))
+    return Made(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _like_few(made: Made, signs: Any) -> Integers:
+    """The rows of those whose number few others have, given a number for each node, and for ONE, to begin with.
+
+    The functions are a number for each row, and the coefficients one for each term, that tell them apart.
+    """
+    rows = np.arange(len(made.nodes))
+    few = [rows[:0]]
+    before, salt = 1, 1
+    while len(rows):
+        starts = made.starts
+        terms = _mixed((signs[made.first] + signs[made.second]) * np.uint64(_ODD) + made.coefficients)
+        ends = np.maximum.reduceat(terms, starts) + np.uint64(_ODD) * np.minimum.reduceat(terms, starts)  # however many are alike
+        found = _mixed(ends + made.functions)
+        signs[made.nodes] = found
+        bins = ((found * np.uint64(salt)) >> np.uint64(63 - len(rows).bit_length())).astype(np.int64)
+        counts = np.bincount(bins)
+        sizes = counts[bins]  # or more, where different numbers share a bin: so the bins are others in each round
+        is_few = (sizes <= _FEW) & (sizes * made.counts <= _TERMS)
+        few.append(rows[is_few])
+        different = np.count_nonzero(counts)
+        if _WORTH * len(few[-1]) < len(rows) and different < 2 * before:
+            break
+        left = np.flatnonzero(~is_few)
+        rows, made = rows[left], made.chosen(left)
+        before, salt = max(1, different - len(few[-1])), salt * _ODD % 2**64
+    return np.concatenate(few)
+
+
+def _mixed(numbers: Any) -> Any:
+    """For each number another one, of 64 bits that all depend on all of its bits."""
+    mixed = numbers.astype(np.uint64) * np.uint64(_ODD)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(_ODD)
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
