@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.graph import ONE, SUM
-from micrograd.compiler.numbers import joined_narrowly, no_integers
+from micrograd.compiler.graph import MAXIMUM, ONE
+from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.trace import TAKE, is_of_library
 from micrograd.compiler.walks import Edges
 from micrograd.engine import further_primitives, primitives
@@ -69,14 +69,14 @@ def to_look_at(graph: Graph) -> Integers:
     if not len(graph.checked):
         return graph.checked
     terms = graph.terms
-    of_sums = graph.kind[terms.owner] == SUM
-    two = of_sums & (terms.second != ONE)
-    users, used = [terms.owner[of_sums], terms.owner[two]], [terms.first[of_sums], terms.second[two]]
+    two = terms.second != ONE
+    users, used = [terms.owner, terms.owner[two]], [terms.first, terms.second[two]]
     for application in graph.applications:
         if application.primitive in _PASSING:
             users.append(application.nodes)
             used.append(application.operands[:, 0])
     whole_users, whole_used = graph.edges_of_whole()
-    edges = Edges(graph.size, joined_narrowly([*users, *whole_users]), joined_narrowly([*used, *whole_used]))
+    edges = Edges(graph.size, [*users, *whole_users], [*used, *whole_used])
+    edges.counts[: graph.size][graph.kind == MAXIMUM] = 0  # a maximum may hide what is not finite
     hidden = graph.checked[~edges.reached(graph.results)[graph.checked]]
     return hidden[~edges.reached(edges.leaving(hidden))[hidden]]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.numbers import joined_narrowly, no_integers, order_of
+from micrograd.compiler.numbers import no_integers, order_of
 from micrograd.compiler.trace import TAKE
 from micrograd.compiler.walks import Edges
 
@@ -174,8 +174,8 @@ class Graph:
         users, used = self.edges()
         return Edges(self.size, used, users).levels()
 
-    def edges(self, differentiable: bool = False) -> tuple[Integers, Integers]:
-        """The edges from nodes to what they are computed from, as two arrays; some of them lead through stand-ins.
+    def edges(self, differentiable: bool = False) -> tuple[list[Integers], list[Integers]]:
+        """The edges from nodes to what they are computed from, in parts; some of them lead through stand-ins.
 
         Args:
             differentiable: whether to leave out the edges that no gradient takes.
@@ -195,7 +195,7 @@ class Graph:
                     users.append(np.full(len(self.tables[table]), node))
                     used.append(self.tables[table])
         whole_users, whole_used = self.edges_of_whole()
-        return joined_narrowly([*users, *whole_users]), joined_narrowly([*used, *whole_used])
+        return [*users, *whole_users], [*used, *whole_used]
 
     def edges_of_whole(self) -> tuple[list[Integers], list[Integers]]:
         """Those of the terms that stay whole."""

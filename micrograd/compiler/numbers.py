@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Booleans: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
-
-
-def joined_narrowly(parts: Sequence[Integers]) -> Integers:
-    """One array of them all, half as wide: of millions of edges, it is what takes the memory."""
-    return np.concatenate(parts, dtype=np.int32, casting="same_kind")  # nobody has two billion nodes
 
 
 def order_of(keys: Integers) -> Integers:

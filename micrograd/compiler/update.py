@@ -91,7 +91,7 @@ def _computed(graph: Graph) -> list[tuple[int, list[int]]]:
     """The nodes that are computed, in order, each with the nodes that it is computed from."""
     users, used = graph.edges()
     operands: dict[int, list[int]] = {}
-    for user, operand in zip(users.tolist(), used.tolist(), strict=True):
+    for user, operand in zip(np.concatenate(users).tolist(), np.concatenate(used).tolist(), strict=True):
         operands.setdefault(user, []).append(operand)
     return sorted(operands.items())
 

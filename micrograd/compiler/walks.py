@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.numbers import order_of
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from micrograd.compiler.numbers import Booleans, Integers
 
 
@@ -21,15 +21,25 @@ class Edges:
 
     Args:
         size: how many nodes there are. Those beyond are stand-ins: walks lead through them, and say nothing of them.
-        sources: where each edge begins.
-        targets: where it ends.
+        sources: where edges begin, in parts; all of them are never joined, as of millions of edges that takes long.
+        targets: where they end, in the same parts.
     """
 
-    def __init__(self, size: int, sources: Integers, targets: Integers) -> None:
+    def __init__(self, size: int, sources: Sequence[Integers], targets: Sequence[Integers]) -> None:
         self.size = size
-        self.count = max(size, int(sources.max(initial=0)) + 1, int(targets.max(initial=0)) + 1)
-        self.targets = targets[order_of(sources)]
-        self.counts = np.bincount(sources, minlength=self.count)
+        self.count = max(size, *(int(part.max(initial=0)) + 1 for part in (*sources, *targets)))
+        self.counts = np.zeros(self.count, dtype=np.int64)
+        self.targets = np.empty(sum(map(len, sources)), dtype=np.int64)
+        end = 0
+        for source, target in zip(sources, targets, strict=True):
+            np.add.at(self.counts, source, 1)
+            keys = self.targets[end : end + len(source)]
+            keys[:] = source
+            keys <<= 32  # nobody has two billion nodes
+            keys |= target
+            end += len(source)
+        self.targets.sort()  # twice as fast as finding the order of the sources
+        self.targets &= 0xFFFFFFFF
         self.starts = np.cumsum(self.counts) - self.counts
         self._place = np.zeros(self.count, dtype=np.int64)
 
@@ -39,8 +49,9 @@ class Edges:
         ends = np.cumsum(counts)
         if not len(ends) or not ends[-1]:
             return self.targets[:0]
-        places = np.repeat(self.starts[nodes] - ends + counts, counts) + np.arange(ends[-1])
-        return self.targets[places].astype(np.int64)
+        places = np.repeat(self.starts[nodes] - ends + counts, counts)
+        places += np.arange(ends[-1])
+        return self.targets.take(places, out=places, mode="clip")  # all are there; only so NumPy needs no other array
 
     def _distinct(self, nodes: Integers) -> Integers:
         """The nodes without repetitions: where several are the same, the last one stays."""

@@ -22,7 +22,7 @@ def random_edges(seed):
 
 def made(pairs):
     table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Edges(SIZE, table[:, 0], table[:, 1])
+    return Edges(SIZE, *(np.array_split(ends, 3) for ends in table.T))
 
 
 @pytest.mark.parametrize("seed", range(12))
