@@ -1,14 +1,14 @@
 """Alone: nodes that are like few others, found all at once.
 
-An irregular program has hundreds of thousands of nodes that no other is like. To look for their likes level by level,
-in ever so small groups, takes longer than all else. So each node gets a number that is made of the numbers of what it is
-computed from, and this again and again. In
+An irregular program has hundreds of thousands of nodes that no other is like. To look for their likes level by level
+takes longer than all else. So each node gets a number that is made of the numbers of what it is computed from, and this
+again and again. In
 
     a = x + y        b = x + c        c = x - y        d = c + y        for x and y from one group
 
-a is like b at first, as both are sums, and d like c. When the numbers are made anew, a and b differ, as y is given and c
-is not. A node that shares its number with few others stays alone. One round is a few operations on arrays of all nodes
-that are still like many. Nodes that are alike always have the same number, so none of a large group is ever taken out.
+a and c are told apart at first, as a difference is no sum, and then b and d from them and from each other, as they are
+of c. A node that shares its number with few others stays alone. One round is a few operations on arrays of all nodes
+that still share theirs with many. Nodes that are alike always have the same number, so no large group loses a node.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ class Alone:
         keys = _mixed((level << 16) + 2 * made.functions + (reserved[made.nodes] != 0))
         tags = _mixed(made.coefficients.view(np.int64))
         rows = _like_few(made._replace(functions=keys, coefficients=tags), signs)
-        order = np.argsort((level[rows] << (64 - _BITS)) + (signs[made.nodes[rows]] >> _BITS).astype(np.int64), kind="stable")
+        order = np.argsort(
+            (level[rows] << (64 - _BITS)) + (signs[made.nodes[rows]] >> _BITS).astype(np.int64), kind="stable"
+        )
         self._made = made.chosen(rows[order])
         self.nodes = self._made.nodes
         self._levels = levels[self.nodes]
@@ -147,19 +149,21 @@ def _like_few(made: Made, signs: Any) -> Integers:
     """
     rows = np.arange(len(made.nodes))
     few = [rows[:0]]
-    before, salt = 1, 1
+    before, salt = 1, 1  # the bins are others in each round
     while len(rows):
         starts = made.starts
         terms = _mixed((signs[made.first] + signs[made.second]) * np.uint64(_ODD) + made.coefficients)
-        ends = np.maximum.reduceat(terms, starts) + np.uint64(_ODD) * np.minimum.reduceat(terms, starts)  # however many are alike
+        ends = np.maximum.reduceat(terms, starts) + np.uint64(_ODD) * np.minimum.reduceat(
+            terms, starts
+        )  # however many are alike
         found = _mixed(ends + made.functions)
         signs[made.nodes] = found
         bins = ((found * np.uint64(salt)) >> np.uint64(63 - len(rows).bit_length())).astype(np.int64)
         counts = np.bincount(bins)
-        sizes = counts[bins]  # or more, where different numbers share a bin: so the bins are others in each round
+        sizes = counts[bins]  # or more, where different numbers share a bin
         is_few = (sizes <= _FEW) & (sizes * made.counts <= _TERMS)
         few.append(rows[is_few])
-        different = np.count_nonzero(counts)
+        different = int(np.count_nonzero(counts))
         if _WORTH * len(few[-1]) < len(rows) and different < 2 * before:
             break
         left = np.flatnonzero(~is_few)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.program import Access, Kernel, Program
+    from micrograd.compiler.program import Access, Kernel, Program, Singles
 
 MOST_KERNELS = 400
 _FORWARD, _BACKWARD, _GIVEN = "#e3edf7", "#fbe8d3", "#f2f2f2"
@@ -88,14 +88,14 @@ def _writers(writer: Integers, places: Integers) -> list[Any]:
     return sorted(set(np.unique(writer[places]).tolist()) - {-1})
 
 
-def _label(kernel: Kernel, turns: int) -> str:
+def _label(kernel: Kernel | Singles, turns: int) -> str:
     shape = f"{kernel.rows} × {kernel.columns}" if kernel.rows > 1 else f"{kernel.columns}"
     terms = f"\n{kernel.terms} terms each" if kernel.terms > 1 else ""
     times = f"\n{turns:,} times" if turns > 1 else ""
     return f"{kernel.kind}\n{shape}{terms}{times}"
 
 
-def _read(kernel: Kernel, turns: int) -> list[Any]:
+def _read(kernel: Kernel | Singles, turns: int) -> list[Any]:
     """The places of the numbers that a kernel reads."""
     rows, columns = kernel.rows, kernel.columns
     if isinstance(kernel, Reduction):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from micrograd.compiler.backends.executable import Executable
-    from micrograd.compiler.program import Kernel
+    from micrograd.compiler.program import Kernel, Singles
 
 _ROUNDS = 5  # of which the fastest counts
 _SECONDS = 2e-3  # at least so long a round runs a kernel
@@ -44,7 +44,7 @@ _LIES_APART = (
 class _Timed(NamedTuple):
     """A kernel or a loop, and the seconds that it takes."""
 
-    kernel: Kernel | Loop
+    kernel: Kernel | Loop | Singles
     seconds: float
 
 
@@ -84,21 +84,21 @@ def _seconds(run: Callable[[], object]) -> float:
     return fastest
 
 
-def _name(kernel: Kernel | Loop) -> str:
+def _name(kernel: Kernel | Loop | Singles) -> str:
     return f"loop of {len(kernel.kernels)}" if isinstance(kernel, Loop) else kernel.kind
 
 
-def _shape(kernel: Kernel | Loop) -> str:
+def _shape(kernel: Kernel | Loop | Singles) -> str:
     if isinstance(kernel, Loop):
         return f"{kernel.turns:,} turns"
     return f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
 
 
-def _flops(kernel: Kernel | Loop) -> int:
+def _flops(kernel: Kernel | Loop | Singles) -> int:
     return kernel.turns * sum(map(_flops, kernel.kernels)) if isinstance(kernel, Loop) else kernel.flops
 
 
-def _remarks(kernel: Kernel | Loop, executable: Executable) -> list[str]:
+def _remarks(kernel: Kernel | Loop | Singles, executable: Executable) -> list[str]:
     """What keeps a kernel from being fast, and what to write instead."""
     if isinstance(kernel, Loop):
         return [*dict.fromkeys(remark for part in kernel.kernels for remark in _remarks(part, executable))]

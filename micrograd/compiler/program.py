@@ -293,7 +293,9 @@ class Singles:
     def unrolled(self) -> Iterator[Reduction | Map]:
         """A kernel for each."""
         factors = zip(self.first.tolist(), self.second.tolist(), self.numbers[self.coefficients].tolist(), strict=True)
-        for target, function, count in zip(*(a.tolist() for a in (self.targets, self.functions, self.counts)), strict=True):
+        for target, function, count in zip(
+            *(a.tolist() for a in (self.targets, self.functions, self.counts)), strict=True
+        ):
             terms = islice(factors, count)
             if function >= 0:
                 operands = tuple(Access(first) for first, _, _ in terms)
@@ -331,7 +333,7 @@ class Program:
 
     Attributes:
         size: how many numbers the buffer has.
-        kernels: and loops of some, and single numbers; each reads what inputs, constants and kernels before it have written.
+        kernels: and loops and single numbers; each reads what inputs, constants and those before it have written.
         inputs: where the inputs are: the Values that were read, and then the leaves of the arguments; and where
             there are gradients of several outputs, the seeds.
         outputs: where the outputs are.
@@ -377,7 +379,7 @@ class Program:
                 yield 1, kernel
 
     def unrolled(self) -> Iterator[Kernel]:
-        """All kernels in the order in which they run, those of a loop once for each turn, and one for each single number."""
+        """All kernels in the order in which they run, those of a loop once a turn, and one for each single number."""
         for kernel in self.kernels:
             yield from kernel.unrolled() if isinstance(kernel, Loop | Singles) else (kernel,)
 

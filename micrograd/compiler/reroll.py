@@ -10,6 +10,9 @@ stand there at regular distances, and a loop over them is a loop over an array. 
 all y are on one level, have two terms, and take w and x from the inputs. Term t of y[o] has its first
 factor at ``base of w + 2 * o + t`` and its second at ``base of x + t``: a matrix times a vector.
 
+In an irregular program hardly two nodes are alike. So after many kernels, those that are like few others are found all
+at once (see alone.py), and come between the levels as single numbers, not as a kernel each.
+
 Where the levels repeat (see repeats.py and turn_graph.py), the kernels of one turn become a loop. In the end, where
 there are many samples, what belongs to them is laid side by side (see transposing.py).
 """
@@ -19,7 +22,7 @@ from __future__ import annotations
 import os
 from itertools import count as numbers
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -68,7 +71,8 @@ def reroll(graph: Graph, start: int) -> Program:
         rolling.place(nodes)
         rolling.layout.end = max(rolling.layout.end, start)
     gradients = rolling.reserve(graph.gradients)
-    rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=True)
+    with_singles = rolling.layout.end + graph.size < NOTHING  # their places are narrow integers
+    rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=with_singles)
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
     outputs = rolling.with_checks(rolling.outputs(graph.outputs), to_look_at(graph))
     made = rolling.placed[len(graph.inputs) + 1 :]  # after the inputs and the seeds
@@ -183,19 +187,23 @@ class _Rolling(Sums):
         self.group[self.alone.nodes] = new[self.alone.likes]
         left = is_other[owners.nodes] & (self.levels[owners.nodes] >= level)
         applications = [application.chosen(is_other[application.nodes]) for application in graph.applications]
-        self.by_level = self._by_level(Owners(*(array[left] for array in owners)), applications)
+        self.by_level = self._by_level(Owners._make(array[left] for array in owners), applications)
 
     def _singly(self, begin: int, end: int) -> None:
         """Roll the nodes of some levels that are alone."""
-        made = self.alone and self.alone.between(begin, end)
-        if self.alone is None or made is None or not len(made.nodes):
+        if self.alone is None:
+            return
+        made = self.alone.between(begin, end)
+        if not len(made.nodes):
             return
         free = made.nodes[self.reserved[made.nodes] == 0]
         self.position[free] = self.layout.stretch(len(free)) + np.arange(len(free))
         numbers, coefficients = np.unique(made.coefficients.view(np.int64), return_inverse=True)
         arrays = (self.position[made.nodes], made.functions, made.counts, *self._places_of(made), coefficients)
-        narrow = (array.astype(np.int32) for array in arrays)
-        self.kernels.append(Singles(*narrow, numbers.view(np.float64), self.alone.primitives))
+        narrow: Any = (array.astype(np.int32) for array in arrays)  # of millions, it is what takes the memory
+        targets, functions, counts, first, second, which = narrow
+        of_all = numbers.view(np.float64), self.alone.primitives
+        self.kernels.append(Singles(targets, functions, counts, first, second, which, *of_all))
 
     def _places_of(self, made: Made) -> Integers:
         """Where the factors lie; -1 for ONE."""

@@ -137,7 +137,7 @@ def _needed(program: Program, outputs: Integers) -> list[tuple[int, Kernel, list
     """
     import numpy as np
 
-    from micrograd.compiler.program import Loop
+    from micrograd.compiler.program import Loop, Singles
 
     turns: list[tuple[int, Kernel]] = []
     for kernel in program.kernels:
@@ -145,7 +145,7 @@ def _needed(program: Program, outputs: Integers) -> list[tuple[int, Kernel, list
             count = len(kernel.kernels)
             turns += [(index // count + 1, each) for index, each in enumerate(kernel.unrolled())]
         else:
-            turns.append((0, kernel))
+            turns += [(0, each) for each in (kernel.unrolled() if isinstance(kernel, Singles) else [kernel])]
     is_needed = np.zeros(program.size, dtype=bool)
     is_needed[outputs] = True
     is_open = is_needed.copy()

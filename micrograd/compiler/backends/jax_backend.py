@@ -222,7 +222,7 @@ class JaxExecutable(Executable):
             part._made_for_buffer()
         return [part.run for part in alone]
 
-    def pace(self, kernel: Kernel) -> Pace:
+    def pace(self, kernel: Kernel | Singles) -> Pace:
         """How a kernel's numbers are computed."""
         if isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS and not kernel.primitive.composite:
             return Pace.IN_PYTHON

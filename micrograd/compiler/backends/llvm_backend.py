@@ -102,7 +102,7 @@ class NativeExecutable(Executable):
             raise error
 
     def _is_small(self, kernel: Kernel | Loop | Singles) -> bool:
-        return isinstance(kernel, Singles) or len(self.buffer) <= PLACES and is_small(kernel)
+        return isinstance(kernel, Singles) or (len(self.buffer) <= PLACES and is_small(kernel))
 
     def _table(self, steps: Sequence[tuple[_Function, int]]) -> Integers:
         """The table of some steps. The addresses of their functions are in it when these are linked."""

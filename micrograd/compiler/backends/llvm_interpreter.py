@@ -29,7 +29,7 @@ from micrograd.compiler.backends.llvm_codes import vector_of
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, forward, integer, larger, native_name
 from micrograd.compiler.backends.llvm_kernels import KERNEL
 from micrograd.compiler.backends.llvm_writer import Loops
-from micrograd.compiler.program import SUM, LARGEST, FROM_ZERO, Map, Reduction, Singles
+from micrograd.compiler.program import FROM_ZERO, LARGEST, SUM, Map, Reduction, Singles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,9 +113,7 @@ def _number_of(coefficient: float, constants: dict[float | str, int]) -> int:
     return constants.setdefault(key, len(constants))
 
 
-def _of_singles(
-    singles: Singles, constants: dict[float | str, int], primitives: dict[Primitive, int]
-) -> Integers:
+def _of_singles(singles: Singles, constants: dict[float | str, int], primitives: dict[Primitive, int]) -> Integers:
     """The words of single numbers."""
     functions, counts, starts = singles.functions, singles.counts, singles.starts
     is_call = functions >= 0
@@ -123,7 +121,7 @@ def _of_singles(
     heads = np.where(is_written_out, 2, 3)
     lengths = heads + np.where(is_call, _OPERANDS, _TERM * counts)
     begins = np.cumsum(lengths) - lengths
-    words = np.empty(int(lengths.sum()), dtype=np.int32)
+    words = np.empty(int(lengths.sum()), dtype=np.int64)
     kinds = [is_call, is_written_out, functions == LARGEST, functions == FROM_ZERO]
     words[begins] = np.select(kinds, [_CALL, counts, _LARGEST, _FROM_ZERO], _CHAIN)
     words[begins + 1] = singles.targets

@@ -140,7 +140,7 @@ class NumpyExecutable(Executable):
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
         steps = iter(self._steps)
         counts = [
-            len(kernel.kernels) * kernel.turns if isinstance(kernel, Loop) else kernel.rows if isinstance(kernel, Singles) else 1
+            sum(1 for _ in kernel.unrolled()) if isinstance(kernel, Loop | Singles) else 1
             for kernel in self.program.kernels
         ]
         return [partial(self._run, [*islice(steps, count)]) for count in counts]
