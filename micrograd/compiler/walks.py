@@ -46,11 +46,11 @@ class Edges:
     def leaving(self, nodes: Integers) -> Integers:
         """The targets of all edges that begin in these nodes."""
         counts = self.counts[nodes]
-        ends = np.cumsum(counts)
+        ends = counts.cumsum()  # methods, as a deep graph has many small frontiers
         if not len(ends) or not ends[-1]:
             return self.targets[:0]
-        places = np.repeat(self.starts[nodes] - ends + counts, counts)
-        places += np.arange(ends[-1])
+        places = (self.starts[nodes] - ends + counts).repeat(counts)
+        places += np.arange(len(places))
         return self.targets.take(places, out=places, mode="clip")  # all are there; only so NumPy needs no other array
 
     def _distinct(self, nodes: Integers) -> Integers:
@@ -78,12 +78,10 @@ class Edges:
         frontier = np.flatnonzero(missing == 0)
         level = 0
         while len(frontier):
-            found = frontier
-            frontier = frontier[:0]
-            while len(found):
-                found = self._without(found, missing)
-                frontier = np.concatenate([frontier, found[found < self.size]])
-                found = found[found >= self.size]
+            frontier = found = self._without(frontier, missing)
+            while self.count > self.size and len(found):
+                found = self._without(found[found >= self.size], missing)
+                frontier = np.concatenate([frontier[frontier < self.size], found])
             level += 1
             levels[frontier] = level
         return levels
