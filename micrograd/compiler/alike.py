@@ -29,11 +29,10 @@ _NARROW = 1 << 31  # so many different keys are narrow
 
 def alike_rows(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
     """Each different row of the matrices, laid side by side, and the numbers of the rows that are the same."""
-    rows = np.concatenate(signatures, axis=1) if len(signatures) > 1 else signatures[0]
-    order, starts = _grouped(rows)
+    order, starts = _grouped(*signatures)
     for begin, end in pairwise([*starts.tolist(), len(order)]):
         where = order[begin:end]
-        yield rows[where[0]], where
+        yield np.concatenate([matrix[where[0]] for matrix in signatures]), where
 
 
 class RowsByLevel:
@@ -68,15 +67,20 @@ def sorted_by(*keys: Integers) -> Integers:
     return _sorted(keys)[0]
 
 
-def _grouped(rows: Integers) -> tuple[Integers, Integers]:
+def _grouped(*matrices: Integers) -> tuple[Integers, Integers]:
     """The order in which rows are sorted, by the last column first, and where in it each different row starts."""
-    varying = np.flatnonzero((rows != rows[:1]).any(axis=0)) if len(rows) > 1 else ()
-    if not len(varying):
-        return np.arange(len(rows)), np.arange(min(len(rows), 1))
-    if len(varying) > len(rows):
-        return _listed(rows[:, varying[::-1]].tolist())
-    order, keys = _sorted([rows[:, column] for column in varying])
-    is_first = np.zeros(len(rows), dtype=bool)
+    count = len(matrices[0])
+    varying = [
+        matrix[:, column]
+        for matrix in (matrices if count > 1 else ())
+        for column in np.flatnonzero((matrix != matrix[:1]).any(axis=0)).tolist()
+    ]
+    if not varying:
+        return np.arange(count), np.arange(min(count, 1))
+    if len(varying) > count:
+        return _listed(np.stack(varying[::-1], axis=1).tolist())
+    order, keys = _sorted(varying)
+    is_first = np.zeros(count, dtype=bool)
     is_first[0] = True
     for key in keys:
         placed = key[order]

@@ -80,7 +80,7 @@ class Repeat:
 def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     """The stretches of levels that repeat, from the first to the last."""
     count = int(levels.max(initial=0)) + 1
-    if count < _FEWEST_LEVELS:
+    if count < _FEWEST_LEVELS or not _periodic(np.bincount(levels)):  # what repeats has as many nodes each time
         return []
     made_by, row = _made_by(graph)
     is_made = made_by < len(graph.applications)

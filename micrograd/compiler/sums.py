@@ -166,7 +166,7 @@ class Sums(Placing):
         kind, reserved = int(self.graph.kind[nodes[0]]), int(self.reserved[nodes[0]])
         from_zero, in_order = bool(self.graph.from_zero[nodes[0]]), owners.in_order[rows[0]]
         first, second, signatures = self._terms(starts, count, sort=not in_order)
-        for signature, chosen in alike_rows(signatures):
+        for signature, chosen in alike_rows(*signatures):
             alike, of_terms = nodes[chosen], signature.reshape(3, -1).T
             pieces = _pieces(of_terms)
             groups = frozenset(groups for groups, _ in pieces)
@@ -180,7 +180,7 @@ class Sums(Placing):
                 make = partial(self._reduction, alike, self._runs(first[chosen], second[chosen], pieces))
             yield _Alike(alike, (kind, reserved, from_zero, groups), partial(make, kind == MAXIMUM, from_zero))
 
-    def _terms(self, starts: Integers, count: int, sort: bool) -> tuple[Integers, Integers, Integers]:
+    def _terms(self, starts: Integers, count: int, sort: bool) -> tuple[Integers, Integers, tuple[Integers, ...]]:
         """Equally many terms of several nodes, a row for each: both factors, and what is alike where they are.
 
         Args:
@@ -202,7 +202,7 @@ class Sums(Placing):
             first, second, coefficient, group, other = (
                 matrix.ravel()[order] for matrix in (first, second, coefficient, group, other)
             )
-        return first, second, np.concatenate([group, other, coefficient.view(np.int64)], axis=1)
+        return first, second, (group, other, coefficient.view(np.int64))
 
     def _in_few_pieces(self, first: Integers, of_terms: Integers) -> tuple[Integers, list[_Piece]]:
         """Another order of the terms of one node, and its pieces: no matter of which groups they are, as they lie."""
@@ -237,7 +237,7 @@ class Sums(Placing):
             first, second, signatures = self._terms(starts[chosen], others, sort=True)
             owners = dots.owner[chosen]
             keys = np.stack([of_a[chosen], of_b[chosen], self.reserved[owners], graph.from_zero[owners]], axis=1)
-            for row, rows in alike_rows(keys, signatures):
+            for row, rows in alike_rows(keys, *signatures):
                 alike = chosen[rows]
                 (group_a, group_b), pieces = patterns[row[:2]], _pieces(row[4:].reshape(3, -1).T)
                 nodes_a, nodes_b = vectors[a[alike[0]]], vectors[b[alike[0]]]
