@@ -33,7 +33,6 @@ _TERMS = 16  # of all of them, at most
 _OPERANDS = 3  # of a primitive, at most
 _WORTH = 8  # one in so many has to be found in a round, or there have to be twice as many numbers
 _ODD = 0x9E3779B97F4A7C15  # spreads what it is multiplied with over 64 bits
-_BITS = 24  # of a number, that are not needed to tell the nodes of a level apart
 
 
 class Made(NamedTuple):
@@ -81,7 +80,8 @@ class Alone:
         reserved: which nodes have a place already.
 
     Attributes:
-        nodes: those that are alone, by level; those that may be alike stand beside each other.
+        nodes: those that are alone, by level; those that are computed in the same way, and may be alike, stand beside
+            each other.
         likes: for each of them a number, which those that may be alike share.
         primitives: those that are applied.
     """
@@ -98,15 +98,12 @@ class Alone:
         keys = _mixed((level << 16) + 2 * made.functions + (reserved[made.nodes] != 0))
         tags = _mixed(made.coefficients.view(np.int64))
         rows = _like_few(made._replace(functions=keys, coefficients=tags), signs)
-        order = np.argsort(
-            (level[rows] << (64 - _BITS)) + (signs[made.nodes[rows]] >> _BITS).astype(np.int64), kind="stable"
+        self._made = made.chosen(
+            rows[np.lexsort((signs[made.nodes[rows]], made.counts[rows], made.functions[rows], level[rows]))]
         )
-        self._made = made.chosen(rows[order])
         self.nodes = self._made.nodes
         self._levels = levels[self.nodes]
-        found = signs[self.nodes]
-        is_new = (found[1:] != found[:-1]) | (self._levels[1:] != self._levels[:-1])
-        self.likes = np.cumsum(np.append(True, is_new)[: len(found)]) - 1
+        self.likes = np.unique(signs[self.nodes], return_inverse=True)[1]
         self._ends = np.append(0, np.cumsum(self._made.counts))
 
     def between(self, begin: int, end: int) -> Made:
