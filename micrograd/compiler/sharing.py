@@ -8,8 +8,8 @@ the last may write where a was: it has been read for the last time by then. So n
 in which others look up what was computed, stays as it is.
 
 What kernels read or write in one go is a stretch, and moves as a whole. Inputs, outputs, gradients, constants and all
-that a loop touches stay where they are; so does a stretch of few numbers, one that is not written in full, and one that
-no kernel reads: somebody else will.
+that loops and single numbers touch stay where they are; so does a stretch of few numbers, one that is not written in
+full, and one that no kernel reads: somebody else will.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.program import Loop, Map, Reduction
+from micrograd.compiler.program import Loop, Map, Reduction, Singles
 from micrograd.compiler.transposing import reach, with_terms
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _STRETCH = 64  # numbers; fewer are not worth moving, nor is a program whose ker
 _LINE = 8  # numbers in a cache line: stretches lie in lines as before
 
 
-def sharing(program: Program) -> Sequence[Kernel | Loop]:
+def sharing(program: Program) -> Sequence[Kernel | Loop | Singles]:
     """The kernels of a program, where those that come later write over what is not read any more."""
     if not is_worth_it(program):
         return program.kernels
@@ -89,7 +89,7 @@ class Stretches:
         fixed = np.concatenate([program.inputs, program.outputs, program.seeds, gradients])
         every = [*(one for of_kernel in touched for one in of_kernel), _Touched(fixed, fixed, 0)]
         times = [time for time, of_kernel in enumerate(touched) for _ in of_kernel]
-        stays = [*(isinstance(program.kernels[time], Loop) for time in times), True]
+        stays = [*(isinstance(program.kernels[time], Loop | Singles) for time in times), True]
         first, last = (np.concatenate([one[side] for one in every]) for side in (0, 1))
         rows = [len(one.first) for one in every]
         order = np.argsort(first, kind="stable")
@@ -170,7 +170,7 @@ class _Room:
         self._runs.insert(index, (start, end))
 
 
-def _touched(kernel: Kernel | Loop) -> list[_Touched]:
+def _touched(kernel: Kernel | Loop | Singles) -> list[_Touched]:
     """Where the target of a kernel is, and where its operands are; of a loop, those of all its kernels."""
     turns = kernel.turns if isinstance(kernel, Loop) else 1
     found = []
@@ -185,7 +185,7 @@ def _touched(kernel: Kernel | Loop) -> list[_Touched]:
     return found
 
 
-def _hull(access: Access, kernel: Kernel, terms: int, turns: int) -> tuple[Integers, Integers]:
+def _hull(access: Access, kernel: Kernel | Singles, terms: int, turns: int) -> tuple[Integers, Integers]:
     """The first and the last place of an operand without a table."""
     low = high = access.base
     steps = (access.row_step, kernel.rows), (access.column_step, kernel.columns)
@@ -198,9 +198,9 @@ def _hull(access: Access, kernel: Kernel, terms: int, turns: int) -> tuple[Integ
     return np.array([low]), np.array([high])
 
 
-def _moved(kernel: Kernel | Loop, shifts: Sequence[Integers]) -> Kernel | Loop:
-    """A kernel whose target and operands have moved so far; a loop stays."""
-    if isinstance(kernel, Loop) or not any(far.any() for far in shifts):
+def _moved(kernel: Kernel | Loop | Singles, shifts: Sequence[Integers]) -> Kernel | Loop | Singles:
+    """A kernel whose target and operands have moved so far; loops and single numbers stay."""
+    if isinstance(kernel, Loop | Singles) or not any(far.any() for far in shifts):
         return kernel
     given = iter(shifts)
     target = _further(kernel.target, given)

@@ -9,7 +9,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import sharing as module
 from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.program import SUM, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
 from micrograd.compiler.sharing import sharing
 from micrograd.engine.primitives import add, exp, neg, relu
 from tests.campaigns.integers import LARGEST, program_of
@@ -104,6 +104,16 @@ class TestPlaces:
         program = program_with(*chain(), of(exp, E, D), **results)
         kernels = sharing(program)
         assert targets(kernels).count(A) == 1
+        assert_reads_the_same(program, kernels)
+
+    def test_all_that_single_numbers_touch_stays(self):
+        none, one = np.zeros(0), np.zeros(2, dtype=np.int64)
+        read, written = np.array([A + 3, C + 5]), np.array([E, E + 1])
+        singles = Singles(written, np.full(2, SUM), one + 1, read, one - 1, one, np.append(none, 1.0))
+        program = program_with(*chain(), singles, of(neg, F, E, columns=2), of(relu, G, D), outputs=(F, G))
+        kernels = sharing(program)
+        assert kernels[4] is singles
+        assert targets(kernels)[:4] == [A, B, C, B]
         assert_reads_the_same(program, kernels)
 
     def test_all_that_a_loop_touches_stays(self):
