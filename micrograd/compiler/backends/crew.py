@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -52,9 +53,10 @@ def beside(calls: Sequence[Call]) -> None:
     """Have each of these called, in a thread of its own; and do not wait for them.
 
     Args:
-        calls: take no arguments. What one raises is shown as it is for any thread.
+        calls: take no arguments. What one raises is shown as it is for any thread. Where the system lets no more
+            threads be started, the last ones are not called.
     """
-    with _starting:
+    with _starting, suppress(RuntimeError):
         while len(_queues) < len(calls):
             queue: Queue = SimpleQueue()
             threading.Thread(target=_wait, args=(queue,), name=f"micrograd-{len(_queues) + 1}", daemon=True).start()

@@ -171,6 +171,21 @@ def test_a_batch_is_over_when_the_blocks_of_all_threads_are(monkeypatch):
     assert waited == [0] * 3
 
 
+def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
+    """As in a container that has as many as it may have, or while Python ends."""
+    alone, _ = trained([3] * 32, 32, monkeypatch, threads=1)
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(crew, "_queues", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    found, counts = trained([3] * 32, 32, monkeypatch, threads=3)
+    assert found == alone
+    assert set(counts) == {3}
+    assert crew._queues == []
+
+
 def test_products_of_matrices_in_several_threads_do_not_disturb_one_another(monkeypatch):
     """Where many columns lie apart, a product copies them first: each thread to a place of its own."""
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", 1)
