@@ -366,6 +366,25 @@ class TestCompiled:
         assert next(runs) == 1
 
     @backends
+    def test_a_bias_that_moves_where_weights_and_inputs_do_not(self, backend, own_cache):
+        neuron = mg.nn.Neuron(3, activation=lambda x: x * x)
+        for weight, number in zip(neuron.w, [1.0, 2.0, 3.0], strict=True):
+            weight.data = number
+
+        def with_bias(bias, x):
+            before, neuron.b = neuron.b, bias
+            try:
+                return neuron(x)
+            finally:
+                neuron.b = before
+
+        def g(bias, x):
+            return mg.jvp(lambda b: with_bias(b, x), (bias,), (1.0,))
+
+        assert g(0.5, [1.0, 1.0, 1.0]) == (42.25, 13.0)
+        assert mg.compile(g, backend=backend)(0.5, [1.0, 1.0, 1.0]) == (42.25, 13.0)
+
+    @backends
     def test_values_that_are_closed_over(self, backend, own_cache):
         w = Value(2.0)
         fast = mg.compile(lambda x: mg.jvp(lambda p: p * p * w, (x,), (1.0,))[1], backend=backend)

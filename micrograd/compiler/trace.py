@@ -336,6 +336,8 @@ class Tape(Recorder):
             first, second = (written.rows[row] for row in rows)
             pairs = list(zip(first, second, strict=True))
             moving = [(found[x], y) for x, y in pairs if x in found] + [(found[y], x) for x, y in pairs if y in found]
+            if not moving:
+                return found[start]
             factors = [self._symbol(other, Symbol) for _, other in moving]
             return self.sum_of_products([tangent for tangent, _ in moving], factors, found.get(start, 0.0))
         terms = [
