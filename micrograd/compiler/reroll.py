@@ -33,7 +33,7 @@ from micrograd.compiler.graph import ONE
 from micrograd.compiler.index_maps import Places, access_of_one, accesses, are_even, step
 from micrograd.compiler.layout import Layout
 from micrograd.compiler.placing import CONSTANTS, NOTHING
-from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Singles, Take
+from micrograd.compiler.program import IN_ORDER, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
 from micrograd.compiler.repeats import repeats
 from micrograd.compiler.sums import Owners, Sums, in_pieces
 from micrograd.compiler.trace import TAKE
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.vectors import Combinations, Dots
 
 _IN_TABLE = CONSTANTS - 1  # the group of what a loop reads from its table
-_FEW = 16  # up to so many runs of numbers are checked by a kernel each
+_FEW = IN_ORDER - 1  # up to so many runs of numbers are checked by a kernel each: with a result they stay a short sum
 _MANY = 2048  # kernels, after which those of nodes that are like no others are made all at once
 
 
@@ -290,7 +290,8 @@ class _Rolling(Sums):
         made = self.layout.stretch(len(outputs))
         apart = Access(int(outputs[0]), column_step=step(outputs))
         found = Segment(1.0, 1, apart if are_even(outputs) else Access(table=outputs[None, :, None]), None)
-        zeros = Segment(1.0, len(runs), Access(start, term_step=1), None)
+        checks = Access(start, term_step=1)
+        zeros = Segment(-1.0, len(runs), checks, checks)  # -0 if all are 0 or -0, and so a result of -0 stays
         self.kernels.append(Reduction(1, len(outputs), Access(made, column_step=1), (found, zeros)))
         return np.arange(made, made + len(outputs))
 

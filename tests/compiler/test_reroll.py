@@ -427,8 +427,8 @@ def test_what_may_raise_side_by_side_is_checked_at_once():
     assert checks(lambda xs: [mg.tanh(mg.exp(x)) for x in xs], [1.0] * 10) == [(1, 1, 10), (1, 10, 2)]
 
 
-@pytest.mark.parametrize(("length", "found"), [(1, [(1, 1, 1)]), (16, [(1, 1, 1)] * 16), (17, [(1, 1, 17)])])
-def test_what_may_raise_apart_is_checked_one_by_one_up_to_sixteen(length, found):
+@pytest.mark.parametrize(("length", "found"), [(1, [(1, 1, 1)]), (7, [(1, 1, 1)] * 7), (8, [(1, 1, 8)])])
+def test_what_may_raise_apart_is_checked_one_by_one_up_to_seven(length, found):
     def f(x, y):
         for _ in range(length):
             x = mg.tanh(mg.exp(x * y))
