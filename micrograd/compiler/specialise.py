@@ -44,6 +44,7 @@ class Specialised:
         arguments: those that it is traced for.
         backend: what its programs are compiled for.
         first: Values that shall be its first inputs.
+        as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
 
     Attributes:
         name: of the function.
@@ -62,14 +63,20 @@ class Specialised:
     """
 
     def __init__(
-        self, function: Callable[..., Any], arguments: Structure, backend: Backend, first: Sequence[Value] = ()
+        self,
+        function: Callable[..., Any],
+        arguments: Structure,
+        backend: Backend,
+        first: Sequence[Value] = (),
+        as_floats: bool = True,
     ) -> None:
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = Request(backend, name=self.name)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            traced = run_stages(Made(Source(traced_once(function), arguments, first)), "trace", self._request)
+            source = Source(traced_once(function), arguments, first, as_floats)
+            traced = run_stages(Made(source), "trace", self._request)
         except BaseException:
             self.closed_over.put_back()
             raise

@@ -41,11 +41,13 @@ class Source(NamedTuple):
         function: as it was written.
         arguments: its positional and its named arguments.
         first: Values that shall be the first inputs; see trace.
+        as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
     """
 
     function: Callable[..., Any]
     arguments: Structure
     first: Sequence[Value] = ()
+    as_floats: bool = True
 
 
 @dataclass(frozen=True)

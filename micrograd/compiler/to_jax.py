@@ -34,7 +34,7 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
     check_jax()
     arguments = _as_example(arguments)
     structure = Structure((arguments, {}))
-    special = Specialised(function, structure, BACKEND)
+    special = Specialised(function, structure, BACKEND, as_floats=False)  # JAX differentiates derivatives again
     trained = [value for value in special.values if value.requires_grad]
     if any(not value.is_leaf for value in trained):
         raise ValueError(

@@ -104,9 +104,11 @@ class Tape(Recorder):
         rows: the number of each row of factors, by their places.
         checked: the places of products that stand for powers, which raise where they overflow.
         attributes: for the places of arguments, the names of the attributes that the user has set on them.
+        as_floats: whether no gradient flows through derivatives that are plain numbers, as eagerly they are floats.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, as_floats: bool = True) -> None:
+        self.as_floats = as_floats
         self.operations: dict[tuple[Any, ...], int] = {}
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
@@ -273,8 +275,9 @@ class Tape(Recorder):
         return self._symbol(copy, Symbol)
 
     def number_of(self, value: Any) -> Any:
-        """The symbol in the place of a plain number."""
-        return self._symbol(self.place(value), FloatSymbol)
+        """The plain number in the place of a Value, which is a derivative or was differentiated."""
+        number = self.apply(primitives.detach, value) if self.as_floats else value
+        return self._symbol(self.place(number), FloatSymbol)
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
@@ -789,18 +792,21 @@ _REWRITES: dict[Primitive, Callable[..., Any]] = {
 }
 
 
-def trace(function: Callable[..., Any], arguments: Structure, first: Sequence[Value] = ()) -> Trace:
+def trace(
+    function: Callable[..., Any], arguments: Structure, first: Sequence[Value] = (), as_floats: bool = True
+) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
     Args:
         function: whose operations are written down.
         arguments: its positional and its named arguments.
         first: Values that shall be the first inputs, in this order, whether it reads them or not.
+        as_floats: whether no gradient flows through derivatives that are plain numbers; see Tape.
 
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments.
     """
-    tape = Tape()
+    tape = Tape(as_floats)
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own

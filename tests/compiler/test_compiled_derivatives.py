@@ -125,6 +125,43 @@ def test_gradients_inside_by_plain_numbers_and_of_what_is_no_symbol(backend):
     assert mg.compile(by_a_number, backend=backend)(2.0) == by_a_number(2.0) == 24.0
 
 
+def test_no_gradient_flows_through_derivatives_inside_that_are_plain_numbers(backend):
+    """Eagerly they are floats: of Values without create_graph, and of a function at a plain number."""
+    w = Value(2.0)
+
+    def at_a_value(x):
+        return mg.gradient(w * w * w, w) * w
+
+    def at_a_number(x):
+        value, slope = mg.value_and_grad(lambda y: y * y * w)(x)
+        return value * w + slope
+
+    def forward(x):
+        value, slope = mg.jvp(lambda y: y * y * w, (x,), (1.0,))
+        return value + slope * w
+
+    def without_gradients_on_the_way(x):
+        with mg.no_grad():
+            slope = mg.grad(lambda y: y * y * w)(x)
+        return slope * w
+
+    def in_turns(x):
+        return sum(mg.vmap(lambda y: mg.grad(lambda z: z * z * w * w)(y) * w)([x * n for n in range(9)]))
+
+    for f, gradient in (
+        (at_a_value, 12.0),
+        (at_a_number, 18.0),
+        (forward, 12.0),
+        (without_gradients_on_the_way, 12.0),
+        (in_turns, 864.0),
+    ):
+        for function in (f, mg.compile(f, backend=backend)):
+            w.grad = 0.0
+            result = function(3.0)
+            result.backward()
+            assert (result.data, w.grad) == (f(3.0).data, gradient)
+
+
 def test_gradients_inside_by_what_is_read_from_outside(backend):
     """Where the Value is the first number of the program, and where it is the start of a sum of products."""
     w, neuron = Value(0.5), mg.nn.Neuron(2, activation="tanh")

@@ -211,6 +211,9 @@ class TestEdges:
     def test_a_derivative_inside_is_differentiated_again(self):
         function, _ = mg.to_jax(lambda x: mg.grad(lambda a: mg.sin(a) * a)(x), 1.0)
         agree(jax.grad(function, argnums=1)({}, 0.7), mg.grad(mg.grad(lambda a: mg.sin(a) * a))(0.7))
+        w = mg.Value(2.0)
+        function, parameters = mg.to_jax(lambda x: mg.grad(lambda a: a * a * w)(x), 1.0)
+        agree(jax.grad(lambda given: function(given, 0.5))(parameters), dict.fromkeys(parameters, 1.0))
 
     def test_sums_in_order_have_the_derivatives_of_sums(self):
         function, _ = mg.to_jax(lambda x, y, z: -x * y + 2 * y * z - (x * z + x) + 0.0, 1.0, 1.0, 1.0)
