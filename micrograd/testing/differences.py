@@ -199,8 +199,11 @@ def _stairs(
     if few and move > _COARSEST * size:
         return None  # f has a few steps of its own
     wide = max(next((step for step, at, _ in moved if (at > x) is right), first) for right in (True, False))
-    lines = [_line(windows[index:], pairs[index:], middle, move, wide) for index in range(len(windows))]
-    line = min(lines, key=lambda line: line.error)
+    line = Estimate(0.0, math.inf, first, "unclear")
+    for index in range(len(windows)):
+        found = _line(windows[index:], pairs[index:], middle, move, wide, line.error)
+        if not index or found.error < line.error:
+            line = found
     return line if _is_floating(levels) else line._replace(error=line.error + abs(line.slope))
 
 
@@ -218,8 +221,9 @@ def _line(
     middle: float,
     move: float,
     wide: float,
+    limit: float,
 ) -> Estimate:
-    """The slope of the cubic that fits f best in the first of windows, and how far off it may be.
+    """The slope of the cubic that fits f best in the first of windows, and how far off it may be, up to a limit.
 
     That follows from what the cubic leaves of f, in this window and in those inside of it, whose rounding is about one
     move; and from how far f turns where x is rounded by as much as a step is wide.
@@ -236,6 +240,8 @@ def _line(
         parts = [part * step / window for part in _PARTS]
         left = max(abs(half - linear * at - cubic * at**3) for at, half in zip(parts, inside, strict=True))
         error = max(error, 2 * (left - move * (step < window)) / step)
+        if _LEVERAGE * error >= limit:
+            break  # there may be hundreds of windows, and it does not become less
     turn = max(abs(above - 2 * middle + below) for above, below in pairs[0]) / window / window  # its square may be 0
     return Estimate(linear / window, _LEVERAGE * error + turn * wide, window, "unclear")
 
