@@ -23,7 +23,9 @@ from micrograd.compiler.trace import TAKE
 from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:
-    from micrograd.compiler.graph import Graph
+    from collections.abc import Sequence
+
+    from micrograd.compiler.graph import Applications, Graph
     from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.compiler.sums import Owners
     from micrograd.engine.primitive import Primitive
@@ -92,7 +94,7 @@ class Alone:
         is_left = levels >= first
         applied = [application for application in graph.applications if _is_small(application.primitive)]
         self.primitives: tuple[Primitive, ...] = tuple(application.primitive for application in applied)
-        made = _made(graph, owners, is_left)
+        made = _made(graph, owners, applied, is_left)
         level = levels[made.nodes]
         signs = _mixed(np.append(np.where(is_left, levels + (1 << 40), group[:-1]), group[-1]))
         keys = _mixed((level << 16) + 2 * made.functions + (reserved[made.nodes] != 0))
@@ -120,8 +122,8 @@ def _is_small(primitive: Primitive) -> bool:
     return is_native and primitive is not TAKE and len(primitive.derivatives) <= _OPERANDS
 
 
-def _made(graph: Graph, owners: Owners, is_left: Booleans) -> Made:
-    """The nodes that are left and have few terms or operands."""
+def _made(graph: Graph, owners: Owners, applied: Sequence[Applications], is_left: Booleans) -> Made:
+    """The nodes that are left, of the sums of few terms and of what is applied to few operands."""
     chosen = is_left[owners.nodes] & (owners.counts <= _TERMS)
     nodes, counts = owners.nodes[chosen], owners.counts[chosen]
     of_sums = np.zeros(graph.size, dtype=bool)
@@ -129,7 +131,6 @@ def _made(graph: Graph, owners: Owners, is_left: Booleans) -> Made:
     terms = graph.terms.kept(of_sums[graph.terms.owner])
     functions = np.where(graph.kind[nodes] == MAXIMUM, LARGEST, np.where(graph.from_zero[nodes], FROM_ZERO, SUM))
     parts = [(nodes, functions, counts, terms.first, terms.second, terms.coefficient)]
-    applied = [application for application in graph.applications if _is_small(application.primitive)]
     for number, application in enumerate(applied):
         application = application.chosen(is_left[application.nodes])
         operands = application.operands
@@ -150,10 +151,8 @@ def _like_few(made: Made, signs: Any) -> Integers:
     while len(rows):
         starts = made.starts
         terms = _mixed((signs[made.first] + signs[made.second]) * np.uint64(_ODD) + made.coefficients)
-        ends = np.maximum.reduceat(terms, starts) + np.uint64(_ODD) * np.minimum.reduceat(
-            terms, starts
-        )  # however many are alike
-        found = _mixed(ends + made.functions)
+        largest, smallest = (combine.reduceat(terms, starts) for combine in (np.maximum, np.minimum))
+        found = _mixed(largest + np.uint64(_ODD) * smallest + made.functions)  # however many terms are alike
         signs[made.nodes] = found
         bins = ((found * np.uint64(salt)) >> np.uint64(63 - len(rows).bit_length())).astype(np.int64)
         counts = np.bincount(bins)

@@ -327,6 +327,14 @@ class Loop:
                 yield kernel.at(turn)
 
 
+def with_turns(kernel: Kernel | Loop | Singles) -> Iterator[tuple[int, Kernel | Singles]]:
+    """The kernels of a loop, or a kernel itself, each with how often it runs."""
+    if isinstance(kernel, Loop):
+        yield from zip(repeat(kernel.turns), kernel.kernels, strict=False)
+    else:
+        yield 1, kernel
+
+
 @dataclass(frozen=True)
 class Program:
     """Kernels in the order in which they run, and where inputs and results are in the buffer.
@@ -373,10 +381,7 @@ class Program:
     def with_turns(self) -> Iterator[tuple[int, Kernel | Singles]]:
         """Each kernel that is written down, and how often a run runs it."""
         for kernel in self.kernels:
-            if isinstance(kernel, Loop):
-                yield from zip(repeat(kernel.turns), kernel.kernels, strict=False)
-            else:
-                yield 1, kernel
+            yield from with_turns(kernel)
 
     def unrolled(self) -> Iterator[Kernel]:
         """All kernels in the order in which they run, those of a loop once a turn, and one for each single number."""

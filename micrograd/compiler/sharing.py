@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.program import Loop, Map, Reduction, Singles
+from micrograd.compiler.program import Loop, Map, Reduction, Singles, with_turns
 from micrograd.compiler.transposing import reach, with_terms
 
 if TYPE_CHECKING:
@@ -172,9 +172,8 @@ class _Room:
 
 def _touched(kernel: Kernel | Loop | Singles) -> list[_Touched]:
     """Where the target of a kernel is, and where its operands are; of a loop, those of all its kernels."""
-    turns = kernel.turns if isinstance(kernel, Loop) else 1
     found = []
-    for inside in kernel.kernels if isinstance(kernel, Loop) else [kernel]:
+    for turns, inside in with_turns(kernel):
         count = inside.rows * inside.columns
         for access, terms in with_terms(inside):
             if access.table is None and access.row_table is None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.index_maps import Places, accesses
-from micrograd.compiler.program import Loop, Map, Reduction, Segment, Singles, Take
+from micrograd.compiler.program import Loop, Map, Reduction, Segment, Singles, Take, with_turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,8 +116,7 @@ class _Chosen:
     def _touched(self, kernel: Kernel | Loop | Singles) -> set[int]:
         """The numbers of the stretches that a kernel may read or write."""
         found: set[int] = set()
-        turns = kernel.turns if isinstance(kernel, Loop) else 1
-        for inside in kernel.kernels if isinstance(kernel, Loop) else [kernel]:
+        for turns, inside in with_turns(kernel):
             for access, terms in with_terms(inside):
                 first, last = reach(access, inside, terms, turns)
                 low, high = self._numbers(np.array([first.min(), last.max()])).tolist()

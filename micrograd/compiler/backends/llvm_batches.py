@@ -75,8 +75,8 @@ class NativeBatches(Batches):
             sums = gradients[None, :]
         elif sums is None or len(sums) != blocks:
             sums = np.empty((blocks, len(gradients)))
-        bounds = np.arange(blocks + 1) * count // blocks
-        plan = np.array([0, 0, *bounds.tolist(), *batch], dtype=np.int64)  # what batch_runner asks for
+        bounds = (count * block // blocks for block in range(blocks + 1))
+        plan = np.array([0, 0, *bounds, *batch], dtype=np.int64)  # what batch_runner asks for
         losses = np.empty(count)
         arrays = (plan, sums, losses)
         threads = min(
