@@ -1,8 +1,13 @@
 """Batches in native code, on all cores: blocks of examples, each with a sum of gradients of its own.
 
-A batch of 32 examples has eight blocks of four. Threads (see crew.py) take one after the other, and in the end the
-sums of the blocks are added up in their order. So the numbers are the same on any number of cores. A thread that is
-interrupted, by Ctrl-C say, does not wait for the others; what they work on is kept until they are done.
+A batch of 32 examples has eight blocks of four. Threads (see crew.py) take one after the other. The sums of two blocks
+are added up, those of two pairs, and those of two fours:
+
+    ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))
+
+So the numbers are the same on any number of cores. Each thread begins somewhere else, so that most of what it adds is
+its own: to read what another core has written takes long. A thread that is interrupted, by Ctrl-C say, does not wait
+for the others; what they work on is kept until they are done.
 """
 
 from __future__ import annotations
@@ -14,8 +19,8 @@ import numpy as np
 
 from micrograd.compiler.backends.crew import beside, cores
 from micrograd.compiler.backends.executable import Batches, new_buffer
+from micrograd.compiler.backends.llvm_batch_runner import AWAY, BATCH, WORKS, batch_runner
 from micrograd.compiler.backends.llvm_machine import machine
-from micrograd.compiler.backends.llvm_runners import BATCH, batch_runner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,20 +30,21 @@ if TYPE_CHECKING:
 _BLOCKS = 8  # at most so many parts of a batch are run at once
 _SMALLEST = 4  # a block has so many examples at least
 _WORTH_A_THREAD = 400_000  # flops, which take longer than it takes to wake a thread
+_TURNS = 1_000_000  # in which a thread looks out for the next batch: some 300 microseconds
 
 
 class NativeBatches(Batches):
     """Runs the programs of the examples of a batch, in native code and on all cores.
 
-    A batch is cut into blocks, which depend on nothing but its length. The gradients of a block are added up in order,
-    and then the sums of the blocks. So the numbers are the same on any number of cores. Each other thread has a buffer
-    of its own, and takes the parameters from this one.
+    A batch is cut into blocks, which depend on nothing but its length. Each other thread has a buffer of its own, and
+    takes the parameters from this one.
 
     Attributes:
         buffer: the one of the parameters.
         jobs: how to run each example; see _job.
         call: the native function that runs blocks.
-        shared: what other threads read of the buffer.
+        gradients: where the gradients are in the buffer.
+        kept: all that native code works on, but for a batch.
     """
 
     def __init__(
@@ -49,7 +55,7 @@ class NativeBatches(Batches):
         which: Integers,
         gradients: slice,
     ) -> None:
-        self.buffer, self._gradients = buffer, gradients
+        self.buffer, self.gradients = buffer, gradients
         self._runs, self._numbers, self._which = runs, numbers, which
         self.jobs = np.array([_job(run) for run in runs], dtype=np.int64)[which]
         if isinstance(numbers, np.ndarray):  # the rows of a matrix, which may be millions
@@ -62,13 +68,14 @@ class NativeBatches(Batches):
         self.call = BATCH(machine().address("micrograd_batch", batch_runner))
         self._flops = np.array([run.program.flops for run in runs])
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
-        self._others: list[Floats] = []  # the buffers of the other threads
-        self.shared: list[slice] = []
+        self.kept = (buffer, self.jobs, numbers, runs)
+        self._here = _Worker(self, buffer, np.empty((0, 2), dtype=np.int64), 0)
+        self._others: list[_Worker] = []
         self._sums: Floats | None = None  # of the blocks, where nobody uses them
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples; their mean gradient is in its place in the buffer then."""
-        count, gradients = len(batch), self.buffer[self._gradients]
+        count, gradients = len(batch), self.buffer[self.gradients]
         blocks = min(_BLOCKS, max(1, count // _SMALLEST))
         sums, self._sums = self._sums, None
         if blocks == 1:
@@ -76,70 +83,95 @@ class NativeBatches(Batches):
         elif sums is None or len(sums) != blocks:
             sums = np.empty((blocks, len(gradients)))
         bounds = (count * block // blocks for block in range(blocks + 1))
-        plan = np.array([0, 0, *bounds, *batch], dtype=np.int64)  # what batch_runner asks for
         losses = np.empty(count)
-        arrays = (plan, sums, losses)
+        start = [0, blocks, sums.ctypes.data, losses.ctypes.data]
+        plan = np.array([*start, *[0] * (2 * blocks), *bounds, *batch], dtype=np.int64)  # what batch_runner asks for
         threads = min(
             self._cores, blocks, max(1, int(self._flops[self._which[plan[-count:]]].sum()) // _WORTH_A_THREAD)
         )
-        self._share(threads - 1)
-        beside([_Worker(self, buffer, arrays) for buffer in self._others[: threads - 1]])
-        here = _Worker(self, self.buffer, arrays)
-        while here.run() < blocks:
+        self._make_workers(threads - 1)
+        free = [worker for worker in self._others[: threads - 1] if worker.state != WORKS]
+        for number, worker in enumerate([self._here, *free]):
+            worker.take(plan, sums, losses, number * blocks // threads)
+        asleep = [worker for worker in free if worker.state == AWAY]
+        for worker in asleep:
+            worker.state = WORKS
+        beside(asleep)
+        is_over = self._here.run([worker for worker in free if worker not in asleep])
+        while not is_over:
             time.sleep(0)  # another one is at the last block
+            is_over = self._here.run([])
         if blocks > 1:
-            np.add.reduce(sums, axis=0, out=gradients)
+            gradients[:] = sums[0]
             self._sums = sums
         for run in self._runs:
             run.raise_what_was_raised()
         return losses.tolist()
 
-    def _share(self, count: int) -> None:
-        """Make buffers for so many other threads, with the constants of the programs in them, where there are none."""
+    def _make_workers(self, count: int) -> None:
+        """Make workers for so many other threads, with the constants of the programs in their buffers."""
         if len(self._others) >= count:
             return
         places = []
         for number, run in enumerate(self._runs):
             length = self.jobs[np.argmax(self._which == number), 4]  # of what each example has for itself
             places.append(run.program.inputs[: len(run.program.inputs) - length])
-        self.shared = _stretches(places)
+        shared = _stretches(places)
         for _ in range(count - len(self._others)):
             buffer = new_buffer(len(self.buffer))
             buffer[:] = self.buffer
-            self._others.append(buffer)
+            self._others.append(_Worker(self, buffer, shared, _TURNS))
 
 
 class _Worker:
-    """Runs blocks of a batch in one buffer. It keeps all that native code works on, as long as it does.
+    """Runs blocks of batches in one buffer. It keeps all that native code works on, as long as it does.
 
     Args:
         batches: has the programs, the examples, and the buffer with the parameters.
         buffer: where the programs run: that one, or one of another thread.
-        arrays: the plan for this batch, the sums of its blocks, and its losses.
+        shared: the stretches of that one that it copies first: where each begins and ends.
+        turns: in so many it looks out for the next batch.
     """
 
-    def __init__(self, batches: NativeBatches, buffer: Floats, arrays: tuple[Integers, Floats, Floats]) -> None:
-        self._batches, self._buffer, self._arrays = batches, buffer, arrays
-        self._addresses = [array.ctypes.data for array in (buffer, batches.jobs, *arrays)]
+    def __init__(self, batches: NativeBatches, buffer: Floats, shared: Integers, turns: int) -> None:
+        self._call = batches.call
+        self._kept = (buffer, shared, batches.kept)
+        self._batch: tuple[Any, ...] = ()
+        width = batches.gradients.stop - batches.gradients.start
+        jobs, source = batches.jobs.ctypes.data, batches.buffer.ctypes.data
+        rest = [buffer.ctypes.data, jobs, width, source, shared.ctypes.data, len(shared)]
+        self._table = np.array([AWAY, turns, 0, 0, *rest], dtype=np.int64)  # what batch_runner asks for
+        self._address = self._table.ctypes.data
+
+    @property
+    def state(self) -> int:
+        """What it does: native code in its thread changes it."""
+        return int(self._table[0])
+
+    @state.setter
+    def state(self, state: int) -> None:
+        self._table[0] = state
+
+    def take(self, plan: Integers, sums: Floats, losses: Floats, first: int) -> None:
+        """Take the plan of the next batch, where its sums and losses go, and the block to try first."""
+        self._batch = (plan, sums, losses)
+        self._table[2:4] = plan.ctypes.data, first
 
     def __call__(self) -> None:
-        """Take the parameters, and run blocks."""
-        for stretch in self._batches.shared:
-            self._buffer[stretch] = self._batches.buffer[stretch]
-        self.run()
+        """Run blocks in this thread."""
+        self.run([])
 
-    def run(self) -> int:
-        """Run blocks until none is left; how many are finished by then."""
-        buffer, jobs, plan, sums, losses = self._addresses
-        blocks, width = self._arrays[1].shape
-        return int(self._batches.call(buffer, jobs, plan, blocks, sums, width, 1 / len(self._arrays[2]), losses))
+    def run(self, others: Sequence[_Worker]) -> bool:
+        """Run blocks until none is left, with others that look out for work; whether the batch is over then."""
+        called = np.array([worker._address for worker in others], dtype=np.int64)
+        return bool(self._call(self._address, called.ctypes.data, len(others)))
 
 
-def _stretches(places: Sequence[Integers]) -> list[slice]:
-    """The stretches of a buffer that these places make."""
+def _stretches(places: Sequence[Integers]) -> Integers:
+    """Where each of the stretches of a buffer begins and ends that these places make."""
     found = np.unique(np.concatenate(places))
     runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)
-    return [slice(int(run[0]), int(run[-1]) + 1) for run in runs if len(run)]
+    return np.array([(run[0], run[-1] + 1) for run in runs], dtype=np.int64)
 
 
 def _job(run: Any) -> list[int]:

@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 
 from micrograd._support.locks import new_lock_for_library
 from micrograd.compiler.backends import (
+    llvm_batch_runner,
     llvm_codes,
     llvm_functions,
     llvm_interpreter,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from llvmlite import ir
 
 _WRITERS = (
-    *(llvm_codes, llvm_functions, llvm_interpreter, llvm_kernels, llvm_products, llvm_runners, llvm_scalars),
-    llvm_writer,
+    *(llvm_batch_runner, llvm_codes, llvm_functions, llvm_interpreter, llvm_kernels, llvm_products, llvm_runners),
+    *(llvm_scalars, llvm_writer),
 )
 
 

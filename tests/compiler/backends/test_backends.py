@@ -360,14 +360,14 @@ def test_without_numpy_compiling_says_what_to_install(monkeypatch):
 
 
 def test_what_runs_tables_of_kernels_is_compiled_where_the_cache_is_empty(monkeypatch, tmp_path):
-    from micrograd.compiler.backends import llvm_machine, llvm_runners
+    from micrograd.compiler.backends import llvm_batch_runner, llvm_machine, llvm_runners
 
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
     machine = llvm_machine.Machine()
     runners = {
         "micrograd_run": llvm_runners.runner,
         "micrograd_loop": llvm_runners.turner,
-        "micrograd_batch": llvm_runners.batch_runner,
+        "micrograd_batch": llvm_batch_runner.batch_runner,
     }
     addresses = [machine.address(name, make) for name, make in runners.items()]
     assert len(set(addresses)) == len(runners)

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import threading
+import time
 import weakref
 from functools import partial
 
@@ -14,6 +15,7 @@ import pytest
 import micrograd as mg
 from micrograd.compiler.backends import crew, llvm_backend, llvm_batches
 from micrograd.compiler.backends.crew import beside, cores
+from micrograd.compiler.backends.llvm_batch_runner import AWAY, LOOKS_OUT, WORKS
 
 WAIT = 60  # seconds that no test needs
 
@@ -95,7 +97,14 @@ def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many
 # Training
 
 
-def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False, beside=beside):
+def wait_until(holds):
+    end = time.monotonic() + WAIT
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False, beside=beside, backend="llvm", epochs=3):
     """A small network, trained on lists of these lengths; and how many threads each batch was given to."""
     monkeypatch.setenv("MICROGRAD_THREADS", str(threads))
     monkeypatch.setattr(llvm_batches, "_WORTH_A_THREAD", worth)
@@ -118,11 +127,13 @@ def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False, besi
 
     random.seed(3)  # the order of the examples
     parameters = [*hidden, *outer]
-    history = mg.fit(loss, examples, mg.optim.Adam(parameters, 0.01), batch_size=batch_size, epochs=3, compile="llvm")
+    history = mg.fit(
+        loss, examples, mg.optim.Adam(parameters, 0.01), batch_size=batch_size, epochs=epochs, compile=backend
+    )
     return [history.steps, *([p.data for p in parameters], [p.grad for p in parameters])], counts
 
 
-@pytest.mark.parametrize("batch_size", [3, 8, 11, 32, 50])
+@pytest.mark.parametrize("batch_size", [3, 8, 11, 12, 20, 27, 31, 32, 50])
 def test_a_batch_has_the_same_numbers_on_any_number_of_cores(batch_size, monkeypatch):
     sizes = [2, 3, 3, 4, 2] * 10
     alone, counts = trained(sizes, batch_size, monkeypatch, threads=1)
@@ -131,6 +142,9 @@ def test_a_batch_has_the_same_numbers_on_any_number_of_cores(batch_size, monkeyp
         found, counts = trained(sizes, batch_size, monkeypatch, threads)
         assert found == alone  # bit for bit
         assert max(counts) == min(threads, 8, max(1, batch_size // 4))
+    in_numpy, _ = trained(sizes, batch_size, monkeypatch, threads=1, backend="numpy")
+    for native, expected in zip(alone, in_numpy, strict=True):
+        assert native == pytest.approx(expected, rel=1e-12)
 
 
 def test_blocks_that_other_threads_run_have_the_same_numbers(monkeypatch):
@@ -160,15 +174,60 @@ def test_a_batch_is_over_when_the_blocks_of_all_threads_are(monkeypatch):
 
         def call(*given):
             found.append(native(*given))
-            return found[-1] - len(found) % 2
+            return found[-1] if len(found) % 2 == 0 else 0
 
         return call
 
     monkeypatch.setattr(llvm_batches, "BATCH", not_over_at_first)
     monkeypatch.setattr(llvm_batches.time, "sleep", waited.append)
     assert trained([3] * 32, 32, monkeypatch, threads=1)[0] == expected
-    assert found == [8, 8] * 3
+    assert found == [1, 1] * 3
     assert waited == [0] * 3
+
+
+def test_a_thread_that_looks_out_for_the_next_batch_need_not_be_called_again(monkeypatch):
+    workers, new_worker = [], llvm_batches._Worker
+    monkeypatch.setattr(llvm_batches, "_Worker", lambda *given: workers.append(new_worker(*given)) or workers[-1])
+    monkeypatch.setattr(llvm_batches, "_TURNS", 2**62)  # for ever
+
+    def let_them_run_all(calls):
+        beside(calls)
+        wait_until(lambda: all(worker.state == LOOKS_OUT for worker in calls))
+
+    _, counts = trained([3] * 32, 32, monkeypatch, threads=2, beside=let_them_run_all, epochs=1)
+    here, other = workers
+    assert counts == [2]
+    assert here.run([other])  # nothing is left to do: whoever comes too late looks out no more
+    try:
+        wait_until(lambda: other.state == AWAY)
+    finally:
+        other.state = WORKS  # so that it ends in any case
+
+
+def test_batches_have_the_same_numbers_where_threads_look_out_for_the_next(monkeypatch):
+    def until_they_have_run(calls):
+        beside(calls)
+        wait_until(lambda: all(worker.state != WORKS for worker in calls))
+
+    expected, _ = trained([3] * 40, 32, monkeypatch, threads=1, epochs=40)
+    for threads in (2, 3):
+        found, _ = trained([3] * 40, 32, monkeypatch, threads, beside=until_they_have_run, epochs=40)
+        assert found == expected
+
+
+def test_who_works_on_a_batch_keeps_it_and_is_not_called_again(monkeypatch):
+    """As a thread that is at a batch still which this one ran alone."""
+    expected, _ = trained([3] * 32, 32, monkeypatch, threads=1)
+    found, counts = trained([3] * 32, 32, monkeypatch, threads=2, beside=(late := []).extend)
+    assert found == expected
+    assert counts == [2, 1, 1]
+    (worker,) = late
+    kept = worker._batch
+    assert worker.state == WORKS
+    worker()  # finds nothing left to do
+    assert worker.state == AWAY
+    assert [worker._batch is kept, *map(len, kept)] == [True, 61, 8, 32]
+    assert sum(kept[2]) / 32 == pytest.approx(expected[0][0])  # the losses of the first batch
 
 
 def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
@@ -182,7 +241,7 @@ def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", refuse)
     found, counts = trained([3] * 32, 32, monkeypatch, threads=3)
     assert found == alone
-    assert set(counts) == {3}
+    assert counts == [3, 1, 1]  # nobody waits for those that were never called
     assert crew._queues == []
 
 
