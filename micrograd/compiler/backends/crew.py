@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     Call: TypeAlias = Callable[[], object]
-    Queue: TypeAlias = SimpleQueue[Call]
-
-_queues: list[Queue] = []  # of what to do, one for each thread
-_starting = new_lock()
 
 
 def cores() -> int:
@@ -56,18 +52,37 @@ def beside(calls: Sequence[Call]) -> None:
         calls: take no arguments. What one raises is shown as it is for any thread. Where the system lets no more
             threads be started, the last ones are not called.
     """
-    with _starting, suppress(RuntimeError):
-        while len(_queues) < len(calls):
-            queue: Queue = SimpleQueue()
-            threading.Thread(target=_wait, args=(queue,), name=f"micrograd-{len(_queues) + 1}", daemon=True).start()
-            _queues.append(queue)
-    for queue, call in zip(_queues, calls, strict=False):
-        queue.put(call)
+    with suppress(RuntimeError):
+        for call in calls:
+            _crew.call(call)
 
 
-def _wait(queue: Queue) -> None:
-    while True:
-        _call(queue.get())
+class Crew:
+    """Threads that wait for work.
+
+    Attributes:
+        idle: how many have nothing to do.
+    """
+
+    def __init__(self) -> None:
+        self.idle = 0
+        self._lock = new_lock()
+        self._queue: SimpleQueue[Call] = SimpleQueue()
+
+    def call(self, call: Call) -> None:
+        """Have this called by a thread that has nothing else to do. It is a new one where all are busy."""
+        with self._lock:
+            if self.idle:
+                self.idle -= 1
+            else:
+                threading.Thread(target=self._wait, name="micrograd", daemon=True).start()
+            self._queue.put(call)
+
+    def _wait(self) -> None:
+        while True:
+            _call(self._queue.get())
+            with self._lock:
+                self.idle += 1
 
 
 def _call(call: Call) -> None:
@@ -79,5 +94,11 @@ def _call(call: Call) -> None:
         )
 
 
+def _begin_anew() -> None:
+    global _crew
+    _crew = Crew()
+
+
+_crew = Crew()
 if hasattr(os, "register_at_fork"):  # pragma: no branch  # Windows does not fork
-    os.register_at_fork(after_in_child=_queues.clear)  # the threads of the parent are not there
+    os.register_at_fork(after_in_child=_begin_anew)  # the threads of the parent are not there

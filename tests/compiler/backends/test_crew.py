@@ -20,6 +20,13 @@ from micrograd.compiler.backends.llvm_batch_runner import AWAY, LOOKS_OUT, WORKS
 WAIT = 60  # seconds that no test needs
 
 
+def wait_until(holds):
+    end = time.monotonic() + WAIT
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
 def test_each_is_called_in_a_thread_of_its_own_and_nobody_waits_for_them():
     together = threading.Barrier(4, timeout=WAIT)
     found = {}
@@ -38,35 +45,54 @@ def test_each_is_called_in_a_thread_of_its_own_and_nobody_waits_for_them():
 
 
 def test_nothing_to_call_needs_no_thread(monkeypatch):
-    monkeypatch.setattr(crew, "_queues", [])
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: pytest.fail("a thread is started"))
     beside([])
-    assert crew._queues == []
 
 
-def test_what_is_raised_is_shown_and_the_thread_goes_on(monkeypatch):
-    shown, done = [], threading.Event()
+@pytest.fixture
+def own_crew(monkeypatch):
+    """Threads that no other test keeps busy."""
+    monkeypatch.setattr(crew, "_crew", crew.Crew())
+    return crew._crew
+
+
+def test_a_thread_is_used_again_and_not_waited_for_where_it_is_busy(own_crew):
+    threads, over = [], threading.Event()
+
+    def work():
+        threads.append(threading.current_thread())
+
+    for count in (1, 2):
+        beside([work])
+        wait_until(lambda count=count: (len(threads), own_crew.idle) == (count, 1))
+    beside([lambda: work() or over.wait(WAIT)])
+    wait_until(lambda: len(threads) == 3)
+    beside([work])
+    wait_until(lambda: (len(threads), own_crew.idle) == (4, 1))
+    over.set()
+    wait_until(lambda: own_crew.idle == 2)
+    first, second, third, fourth = threads
+    assert first is second is third is not fourth
+
+
+def test_what_is_raised_is_shown_and_the_thread_goes_on(own_crew, monkeypatch):
+    shown, threads = [], []
     monkeypatch.setattr(threading, "excepthook", lambda told: shown.append((told.exc_value, told.thread)))
-    threads = []
     wrong = LookupError("not there")
 
     def raises():
         threads.append(threading.current_thread())
         raise wrong
 
-    def goes_on():
-        threads.append(threading.current_thread())
-        done.set()
-
     beside([raises])
-    beside([goes_on])
-    assert done.wait(WAIT)
+    wait_until(lambda: own_crew.idle == 1)
+    beside([lambda: threads.append(threading.current_thread())])
+    wait_until(lambda: (len(threads), own_crew.idle) == (2, 1))
     assert shown == [(wrong, threads[0])]
     assert threads[0] is threads[1]
 
 
 def test_what_was_called_is_forgotten():
-    done = threading.Event()
-
     class Call:
         def __call__(self):
             pass
@@ -75,9 +101,7 @@ def test_what_was_called_is_forgotten():
     forgotten = weakref.ref(call)
     beside([call])
     del call
-    beside([done.set])
-    assert done.wait(WAIT)
-    assert forgotten() is None
+    wait_until(lambda: forgotten() is None)
 
 
 def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many(monkeypatch):
@@ -95,13 +119,6 @@ def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many
 
 
 # Training
-
-
-def wait_until(holds):
-    end = time.monotonic() + WAIT
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def trained(sizes, batch_size, monkeypatch, threads, worth=1, python=False, beside=beside, backend="llvm", epochs=3):
@@ -230,6 +247,7 @@ def test_who_works_on_a_batch_keeps_it_and_is_not_called_again(monkeypatch):
     assert sum(kept[2]) / 32 == pytest.approx(expected[0][0])  # the losses of the first batch
 
 
+@pytest.mark.usefixtures("own_crew")
 def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
     """As in a container that has as many as it may have, or while Python ends."""
     alone, _ = trained([3] * 32, 32, monkeypatch, threads=1)
@@ -237,12 +255,10 @@ def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
     def refuse(thread):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(crew, "_queues", [])
     monkeypatch.setattr(threading.Thread, "start", refuse)
     found, counts = trained([3] * 32, 32, monkeypatch, threads=3)
     assert found == alone
     assert counts == [3, 1, 1]  # nobody waits for those that were never called
-    assert crew._queues == []
 
 
 def test_products_of_matrices_in_several_threads_do_not_disturb_one_another(monkeypatch):
