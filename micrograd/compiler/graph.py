@@ -50,11 +50,17 @@ class Terms:
 
     def kept(self, marks: Booleans) -> Terms:
         """Those that are marked."""
-        return self if marks.all() else self[marks]
+        return self if marks.all() else self[np.flatnonzero(marks)]
 
     def by_owner(self) -> Terms:
         """The same terms, sorted by their owners."""
         return self[order_of(self.owner)]
+
+    @staticmethod
+    def one_by_one(part: Dots | Combinations) -> Terms:
+        """Those of what is whole."""
+        owner, first, second = part.terms()
+        return Terms(owner, np.ones(len(owner)), first, second)
 
     @staticmethod
     def joined(parts: Sequence[Terms]) -> Terms:
@@ -161,12 +167,8 @@ class Graph:
 
     def expanded(self, kept: Sequence[Dots | Combinations] = ()) -> Graph:
         """The graph with all terms one by one, but for those that are kept whole."""
-        parts = [self.terms]
-        for part in self.whole:
-            if not any(part is one for one in kept):
-                owner, first, second = part.terms()
-                parts.append(Terms(owner, np.ones(len(owner)), first, second))
-        terms = Terms.joined(parts).by_owner() if len(parts) > 1 else self.terms
+        parts = [Terms.one_by_one(part) for part in self.whole if not any(part is one for one in kept)]
+        terms = Terms.joined([self.terms, *parts]).by_owner() if parts else self.terms
         return replace(self, terms=terms, whole=tuple(kept))
 
     def levels(self) -> Integers:

@@ -55,7 +55,7 @@ def normalise(columns: Columns) -> Graph:
     constants = np.full(size, np.nan)
     constants[columns.literals] = columns.numbers
     parts: list[Terms] = [no_terms()]
-    dots: list[Dots] = []
+    long: list[Dots] = []
     applications: list[Applications] = []
     for primitive, nodes, operands in columns.operations:
         if primitive is SUM_OF_PRODUCTS:
@@ -65,6 +65,10 @@ def normalise(columns: Columns) -> Graph:
             from_zero = (constants[starts] == 0) & ~np.signbit(constants[starts])
             parts.append(Terms(nodes, np.where(from_zero, -1.0, 1.0), starts, np.full(len(starts), ONE)))
             dots = _dots(trace.rows, nodes, np.stack(factors))
+            long = [part for part in dots if part.length > IN_ORDER]
+            if sum(part.length * len(part.owner) for part in long) < MANY:
+                long = []
+            parts += [Terms.one_by_one(part) for part in dots if not long or part.length <= IN_ORDER]
         elif primitive is TAKE:
             applications.append(Applications(primitive, nodes, operands[0][:, None], operands[1]))
         elif primitive in ARITHMETIC:
@@ -86,10 +90,8 @@ def normalise(columns: Columns) -> Graph:
         differentiable=np.zeros(size, dtype=bool),
         unordered=np.zeros(size, dtype=bool),
         from_zero=np.zeros(size, dtype=bool),
-        whole=tuple(dots),
+        whole=tuple(long),
     )
-    long = [part for part in dots if part.length > IN_ORDER]
-    graph = graph.expanded(long if sum(part.length * len(part.owner) for part in long) >= MANY else ())
     graph = replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
     graph = flatten(graph).without_the_unused()  # flat, it is not as deep, and quicker to walk through
     reached = Edges(size, *graph.edges(differentiable=True)).reached(graph.outputs)
@@ -149,28 +151,31 @@ def flatten(graph: Graph, first: int = 0) -> Graph:
 def _without_zeros(graph: Graph, first: int) -> Graph:
     """Leave out terms of 0, such as the 0 that Python's sum() starts from; that the sum is not -0 is kept in mind."""
     terms = graph.terms
-    zero = (graph.constants[terms.first] == 0) & (terms.second == ONE) & (graph.kind[terms.owner] == SUM)
-    if zero.any():
-        zero &= (graph.counts() > np.bincount(terms.owner[zero], minlength=graph.size))[terms.owner]
-        positive = zero & ~np.signbit(graph.constants[terms.first] * terms.coefficient)
-        from_zero = graph.from_zero.copy()
-        from_zero[terms.owner[positive]] = True
-        return replace(graph, terms=terms[~zero], from_zero=from_zero & ~graph.unordered)
-    return graph
+    zeros = np.flatnonzero((graph.constants == 0)[terms.first] & (terms.second == ONE))
+    zeros = zeros[graph.kind[terms.owner[zeros]] == SUM]
+    if not len(zeros):
+        return graph
+    owner = terms.owner[zeros]
+    has_others = (graph.counts() > np.bincount(owner, minlength=graph.size))[owner]
+    zeros, owner = zeros[has_others], owner[has_others]
+    positive = ~np.signbit(graph.constants[terms.first[zeros]] * terms.coefficient[zeros])
+    from_zero = graph.from_zero | _marks(graph.size, owner[positive])
+    return replace(graph, terms=terms.kept(~_marks(len(terms.owner), zeros)), from_zero=from_zero & ~graph.unordered)
 
 
 def _without_copies(graph: Graph, first: int) -> Graph:
     """Replace each node that only copies or negates another one by that other one."""
     terms, size = graph.terms, graph.size
-    counts = graph.counts()
-    copies = (counts[terms.owner] == 1) & (terms.second == ONE)
-    copies &= ~(_marks(size, graph.results) | graph.from_zero)[terms.owner]
-    if not copies.any():
+    may_copy = (graph.counts() == 1) & ~graph.from_zero
+    may_copy[graph.results] = False
+    copies = np.flatnonzero(may_copy[terms.owner] & (terms.second == ONE))
+    if not len(copies):
         return graph
     original, factor = np.arange(size + 1), np.ones(size + 1)  # the last entry is that of ONE
     original[-1] = ONE
-    original[terms.owner[copies]] = terms.first[copies]
-    factor[terms.owner[copies]] = terms.coefficient[copies]
+    owner = terms.owner[copies]
+    original[owner] = terms.first[copies]
+    factor[owner] = terms.coefficient[copies]
     original, factor, _ = _followed(original, factor)
     coefficient = terms.coefficient * factor[terms.first] * factor[terms.second]
     same = factor[:-1] == 1
@@ -180,9 +185,9 @@ def _without_copies(graph: Graph, first: int) -> Graph:
         terms=Terms(terms.owner, coefficient, original[terms.first], original[terms.second]),
         applications=tuple(replace(a, operands=alias[a.operands]) for a in graph.applications),
         tables=tuple(alias[table] for table in graph.tables),
-        whole=tuple(part.renamed(alias, np.arange(size)) for part in graph.whole),
+        whole=tuple(part.reading(alias) for part in graph.whole),
     )
-    kept = ~_marks(size, terms.owner[copies]) | (_uses(graph, first) > 0)
+    kept = ~_marks(size, owner) | (_uses(graph, first) > 0)
     return replace(graph, terms=graph.terms.kept(kept[graph.terms.owner]))
 
 
@@ -205,13 +210,14 @@ def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats, Integ
 def _uses(graph: Graph, first: int) -> Integers:
     """How often each node is used, as a result too. Those before the first one are used elsewhere as well."""
     second = graph.terms.second
-    used = [graph.terms.first, second[second != ONE], graph.results]
+    uses = np.bincount(graph.terms.first, minlength=graph.size)
+    used = [second[second != ONE], graph.results, *(part.used for part in graph.whole)]
     for application in graph.applications:
         used.append(application.operands.ravel())
         if application.tables is not None:
             used += [graph.tables[table] for table in np.unique(application.tables)]
-    used += [part.used for part in graph.whole]
-    uses = np.bincount(np.concatenate(used), minlength=graph.size)
+    for nodes in used:
+        np.add.at(uses, nodes, 1)
     uses[:first] += 2
     return uses
 
@@ -230,42 +236,44 @@ def _merged(graph: Graph, first: int) -> Graph:
     of several terms must be the first term, ``(a + b) + c``: in any other place it is rounded on its own. And where
     sums are added up, the first of them stays what the others are.
     """
-    terms, size = graph.terms, graph.size
+    terms, size, kind = graph.terms, graph.size, graph.kind
     counts = graph.counts()
-    is_first = np.append(True, terms.owner[1:] != terms.owner[:-1])[: len(terms.owner)]
-    ordered = ~graph.unordered[terms.owner] & ~graph.unordered[terms.first]
-    once = (_uses(graph, first)[terms.first] == 1) & (terms.second == ONE)
-    once &= graph.kind[terms.first] == graph.kind[terms.owner]
-    is_product = (counts[terms.first] == 1) & ~graph.from_zero[terms.first]
-    adds_sums = np.zeros(size, dtype=bool)
-    adds_sums[terms.owner[once & ~is_product & ~is_first]] = True
-    begins = is_first & ordered & (adds_sums[terms.first] | ~adds_sums[terms.owner])
+    once = np.flatnonzero((_uses(graph, first) == 1)[terms.first] & (terms.second == ONE))
+    once = once[kind[terms.first[once]] == kind[terms.owner[once]]]
+    user, used = terms.owner[once], terms.first[once]
+    is_first = (once == 0) | (terms.owner[once - 1] != user)
+    is_product = (counts[used] == 1) & ~graph.from_zero[used]
+    adds_sums = _marks(size, user[~is_product & ~is_first])
+    begins = is_first & ~graph.unordered[user] & ~graph.unordered[used] & (adds_sums[used] | ~adds_sums[user])
     # Negated, the largest is the smallest; and a sum that is 0 is -0, but the sum of its negated terms is not.
-    is_sum = graph.kind[terms.owner] == SUM
-    once &= (is_sum & is_product) | ((terms.coefficient == 1) & (begins | ~is_sum | (counts[terms.owner] == 1)))
-    if not once.any():
+    is_sum = kind[user] == SUM
+    is_alone = (terms.coefficient[once] == 1) & (begins | ~is_sum | (counts[user] == 1))
+    merged = (is_sum & is_product) | is_alone
+    if not merged.any():
         return graph
-    owner, factor, place = np.arange(size), np.ones(size), np.arange(len(terms.owner))
-    owner[terms.first[once]] = terms.owner[once]
-    factor[terms.first[once]] = terms.coefficient[once]
+    once, user, used, is_product = once[merged], user[merged], used[merged], is_product[merged]
+    owner, factor = np.arange(size), np.ones(size)
+    owner[used] = user
+    factor[used] = terms.coefficient[once]
     end, factor, depth = _followed(owner, factor)
     # A product comes where it was used. Of a chain, what is farther in comes first.
     used_at = np.full(size, ONE)
-    used_at[terms.first[once & is_product]] = np.flatnonzero(once & is_product)
-    moved = used_at[terms.owner] != ONE
-    place[moved] = used_at[terms.owner[moved]]
+    used_at[used[is_product]] = once[is_product]
+    rest = np.flatnonzero(~_marks(len(terms.owner), once))
+    owner, place = terms.owner[rest], used_at[terms.owner[rest]]
+    place = np.where(place == ONE, rest, place)
     # Narrow, as there may be millions of terms.
     inwards, target = -depth.astype(np.int32), end.astype(np.int32)
-    order = np.lexsort((place, inwards[terms.owner[place]], target[terms.owner]))
-    order = order[~once[order]]
-    kept = terms[order]
+    order = np.lexsort((place, inwards[terms.owner[place]], target[owner]))
+    owner, rest = owner[order], rest[order]
+    coefficient = terms.coefficient[rest] * factor[owner]
     unordered = graph.unordered | _marks(size, end[graph.unordered])
     from_zero = graph.from_zero | _marks(size, end[graph.from_zero])
     return replace(
         graph,
-        terms=Terms(end[kept.owner], kept.coefficient * factor[kept.owner], kept.first, kept.second),
+        terms=Terms(end[owner], coefficient, terms.first[rest], terms.second[rest]),
         checked=np.flatnonzero(_marks(size, end[graph.checked])),
-        whole=tuple(part.renamed(np.arange(size), end) for part in graph.whole),
+        whole=tuple(part.merged(end) for part in graph.whole),
         unordered=unordered,
         from_zero=from_zero & ~unordered,
     )

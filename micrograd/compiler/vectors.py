@@ -77,9 +77,13 @@ class Dots:
         """Some of them."""
         return replace(self, owner=self.owner[rows], first=self.first[rows], second=self.second[rows])
 
-    def renamed(self, operands: Integers, owners: Integers) -> Dots:
-        """The same with other nodes: those that each operand and each owner gives way to."""
-        return replace(self, elements=operands[self.elements], owner=owners[self.owner])
+    def reading(self, operands: Integers) -> Dots:
+        """The same of other nodes: those that each operand gives way to."""
+        return replace(self, elements=operands[self.elements])
+
+    def merged(self, owners: Integers) -> Dots:
+        """The same as parts of other sums: those that each owner gives way to."""
+        return replace(self, owner=owners[self.owner])
 
     def terms(self) -> tuple[Integers, Integers, Integers]:
         """Their terms one by one: owners, first factors and second factors."""
@@ -124,10 +128,13 @@ class Combinations:
         """Some of them."""
         return replace(self, nodes=self.nodes[rows], scalars=self.scalars[rows], vectors=self.vectors[rows])
 
-    def renamed(self, operands: Integers, owners: Integers) -> Combinations:
-        """The same with other nodes: those that each operand and each owner gives way to."""
-        elements, scalars = operands[self.elements], operands[self.scalars]
-        return replace(self, elements=elements, scalars=scalars, nodes=owners[self.nodes])
+    def reading(self, operands: Integers) -> Combinations:
+        """The same of other nodes: those that each operand gives way to."""
+        return replace(self, elements=operands[self.elements], scalars=operands[self.scalars])
+
+    def merged(self, owners: Integers) -> Combinations:
+        """The same as parts of other sums: those that each owner gives way to."""
+        return replace(self, nodes=owners[self.nodes])
 
     def terms(self) -> tuple[Integers, Integers, Integers]:
         """Their terms one by one: owners, first factors and second factors."""
