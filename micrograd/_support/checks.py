@@ -32,6 +32,9 @@ class Operand:
         raise NotImplementedError
 
 
+USUAL: set[type] = {float}  # what nearly all numbers are; Value and Symbol are added where they are made
+
+
 def real_number(value: object) -> float | None:
     """The float that a real number stands for; None for what is not one (a string, an array, a Value).
 
@@ -165,11 +168,7 @@ def check_numbers(values: Iterable[Any], what: str) -> None:
 
     Arrays are accepted: what is written for numbers works on them element by element.
     """
-    kinds = set(map(type, values))
-    for kind in kinds:
-        if kind is not float and not issubclass(kind, Operand):
-            break
-    else:
+    if USUAL.issuperset(map(type, values)):  # nearly always
         return
     for value in values:
         if not issubclass(type(value), Operand) and not is_array(value) and real_number(value) is None:

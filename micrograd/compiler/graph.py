@@ -50,7 +50,7 @@ class Terms:
 
     def kept(self, marks: Booleans) -> Terms:
         """Those that are marked."""
-        return self if marks.all() else self[np.flatnonzero(marks)]
+        return self if marks.all() else self[marks]
 
     def by_owner(self) -> Terms:
         """The same terms, sorted by their owners."""

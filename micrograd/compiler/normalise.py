@@ -160,7 +160,7 @@ def _without_zeros(graph: Graph, first: int) -> Graph:
     zeros, owner = zeros[has_others], owner[has_others]
     positive = ~np.signbit(graph.constants[terms.first[zeros]] * terms.coefficient[zeros])
     from_zero = graph.from_zero | _marks(graph.size, owner[positive])
-    return replace(graph, terms=terms.kept(~_marks(len(terms.owner), zeros)), from_zero=from_zero & ~graph.unordered)
+    return replace(graph, terms=terms[~_marks(len(terms.owner), zeros)], from_zero=from_zero & ~graph.unordered)
 
 
 def _without_copies(graph: Graph, first: int) -> Graph:
@@ -259,9 +259,11 @@ def _merged(graph: Graph, first: int) -> Graph:
     # A product comes where it was used. Of a chain, what is farther in comes first.
     used_at = np.full(size, ONE)
     used_at[used[is_product]] = once[is_product]
-    rest = np.flatnonzero(~_marks(len(terms.owner), once))
-    owner, place = terms.owner[rest], used_at[terms.owner[rest]]
-    place = np.where(place == ONE, rest, place)
+    is_left = ~_marks(len(terms.owner), once)
+    rest, owner = np.flatnonzero(is_left), terms.owner[is_left]
+    place = rest.copy()
+    moved = np.flatnonzero((used_at != ONE)[owner])
+    place[moved] = used_at[owner[moved]]
     # Narrow, as there may be millions of terms.
     inwards, target = -depth.astype(np.int32), end.astype(np.int32)
     order = np.lexsort((place, inwards[terms.owner[place]], target[owner]))

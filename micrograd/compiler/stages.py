@@ -82,7 +82,7 @@ class Stage(NamedTuple):
 STAGES = (
     Stage("trace", lambda source, request: in_columns(trace(*source))),
     Stage("normalise", lambda columns, request: normalise(columns)),
-    Stage("adjoint", lambda graph, request: adjoint(graph.without_the_unused(), request.wanted)),
+    Stage("adjoint", lambda graph, request: adjoint(graph, request.wanted)),
     Stage("reroll", lambda graph, request: reroll(graph, request.start)),
     Stage("compile", lambda program, request: request.backend.run_of(program)),
 )

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
 
 
+_MANY = 8  # one in so many nodes: then to mark all of them is quicker
+
+
 class Edges:
     """Edges, sorted by their sources.
 
@@ -34,8 +37,7 @@ class Edges:
         for source, target in zip(sources, targets, strict=True):
             np.add.at(self.counts, source, 1)
             keys = self.targets[end : end + len(source)]
-            keys[:] = source
-            keys <<= 32  # nobody has two billion nodes
+            np.left_shift(source, 32, out=keys)  # nobody has two billion nodes
             keys |= target
             end += len(source)
         self.targets.sort()  # twice as fast as finding the order of the sources
@@ -54,7 +56,11 @@ class Edges:
         return self.targets.take(places, out=places, mode="clip")  # all are there; only so NumPy needs no other array
 
     def _distinct(self, nodes: Integers) -> Integers:
-        """The nodes without repetitions: where several are the same, the last one stays."""
+        """The nodes without repetitions, in any order."""
+        if _MANY * len(nodes) > self.count:
+            marks = np.zeros(self.count, dtype=bool)
+            marks[nodes] = True
+            return np.flatnonzero(marks)
         places = np.arange(len(nodes))
         self._place[nodes] = places
         return nodes[self._place[nodes] == places]

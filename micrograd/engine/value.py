@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from micrograd._support.checks import explained, real_number, required_number
+from micrograd._support.checks import USUAL, explained, real_number, required_number
 from micrograd.engine import primitives
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.higher_order import set_adjoints
@@ -79,7 +79,7 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
         return _node(primitive, data, self, second, x, y)
 
     def reflected(self: Value, other: Any) -> Any:
-        if (number := real_number(other)) is None:
+        if (number := other if type(other) is float else real_number(other)) is None:
             return NotImplemented
         if (recorder := recorder_in_use()) is not None:
             return recorder.apply(primitive, other, self)
@@ -145,3 +145,6 @@ class Value(Methods, Node):
             set_adjoints(self, start, create_graph=True)
         else:
             backpropagate(self, required_number(gradient, "the gradient of a Value"))
+
+
+USUAL.add(Value)
