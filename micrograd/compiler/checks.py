@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.graph import MAXIMUM, ONE
+from micrograd.compiler.graph import MAXIMUM
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.trace import TAKE, is_of_library
 from micrograd.compiler.walks import Edges
@@ -69,13 +69,14 @@ def to_look_at(graph: Graph) -> Integers:
     if not len(graph.checked):
         return graph.checked
     terms = graph.terms
-    two = terms.second != ONE
-    users, used = [terms.owner, terms.owner[two]], [terms.first, terms.second[two]]
+    is_made = np.append(graph.is_made(), False)  # the last is ONE
+    first, second = is_made[terms.first], is_made[terms.second]
+    users, used = [terms.owner[first], terms.owner[second]], [terms.first[first], terms.second[second]]
     for application in graph.applications:
         if application.primitive in _PASSING:
             users.append(application.nodes)
             used.append(application.operands[:, 0])
-    whole_users, whole_used = graph.edges_of_whole()
+    whole_users, whole_used, _ = graph.edges_of_whole()
     edges = Edges(graph.size, [*users, *whole_users], [*used, *whole_used])
     edges.counts[: graph.size][graph.kind == MAXIMUM] = 0  # a maximum may hide what is not finite
     hidden = graph.checked[~edges.reached(graph.results)[graph.checked]]

@@ -150,7 +150,7 @@ class Graph:
 
     def without_the_unused(self) -> Graph:
         """The graph without the terms and applications that neither a result nor a check needs."""
-        needed = Edges(self.size, *self.edges()).reached(np.concatenate([self.results, self.checked]))
+        needed = Edges(self.size, *self.edges(between_made=True)).reached(np.concatenate([self.results, self.checked]))
         return replace(
             self,
             terms=self.terms.kept(needed[self.terms.owner]),
@@ -173,17 +173,26 @@ class Graph:
 
     def levels(self) -> Integers:
         """For each node, how many steps it is from what is given."""
-        users, used = self.edges()
-        return Edges(self.size, used, users).levels()
+        users, used = self.edges(between_made=True)
+        return Edges(self.size, used, users).levels() + self.is_made()
 
-    def edges(self, differentiable: bool = False) -> tuple[list[Integers], list[Integers]]:
+    def is_made(self) -> Booleans:
+        """Which nodes are computed from others; all others are given."""
+        made = np.zeros(self.size, dtype=bool)
+        for nodes in (self.terms.owner, *(part.nodes for part in (*self.applications, *self.whole))):
+            made[nodes] = True
+        return made
+
+    def edges(
+        self, *, differentiable: bool = False, between_made: bool = False
+    ) -> tuple[list[Integers], list[Integers]]:
         """The edges from nodes to what they are computed from, in parts; some of them lead through stand-ins.
 
         Args:
             differentiable: whether to leave out the edges that no gradient takes.
+            between_made: whether to leave out those to what is given.
         """
-        second = self.terms.second != ONE
-        users, used = [self.terms.owner, self.terms.owner[second]], [self.terms.first, self.terms.second[second]]
+        users, used = [self.terms.owner] * 2, [self.terms.first, self.terms.second]
         for application in self.applications:
             columns = application.operands.T
             stops = [rule is None for rule in application.primitive.derivatives]
@@ -196,11 +205,16 @@ class Graph:
                 for node, table in zip(application.nodes, application.tables, strict=True):
                     users.append(np.full(len(self.tables[table]), node))
                     used.append(self.tables[table])
-        whole_users, whole_used = self.edges_of_whole()
-        return [*users, *whole_users], [*used, *whole_used]
+        whole_users, whole_used, stand_ins = self.edges_of_whole()
+        users, used = [*users, *whole_users], [*used, *whole_used]
+        leads_on = self.is_made() if between_made else np.ones(self.size, dtype=bool)
+        leads_on = np.concatenate([leads_on, np.ones(stand_ins, dtype=bool), [False]])  # the last is ONE
+        chosen = [leads_on[nodes] for nodes in used]
+        users, used = ([nodes[rows] for nodes, rows in zip(part, chosen, strict=True)] for part in (users, used))
+        return users, used
 
-    def edges_of_whole(self) -> tuple[list[Integers], list[Integers]]:
-        """Those of the terms that stay whole."""
+    def edges_of_whole(self) -> tuple[list[Integers], list[Integers], int]:
+        """Those of the terms that stay whole, and how many stand-ins there are."""
         users, used = [], []
         end = self.size
         for part in self.whole:
@@ -208,4 +222,4 @@ class Graph:
             users.append(of_part)
             used.append(to_part)
             end += stand_ins
-        return users, used
+        return users, used, end - self.size

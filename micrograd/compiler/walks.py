@@ -84,12 +84,13 @@ class Edges:
         frontier = np.flatnonzero(missing == 0)
         level = 0
         while len(frontier):
-            frontier = found = self._without(frontier, missing)
+            found = frontier
             while self.count > self.size and len(found):
                 found = self._without(found[found >= self.size], missing)
                 frontier = np.concatenate([frontier[frontier < self.size], found])
-            level += 1
             levels[frontier] = level
+            level += 1
+            frontier = self._without(frontier, missing)
         return levels
 
     def _without(self, nodes: Integers, missing: Integers) -> Integers:
