@@ -174,9 +174,8 @@ def _without_copies(graph: Graph, first: int) -> Graph:
     original, factor = np.arange(size + 1), np.ones(size + 1)  # the last entry is that of ONE
     original[-1] = ONE
     owner = terms.owner[copies]
-    original[owner] = terms.first[copies]
-    factor[owner] = terms.coefficient[copies]
-    original, factor, _ = _followed(original, factor)
+    original[owner], factor[owner] = terms.first[copies], terms.coefficient[copies]
+    _followed(original, factor, owner)
     coefficient = terms.coefficient * factor[terms.first] * factor[terms.second]
     same = factor[:-1] == 1
     alias = np.where(same, original[:-1], np.arange(size))
@@ -191,10 +190,14 @@ def _without_copies(graph: Graph, first: int) -> Graph:
     return replace(graph, terms=graph.terms.kept(kept[graph.terms.owner]))
 
 
-def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats, Integers]:
-    """The end of each chain of targets, the product of the factors along it, and how long it is."""
-    target, factor = target.copy(), factor.copy()
-    moving = np.flatnonzero(target != np.arange(len(target)))
+def _followed(target: Integers, factor: Floats, moving: Integers) -> Integers:
+    """Turn targets into the ends of their chains, and factors into the products along these; how long each chain is.
+
+    Args:
+        target: where each goes.
+        factor: of each.
+        moving: those that go elsewhere.
+    """
     length = np.zeros(len(target), dtype=np.int64)
     length[moving] = 1
     while len(moving):  # each goes as far again as it has come
@@ -204,7 +207,7 @@ def _followed(target: Integers, factor: Floats) -> tuple[Integers, Floats, Integ
         factor[moving] *= factor[reached]
         length[moving] += length[reached]
         target[moving] = target[reached]
-    return target, factor, length
+    return length
 
 
 def _uses(graph: Graph, first: int) -> Integers:
@@ -252,10 +255,9 @@ def _merged(graph: Graph, first: int) -> Graph:
     if not merged.any():
         return graph
     once, user, used, is_product = once[merged], user[merged], used[merged], is_product[merged]
-    owner, factor = np.arange(size), np.ones(size)
-    owner[used] = user
-    factor[used] = terms.coefficient[once]
-    end, factor, depth = _followed(owner, factor)
+    end, factor = np.arange(size), np.ones(size)
+    end[used], factor[used] = user, terms.coefficient[once]
+    depth = _followed(end, factor, used)
     # A product comes where it was used. Of a chain, what is farther in comes first.
     used_at = np.full(size, ONE)
     used_at[used[is_product]] = once[is_product]

@@ -52,7 +52,8 @@ class Dots:
         """The dot products of rows: two for each owner, of shape (2, owners). They come in the order of their use."""
         uses, number = np.arange(factors.size), np.full(len(rows), factors.size)
         number[factors.ravel()[::-1]] = uses[::-1]  # the first use of each row is the last that is written
-        used = np.argsort(number)[: np.count_nonzero(number < factors.size)]
+        used = np.flatnonzero(number < factors.size)
+        used = used[np.argsort(number[used])]
         number[used] = uses[: len(used)]
         chosen = [rows[row] for row in used.tolist()]
         elements = np.fromiter(chain.from_iterable(chosen), np.int64).reshape(len(used), -1)
