@@ -244,14 +244,14 @@ def _merged(graph: Graph, first: int) -> Graph:
     once = np.flatnonzero((_uses(graph, first) == 1)[terms.first] & (terms.second == ONE))
     once = once[kind[terms.first[once]] == kind[terms.owner[once]]]
     user, used = terms.owner[once], terms.first[once]
-    is_first = (once == 0) | (terms.owner[once - 1] != user)
+    is_first = terms.owner[once - 1] != user  # of all terms, too: the last ones are of another sum
     is_product = (counts[used] == 1) & ~graph.from_zero[used]
     adds_sums = _marks(size, user[~is_product & ~is_first])
-    begins = is_first & ~graph.unordered[user] & ~graph.unordered[used] & (adds_sums[used] | ~adds_sums[user])
+    ordered = ~graph.unordered[user] & ~graph.unordered[used]
+    begins = is_first & ordered & (adds_sums[used] | ~adds_sums[user])
     # Negated, the largest is the smallest; and a sum that is 0 is -0, but the sum of its negated terms is not.
     is_sum = kind[user] == SUM
-    is_alone = (terms.coefficient[once] == 1) & (begins | ~is_sum | (counts[user] == 1))
-    merged = (is_sum & is_product) | is_alone
+    merged = (is_sum & is_product) | ((terms.coefficient[once] == 1) & (begins | ~is_sum | (counts[user] == 1)))
     if not merged.any():
         return graph
     once, user, used, is_product = once[merged], user[merged], used[merged], is_product[merged]
