@@ -14,12 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_KINDS: set[type] = {float}  # what nearly all numbers are: this, or a kind of Operand
+
+
 class Operand:
     """An operand that is no number: it records what is done with it, as a Value does."""
 
     __slots__ = ()
 
     known: ClassVar[bool] = True  # whether its number is known; while a function is traced it is not
+
+    def __init_subclass__(cls) -> None:
+        _KINDS.add(cls)
 
     @staticmethod
     def _apply(primitive: Any, *operands: Any) -> Any:
@@ -30,9 +36,6 @@ class Operand:
     def _array(array: Any) -> Any:
         """What stands for an array that has operands of this class in it."""
         raise NotImplementedError
-
-
-USUAL: set[type] = {float}  # what nearly all numbers are; Value and Symbol are added where they are made
 
 
 def real_number(value: object) -> float | None:
@@ -168,7 +171,7 @@ def check_numbers(values: Iterable[Any], what: str) -> None:
 
     Arrays are accepted: what is written for numbers works on them element by element.
     """
-    if USUAL.issuperset(map(type, values)):  # nearly always
+    if _KINDS.issuperset(map(type, values)):
         return
     for value in values:
         if not issubclass(type(value), Operand) and not is_array(value) and real_number(value) is None:

@@ -83,10 +83,7 @@ def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
     if count < _FEWEST_LEVELS or not _periodic(np.bincount(levels)):  # what repeats has as many nodes each time
         return []
     made_by, row = _made_by(graph)
-    is_made = made_by < len(graph.applications)
-    for owners in (graph.terms.owner, *(part.nodes for part in graph.whole)):
-        is_made[owners] = True
-    nodes = np.flatnonzero(is_made)
+    nodes = np.flatnonzero(graph.is_made())
     counts = np.bincount(graph.terms.owner, minlength=graph.size)  # of the terms of each node, which lie side by side
     first_terms = np.cumsum(counts) - counts
     kinds = _kinds(graph, made_by, counts)

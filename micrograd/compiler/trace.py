@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from micrograd._support.checks import USUAL, is_array, real_number, required_number
+from micrograd._support.checks import is_array, real_number, required_number
 from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.structure import Structure
@@ -210,16 +210,12 @@ class Tape(Recorder):
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
         if Symbol in map(type, ys) or Symbol in map(type, xs):
             kind = Symbol
+        elif any(isinstance(operand, Value) for operand in (start, *xs, *ys)):
+            kind = _kind_of(SUM_OF_PRODUCTS, (start, *xs, *ys))
         else:
-            operands = (start, *xs, *ys)
-            if not any(isinstance(operand, Value) for operand in operands):
-                return None
-            kind = _kind_of(SUM_OF_PRODUCTS, operands)
-        place, operations = self.place(start, SUM_OF_PRODUCTS), self.operations
-        symbol = _new(kind)
-        key = (SUM_OF_PRODUCTS, place, self._row(xs, 1), self._row(ys, 2))
-        symbol._place, symbol._tape = operations.setdefault(key, len(operations)), self
-        return symbol
+            return None
+        key = (SUM_OF_PRODUCTS, self.place(start, SUM_OF_PRODUCTS), self._row(xs, 1), self._row(ys, 2))
+        return self._symbol(self._written(key), kind)
 
     def _row(self, factors: Sequence[Any], side: int) -> int:
         """The number of a row: a neuron has the same weights for each sample, and a layer's neurons the same inputs."""
@@ -642,9 +638,6 @@ class Symbol(Value):
 
     def __repr__(self) -> str:
         return f"<symbol {self._place}>"
-
-
-USUAL.add(Symbol)
 
 
 class _Picked(Symbol):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from micrograd._support.checks import USUAL, explained, real_number, required_number
+from micrograd._support.checks import explained, real_number, required_number
 from micrograd.engine import primitives
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.higher_order import set_adjoints
@@ -145,6 +145,3 @@ class Value(Methods, Node):
             set_adjoints(self, start, create_graph=True)
         else:
             backpropagate(self, required_number(gradient, "the gradient of a Value"))
-
-
-USUAL.add(Value)
