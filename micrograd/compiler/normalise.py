@@ -244,7 +244,7 @@ def _merged(graph: Graph, first: int) -> Graph:
     once = np.flatnonzero((_uses(graph, first) == 1)[terms.first] & (terms.second == ONE))
     once = once[kind[terms.first[once]] == kind[terms.owner[once]]]
     user, used = terms.owner[once], terms.first[once]
-    is_first = terms.owner[once - 1] != user  # of all terms, too: the last ones are of another sum
+    is_first = terms.owner[once - 1] != user  # before the first of all comes the last one, which is of another sum
     is_product = (counts[used] == 1) & ~graph.from_zero[used]
     adds_sums = _marks(size, user[~is_product & ~is_first])
     ordered = ~graph.unordered[user] & ~graph.unordered[used]

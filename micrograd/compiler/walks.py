@@ -37,7 +37,7 @@ class Edges:
         for source, target in zip(sources, targets, strict=True):
             np.add.at(self.counts, source, 1)
             keys = self.targets[end : end + len(source)]
-            np.left_shift(source, 32, out=keys)  # nobody has two billion nodes
+            np.left_shift(source, 32, out=keys, dtype=np.int64)  # nobody has two billion nodes
             keys |= target
             end += len(source)
         self.targets.sort()  # twice as fast as finding the order of the sources
