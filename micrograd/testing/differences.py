@@ -329,7 +329,8 @@ def _coarseness(samples: Sequence[_Sample], x: float, middle: float) -> float:
     It can be seen: they differ by multiples of what they were rounded to. It is so after a computation in 32
     bits, where ``(x + 1e8) - 1e8`` has lost digits, and where large terms of a sum cancel.
     """
-    moves = [value - middle for sample in reversed(samples) for value in sample.values if value != middle]
+    moves = [value - middle for sample in reversed(samples) for value in sample.values]
+    moves = [move for move in moves if move and math.isfinite(move)]
     if not moves:
         return 0.0  # f is constant
     digits = [_last_digit(move) for move in moves[: 2 * _SHORTEST]]

@@ -22,6 +22,9 @@ class TestRemainders:
             assert [(a % b).data, (a // b).data] == [x % y, x // y]
             assert [part.data for part in divmod(a, b)] == list(divmod(x, y))
 
+    def test_both_at_once(self):
+        assert [part.data for part in divmod(Value(-7.5), 2.0)] == [-4.0, 0.5]
+
     def test_the_slopes_are_one_and_minus_the_whole_part(self):
         x, y = Value(7.5), Value(2.0)
         (x % y).backward()

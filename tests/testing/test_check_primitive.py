@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_registry")]
 ODD = {"atan2": "raises ZeroDivisionError", "hypot": "raises ZeroDivisionError", "remainder": "WRONG"}
 
 
+@pytest.mark.many_examples
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
 def test_every_primitive_of_the_table_is_as_it_must_be(primitive):
     if primitive.name in ODD:
@@ -27,6 +28,10 @@ def test_every_primitive_of_the_table_is_as_it_must_be(primitive):
             check_primitive(primitive)
     else:
         assert check_primitive(primitive)
+
+
+def test_where_it_overflows_nearby_nothing_is_accused():
+    assert check_primitive(mg.engine.primitive.find("exp"))
 
 
 def test_one_with_settings_and_an_operand_without_a_rule():
@@ -231,6 +236,7 @@ def tried(*domain):
         (-9.0, -4.0, -9.0, -4.0),
     ],
 )
+@pytest.mark.many_examples
 def test_points_spread_over_the_ordinary_part_of_the_domain(low, high, least, most):
     points = [x for (x,) in tried((low, high))[:20]]
     assert all(least < x < most for x in points)

@@ -311,6 +311,7 @@ class TestGradientOfOnesOwn:
         assert gradcheck(math.sin, [0.5], gradient=lambda x: np.array(math.cos(x)))
         assert gradcheck(lambda x: np.array(math.sin(x)), [0.5], gradient=math.cos)
 
+    @pytest.mark.many_examples
     @pytest.mark.slow
     def test_32_bits_are_recognised(self):
         import numpy as np
@@ -549,12 +550,18 @@ class TestSteps:
         with pytest.raises(GradientError):
             gradcheck(f, [x], gradient=lambda x: 0.5)
 
+    @pytest.mark.many_examples
     @pytest.mark.slow
     @pytest.mark.parametrize("x", [0.0, 1e-300, 1e-17])
     def test_at_a_jump(self, x):
         for slope in (0.0, 0.5, 1e6):
             report = gradcheck(lambda x: mg.where(x > 0, 1.0, 0.0), [x], gradient=lambda x, slope=slope: slope)
             assert report.rows[0].verdict == "jump"
+
+    @pytest.mark.parametrize("times", [1e3, 1e6])
+    def test_values_whose_differences_are_infinite_tell_nothing(self, times):
+        (row,) = gradcheck(lambda x: 1e308 * mg.sin(times * x), [0.3], gradient=lambda x: 1e307).rows
+        assert row.verdict == "unclear"
 
     def test_a_slope_that_comes_in_steps_of_rounding_is_unclear_and_a_wrong_one_seen(self):
         def f(x):
@@ -642,6 +649,7 @@ class TestReport:
         (row,) = gradcheck(lambda x: 1.7e308 * math.cos(x), [x], gradient=lambda x: -1.7e308 * math.sin(x)).rows
         assert row.verdict == "right"
 
+    @pytest.mark.many_examples
     @pytest.mark.slow
     def test_what_is_too_small_for_a_float_is_not_accused(self):
         assert gradcheck(lambda x: x * x, [1e-200])
