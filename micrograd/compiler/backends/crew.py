@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
     Call: TypeAlias = Callable[[], object]
 
 
+_TIME_OF_CONTAINER = Path("/sys/fs/cgroup/cpu.max")  # microseconds, and the period in which it may use them
+
+
 def cores() -> int:
     """On how many cores to work: MICROGRAD_THREADS in the environment, or those that the system gives to this process.
 
-    OMP_NUM_THREADS may say that it shall be fewer of these, as joblib does for its workers.
+    OMP_NUM_THREADS may say that it shall be fewer of these, as joblib does for its workers. And a container may have
+    less time than its cores have: then threads that look out for work would only take it from each other.
 
     Raises:
         ValueError: if MICROGRAD_THREADS is not an int of at least 1.
@@ -37,12 +42,21 @@ def cores() -> int:
         return number
     # Some systems do not say it of a process.
     given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(given, _count(os.environ.get("OMP_NUM_THREADS", "")) or given)
+    return min(given, _count(os.environ.get("OMP_NUM_THREADS", "")) or given, _cores_of_container() or given)
 
 
 def _count(text: str) -> int:
     """The int that a text says; 0 where it says none."""
     return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _cores_of_container() -> int:
+    """How many cores' time Linux gives to this container, rounded up; 0 where it says nothing, or sets no limit."""
+    try:
+        time, period = map(int, _TIME_OF_CONTAINER.read_text(encoding="ascii").split())
+        return -(-time // period)
+    except (OSError, ValueError, ZeroDivisionError):  # without a limit it says "max"
+        return 0
 
 
 def beside(calls: Sequence[Call]) -> None:
@@ -65,6 +79,10 @@ class Crew:
     """
 
     def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget all threads: in a child that was forked there are none."""
         self.idle = 0
         self._lock = new_lock()
         self._queue: SimpleQueue[Call] = SimpleQueue()
@@ -94,11 +112,6 @@ def _call(call: Call) -> None:
         )
 
 
-def _begin_anew() -> None:
-    global _crew
-    _crew = Crew()
-
-
 _crew = Crew()
 if hasattr(os, "register_at_fork"):  # pragma: no branch  # Windows does not fork
-    os.register_at_fork(after_in_child=_begin_anew)  # the threads of the parent are not there
+    os.register_at_fork(after_in_child=_crew.begin_anew)

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,6 +107,7 @@ def test_what_was_called_is_forgotten():
 
 def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many(monkeypatch):
     monkeypatch.delenv("MICROGRAD_THREADS", raising=False)
+    monkeypatch.setattr(crew, "_TIME_OF_CONTAINER", Path("not there"))
     given = len(os.sched_getaffinity(0))
     for others, expected in (("", given), ("1", 1), ("1000", given), ("0", given), ("4,2", given)):
         monkeypatch.setenv("OMP_NUM_THREADS", others)
@@ -116,6 +118,20 @@ def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many
         monkeypatch.setenv("MICROGRAD_THREADS", wrong)
         with pytest.raises(ValueError, match=f"MICROGRAD_THREADS must be an int of at least 1, not '{wrong}'"):
             cores()
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [("max 100000", 64), ("150000 100000", 2), ("100000 100000", 1), ("1000 100000", 1), ("", 64), ("100 0", 64)],
+)
+def test_a_container_with_less_time_than_cores_has_fewer_threads(limit, expected, monkeypatch, tmp_path):
+    monkeypatch.delenv("MICROGRAD_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(64))
+    monkeypatch.setattr(crew, "_TIME_OF_CONTAINER", tmp_path / "cpu.max")
+    assert cores() == 64
+    (tmp_path / "cpu.max").write_text(limit + "\n")
+    assert cores() == expected
 
 
 # Training
