@@ -17,14 +17,14 @@ os.environ["MICROGRAD_PROGRESS"] = "off"  # no test adds to what a developer has
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Measure no coverage in tests of very many examples: the measurement would take four fifths of their time.
+    """Measure no coverage in tests that compute much, as those of properties do: it would take most of their time.
 
     So each line and each branch has a test that comes to it by an example that is written down. pytest-cov has a marker
     for this, no_cover, but it has no effect in the processes of pytest-xdist.
     """
     tracer = sys.gettrace()
-    has_many = is_hypothesis_test(getattr(item, "obj", None)) or item.get_closest_marker("many_examples")
-    if not has_many or type(tracer).__module__.split(".")[0] != "coverage":
+    computes_much = is_hypothesis_test(getattr(item, "obj", None)) or item.get_closest_marker("unmeasured")
+    if not computes_much or type(tracer).__module__.split(".")[0] != "coverage":
         return (yield)
     sys.settrace(None)
     try:

@@ -53,6 +53,7 @@ class TestAModule:
             state |= {f"{name}.{place}" if array.ndim else name: number for place, number in enumerate(numbers)}
         assert state == model.state_dict()
 
+    @pytest.mark.unmeasured
     def test_it_is_the_network_that_is_written_by_hand(self, model):
         function, parameters = mg.to_jax(model, POINT)
 
@@ -155,6 +156,7 @@ class TestRandomPrograms:
         if isinstance(result, Value):
             assert list(map(float, slopes)) == pytest.approx(mg.gradient(result, leaves), rel=1e-9, abs=1e-12)
 
+    @pytest.mark.unmeasured
     def test_the_transformer_of_the_benchmark(self, monkeypatch):
         monkeypatch.syspath_prepend("tests/benchmarks")
         import arrays

@@ -34,6 +34,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.unmeasured
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_the_same_losses_over_a_hundred_steps(name, backend):

@@ -24,6 +24,7 @@ def test_what_sets_gradients_keeps_nothing_of_it():
 
 
 class TestDepthAndMemory:
+    @pytest.mark.unmeasured
     @pytest.mark.slow
     def test_a_million_additions_build_and_backpropagate_and_are_freed_without_the_collector(self, without_collector):
         a = Value(1.0)

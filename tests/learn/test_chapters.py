@@ -21,6 +21,7 @@ def texts(path):
 @pytest.mark.parametrize(
     "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.stem in TRAINS)) for page in CHAPTERS]
 )
+@pytest.mark.unmeasured
 def test_its_notebook_prints_what_it_promises_and_draws_its_pictures_and_its_page(page, tmp_path, own_registry):
     for printed, promised in run(page, tmp_path):
         assert printed == promised

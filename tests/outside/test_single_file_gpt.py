@@ -211,6 +211,7 @@ def check(model, losses, gradients, tolerance):
     assert true_losses[-1] < true_losses[-1 - len(NAMES)] < true_losses[-1 - 2 * len(NAMES)]  # of one name
 
 
+@pytest.mark.unmeasured
 def test_the_value_of_the_library_takes_the_place_of_its_own():
     model = Gpt(mg.Value)
     check(model, *model.train(model.loss), 1e-12)

@@ -146,6 +146,7 @@ def test_the_points_are_those_of_the_lesson():
     assert len(FIRST.parameters()) == 99
 
 
+@pytest.mark.unmeasured
 def test_it_gives_the_losses_that_the_lesson_printed():
     model = begun()
     losses = {}

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_registry")]
 ODD = {"atan2": "raises ZeroDivisionError", "hypot": "raises ZeroDivisionError", "remainder": "WRONG"}
 
 
-@pytest.mark.many_examples
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda primitive: primitive.name)
 def test_every_primitive_of_the_table_is_as_it_must_be(primitive):
     if primitive.name in ODD:
@@ -236,7 +236,7 @@ def tried(*domain):
         (-9.0, -4.0, -9.0, -4.0),
     ],
 )
-@pytest.mark.many_examples
+@pytest.mark.unmeasured
 def test_points_spread_over_the_ordinary_part_of_the_domain(low, high, least, most):
     points = [x for (x,) in tried((low, high))[:20]]
     assert all(least < x < most for x in points)

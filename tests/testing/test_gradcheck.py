@@ -311,7 +311,7 @@ class TestGradientOfOnesOwn:
         assert gradcheck(math.sin, [0.5], gradient=lambda x: np.array(math.cos(x)))
         assert gradcheck(lambda x: np.array(math.sin(x)), [0.5], gradient=math.cos)
 
-    @pytest.mark.many_examples
+    @pytest.mark.unmeasured
     @pytest.mark.slow
     def test_32_bits_are_recognised(self):
         import numpy as np
@@ -550,7 +550,7 @@ class TestSteps:
         with pytest.raises(GradientError):
             gradcheck(f, [x], gradient=lambda x: 0.5)
 
-    @pytest.mark.many_examples
+    @pytest.mark.unmeasured
     @pytest.mark.slow
     @pytest.mark.parametrize("x", [0.0, 1e-300, 1e-17])
     def test_at_a_jump(self, x):
@@ -649,7 +649,7 @@ class TestReport:
         (row,) = gradcheck(lambda x: 1.7e308 * math.cos(x), [x], gradient=lambda x: -1.7e308 * math.sin(x)).rows
         assert row.verdict == "right"
 
-    @pytest.mark.many_examples
+    @pytest.mark.unmeasured
     @pytest.mark.slow
     def test_what_is_too_small_for_a_float_is_not_accused(self):
         assert gradcheck(lambda x: x * x, [1e-200])

@@ -77,7 +77,7 @@ ACCUSED = {
 }
 
 
-@pytest.mark.many_examples
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("kind", FORMATS)
 def test_no_right_derivative_is_accused_and_no_wrong_one_called_right(kind):
     right, *wrong = verdicts(kind).values()
@@ -115,7 +115,7 @@ def test_the_page_on_reliability_has_these_counts():
         (lambda r, x: r(math.cos(r(3 * x))), lambda x: -3 * math.sin(3 * x)),
     ],
 )
-@pytest.mark.many_examples
+@pytest.mark.unmeasured
 def test_nor_where_every_operation_is_rounded(operations, slope, rounding):
     for index in range(40):
         x = 0.0321 * (1 + index) ** 1.3

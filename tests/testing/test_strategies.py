@@ -279,6 +279,7 @@ def test_an_interval_with_a_single_float_gives_that_one():
     assert set(drawn(numbers((1.0, 1.0 + 2**-51)), 2)) == {1.0 + 2**-52}
 
 
+@pytest.mark.unmeasured
 def test_programs_are_as_large_as_they_are_by_default():
     found = drawn(own(), 400)
     assert {len(program.inputs) for program in found} == {1, 2, 3, 4}
