@@ -150,7 +150,6 @@ def test_nothing_is_alone_where_all_have_their_likes(at_once):
     assert sum(kernel.rows for kernel in singles) < 5
 
 
-@pytest.mark.unmeasured
 def test_a_long_sum_of_what_is_nothing_alike_has_few_segments(monkeypatch, at_once, backend):
     monkeypatch.setattr(sums, "_MANY_PIECES", 20)
     irregular = steps(random.Random(5), 6, 90)

@@ -62,7 +62,7 @@ class TestTheSameAsEager:
         assert same(found, expected)
 
     @pytest.mark.parametrize(("count", "batch_size"), [(1, 1), (2, 3), (5, 4), (5, 100)])
-    def test_however_unmeasured_there_are(self, count, batch_size):
+    def test_however_many_examples_there_are(self, count, batch_size):
         expected, found = (
             after(line(), POINTS[:count], batch_size=batch_size, **settings)
             for settings in ({}, {"compile": "jax", "devices": 4})

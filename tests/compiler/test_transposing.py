@@ -72,7 +72,6 @@ def test_few_samples_stay_one_after_the_other():
     assert not [kernel for kernel in program.kernels if kernel.columns == 40 and kernel.rows > 1]
 
 
-@pytest.mark.unmeasured
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_is_worth_it")
 @pytest.mark.parametrize("count", [2, 7])
