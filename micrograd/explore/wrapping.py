@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +30,7 @@ def wrapped(shape: dict[str, Any]) -> dict[str, Any]:
         return shape
     for count in range(2, MOST_ROWS + 1):
         starts = _starts(places, width / count)
-        row_of = [sum(x >= start for start in starts[1:]) for x, *_ in places]
+        row_of = [bisect_right(starts, x, lo=1) - 1 for x, *_ in places]
         inner = [route for route in shape["routes"] if row_of[route[0]] == row_of[route[1]]]
         tops, lanes, bottom = _heights(places, row_of, inner, len(starts))
         if width / count <= SHAPE * bottom:
