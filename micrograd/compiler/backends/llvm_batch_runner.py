@@ -89,8 +89,7 @@ def _run_blocks(code: Loops, worker: Any) -> tuple[Any, Any]:
     with code.loop(integer(0), count, 1) as stretch:
         ends = [builder.add(builder.mul(stretch, integer(2)), integer(side)) for side in range(2)]
         start, stop = (builder.load(builder.gep(stretches, [end])) for end in ends)
-        with code.loop(start, stop, 1) as place:
-            builder.store(builder.load(builder.gep(source, [place])), builder.gep(buffer, [place]))
+        _copy(code, builder.gep(source, [start]), builder.gep(buffer, [start]), builder.sub(stop, start))
     over, *rest, taken = (builder.gep(plan, [integer(place)]) for place in range(5))
     blocks, sums, losses = map(builder.load, rest)
     sums, losses = (builder.inttoptr(address, numbers) for address in (sums, losses))
@@ -111,10 +110,7 @@ def _run_blocks(code: Loops, worker: Any) -> tuple[Any, Any]:
                 table, kernels, given, target, inputs, loss, start = (
                     builder.load(builder.gep(jobs, [builder.add(job, integer(index))])) for index in range(JOB)
                 )
-                given = builder.inttoptr(given, numbers)
-                with code.loop(integer(0), inputs, 1) as index:
-                    number = builder.load(builder.gep(given, [index]))
-                    builder.store(number, builder.gep(buffer, [builder.add(target, index)]))
+                _copy(code, builder.inttoptr(given, numbers), builder.gep(buffer, [target]), inputs)
                 run_table(code, buffer, builder.inttoptr(table, integers), kernels)
                 builder.store(builder.load(builder.gep(buffer, [loss])), builder.gep(losses, [turn]))
                 is_first = builder.icmp_signed("==", turn, begin)
@@ -123,6 +119,13 @@ def _run_blocks(code: Loops, worker: Any) -> tuple[Any, Any]:
         code.carry([builder.add(ran, builder.zext(is_mine, INTEGER))])
     (ran,) = code.carried
     return builder.load_atomic(over, "acquire", 8), ran
+
+
+def _copy(code: Loops, source: Any, target: Any, count: Any) -> None:
+    """Write what copies so many numbers."""
+    builder = code.builder
+    with code.loop(integer(0), count, 1) as index:
+        builder.store(builder.load(builder.gep(source, [index])), builder.gep(target, [index]))
 
 
 def _join(code: Loops, block: Any, blocks: Any, joined: Any, over: Any, sums: Any, parameters: Any) -> None:

@@ -56,7 +56,7 @@ class NativeBatches(Batches):
         gradients: slice,
     ) -> None:
         self.buffer, self.gradients = buffer, gradients
-        self._runs, self._numbers, self._which = runs, numbers, which
+        self._runs, self._which = runs, which
         self.jobs = np.array([_job(run) for run in runs], dtype=np.int64)[which]
         if isinstance(numbers, np.ndarray):  # the rows of a matrix, which may be millions
             self.jobs[:, 2] = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
