@@ -62,7 +62,6 @@ def test_the_data_are_attributed():
     assert "creativecommons.org/licenses/by/4.0" in text
 
 
-@pytest.mark.unmeasured
 def test_digits_reads_better_than_chance(digits):
     result, report = digits
     assert float(re.search(r"^Test accuracy: ([\d.]+)%", result.stdout, re.MULTILINE)[1]) > 30
@@ -118,7 +117,6 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path, refusal):
     )
 
 
-@pytest.mark.unmeasured
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")
 def test_digits_reports_what_there_is_after_ctrl_c(tmp_path):
     command = [*COMMAND, str(DEMOS / "digits.py"), "--output", str(tmp_path), "--epochs", "1000", "--hidden", "2"]
