@@ -12,6 +12,7 @@ for the others; what they work on is kept until they are done.
 
 from __future__ import annotations
 
+import ctypes
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -66,33 +67,25 @@ class NativeBatches(Batches):
             self.jobs[:, 4] = list(map(len, numbers))
         self.jobs[:, 3] -= self.jobs[:, 4]  # an example's numbers are the last inputs
         self.call = BATCH(machine().address("micrograd_batch", batch_runner))
-        self._flops = np.array([run.program.flops for run in runs])
+        self._flops = np.array([run.program.flops for run in runs])[which]  # of each example
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
         self.kept = (buffer, self.jobs, numbers, runs)
         self._here = _Worker(self, buffer, np.empty((0, 2), dtype=np.int64), 0)
         self._others: list[_Worker] = []
-        self._sums: Floats | None = None  # of the blocks, where nobody uses them
+        self._plan: _Plan | None = None  # of the batch before, where nobody works on it any more
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples; their mean gradient is in its place in the buffer then."""
-        count, gradients = len(batch), self.buffer[self.gradients]
-        blocks = min(_BLOCKS, max(1, count // _SMALLEST))
-        sums, self._sums = self._sums, None
-        if blocks == 1:
-            sums = gradients[None, :]
-        elif sums is None or len(sums) != blocks:
-            sums = np.empty((blocks, len(gradients)))
-        bounds = (count * block // blocks for block in range(blocks + 1))
-        losses = np.empty(count)
-        start = [0, blocks, sums.ctypes.data, losses.ctypes.data]
-        plan = np.array([*start, *[0] * (2 * blocks), *bounds, *batch], dtype=np.int64)  # what batch_runner asks for
-        threads = min(
-            self._cores, blocks, max(1, int(self._flops[self._which[plan[-count:]]].sum()) // _WORTH_A_THREAD)
-        )
+        gradients = self.buffer[self.gradients]
+        threads = self._threads(batch)
         self._make_workers(threads - 1)
         free = [worker for worker in self._others[: threads - 1] if worker.state != WORKS]
+        plan, self._plan = self._plan, None
+        if plan is None or len(plan.losses) != len(batch) or any(worker.state == WORKS for worker in self._others):
+            plan = _Plan(len(batch), gradients)
+        plan.begin(batch)
         for number, worker in enumerate([self._here, *free]):
-            worker.take(plan, sums, losses, number * blocks // threads)
+            worker.take(plan, number * plan.blocks // threads)
         asleep = [worker for worker in free if worker.state == AWAY]
         for worker in asleep:
             worker.state = WORKS
@@ -101,12 +94,20 @@ class NativeBatches(Batches):
         while not is_over:
             time.sleep(0)  # another one is at the last block
             is_over = self._here.run([])
-        if blocks > 1:
-            gradients[:] = sums[0]
-            self._sums = sums
+        if plan.blocks > 1:
+            gradients[:] = plan.sums[0]
+        losses: list[float] = plan.losses.tolist()
+        self._plan = plan
         for run in self._runs:
             run.raise_what_was_raised()
-        return losses.tolist()
+        return losses
+
+    def _threads(self, batch: Sequence[int]) -> int:
+        """How many threads are worth their while."""
+        if self._cores == 1:
+            return 1
+        worth = max(1, int(self._flops[batch].sum()) // _WORTH_A_THREAD)
+        return min(self._cores, _blocks(len(batch)), worth)
 
     def _make_workers(self, count: int) -> None:
         """Make workers for so many other threads, with the constants of the programs in their buffers."""
@@ -123,6 +124,42 @@ class NativeBatches(Batches):
             self._others.append(_Worker(self, buffer, shared, _TURNS))
 
 
+class _Plan:
+    """What all workers of a batch share; the next batch may have it again, where none of them works on it any more.
+
+    Args:
+        count: how many examples there are.
+        gradients: where their mean gradient goes. If there is one block only, it is added up there.
+
+    Attributes:
+        blocks: how many blocks there are.
+        losses: of the examples.
+        sums: the gradients of each block.
+        address: of what batch_runner asks for.
+    """
+
+    def __init__(self, count: int, gradients: Floats) -> None:
+        self.blocks = blocks = _blocks(count)
+        self.losses = np.empty(count)
+        self.sums = gradients[None, :] if blocks == 1 else np.empty((blocks, len(gradients)))
+        bounds = [count * block // blocks for block in range(blocks + 1)]
+        start = [0, blocks, self.sums.ctypes.data, self.losses.ctypes.data, *[0] * (2 * blocks), *bounds]
+        self._start = np.array(start, dtype=np.int64)
+        self._table = np.empty(len(start) + count, dtype=np.int64)
+        self.address = self._table.ctypes.data
+
+    def begin(self, batch: Sequence[int]) -> None:
+        """Begin with these examples; no block is taken yet."""
+        end = len(self._start)
+        self._table[:end] = self._start
+        self._table[end:] = batch
+
+
+def _blocks(count: int) -> int:
+    """How many blocks so many examples have."""
+    return min(_BLOCKS, max(1, count // _SMALLEST))
+
+
 class _Worker:
     """Runs blocks of batches in one buffer. It keeps all that native code works on, as long as it does.
 
@@ -136,7 +173,7 @@ class _Worker:
     def __init__(self, batches: NativeBatches, buffer: Floats, shared: Integers, turns: int) -> None:
         self._call = batches.call
         self._kept = (buffer, shared, batches.kept)
-        self._batch: tuple[Any, ...] = ()
+        self._plan: _Plan | None = None
         width = batches.gradients.stop - batches.gradients.start
         jobs, source = batches.jobs.ctypes.data, batches.buffer.ctypes.data
         rest = [buffer.ctypes.data, jobs, width, source, shared.ctypes.data, len(shared)]
@@ -152,10 +189,10 @@ class _Worker:
     def state(self, state: int) -> None:
         self._table[0] = state
 
-    def take(self, plan: Integers, sums: Floats, losses: Floats, first: int) -> None:
-        """Take the plan of the next batch, where its sums and losses go, and the block to try first."""
-        self._batch = (plan, sums, losses)
-        self._table[2:4] = plan.ctypes.data, first
+    def take(self, plan: _Plan, first: int) -> None:
+        """Take the plan of the next batch, and the block to try first."""
+        self._plan = plan
+        self._table[2:4] = plan.address, first
 
     def __call__(self) -> None:
         """Run blocks in this thread."""
@@ -163,8 +200,8 @@ class _Worker:
 
     def run(self, others: Sequence[_Worker]) -> bool:
         """Run blocks until none is left, with others that look out for work; whether the batch is over then."""
-        called = np.array([worker._address for worker in others], dtype=np.int64)
-        return bool(self._call(self._address, called.ctypes.data, len(others)))
+        called = (ctypes.c_int64 * len(others))(*[worker._address for worker in others])
+        return bool(self._call(self._address, ctypes.addressof(called), len(others)))
 
 
 def _stretches(places: Sequence[Integers]) -> Integers:

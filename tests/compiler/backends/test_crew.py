@@ -255,12 +255,13 @@ def test_who_works_on_a_batch_keeps_it_and_is_not_called_again(monkeypatch):
     assert found == expected
     assert counts == [2, 1, 1]
     (worker,) = late
-    kept = worker._batch
+    kept = worker._plan
     assert worker.state == WORKS
     worker()  # finds nothing left to do
     assert worker.state == AWAY
-    assert [worker._batch is kept, *map(len, kept)] == [True, 61, 8, 32]
-    assert sum(kept[2]) / 32 == pytest.approx(expected[0][0])  # the losses of the first batch
+    assert worker._plan is kept
+    assert (kept.blocks, kept.sums.shape[0], len(kept.losses)) == (8, 8, 32)
+    assert sum(kept.losses) / 32 == pytest.approx(expected[0][0])  # the losses of the first batch
 
 
 @pytest.mark.usefixtures("own_crew")
