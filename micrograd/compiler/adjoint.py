@@ -179,15 +179,14 @@ def _through_terms(terms: Terms, needed: Any, adjoints: Integers, builder: _Buil
     """A factor of a term gets the coefficient times the adjoint of the sum times the other factor."""
     owners = adjoints[terms.owner]
     square = terms.first == terms.second
-    flows = needed[terms.owner] & needed[terms.first]
+    flows = np.flatnonzero(needed[terms.owner] & needed[terms.first])
     builder.add(
         adjoints[terms.first[flows]],
         owners[flows],
         terms.second[flows],
         (terms.coefficient * np.where(square, 2.0, 1.0))[flows],
     )
-    flows = needed[terms.owner] & ~square & (terms.second != ONE)
-    flows &= needed[terms.second]
+    flows = np.flatnonzero(needed[terms.owner] & needed[terms.second] & ~square & (terms.second != ONE))
     builder.add(adjoints[terms.second[flows]], owners[flows], terms.first[flows], terms.coefficient[flows])
 
 

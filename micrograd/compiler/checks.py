@@ -16,7 +16,7 @@ import numpy as np
 from micrograd.compiler.graph import MAXIMUM
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.trace import TAKE, is_of_library
-from micrograd.compiler.walks import Edges
+from micrograd.compiler.walks import Edges, Rows
 from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:
@@ -68,16 +68,11 @@ def to_look_at(graph: Graph) -> Integers:
     """The nodes to be checked that no result shows. A sum of products shows its factors, a quotient its dividend."""
     if not len(graph.checked):
         return graph.checked
-    terms = graph.terms
-    is_made = np.append(graph.is_made(), False)  # the last is ONE
-    first, second = is_made[terms.first], is_made[terms.second]
-    users, used = [terms.owner[first], terms.owner[second]], [terms.first[first], terms.second[second]]
-    for application in graph.applications:
-        if application.primitive in _PASSING:
-            users.append(application.nodes)
-            used.append(application.operands[:, 0])
+    shows = [application for application in graph.applications if application.primitive in _PASSING]
     whole_users, whole_used, _ = graph.edges_of_whole()
-    edges = Edges(graph.size, [*users, *whole_users], [*used, *whole_used])
-    edges.counts[: graph.size][graph.kind == MAXIMUM] = 0  # a maximum may hide what is not finite
+    users = [*whole_users, *(application.nodes for application in shows)]
+    used = [*whole_used, *(application.operands[:, 0] for application in shows)]
+    rows = Rows(graph.terms.owner, [graph.terms.first, graph.terms.second])
+    edges = Edges(graph.size, users, used, rows).without(graph.kind == MAXIMUM)  # it may hide what is not finite
     hidden = graph.checked[~edges.reached(graph.results)[graph.checked]]
     return hidden[~edges.reached(edges.leaving(hidden))[hidden]]

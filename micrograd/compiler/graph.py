@@ -23,7 +23,7 @@ import numpy as np
 
 from micrograd.compiler.numbers import no_integers, order_of
 from micrograd.compiler.trace import TAKE
-from micrograd.compiler.walks import Edges
+from micrograd.compiler.walks import Edges, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Terms:
 
     def kept(self, marks: Booleans) -> Terms:
         """Those that are marked."""
-        return self if marks.all() else self[marks]
+        return self if marks.all() else self[np.flatnonzero(marks)]  # marks without a pattern take longer than places
 
     def by_owner(self) -> Terms:
         """The same terms, sorted by their owners."""
@@ -150,7 +150,7 @@ class Graph:
 
     def without_the_unused(self) -> Graph:
         """The graph without the terms and applications that neither a result nor a check needs."""
-        needed = Edges(self.size, *self.edges(between_made=True)).reached(np.concatenate([self.results, self.checked]))
+        needed = self.operands().reached(np.concatenate([self.results, self.checked]))
         return replace(
             self,
             terms=self.terms.kept(needed[self.terms.owner]),
@@ -183,16 +183,35 @@ class Graph:
             made[nodes] = True
         return made
 
+    def operands(self, *, differentiable: bool = False) -> Edges:
+        """The edges from nodes to what they are computed from, to be walked along; those of terms are sorted already.
+
+        Args:
+            differentiable: whether to leave out the edges that no gradient takes.
+        """
+        users, used, _ = self._edges_of_others(differentiable)
+        return Edges(self.size, users, used, Rows(self.terms.owner, [self.terms.first, self.terms.second]))
+
     def edges(
         self, *, differentiable: bool = False, between_made: bool = False
     ) -> tuple[list[Integers], list[Integers]]:
-        """The edges from nodes to what they are computed from, in parts; some of them lead through stand-ins.
+        """The same edges in parts; some of them lead through stand-ins.
 
         Args:
             differentiable: whether to leave out the edges that no gradient takes.
             between_made: whether to leave out those to what is given.
         """
-        users, used = [self.terms.owner] * 2, [self.terms.first, self.terms.second]
+        users, used, stand_ins = self._edges_of_others(differentiable)
+        users, used = [*[self.terms.owner] * 2, *users], [self.terms.first, self.terms.second, *used]
+        leads_on = self.is_made() if between_made else np.ones(self.size, dtype=bool)
+        leads_on = np.concatenate([leads_on, np.ones(stand_ins, dtype=bool), [False]])  # the last is ONE
+        chosen = [np.flatnonzero(leads_on[nodes]) for nodes in used]
+        users, used = ([nodes[rows] for nodes, rows in zip(part, chosen, strict=True)] for part in (users, used))
+        return users, used
+
+    def _edges_of_others(self, differentiable: bool) -> tuple[list[Integers], list[Integers], int]:
+        """Those of all that are no single terms, and how many stand-ins there are."""
+        users, used, stand_ins = self.edges_of_whole()
         for application in self.applications:
             columns = application.operands.T
             stops = [rule is None for rule in application.primitive.derivatives]
@@ -205,13 +224,7 @@ class Graph:
                 for node, table in zip(application.nodes, application.tables, strict=True):
                     users.append(np.full(len(self.tables[table]), node))
                     used.append(self.tables[table])
-        whole_users, whole_used, stand_ins = self.edges_of_whole()
-        users, used = [*users, *whole_users], [*used, *whole_used]
-        leads_on = self.is_made() if between_made else np.ones(self.size, dtype=bool)
-        leads_on = np.concatenate([leads_on, np.ones(stand_ins, dtype=bool), [False]])  # the last is ONE
-        chosen = [leads_on[nodes] for nodes in used]
-        users, used = ([nodes[rows] for nodes, rows in zip(part, chosen, strict=True)] for part in (users, used))
-        return users, used
+        return users, used, stand_ins
 
     def edges_of_whole(self) -> tuple[list[Integers], list[Integers], int]:
         """Those of the terms that stay whole, and how many stand-ins there are."""

@@ -28,7 +28,6 @@ from micrograd.compiler.program import IN_ORDER
 from micrograd.compiler.repeats import FEWEST_TURNS
 from micrograd.compiler.trace import SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.vectors import Dots
-from micrograd.compiler.walks import Edges
 from micrograd.engine import primitives
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def normalise(columns: Columns) -> Graph:
     )
     graph = replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
     graph = flatten(graph).without_the_unused()  # flat, it is not as deep, and quicker to walk through
-    reached = Edges(size, *graph.edges(differentiable=True)).reached(graph.outputs)
+    reached = graph.operands(differentiable=True).reached(graph.outputs)
     graph = flatten(_with_maxima(replace(graph, differentiable=reached)))
     return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
 
@@ -160,7 +159,7 @@ def _without_zeros(graph: Graph, first: int) -> Graph:
     zeros, owner = zeros[has_others], owner[has_others]
     positive = ~np.signbit(graph.constants[terms.first[zeros]] * terms.coefficient[zeros])
     from_zero = graph.from_zero | _marks(graph.size, owner[positive])
-    return replace(graph, terms=terms[~_marks(len(terms.owner), zeros)], from_zero=from_zero & ~graph.unordered)
+    return replace(graph, terms=terms.kept(~_marks(len(terms.owner), zeros)), from_zero=from_zero & ~graph.unordered)
 
 
 def _without_copies(graph: Graph, first: int) -> Graph:
@@ -212,9 +211,9 @@ def _followed(target: Integers, factor: Floats, moving: Integers) -> Integers:
 
 def _uses(graph: Graph, first: int) -> Integers:
     """How often each node is used, as a result too. Those before the first one are used elsewhere as well."""
-    second = graph.terms.second
     uses = np.bincount(graph.terms.first, minlength=graph.size)
-    used = [second[second != ONE], graph.results, *(part.used for part in graph.whole)]
+    uses += np.bincount(graph.terms.second + 1, minlength=graph.size + 1)[1:]  # the first is ONE
+    used = [graph.results, *(part.used for part in graph.whole)]
     for application in graph.applications:
         used.append(application.operands.ravel())
         if application.tables is not None:
@@ -262,7 +261,8 @@ def _merged(graph: Graph, first: int) -> Graph:
     used_at = np.full(size, ONE)
     used_at[used[is_product]] = once[is_product]
     is_left = ~_marks(len(terms.owner), once)
-    rest, owner = np.flatnonzero(is_left), terms.owner[is_left]
+    rest = np.flatnonzero(is_left)
+    owner = terms.owner[rest]
     place = rest.copy()
     moved = np.flatnonzero((used_at != ONE)[owner])
     place[moved] = used_at[owner[moved]]

@@ -6,7 +6,7 @@ frontiers: {a}, and then {b, c}. A step takes all nodes of a frontier at a time,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 _MANY = 8  # one in so many nodes: then to mark all of them is quicker
 
 
+class Rows(NamedTuple):
+    """Edges that are sorted by their sources already, so that they can stay where they are.
+
+    Attributes:
+        sources: where they begin, sorted.
+        targets: columns of where they end; -1 is nowhere.
+    """
+
+    sources: Integers
+    targets: Sequence[Integers]
+
+
 class Edges:
     """Edges, sorted by their sources.
 
@@ -26,34 +38,40 @@ class Edges:
         size: how many nodes there are. Those beyond are stand-ins: walks lead through them, and say nothing of them.
         sources: where edges begin, in parts; all of them are never joined, as of millions of edges that takes long.
         targets: where they end, in the same parts.
+        rows: further edges.
     """
 
-    def __init__(self, size: int, sources: Sequence[Integers], targets: Sequence[Integers]) -> None:
+    def __init__(
+        self, size: int, sources: Sequence[Integers], targets: Sequence[Integers], rows: Rows | None = None
+    ) -> None:
         self.size = size
-        self.count = max(size, *(int(part.max(initial=0)) + 1 for part in (*sources, *targets)))
-        self.counts = np.zeros(self.count, dtype=np.int64)
+        self.count = max([size, *(int(part.max(initial=0)) + 1 for part in (*sources, *targets))])
+        counts = np.zeros(self.count, dtype=np.int64)
         self.targets = np.empty(sum(map(len, sources)), dtype=np.int64)
         end = 0
         for source, target in zip(sources, targets, strict=True):
-            np.add.at(self.counts, source, 1)
+            np.add.at(counts, source, 1)
             keys = self.targets[end : end + len(source)]
             np.left_shift(source, 32, out=keys, dtype=np.int64)  # nobody has two billion nodes
             keys |= target
             end += len(source)
         self.targets.sort()  # twice as fast as finding the order of the sources
         self.targets &= 0xFFFFFFFF
-        self.starts = np.cumsum(self.counts) - self.counts
+        self._stretches = [_Stretches(counts, [self.targets])]
+        if rows is not None:
+            self._stretches.append(_Stretches(np.bincount(rows.sources, minlength=self.count), rows.targets))
         self._place = np.zeros(self.count, dtype=np.int64)
+
+    def without(self, sources: Booleans) -> Edges:
+        """These edges, which from now on are without those that leave some of the nodes."""
+        for stretches in self._stretches:
+            stretches.counts[: self.size][sources] = 0
+        return self
 
     def leaving(self, nodes: Integers) -> Integers:
         """The targets of all edges that begin in these nodes."""
-        counts = self.counts[nodes]
-        ends = counts.cumsum()  # methods, as a deep graph has many small frontiers
-        if not len(ends) or not ends[-1]:
-            return self.targets[:0]
-        places = (self.starts[nodes] - ends + counts).repeat(counts)
-        places += np.arange(len(places))
-        return self.targets.take(places, out=places, mode="clip")  # all are there; only so NumPy needs no other array
+        found = [targets for stretches in self._stretches for targets in stretches.taken(nodes)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _distinct(self, nodes: Integers) -> Integers:
         """The nodes without repetitions, in any order."""
@@ -67,12 +85,12 @@ class Edges:
 
     def reached(self, nodes: Integers) -> Booleans:
         """Which nodes can be reached from these; they themselves can."""
-        marks = np.zeros(self.count, dtype=bool)
-        marks[nodes] = True
-        frontier = self._distinct(nodes)
+        marks = np.zeros(self.count + 1, dtype=bool)
+        marks[nodes] = marks[-1] = True  # the last is nowhere
+        frontier = self._distinct(nodes[nodes >= 0])
         while len(frontier):
             found = self.leaving(frontier)
-            fresh = found[~marks[found]]
+            fresh = found[np.flatnonzero(~marks[found])]
             marks[fresh] = True
             frontier = self._distinct(fresh)
         return marks[: self.size]
@@ -97,4 +115,27 @@ class Edges:
         """The nodes that nothing is missing of any more once these are there."""
         found = self.leaving(nodes)
         np.subtract.at(missing, found, 1)
-        return self._distinct(found[missing[found] == 0])
+        return self._distinct(found[np.flatnonzero(missing[found] == 0)])
+
+
+class _Stretches:
+    """Where edges lie that are sorted by their sources.
+
+    Args:
+        counts: how many leave each node.
+        columns: their targets.
+    """
+
+    def __init__(self, counts: Integers, columns: Sequence[Integers]) -> None:
+        self.counts, self.columns = counts, columns
+        self.starts = np.cumsum(counts) - counts
+
+    def taken(self, nodes: Integers) -> list[Integers]:
+        """The targets of those that leave some nodes, column by column."""
+        counts = self.counts[nodes]
+        ends = counts.cumsum()  # methods, as a deep graph has many small frontiers
+        if not len(ends) or not ends[-1]:
+            return [column[:0] for column in self.columns]
+        places = (self.starts[nodes] - ends + counts).repeat(counts)
+        places += np.arange(len(places))
+        return [column[places] for column in self.columns]

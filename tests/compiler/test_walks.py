@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from micrograd.compiler.numbers import order_of
-from micrograd.compiler.walks import Edges
+from micrograd.compiler.walks import Edges, Rows
 
 SIZE = 30
 
@@ -25,17 +25,44 @@ def made(pairs):
     return Edges(SIZE, *(np.array_split(ends, 3) for ends in table.T))
 
 
+def made_with_rows(pairs):
+    """Some edges are sorted already, in two columns; one edge of each row leads nowhere."""
+    rows = [(start, -1, end) if start % 2 else (start, end, -1) for start, end in sorted(pairs[::2])]
+    table, others = np.array(rows, dtype=np.int64).reshape(-1, 3), np.array(pairs[1::2], dtype=np.int64).reshape(-1, 2)
+    sources, *targets = np.ascontiguousarray(table.T)
+    return Edges(SIZE, *([ends] for ends in others.T), Rows(sources, targets))
+
+
+MADE = pytest.mark.parametrize("made", [made, made_with_rows])
+
+
+@MADE
 @pytest.mark.parametrize("seed", range(12))
-def test_edges_leaving_nodes(seed):
+def test_edges_leaving_nodes(seed, made):
     pairs = random_edges(seed)
     edges = made(pairs)
     for nodes in ([], [0], [29], [3, 7, 11], list(range(SIZE))):
-        found = edges.leaving(np.array(nodes, dtype=np.int64)).tolist()
+        found = [target for target in edges.leaving(np.array(nodes, dtype=np.int64)).tolist() if target != -1]
         assert sorted(found) == sorted(target for source, target in pairs if source in nodes)
 
 
+@MADE
 @pytest.mark.parametrize("seed", range(12))
-def test_what_can_be_reached(seed):
+def test_without_some_sources_nothing_leaves_them(seed, made):
+    pairs = random_edges(seed)
+    gone = np.arange(SIZE) % 3 == 0
+    found = made(pairs).without(gone).leaving(np.arange(SIZE)).tolist()
+    assert sorted(target for target in found if target != -1) == sorted(end for start, end in pairs if not gone[start])
+
+
+def test_from_nowhere_nothing_is_reached():
+    found = made_with_rows([(0, SIZE - 1)]).reached(np.array([-1, 3]))
+    assert np.flatnonzero(found).tolist() == [3]
+
+
+@MADE
+@pytest.mark.parametrize("seed", range(12))
+def test_what_can_be_reached(seed, made):
     pairs = random_edges(seed)
     for start in ([], [2], [5, 5, 9]):
         expected = set(start)
