@@ -78,7 +78,6 @@ class _Count:
 
     def __init__(self, place, error):
         self.left, self.error, self.reached = place, error, False
-        self.after_a_look = set()
 
     def one(self):
         self.left -= 1
@@ -92,22 +91,26 @@ class _Count:
             self.one()
 
     def at_instruction(self, frame, event, _):
-        if not is_library(frame):
+        """What a function that is called is traced by: all that can be known of it at once is asked once."""
+        if event != "call" or not is_library(frame):
             return None
         frame.f_trace_opcodes = True
-        if event == "call":
-            self.after_a_look.add(frame)
-        elif event == "opcode":
-            if frame in self.after_a_look:
-                self.after_a_look.discard(frame)
-                self.one()
-            if frame.f_code.co_code[frame.f_lasti] in _LOOKS:
-                self.after_a_look.add(frame)
-        elif event != "line" or frame.f_code.co_code[frame.f_lasti] not in _HEADS:
-            # It returns, or a call in it has raised: then Python does not look. On a new line, what it has looked at
-            # stands in another block, maybe; but a loop has jumped back to its head.
-            self.after_a_look.discard(frame)
-        return self.at_instruction
+        code, after_a_look = frame.f_code.co_code, True
+
+        def trace(frame, event, _):
+            nonlocal after_a_look
+            if event == "opcode":
+                if after_a_look:
+                    after_a_look = False
+                    self.one()
+                after_a_look = code[frame.f_lasti] in _LOOKS
+            elif event != "line" or code[frame.f_lasti] not in _HEADS:
+                # It returns, or a call in it has raised: then Python does not look. On a new line, what it has looked
+                # at stands in another block, maybe; but a loop has jumped back to its head.
+                after_a_look = False
+            return trace
+
+        return trace
 
 
 def _is_resumed(frame):
@@ -144,8 +147,7 @@ def check_every_place(make, kind, allowed=None):
             action, seen = make()
             gc.collect() if kind == "memory" and place % 50 == 0 else None
             raised, reached = run(action, kind, place, error())
-            where = traceback.extract_tb(raised.__traceback__)[-3:-1] if raised else ""
-            what = f"{kind} {place}, {error.__name__}: {raised!r} {where}"
+            what = f"{kind} {place}, {error.__name__}: {raised!r} {_where(raised)}"
             if raised is not None:
                 raised.__traceback__ = None  # as it is when whoever caught it goes on
             if kind == "memory":
@@ -165,6 +167,12 @@ def check_every_place(make, kind, allowed=None):
         if quiet > (IN_A_ROW if kind == "memory" else 0):
             return faults
         place += 1
+
+
+def _where(raised):
+    """The places that an error came by last, without the text of their lines: it is asked for at each fault."""
+    frames = list(traceback.walk_tb(raised.__traceback__))[-3:-1] if raised else []
+    return [f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}" for frame, line in frames]
 
 
 def _release_all():
