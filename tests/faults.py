@@ -91,26 +91,31 @@ class _Count:
             self.one()
 
     def at_instruction(self, frame, event, _):
-        """What a function that is called is traced by: all that can be known of it at once is asked once."""
         if event != "call" or not is_library(frame):
             return None
         frame.f_trace_opcodes = True
-        code, after_a_look = frame.f_code.co_code, True
+        return _Called(self.one, frame.f_code.co_code)
 
-        def trace(frame, event, _):
-            nonlocal after_a_look
-            if event == "opcode":
-                if after_a_look:
-                    after_a_look = False
-                    self.one()
-                after_a_look = code[frame.f_lasti] in _LOOKS
-            elif event != "line" or code[frame.f_lasti] not in _HEADS:
-                # It returns, or a call in it has raised: then Python does not look. On a new line, what it has looked
-                # at stands in another block, maybe; but a loop has jumped back to its head.
-                after_a_look = False
-            return trace
 
-        return trace
+class _Called:
+    """Traces the instructions of a function that is called: all that can be known of it at once was asked once."""
+
+    __slots__ = ("after_a_look", "code", "one")
+
+    def __init__(self, one, code):
+        self.one, self.code, self.after_a_look = one, code, True
+
+    def __call__(self, frame, event, _):
+        if event == "opcode":
+            if self.after_a_look:
+                self.after_a_look = False
+                self.one()
+            self.after_a_look = self.code[frame.f_lasti] in _LOOKS
+        elif event != "line" or self.code[frame.f_lasti] not in _HEADS:
+            # It returns, or a call in it has raised: then Python does not look. On a new line, what it has looked at
+            # stands in another block, maybe; but a loop has jumped back to its head.
+            self.after_a_look = False
+        return self
 
 
 def _is_resumed(frame):
