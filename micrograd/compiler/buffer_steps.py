@@ -96,10 +96,10 @@ class BufferSteps(CompiledSteps):
         rate = optimizer.next_rate(self._steps)
         losses = self._batches.run(batch)
         mean = math.fsum(losses) / len(batch)
-        if math.isfinite(mean):
+        if math.isfinite(mean) and np.isfinite(buffer[update.gradients]).all():
             buffer[update.rate] = rate
             self._step.run()
-            following, steps = buffer[update.next], self._steps + 1  # the gradients are there, too
+            following, steps = buffer[update.next], self._steps + 1
             if np.isfinite(following).all():
                 # Python looks for signals at calls and loops: there are none between here and the return
                 buffer[update.current] = following

@@ -16,7 +16,7 @@ import numpy as np
 from micrograd.compiler.graph import MAXIMUM
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.trace import TAKE, is_of_library
-from micrograd.compiler.walks import Edges, Rows
+from micrograd.compiler.walks import Edges
 from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def to_look_at(graph: Graph) -> Integers:
     whole_users, whole_used, _ = graph.edges_of_whole()
     users = [*whole_users, *(application.nodes for application in shows)]
     used = [*whole_used, *(application.operands[:, 0] for application in shows)]
-    rows = Rows(graph.terms.owner, [graph.terms.first, graph.terms.second])
-    edges = Edges(graph.size, users, used, rows).without(graph.kind == MAXIMUM)  # it may hide what is not finite
+    edges = Edges(graph.size, users, used, graph.terms.edges())
+    edges.forget(graph.kind == MAXIMUM)  # a maximum may hide what is not finite
     hidden = graph.checked[~edges.reached(graph.results)[graph.checked]]
     return hidden[~edges.reached(edges.leaving(hidden))[hidden]]

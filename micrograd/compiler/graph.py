@@ -52,6 +52,10 @@ class Terms:
         """Those that are marked."""
         return self if marks.all() else self[np.flatnonzero(marks)]  # marks without a pattern take longer than places
 
+    def edges(self) -> Rows:
+        """The edges from owners to factors, given that the terms are sorted by their owners."""
+        return Rows(self.owner, [self.first, self.second])
+
     def by_owner(self) -> Terms:
         """The same terms, sorted by their owners."""
         return self[order_of(self.owner)]
@@ -190,7 +194,7 @@ class Graph:
             differentiable: whether to leave out the edges that no gradient takes.
         """
         users, used, _ = self._edges_of_others(differentiable)
-        return Edges(self.size, users, used, Rows(self.terms.owner, [self.terms.first, self.terms.second]))
+        return Edges(self.size, users, used, self.terms.edges())
 
     def edges(
         self, *, differentiable: bool = False, between_made: bool = False
@@ -202,7 +206,7 @@ class Graph:
             between_made: whether to leave out those to what is given.
         """
         users, used, stand_ins = self._edges_of_others(differentiable)
-        users, used = [*[self.terms.owner] * 2, *users], [self.terms.first, self.terms.second, *used]
+        users, used = [self.terms.owner, self.terms.owner, *users], [self.terms.first, self.terms.second, *used]
         leads_on = self.is_made() if between_made else np.ones(self.size, dtype=bool)
         leads_on = np.concatenate([leads_on, np.ones(stand_ins, dtype=bool), [False]])  # the last is ONE
         chosen = [np.flatnonzero(leads_on[nodes]) for nodes in used]

@@ -62,14 +62,13 @@ class Edges:
             self._stretches.append(_Stretches(np.bincount(rows.sources, minlength=self.count), rows.targets))
         self._place = np.zeros(self.count, dtype=np.int64)
 
-    def without(self, sources: Booleans) -> Edges:
-        """These edges, which from now on are without those that leave some of the nodes."""
+    def forget(self, sources: Booleans) -> None:
+        """Forget the edges that leave some of the nodes."""
         for stretches in self._stretches:
             stretches.counts[: self.size][sources] = 0
-        return self
 
     def leaving(self, nodes: Integers) -> Integers:
-        """The targets of all edges that begin in these nodes."""
+        """The targets of all edges that begin in these nodes; those of rows may be nowhere."""
         found = [targets for stretches in self._stretches for targets in stretches.taken(nodes)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
@@ -97,6 +96,7 @@ class Edges:
 
     def levels(self) -> Integers:
         """For each node, the length of the longest path to it, on which stand-ins do not count."""
+        assert len(self._stretches) == 1  # nobody has asked for levels with rows yet
         levels = np.zeros(self.size, dtype=np.int64)
         missing = np.bincount(self.targets, minlength=self.count)
         frontier = np.flatnonzero(missing == 0)

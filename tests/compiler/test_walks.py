@@ -48,10 +48,11 @@ def test_edges_leaving_nodes(seed, made):
 
 @MADE
 @pytest.mark.parametrize("seed", range(12))
-def test_without_some_sources_nothing_leaves_them(seed, made):
-    pairs = random_edges(seed)
+def test_what_is_forgotten_leaves_no_node(seed, made):
+    pairs, edges = random_edges(seed), made(random_edges(seed))
     gone = np.arange(SIZE) % 3 == 0
-    found = made(pairs).without(gone).leaving(np.arange(SIZE)).tolist()
+    edges.forget(gone)
+    found = edges.leaving(np.arange(SIZE)).tolist()
     assert sorted(target for target in found if target != -1) == sorted(end for start, end in pairs if not gone[start])
 
 
