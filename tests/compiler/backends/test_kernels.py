@@ -130,12 +130,14 @@ MIXED = {
     "backwards": ["backwards"],
     "any": LAYOUTS,
 }
+# What is computed for them here, number by number, takes long; other tests have many segments, too.
+MANY = pytest.mark.unmeasured
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layouts", MIXED)
 @pytest.mark.parametrize("largest", [False, True], ids=["sums", "maxima"])
-@pytest.mark.parametrize("many", [False, True], ids=["few segments", "many"])
+@pytest.mark.parametrize("many", [False, pytest.param(True, marks=MANY)], ids=["few segments", "many"])
 def test_reductions_of_all_layouts(layouts, largest, many, backend):
     def make(rng, end):
         rows, columns = rng.choice([1, 3]), rng.choice([1, 2, 4, 5, 8, 9, 16, 19, 33])
@@ -176,7 +178,7 @@ def product(rng, side_by_side, products, end):
     return Reduction(rows, columns, Access(end, columns, 1), tuple(segments))
 
 
-@pytest.mark.parametrize("products", [[1, 1, 2], [10, 12]], ids=["few segments", "many"])
+@pytest.mark.parametrize("products", [[1, 1, 2], pytest.param([10, 12], marks=MANY)], ids=["few segments", "many"])
 @pytest.mark.parametrize("side_by_side", ["columns", "terms"])
 def test_products_of_matrices_in_blocks_of_rows(side_by_side, products, backend):
     count = 3 if backend == "jax" else 25
