@@ -1,18 +1,49 @@
 """What test modules share."""
 
+import contextlib
 import gc
+import importlib
 import os
+import pkgutil
 import signal
 import sys
 
 import pytest
 from hypothesis import is_hypothesis_test
 
+import micrograd
 from micrograd.engine.primitive import PRIMITIVES
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # what JAX asks of whoever computes in float64
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")  # for tests about several devices
 os.environ["MICROGRAD_PROGRESS"] = "off"  # no test adds to what a developer has learned
+
+
+def _measures_coverage():
+    return type(sys.gettrace()).__module__.split(".")[0] == "coverage"
+
+
+@contextlib.contextmanager
+def _unmeasured():
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(tracer)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Measure no coverage while tests are looked for, which would take half as long again, but that of all imports."""
+    looks_itself = not session.config.pluginmanager.hasplugin("dsession")  # of pytest-xdist: its processes look
+    if not (looks_itself and _measures_coverage()):
+        return (yield)
+    for module in pkgutil.walk_packages(micrograd.__path__, "micrograd."):
+        if module.name != "micrograd.__main__":  # which would run the command
+            importlib.import_module(module.name)
+    with _unmeasured():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -22,15 +53,11 @@ def pytest_runtest_call(item):
     So each line and each branch has a test that comes to it by an example that is written down. pytest-cov has a marker
     for this, no_cover, but it has no effect in the processes of pytest-xdist.
     """
-    tracer = sys.gettrace()
     computes_much = is_hypothesis_test(getattr(item, "obj", None)) or item.get_closest_marker("unmeasured")
-    if not computes_much or type(tracer).__module__.split(".")[0] != "coverage":
+    if not (computes_much and _measures_coverage()):
         return (yield)
-    sys.settrace(None)
-    try:
+    with _unmeasured():
         return (yield)
-    finally:
-        sys.settrace(tracer)
 
 
 def pytest_collection_finish():
