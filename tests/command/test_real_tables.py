@@ -17,7 +17,7 @@ from tests.folders import DEMOS
 from tests.pages import section, tables
 from tests.tables.common import PENGUINS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 USUAL = {"hidden": None, "activation": "tanh", "alpha": 0.03, "batch_size": 16, "learning_rate": 0.01, "epochs": None}
 COMPARED = tables(section("command.md", "Learning from a table"))[-1]

@@ -541,6 +541,7 @@ class TestSteps:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("x", [1e-12, -1e-12, -1e-300, 1e-9, 1e-6, 1e-3, 0.3, 5.0, -7.0])
+    @pytest.mark.unmeasured
     def test_away_from_a_jump(self, x):
         def f(x):
             return mg.where(x > 0, 1.0, 0.0)
