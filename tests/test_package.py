@@ -41,6 +41,28 @@ def test_exercises_are_loaded_when_they_are_asked_for():
         _ = mg.lern
 
 
+def test_strategies_are_loaded_when_they_are_asked_for():
+    assert mg.testing.__getattr__("strategies") is mg.testing.strategies
+    with pytest.raises(AttributeError, match=r"'micrograd\.testing' has no attribute 'strategy'"):
+        _ = mg.testing.strategy
+
+
+def test_no_module_takes_the_name_of_what_its_package_offers():
+    """Whoever imports it, if only inside of a function, would find it under that name from then on."""
+    code = """
+import contextlib, importlib, pkgutil
+import micrograd, micrograd.compiler, micrograd.testing
+packages = micrograd, micrograd.compiler, micrograd.testing
+offered = [(package, *item) for package in packages for item in vars(package).items()]
+for module in pkgutil.walk_packages(micrograd.__path__, "micrograd."):
+    if module.name != "micrograd.__main__":  # which runs the command
+        with contextlib.suppress(ImportError):  # it needs what is not installed
+            importlib.import_module(module.name)
+print([name for package, name, thing in offered if vars(package)[name] is not thing])
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_importing_by_micrograds_module_names():
     from micrograd.engine import Value
     from micrograd.nn import MLP, Layer, Neuron

@@ -11,7 +11,7 @@ operations on numbers. Normalised, they are three dot products; rerolled, one ke
 3 by 2 matrix and a vector. Its adjoint becomes the product with the transpose in the same way.
 
 stages.py lists the stages and runs them. function.py is what users hold. steps.py is what fit runs, in a buffer
-(buffer_steps.py) or on devices of JAX (mesh_steps.py), and to_jax.py hands programs over to JAX.
+(buffer_steps.py) or on devices of JAX (mesh_steps.py), and pure_function.py hands programs over to JAX.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def to_jax(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[...,
     if not callable(function):
         raise TypeError(f"to_jax takes a function, not {type(function).__name__}: {function!r:.80}")
     _need_jax("to_jax")
-    from micrograd.compiler.to_jax import pure_function
+    from micrograd.compiler.pure_function import pure_function
 
     return pure_function(function, arguments)
 
