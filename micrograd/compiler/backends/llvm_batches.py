@@ -68,6 +68,7 @@ class NativeBatches(Batches):
         self.jobs[:, 3] -= self.jobs[:, 4]  # an example's numbers are the last inputs
         self.call = BATCH(machine().address("micrograd_batch", batch_runner))
         self._flops = np.array([run.program.flops for run in runs])[which]  # of each example
+        self._fewest_flops = int(self._flops.min(initial=_WORTH_A_THREAD))
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
         self.kept = (buffer, self.jobs, numbers, runs)
         self._here = _Worker(self, buffer, np.empty((0, 2), dtype=np.int64), 0)
@@ -104,10 +105,10 @@ class NativeBatches(Batches):
 
     def _threads(self, batch: Sequence[int]) -> int:
         """How many threads are worth their while."""
-        if self._cores == 1:
-            return 1
-        worth = max(1, int(self._flops[batch].sum()) // _WORTH_A_THREAD)
-        return min(self._cores, _blocks(len(batch)), worth)
+        most = min(self._cores, _blocks(len(batch)))
+        if most == 1 or most * _WORTH_A_THREAD <= len(batch) * self._fewest_flops:
+            return most  # nearly always, and to add up the flops takes as long as to run an example
+        return max(1, min(most, int(self._flops[batch].sum()) // _WORTH_A_THREAD))
 
     def _make_workers(self, count: int) -> None:
         """Make workers for so many other threads, with the constants of the programs in their buffers."""
@@ -144,15 +145,13 @@ class _Plan:
         self.sums = gradients[None, :] if blocks == 1 else np.empty((blocks, len(gradients)))
         bounds = [count * block // blocks for block in range(blocks + 1)]
         start = [0, blocks, self.sums.ctypes.data, self.losses.ctypes.data, *[0] * (2 * blocks), *bounds]
-        self._start = np.array(start, dtype=np.int64)
-        self._table = np.empty(len(start) + count, dtype=np.int64)
-        self.address = self._table.ctypes.data
+        self._start = start
+        self._table = (ctypes.c_int64 * (len(start) + count))()
+        self.address = ctypes.addressof(self._table)
 
     def begin(self, batch: Sequence[int]) -> None:
         """Begin with these examples; no block is taken yet."""
-        end = len(self._start)
-        self._table[:end] = self._start
-        self._table[end:] = batch
+        self._table[:] = [*self._start, *batch]
 
 
 def _blocks(count: int) -> int:
@@ -177,13 +176,13 @@ class _Worker:
         width = batches.gradients.stop - batches.gradients.start
         jobs, source = batches.jobs.ctypes.data, batches.buffer.ctypes.data
         rest = [buffer.ctypes.data, jobs, width, source, shared.ctypes.data, len(shared)]
-        self._table = np.array([AWAY, turns, 0, 0, *rest], dtype=np.int64)  # what batch_runner asks for
-        self._address = self._table.ctypes.data
+        self._table = (ctypes.c_int64 * 10)(AWAY, turns, 0, 0, *rest)  # what batch_runner asks for
+        self.address = ctypes.addressof(self._table)
 
     @property
     def state(self) -> int:
         """What it does: native code in its thread changes it."""
-        return int(self._table[0])
+        return self._table[0]
 
     @state.setter
     def state(self, state: int) -> None:
@@ -192,7 +191,7 @@ class _Worker:
     def take(self, plan: _Plan, first: int) -> None:
         """Take the plan of the next batch, and the block to try first."""
         self._plan = plan
-        self._table[2:4] = plan.address, first
+        self._table[2:4] = [plan.address, first]
 
     def __call__(self) -> None:
         """Run blocks in this thread."""
@@ -200,8 +199,8 @@ class _Worker:
 
     def run(self, others: Sequence[_Worker]) -> bool:
         """Run blocks until none is left, with others that look out for work; whether the batch is over then."""
-        called = (ctypes.c_int64 * len(others))(*[worker._address for worker in others])
-        return bool(self._call(self._address, ctypes.addressof(called), len(others)))
+        called = (ctypes.c_int64 * len(others))(*[worker.address for worker in others])
+        return bool(self._call(self.address, ctypes.addressof(called), len(others)))
 
 
 def _stretches(places: Sequence[Integers]) -> Integers:
