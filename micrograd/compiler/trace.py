@@ -46,6 +46,8 @@ TAKE = Primitive("take", "take", float)  # its operands: an index, and the numbe
 LESS, LESS_EQUAL, EQUAL = primitives.less, primitives.less_equal, primitives.equal
 
 
+_NO_ROW: tuple[tuple[Any, ...], int] = (), -1  # none is known yet
+
 # The primitive of each of Python's comparisons, and whether the operands change places.
 _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
     operator.lt: (LESS, False),
@@ -117,6 +119,7 @@ class Tape(Recorder):
         self.rows: dict[tuple[int, ...], int] = {}
         # Rows that were written: by their first factor if it is a Value, else the last one on that side.
         self._rows_known: dict[Value | int, tuple[tuple[Any, ...], int]] = {}
+        self._start: tuple[Any, int] = _NO_ROW  # what the last sum of products began with, and its place
         self._copies: set[int] = set()
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
@@ -214,26 +217,27 @@ class Tape(Recorder):
             kind = _kind_of(SUM_OF_PRODUCTS, (start, *xs, *ys))
         else:
             return None
-        key = (SUM_OF_PRODUCTS, self.place(start, SUM_OF_PRODUCTS), self._row(xs, 1), self._row(ys, 2))
+        if start is not self._start[0]:  # nearly always it is the same 0.0
+            self._start = start, self.place(start, SUM_OF_PRODUCTS)
+        key = (SUM_OF_PRODUCTS, self._start[1], self._row(xs, 1), self._row(ys, 2))
         return self._symbol(self._written(key), kind)
 
     def _row(self, factors: Sequence[Any], side: int) -> int:
         """The number of a row: a neuron has the same weights for each sample, and a layer's neurons the same inputs."""
-        name = factors[0] if len(factors) and type(factors[0]) is Value else side
-        found, number = self._rows_known.get(name, ((), 0))
+        first = factors[0] if len(factors) else None
+        name = first if type(first) is Value else side
+        found, number = self._rows_known.get(name, _NO_ROW)
         if len(found) == len(factors) and all(map(operator.is_, found, factors)):
             return number
-        known = self.placed.get
-        places = tuple(
-            [
-                operand._place
-                if (kind := type(operand)) is Symbol and operand._tape is self
-                else (known(operand) if kind is Value or kind is float else None)
-                or self.place(operand, SUM_OF_PRODUCTS, side)
-                for operand in factors
-            ]
-        )
-        number = self.rows.setdefault(places, len(self.rows))
+        known, places = self.placed.get, []
+        for operand in factors:  # large programs are rows of symbols mostly
+            kind = type(operand)
+            if kind is Symbol and operand._tape is self:
+                places.append(operand._place)
+            else:
+                place = known(operand) if kind is Value or kind is float else None
+                places.append(place or self.place(operand, SUM_OF_PRODUCTS, side))
+        number = self.rows.setdefault(tuple(places), len(self.rows))
         self._rows_known[name] = tuple(factors), number
         return number
 
@@ -387,6 +391,7 @@ class Tape(Recorder):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
+        self._start = _NO_ROW
         for written in (
             self.operations,
             self.values,

@@ -346,6 +346,15 @@ def test_rows_of_factors_that_change_while_it_is_traced(backend):
     assert [number.data for number in numbers] == [532.0, 552.0, 87.0, 52.0, 4.0] == [number.data for number in f()]
 
 
+def test_each_neuron_begins_with_its_own_bias(backend):
+    layer = mg.nn.Layer(2, 3, nonlin=False)
+    for neuron, bias in zip(layer.neurons, (0.5, -8.0, 0.0), strict=True):
+        neuron.b.data = bias
+    found = mg.compile(lambda x: [*layer(x), mg.dot(layer.neurons[0].w, x)], backend=backend)([1.0, -2.0])
+    assert [value.data for value in found[:3]] == [value.data for value in layer([1.0, -2.0])]
+    assert found[3].data == found[0].data - 0.5
+
+
 @pytest.mark.parametrize("number", [0.0, -0.0])
 def test_zeros_of_both_signs_are_factors_of_rows_of_their_own(number, backend):
     x = Value(-number)
