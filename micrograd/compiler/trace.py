@@ -46,7 +46,7 @@ TAKE = Primitive("take", "take", float)  # its operands: an index, and the numbe
 LESS, LESS_EQUAL, EQUAL = primitives.less, primitives.less_equal, primitives.equal
 
 
-_NO_ROW: tuple[tuple[Any, ...], int] = (), -1  # none is known yet
+_NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change places.
 _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
@@ -119,7 +119,7 @@ class Tape(Recorder):
         self.rows: dict[tuple[int, ...], int] = {}
         # Rows that were written: by their first factor if it is a Value, else the last one on that side.
         self._rows_known: dict[Value | int, tuple[tuple[Any, ...], int]] = {}
-        self._start: tuple[Any, int] = _NO_ROW  # what the last sum of products began with, and its place
+        self._start: tuple[Any, int] = _NONE_KNOWN  # what the last sum of products began with, and its place
         self._copies: set[int] = set()
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
@@ -226,7 +226,7 @@ class Tape(Recorder):
         """The number of a row: a neuron has the same weights for each sample, and a layer's neurons the same inputs."""
         first = factors[0] if len(factors) else None
         name = first if type(first) is Value else side
-        found, number = self._rows_known.get(name, _NO_ROW)
+        found, number = self._rows_known.get(name, _NONE_KNOWN)
         if len(found) == len(factors) and all(map(operator.is_, found, factors)):
             return number
         known, places = self.placed.get, []
@@ -391,7 +391,7 @@ class Tape(Recorder):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        self._start = _NO_ROW
+        self._start = _NONE_KNOWN
         for written in (
             self.operations,
             self.values,
