@@ -2,17 +2,15 @@
 
 import contextlib
 import gc
-import importlib
 import os
-import pkgutil
 import signal
 import sys
 
 import pytest
 from hypothesis import is_hypothesis_test
 
-import micrograd
 from micrograd.engine.primitive import PRIMITIVES
+from tests.modules import load_all
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # what JAX asks of whoever computes in float64
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")  # for tests about several devices
@@ -39,10 +37,7 @@ def pytest_collection(session):
     looks_itself = not session.config.pluginmanager.hasplugin("dsession")  # of pytest-xdist: its processes look
     if not (looks_itself and _measures_coverage()):
         return (yield)
-    for module in pkgutil.walk_packages(micrograd.__path__, "micrograd."):
-        if module.name != "micrograd.__main__":  # which runs the command
-            with contextlib.suppress(ImportError):  # it needs what is not installed
-                importlib.import_module(module.name)
+    load_all()
     with _unmeasured():
         return (yield)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import micrograd as mg
+from tests.folders import ROOT
 
 
 def imported(statement):
@@ -50,17 +51,15 @@ def test_strategies_are_loaded_when_they_are_asked_for():
 def test_no_module_takes_the_name_of_what_its_package_offers():
     """Whoever imports it, if only inside of a function, would find it under that name from then on."""
     code = """
-import contextlib, importlib, pkgutil
 import micrograd, micrograd.compiler, micrograd.testing
+from tests.modules import load_all
 packages = micrograd, micrograd.compiler, micrograd.testing
 offered = [(package, *item) for package in packages for item in vars(package).items()]
-for module in pkgutil.walk_packages(micrograd.__path__, "micrograd."):
-    if module.name != "micrograd.__main__":  # which runs the command
-        with contextlib.suppress(ImportError):  # it needs what is not installed
-            importlib.import_module(module.name)
+load_all()
 print([name for package, name, thing in offered if vars(package)[name] is not thing])
 """
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert run.stdout == "[]\n"
 
 
 def test_importing_by_micrograds_module_names():

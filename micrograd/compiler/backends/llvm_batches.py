@@ -67,8 +67,8 @@ class NativeBatches(Batches):
             self.jobs[:, 4] = list(map(len, numbers))
         self.jobs[:, 3] -= self.jobs[:, 4]  # an example's numbers are the last inputs
         self.call = BATCH(machine().address("micrograd_batch", batch_runner))
-        self._flops = np.array([run.program.flops for run in runs])[which]  # of each example
-        self._fewest_flops = int(self._flops.min(initial=_WORTH_A_THREAD))
+        self._flops = np.array([run.program.flops for run in runs])
+        self._fewest_flops = int(self._flops.min())
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
         self.kept = (buffer, self.jobs, numbers, runs)
         self._here = _Worker(self, buffer, np.empty((0, 2), dtype=np.int64), 0)
@@ -108,7 +108,7 @@ class NativeBatches(Batches):
         most = min(self._cores, _blocks(len(batch)))
         if most == 1 or most * _WORTH_A_THREAD <= len(batch) * self._fewest_flops:
             return most  # nearly always, and to add up the flops takes as long as to run an example
-        return max(1, min(most, int(self._flops[batch].sum()) // _WORTH_A_THREAD))
+        return max(1, min(most, int(self._flops[self._which[batch]].sum()) // _WORTH_A_THREAD))
 
     def _make_workers(self, count: int) -> None:
         """Make workers for so many other threads, with the constants of the programs in their buffers."""
@@ -144,9 +144,8 @@ class _Plan:
         self.losses = np.empty(count)
         self.sums = gradients[None, :] if blocks == 1 else np.empty((blocks, len(gradients)))
         bounds = [count * block // blocks for block in range(blocks + 1)]
-        start = [0, blocks, self.sums.ctypes.data, self.losses.ctypes.data, *[0] * (2 * blocks), *bounds]
-        self._start = start
-        self._table = (ctypes.c_int64 * (len(start) + count))()
+        self._start = [0, blocks, self.sums.ctypes.data, self.losses.ctypes.data, *[0] * (2 * blocks), *bounds]
+        self._table = (ctypes.c_int64 * (len(self._start) + count))()
         self.address = ctypes.addressof(self._table)
 
     def begin(self, batch: Sequence[int]) -> None:
