@@ -172,7 +172,7 @@ def _with_gradients(graph: Graph, builder: _Builder, adjoints: Integers, seeds: 
 def _needed(graph: Graph, wanted: Integers) -> Booleans:
     """The nodes between the wanted ones and the outputs, both included."""
     users, used = graph.edges(differentiable=True)
-    return Edges(graph.size, used, users).reached(wanted) & graph.differentiable
+    return graph.differentiable & ~Edges(graph.size, used, users).out_of_reach(wanted)
 
 
 def _through_terms(terms: Terms, needed: Any, adjoints: Integers, builder: _Builder) -> None:

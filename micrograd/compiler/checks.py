@@ -74,5 +74,5 @@ def to_look_at(graph: Graph) -> Integers:
     used = [*whole_used, *(application.operands[:, 0] for application in shows)]
     edges = Edges(graph.size, users, used, graph.terms.edges())
     edges.forget(graph.kind == MAXIMUM)  # a maximum may hide what is not finite
-    hidden = graph.checked[~edges.reached(graph.results)[graph.checked]]
+    hidden = graph.checked[edges.out_of_reach(graph.results)[graph.checked]]
     return hidden[~edges.reached(edges.leaving(hidden))[hidden]]

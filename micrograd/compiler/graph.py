@@ -154,7 +154,7 @@ class Graph:
 
     def without_the_unused(self) -> Graph:
         """The graph without the terms and applications that neither a result nor a check needs."""
-        needed = self.operands().reached(np.concatenate([self.results, self.checked]))
+        needed = ~self.operands().out_of_reach(np.concatenate([self.results, self.checked]))
         return replace(
             self,
             terms=self.terms.kept(needed[self.terms.owner]),

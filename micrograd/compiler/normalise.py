@@ -93,8 +93,8 @@ def normalise(columns: Columns) -> Graph:
     )
     graph = replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
     graph = flatten(graph).without_the_unused()  # flat, it is not as deep, and quicker to walk through
-    reached = graph.operands(differentiable=True).reached(graph.outputs)
-    graph = flatten(_with_maxima(replace(graph, differentiable=reached)))
+    unreached = graph.operands(differentiable=True).out_of_reach(graph.outputs)
+    graph = flatten(_with_maxima(replace(graph, differentiable=~unreached)))
     return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
 
 
@@ -211,9 +211,8 @@ def _followed(target: Integers, factor: Floats, moving: Integers) -> Integers:
 
 def _uses(graph: Graph, first: int) -> Integers:
     """How often each node is used, as a result too. Those before the first one are used elsewhere as well."""
-    uses = np.bincount(graph.terms.first, minlength=graph.size)
-    uses += np.bincount(graph.terms.second + 1, minlength=graph.size + 1)[1:]  # the first is ONE
-    used = [graph.results, *(part.used for part in graph.whole)]
+    uses = np.zeros(graph.size + 1, dtype=np.int64)  # the last is ONE
+    used = [graph.terms.first, graph.terms.second, graph.results, *(part.used for part in graph.whole)]
     for application in graph.applications:
         used.append(application.operands.ravel())
         if application.tables is not None:
@@ -221,7 +220,7 @@ def _uses(graph: Graph, first: int) -> Integers:
     for nodes in used:
         np.add.at(uses, nodes, 1)
     uses[:first] += 2
-    return uses
+    return uses[:-1]
 
 
 def _marks(size: int, nodes: Integers) -> Booleans:

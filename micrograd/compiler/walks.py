@@ -61,9 +61,11 @@ class Edges:
         if rows is not None:
             self._stretches.append(_Stretches(np.bincount(rows.sources, minlength=self.count), rows.targets))
         self._place = np.zeros(self.count, dtype=np.int64)
+        self._forgotten: list[Integers] = []  # the targets of those edges
 
     def forget(self, sources: Booleans) -> None:
         """Forget the edges that leave some of the nodes."""
+        self._forgotten.append(self.leaving(np.flatnonzero(sources)))
         for stretches in self._stretches:
             stretches.counts[: self.size][sources] = 0
 
@@ -94,12 +96,26 @@ class Edges:
             frontier = self._distinct(fresh)
         return marks[: self.size]
 
+    def out_of_reach(self, nodes: Integers) -> Booleans:
+        """Which nodes cannot be reached from these, given that no walk comes back to where it began.
+
+        The time is that of what is found, where the time of ``reached`` is that of all else: the walk begins where
+        no edge leads to, and goes on to what is reached from nowhere else.
+        """
+        missing = self._arriving()
+        missing[nodes] += 1  # of these, there is always one that is not taken away
+        marks = np.zeros(self.count, dtype=bool)
+        frontier = np.flatnonzero(missing[:-1] == 0)
+        while len(frontier):
+            marks[frontier] = True
+            frontier = self._without(frontier, missing)
+        return marks[: self.size]
+
     def levels(self) -> Integers:
         """For each node, the length of the longest path to it, on which stand-ins do not count."""
-        assert len(self._stretches) == 1  # nobody has asked for levels with rows yet
         levels = np.zeros(self.size, dtype=np.int64)
-        missing = np.bincount(self.targets, minlength=self.count)
-        frontier = np.flatnonzero(missing == 0)
+        missing = self._arriving()
+        frontier = np.flatnonzero(missing[:-1] == 0)
         level = 0
         while len(frontier):
             found = frontier
@@ -110,6 +126,17 @@ class Edges:
             level += 1
             frontier = self._without(frontier, missing)
         return levels
+
+    def _arriving(self) -> Integers:
+        """How many edges end in each node; the last entry is of those that are nowhere, and is never 0."""
+        arriving = np.zeros(self.count + 1, dtype=np.int64)
+        for stretches in self._stretches:
+            for targets in stretches.columns:
+                np.add.at(arriving, targets, 1)
+        for targets in self._forgotten:
+            np.subtract.at(arriving, targets, 1)
+        arriving[-1] += 1
+        return arriving
 
     def _without(self, nodes: Integers, missing: Integers) -> Integers:
         """The nodes that nothing is missing of any more once these are there."""

@@ -72,6 +72,20 @@ def test_what_can_be_reached(seed, made):
                 expected.add(target)
         found = made(pairs).reached(np.array(start, dtype=np.int64))
         assert set(np.flatnonzero(found).tolist()) == expected
+        assert (made(pairs).out_of_reach(np.array(start, dtype=np.int64)) == ~found).all()
+
+
+@MADE
+@pytest.mark.parametrize("seed", range(12))
+def test_no_walk_takes_an_edge_that_is_forgotten(seed, made):
+    pairs = random_edges(seed)
+    gone = np.arange(SIZE) % 3 == 0
+    edges, left = made(pairs), made([(start, end) for start, end in pairs if not gone[start]])
+    edges.forget(gone)
+    for start in ([], [2, 3], [5, 5, 9]):
+        nodes = np.array(start, dtype=np.int64)
+        assert (edges.reached(nodes) == left.reached(nodes)).all()
+        assert (edges.out_of_reach(nodes) == ~left.reached(nodes)).all()
 
 
 @pytest.mark.parametrize("seed", range(12))
