@@ -243,7 +243,7 @@ class Tape(Recorder):
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down. Those of Values and of symbols call this while the tape records."""
-        if not all(isinstance(operand, Value) or real_number(operand) is not None for operand in (x, y)):
+        if not isinstance(y, Value) and (y := _bound(compare, x, y)) is None:
             return NotImplemented  # Python then asks the other operand, which may be an array
         primitive, swapped = _COMPARISONS[compare]
         return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._place, BoolSymbol)
@@ -686,10 +686,12 @@ class _Plain(Symbol):
 
     def __eq__(self, other: object) -> Any:
         """Whether two plain numbers are equal."""
-        if not is_plain(other) and real_number(other) is None:
+        if isinstance(other, Value) and not is_plain(other):
             return super().__eq__(other)
         recorder = recorder_on_top() or NO_RECORDER
         recorded = recorder.compared(operator.eq, self, other)
+        if recorded is NotImplemented:
+            return super().__eq__(other)
         return refuse("==", "Compare with < and <=.") if recorded is None else recorded
 
 
@@ -735,6 +737,26 @@ _OF_INTS = (
     *(primitives.add, primitives.sub, primitives.mul, primitives.neg, TAKE, SUM_OF_PRODUCTS),
     *(further_primitives.floor_divide, further_primitives.remainder),
 )
+
+
+def _bound(compare: Callable[..., bool], x: Any, number: Any) -> float | None:
+    """The float that x is compared with in the place of a plain number; None for what is no number.
+
+    Python compares exactly where eager does not round first: a Value with an int, a plain number with a Fraction too.
+    Of a number between two floats, x is less than it if x is less than the next float above, which is infinity where
+    the number is too large for a float.
+    """
+    exactly = type(number) is int or is_plain(x)
+    try:
+        nearest = real_number(number)
+    except OverflowError:
+        nearest, exactly = math.inf if number > 0 else -math.inf, True
+    if nearest is None or not exactly or nearest == number:
+        return nearest
+    if compare is operator.eq:
+        return math.nan  # no float is equal to it
+    upwards = compare in (operator.lt, operator.ge)
+    return nearest if (nearest > number) == upwards else math.nextafter(nearest, math.inf if upwards else -math.inf)
 
 
 def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:

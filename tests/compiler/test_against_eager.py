@@ -4,6 +4,8 @@ import math
 import operator
 import random
 import re
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -266,6 +268,45 @@ def test_comparisons_of_values_from_outside_are_made_at_each_call(backend):
     for number, expected in ((1.0, 2.0), (-1.0, -5.0), (3.0, 106.0)):
         w.data = number
         assert fast().data == expected
+
+
+BETWEEN_FLOATS = {
+    "an int above 2 ** 53": 2**53 + 1,
+    "an int below another float": 2**53 + 3,
+    "a negative int": -(2**53) - 1,
+    "an int too large for a float": 10**400,
+    "a negative int too large for one": -(10**400),
+    "a Fraction": Fraction(1, 3),
+    "a negative Fraction": -Fraction(1, 3),
+    "a Fraction too large for a float": Fraction(10**400, 3),
+    "a Decimal": Decimal("0.1"),
+    "an int that is a float": 2**60,
+    "NumPy's int": np.int64(2**53 + 1),
+}
+
+
+@pytest.mark.parametrize("number", BETWEEN_FLOATS.values(), ids=BETWEEN_FLOATS)
+def test_comparisons_with_numbers_between_two_floats_are_those_of_eager(number, backend):
+    def orders(x):
+        found = [x < number, x <= number, x > number, x >= number]
+        if type(number) is int:  # a Fraction on the left asks for the float, which is refused
+            found += [number < x, number <= x, number > x, number >= x]
+        return [mg.where(holds, 1.0, 0.0) for holds in found]
+
+    def equal(x):
+        return [mg.where(holds, 1.0, 0.0) for holds in (x == number, x != number)]
+
+    fast_orders, fast_equal = mg.compile(orders, backend=backend), mg.compile(equal, backend=backend)
+    try:
+        nearest = float(number)
+    except OverflowError:
+        nearest = math.inf if number > 0 else -math.inf
+    around = nearest, math.nextafter(nearest, math.inf), math.nextafter(nearest, -math.inf)
+    for x in (*around, 0.0, math.inf, -math.inf, math.nan):
+        if not isinstance(number, np.int64) and not (isinstance(number, Decimal) and math.isnan(x)):  # which raises
+            assert fast_orders(x) == orders(x), x
+            assert fast_equal(x) == equal(x), x
+        assert list(map(float, fast_orders(Value(x)))) == list(map(float, orders(Value(x)))), x
 
 
 def test_ctrl_c_in_a_primitive_of_ones_own_comes_through_though_it_comes_once(backend, own_registry):
