@@ -67,7 +67,8 @@ def profile(executable: Executable) -> str:
     rest = sum(one.seconds for one in timed[_SHOWN:])
     others = [f"and {len(timed) - _SHOWN:,} more, which take {rest / total:.0%}"] if len(timed) > _SHOWN else []
     told = [f"{', '.join(map(str, numbers))}: {remark}" for remark, numbers in remarks.items()]
-    heading = f"{len(timed):,} kernels take {1e6 * total:.1f} us one by one"
+    together = _seconds(executable.run)  # some are made one, or share the loop over samples
+    heading = f"{len(timed):,} kernels take {1e6 * total:.1f} us one by one, {1e6 * together:.1f} us together"
     return "\n".join([heading, "", *lines, *others, *([""] if told else []), *told])
 
 
