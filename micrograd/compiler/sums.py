@@ -11,7 +11,7 @@ import struct
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ from micrograd.compiler.alike import alike_rows, different_rows
 from micrograd.compiler.graph import MAXIMUM, SUM
 from micrograd.compiler.index_maps import Places, access_of_one, accesses, affine_runs, runs_of_one
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.placing import NOTHING, Placing
+from micrograd.compiler.placing import CONSTANTS, NOTHING, Placing
 from micrograd.compiler.program import IN_ORDER, Reduction, Segment
 from micrograd.compiler.vectors import Combinations, Dots
 
@@ -35,6 +35,8 @@ _Piece: TypeAlias = "tuple[tuple[int, ...], slice]"  # what some rows beside eac
 _ONCE = int(np.float64(1.0).view(np.int64))  # the bits of the coefficient 1
 _MANY_PIECES = 512  # terms, half of which are of other groups than those before them
 _FEW = 16  # terms; those of a node by itself are looked at one by one
+_SHORT = 3  # terms of a piece
+_MANY_SHORT = IN_ORDER + 1  # short pieces beside each other, which had better be one
 
 
 def in_pieces(graph: Graph) -> Graph:
@@ -215,10 +217,29 @@ class Sums(Placing):
     def _runs(self, first: Integers, second: Integers, pieces: list[_Piece]) -> list[_Run]:
         """The runs of terms given by their factors, a row for each node, and what is the same in all rows."""
         runs = []
-        for (_, other, bits), columns in pieces:
+        for (_, other, bits), columns in self._joined(pieces, first, second):
             factors = first[:, columns], None if other == NOTHING else second[:, columns]
             runs.append(_Run(_number(bits), partial(self._factors, *factors)))
         return runs
+
+    def _joined(self, pieces: list[_Piece], first: Integers, second: Integers) -> list[_Piece]:
+        """The pieces, of which short ones beside each other are one if their terms lie alike in all rows."""
+        if len(pieces) < _MANY_SHORT:
+            return pieces
+        joined: list[_Piece] = []
+        for (bits, has_second, is_short), found in groupby(pieces, _kind_of_piece):
+            alike = [*found]
+            columns = slice(alike[0][1].start, alike[-1][1].stop)
+            factors = [first[:, columns], second[:, columns]] if has_second else [first[:, columns]]
+            if is_short and len(alike) >= _MANY_SHORT and all(map(self._lie_alike, factors)):
+                alike = [((*alike[0][0][:2], bits), columns)]
+            joined += alike
+        return joined
+
+    def _lie_alike(self, nodes: Integers) -> bool:
+        """Whether the terms of all rows lie equally far from the first, at each turn of a loop."""
+        moves = self.turn_step[nodes]
+        return Places.of(self.position[nodes]).steps is not None and bool((moves == moves[0, 0]).all())
 
     def _factors(self, first: Integers, second: Integers | None) -> list[Places]:
         """Where factors lie, given a matrix of nodes for each."""
@@ -340,6 +361,13 @@ class Sums(Placing):
                 found = [access_of_one(places[start:end], turn_step) for places, turn_step in factors]
                 segments.append(Segment(_number(bits), end - start, found[0], found[1] if len(found) > 1 else None))
         self.kernels.append(Reduction(1, 1, self.target_of_one(node), tuple(segments), largest, from_zero))
+
+
+def _kind_of_piece(piece: _Piece) -> tuple[int, bool, bool]:
+    """Its coefficient, whether it has a second factor, and whether it is short and has no constants."""
+    (group, other, bits), columns = piece
+    is_short = columns.stop - columns.start <= _SHORT and CONSTANTS not in (group, other)
+    return bits, other != NOTHING, is_short
 
 
 def _pieces(rows: Integers) -> list[_Piece]:

@@ -294,6 +294,44 @@ def test_a_turn_may_gather(flat):
     assert mg.gradient(compiled, w) == pytest.approx(mg.gradient(eager, w), rel=1e-11)
 
 
+SMOOTH = (
+    mg.sin,
+    mg.cos,
+    mg.tanh,
+    mg.atan,
+    mg.exp,
+    mg.sigmoid,
+    mg.softplus,
+    mg.erf,
+    mg.asinh,
+    mg.cosh,
+    mg.silu,
+    mg.expm1,
+)
+
+
+def test_a_sum_of_what_moves_and_what_stays_from_turn_to_turn(flat):
+    """No two terms are of one group. Those that lie alike in the first turn need not do so in the next ones."""
+    w = [Value(-0.5), Value(0.1), Value(0.4)]
+
+    def f(state):
+        stay = [[smooth(x) for smooth in SMOOTH] for x in w]
+        for _ in range(15):
+            move = [[smooth(x) for smooth in SMOOTH] for x in state]
+            factors = [([*s, *m[1:]], [*m, *m[:-1]]) for s, m in zip(stay, move, strict=True)]
+            state = [mg.tanh(0.1 * mg.dot(*pair)) for pair in factors]
+        return sum(state)
+
+    state = [0.1, -0.2, 0.3]
+    run = mg.compile(f, backend="numpy").program(state)
+    assert loops(run)
+    assert_the_same(run, flat(f, state))
+    for backend in ("numpy", "llvm"):
+        compiled, eager = mg.compile(f, backend=backend)(state), f(state)
+        assert compiled.data == pytest.approx(eager.data, rel=1e-12)
+        assert mg.gradient(compiled, w) == pytest.approx(mg.gradient(eager, w), rel=1e-10)
+
+
 def test_turns_that_differ_stay_out_of_the_loop(flat):
     w = Value(0.5)
 

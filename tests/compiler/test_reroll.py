@@ -4,6 +4,7 @@ import math
 import random
 from functools import partial
 
+import numpy as np
 import pytest
 
 import micrograd as mg
@@ -256,6 +257,45 @@ def test_rows_picked_at_random_have_a_table_of_their_terms_alone(columns):
     (access,) = kernel.accesses
     assert (access.column_step, access.table.shape) == (1, (1, 1, 7))
     assert access.table.ravel().tolist() == [columns * row for row in rows]
+
+
+def logarithm_of_determinant(m):
+    """By the factor of Cholesky, in loops as one writes them down."""
+    factor = []
+    for i, row in enumerate(m):
+        factor.append([])
+        for j in range(i + 1):
+            left = row[j]
+            for k in range(j):
+                left = left - factor[i][k] * factor[j][k]
+            factor[i].append(mg.sqrt(left) if i == j else left / factor[j][j])
+    return 2 * sum(mg.log(row[-1]) for row in factor)
+
+
+@pytest.mark.slow
+def test_terms_that_lie_alike_are_few_segments_though_each_is_of_a_group_of_its_own(backend):
+    """In the factor of Cholesky each column is a group. A segment for each was n**3 / 3 of them."""
+
+    def symmetric(n):
+        rng = random.Random(n)
+        drawn = [[rng.gauss(0, 1) for _ in range(n)] for _ in range(n)]
+        return [[mg.dot(a, b) + (n if a is b else 0.0) for a in drawn] for b in drawn]
+
+    def segments(n):
+        fast = mg.compile(logarithm_of_determinant, backend="numpy")
+        found = fast.program([[Value(x) for x in row] for row in symmetric(n)]).program.kernels
+        return [len(kernel.segments) for kernel in found if isinstance(kernel, Reduction)]
+
+    assert sum(segments(40)) < 5 * sum(segments(20))
+    assert max(segments(40)) < 20
+    m = [[Value(x) for x in row] for row in symmetric(24)]
+    compiled = mg.compile(logarithm_of_determinant, backend=backend)(m)
+    numbers = np.array([[value.data for value in row] for row in m])
+    assert compiled.data == pytest.approx(np.linalg.slogdet(numbers)[1], rel=1e-12)
+    compiled.backward()
+    gradient = np.array([[value.grad for value in row] for row in m])
+    inverse = np.linalg.inv(numbers)  # only what is below the diagonal is read
+    assert gradient == pytest.approx(np.tril(2 * inverse) - np.diag(np.diag(inverse)), rel=1e-9, abs=1e-12)
 
 
 def test_the_product_of_a_matrix_and_a_vector_is_the_kernel_of_the_documentation():
