@@ -352,7 +352,7 @@ def test_each_neuron_begins_with_its_own_bias(backend):
         neuron.b.data = bias
     found = mg.compile(lambda x: [*layer(x), mg.dot(layer.neurons[0].w, x)], backend=backend)([1.0, -2.0])
     assert [value.data for value in found[:3]] == [value.data for value in layer([1.0, -2.0])]
-    assert found[3].data == found[0].data - 0.5
+    assert found[3].data == pytest.approx(found[0].data - 0.5)
 
 
 @pytest.mark.parametrize("number", [0.0, -0.0])
