@@ -15,8 +15,10 @@ and other objects are told apart by identity: two functions made alike may be lo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from enum import Enum
 from functools import lru_cache
+from itertools import zip_longest
 from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -227,6 +229,32 @@ def _rebuilt(item: Any, leaves: Iterator[Any]) -> Any:
         result[...] = flat.reshape(item.shape)
         return arranged(result) if any(map(is_unknown, parts)) else result
     return next(leaves) if isinstance(item, Value) or _is_number(item) else item
+
+
+def is_unchanged(item: Any, before: Any) -> bool:
+    """Whether containers hold the same objects as before; to ask a defaultdict for what it has not is no change."""
+    if type(item) is not type(before):
+        return False
+    if isinstance(before, dict):
+        new = [part for name, part in dict.items(item) if not dict.__contains__(before, name)]
+        if new and not (isinstance(item, defaultdict) and not any(map(is_unknown, Structure(new).leaves))):
+            return False
+        parts = [(dict.get(item, name, _MISSING), part) for name, part in dict.items(before)]
+    elif isinstance(before, (list, tuple)):
+        parts = list(zip_longest(item, before, fillvalue=_MISSING))
+    elif _is_array_of_numbers(before):
+        if item.shape != before.shape:
+            return False
+        parts = list(zip_longest(_elements(item), _elements(before), fillvalue=_MISSING))
+    else:
+        return item is before
+    was = own_attributes(before)
+    return own_attributes(item).keys() == was.keys() and all(
+        is_unchanged(now, part) for now, part in [*parts, *[(own_attributes(item)[name], was[name]) for name in was]]
+    )
+
+
+_MISSING = object()
 
 
 def _of_plain_numbers(parts: list[Any]) -> Any:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from micrograd._support.checks import is_array, real_number, required_number
 from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
-from micrograd.compiler.structure import Structure
+from micrograd.compiler.structure import Structure, is_unchanged
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.methods import named
 from micrograd.engine.node import Node, user_attributes
@@ -840,6 +840,11 @@ def trace(
         positional, named = arguments.rebuilt(symbols)
         with in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
+        if not is_unchanged((positional, named), arguments.rebuilt(symbols)):
+            raise TraceError(
+                "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
+                "arguments, so nothing would be changed for the caller. Change a copy, and return what is needed of it"
+            )
         _check_attributes("an argument", symbols)
         _check_attributes("a result", result.leaves)
         outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]

@@ -164,7 +164,7 @@ def _tagged(x):
         (lambda x: AttrDict(a=x, b=2.0), lambda d: d.a * d.b),
         (lambda x: Scaled(x, a=2.0), lambda d: d.scale * d["a"]),
         (lambda x: defaultdict(lambda: 5.0, a=x), lambda d: d["a"] * d["missing"]),
-        (_ordered, lambda d: d.popitem(last=False)[1] + 10 * d["b"]),
+        (_ordered, lambda d: d.copy().popitem(last=False)[1] + 10 * d["b"]),
         (lambda x: Point(x, 2.0), lambda p: p.x * p.y),
         (_tagged, lambda p: p.x * p.scale),
         (lambda x: Row("a", [x, 2.0]), lambda r: r[0] * r[1] if r.name == "a" else None),
@@ -230,6 +230,66 @@ def _within_itself():
     nested = {}
     nested["self"] = nested
     return nested
+
+
+def _set(place):
+    def change(container):
+        container[place] = container[place] * 2.0
+
+    return change
+
+
+def _scale(container):
+    container.scale = 7.0
+
+
+def _reshape(array):
+    array.shape = (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (lambda x: [x, 2.0], _set(0)),
+        (lambda x: [x, 2.0], lambda xs: xs.append(1.0)),
+        (lambda x: [x, 2.0], lambda xs: xs.append("text")),
+        (lambda x: [x, 2.0], list.pop),
+        (lambda x: [x, 2.0], list.reverse),
+        (lambda x: [[x], []], lambda xs: xs[1].append(xs[0].pop())),
+        (lambda x: {"a": [x, 2.0]}, lambda d: _set(1)(d["a"])),
+        (lambda x: {"a": x}, _set("a")),
+        (lambda x: {"a": x}, lambda d: d.update(b=1.0)),
+        (lambda x: {"a": x}, dict.clear),
+        (lambda x: {"a": x}, lambda d: d.update(a="text")),
+        (lambda x: Scaled(x), _scale),
+        (lambda x: Scaled(x), lambda d: vars(d).update(other=7.0)),
+        (lambda x: defaultdict(list, a=x), lambda d: d["new"].append(d["a"])),
+        (lambda x: np.array([x, 2.0]), _set(0)),
+        (lambda x: np.array([x, 2.0]), lambda a: np.add(a, 1.0, out=a)),
+        (lambda x: np.array([[x], [2.0]]), _reshape),
+    ],
+)
+@pytest.mark.parametrize("kind", [float, Value])
+def test_a_container_among_the_arguments_that_is_changed_in_place_is_refused(make, change, kind):
+    """The change would be lost: a trace is given a copy."""
+    with pytest.raises(mg.TraceError, match=r"an argument is changed in place.*Change a copy"):
+        mg.compile(lambda container: (change(container), 1.0)[1])(make(kind(3.0)))
+    with pytest.raises(mg.TraceError, match="an argument is changed in place"):
+        mg.compile(lambda *, container: (change(container), 1.0)[1])(container=make(kind(3.0)))
+
+
+def test_what_a_function_makes_of_its_arguments_may_be_changed(backend):
+    def f(xs, *more, table, array, **others):
+        copied, others["new"] = [*xs, *more], others.pop("scale")
+        copied[0], copied[1:] = copied[1] * others["new"], copied[::-1]
+        array = array + 1.0
+        array[0] = table["missing"]
+        return sum(copied) * array.sum()
+
+    fast = mg.compile(f, backend=backend)
+    for x in (2.0, 3.0):
+        given = {"table": defaultdict(lambda: 5.0), "array": np.array([x, 1.0]), "scale": x}
+        assert fast([Value(x), 1.0], 4.0, **given).data == f([x, 1.0], 4.0, **given)
 
 
 def test_static_arguments_of_one_equality_are_told_apart(backend):
