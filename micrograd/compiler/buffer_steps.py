@@ -71,7 +71,7 @@ class BufferSteps(CompiledSteps):
             program.inputs[count : count + len(others)] for program, others in zip(programs, self._others, strict=True)
         ]
         if self._rows is None:
-            self._give_examples([np.array(structure.numbers()) for structure in self._structures])
+            self._give_numbers()
         else:
             self.give_rows(self._rows)
 
@@ -79,6 +79,9 @@ class BufferSteps(CompiledSteps):
         """Take the following steps on the rows of this matrix, which is as wide as the one before."""
         self._rows, self._which = rows, np.zeros(len(rows), dtype=np.int64)
         self._give_examples(np.ascontiguousarray(rows))
+
+    def _give_numbers(self) -> None:
+        self._give_examples([np.array(structure.numbers()) for structure in self._structures])
 
     def _give_examples(self, numbers: Sequence[Floats] | Floats) -> None:
         self._batches = self._executable.batches(self._buffer, self._runs, numbers, self._which, self._update.gradients)

@@ -58,7 +58,7 @@ _ATOMS = _NUMBERS | _TEXTS
 _OPAQUE = (BuiltinFunctionType, CodeType, Enum, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis))
 _LOOKED_AT_ONE_BY_ONE = 256  # texts in a list; in a longer one, equal texts of other types are alike
 _LOOKED_AT = 100_000  # plain numbers in a list or an array; of a longer one, the length
-_MARSHAL = 2  # the version of marshal's format: this one writes each number with its type, and to the bit
+EXACT = 2  # the version of marshal's format: this one writes each number with its type, and to the bit
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _LONGEST = 200  # characters of how a place is written
 _OF_COLLECTIONS = (ChainMap, UserDict, UserList)
@@ -162,7 +162,7 @@ class ClosedOver:
         return True
 
     def _numbers_now(self) -> bytes:
-        return dumps([list(get()) for get in self._numbers], _MARSHAL)
+        return dumps([list(get()) for get in self._numbers], EXACT)
 
     def _now(self) -> list[Any]:
         return list(chain.from_iterable([get() for get in self._getters]))

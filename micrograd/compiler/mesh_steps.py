@@ -93,7 +93,7 @@ class MeshSteps(CompiledSteps):
         for number, (program, others) in enumerate(zip(programs, self._others, strict=True)):
             members = np.flatnonzero(self._which == number)
             self._place[members] = np.arange(len(members))
-            numbers = np.array([self._structures[member].numbers() for member in members.tolist()])
+            numbers = self._numbers_of(number)
             self._groups.append(
                 _Group(self._devices, program, len(self._parameters), len(others), numbers, self._share)
             )
@@ -101,8 +101,23 @@ class MeshSteps(CompiledSteps):
         self._run = (_InOne if len(programs) == 1 else _OneByOne)(self._devices, self._groups, update)
         self._numbers: Any = None  # what the update keeps, on each device
         self._others_given: list[bytes] = []
-        digests = [self._devices.count, update.digest, *(group.digest for group in self._groups)]
+        self._digest_of_update = update.digest
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Make the number that is the same in all processes which train the same."""
+        digests = [self._devices.count, self._digest_of_update, *(group.digest for group in self._groups)]
         self._digest = crc32(repr(digests).encode())
+
+    def _numbers_of(self, number: int) -> Floats:
+        """The numbers of the examples that have the program with this number, a row each."""
+        members = np.flatnonzero(self._which == number).tolist()
+        return np.array([self._structures[member].numbers() for member in members])
+
+    def _give_numbers(self) -> None:
+        for number, group in enumerate(self._groups):
+            group.take(self._numbers_of(number))
+        self._sum_up()
 
     def _give(self, current: Floats, others: list[Floats]) -> None:
         given = [numbers.tobytes() for numbers in others]
@@ -189,16 +204,21 @@ class _Group:
     def __init__(
         self, devices: Devices, program: Program, parameters: int, others: int, numbers: Floats, share: float
     ) -> None:
-        self.numbers = numbers.astype(devices.type)
         self.size = math.ceil(math.ceil(share * len(numbers)) / devices.count) * devices.count
         places = np.split(program.inputs, [parameters, parameters + others])
         lowered = Lowered(program, *places)
         self.constants, self.others = devices.same(lowered.constants), devices.same(np.zeros(others))
-        self.digest = crc32(self.numbers.tobytes(), _digest_of(program, lowered))
         self._devices, self._parameters = devices, parameters
+        self._digest_of_program = _digest_of(program, lowered)
+        self.take(numbers)
         self._loss = lowered.function(program.outputs)
         rows = self.size, numbers.shape[1] + 1
         self.shapes = [(lowered.constants.shape, SAME), ((others,), SAME), (rows, SPLIT)]
+
+    def take(self, numbers: Floats) -> None:
+        """Take these numbers of the examples from now on."""
+        self.numbers = numbers.astype(self._devices.type)
+        self.digest = crc32(self.numbers.tobytes(), self._digest_of_program)
 
     def rows(self, places: Integers, weight: float) -> Any:
         """The numbers and the weights of up to so many examples, shared out to the devices."""

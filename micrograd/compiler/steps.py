@@ -13,10 +13,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from itertools import chain, repeat
+from marshal import dumps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.closed_over import EXACT
 from micrograd.compiler.progress import line_of
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
@@ -63,15 +65,8 @@ class CompiledSteps(ABC):
             raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
         self._optimizer, self._eager = optimizer, eager
         self._loss, self._backend = loss, backend
-        self._structures = [
-            Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples
-        ]
-        for number, structure in enumerate(self._structures):
-            if any(isinstance(leaf, Value) and leaf.requires_grad for leaf in structure.leaves):
-                raise ValueError(
-                    f"example {number} holds a Value that requires a gradient; compiled, examples are numbers: "
-                    "let the loss close over it, and take it with mg.take"
-                )
+        self._examples, self._structures = examples, _structures(examples)
+        self._seen = self._fingerprint()
         self._build()
 
     def together(self) -> AbstractContextManager[None]:
@@ -81,6 +76,32 @@ class CompiledSteps(ABC):
     @abstractmethod
     def step(self, batch: list[int], epoch: int) -> float:
         """One update from the mean loss of a batch, which is returned."""
+
+    def read_examples(self) -> None:
+        """Take the numbers of the examples again, if a callback has changed them in place."""
+        fingerprint = self._fingerprint()
+        if fingerprint is not None and fingerprint == self._seen:
+            return
+        keys = [structure.key for structure in self._structures]
+        self._structures, self._seen = _structures(self._examples), fingerprint
+        if [structure.key for structure in self._structures] == keys:
+            self._give_numbers()
+        else:
+            self._built_for = ()  # the next step makes programs for them
+
+    def _fingerprint(self) -> int | None:
+        """A number that changes with the examples, in little time; None where they are no plain data."""
+        if any(structure.of_objects for structure in self._structures):
+            return None
+        examples: Any = self._examples
+        try:
+            return hash(dumps(examples, EXACT))
+        except ValueError:
+            return None
+
+    @abstractmethod
+    def _give_numbers(self) -> None:
+        """Take the numbers of the examples, whose structures have the programs that there are."""
 
     @abstractmethod
     def _programs(self) -> list[Program]:
@@ -200,3 +221,15 @@ class CompiledSteps(ABC):
     def _states(self) -> Floats:
         states = [self._optimizer._state[index] for index in self._trained]
         return np.array(states, dtype=float)
+
+
+def _structures(examples: Sequence[Any]) -> list[Structure]:
+    """The structure of each example, as the loss is given it."""
+    found = [Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples]
+    for number, structure in enumerate(found):
+        if any(isinstance(leaf, Value) and leaf.requires_grad for leaf in structure.leaves):
+            raise ValueError(
+                f"example {number} holds a Value that requires a gradient; compiled, examples are numbers: "
+                "let the loss close over it, and take it with mg.take"
+            )
+    return found

@@ -43,7 +43,10 @@ class Structure:
         leaves: the numbers and Values.
         objects: the static objects that are told apart by identity, or have code of their own.
         returned: whether it is what a function returned, and not its arguments.
+        of_objects: whether an array of objects is among them, whose bytes are only where these are.
     """
+
+    of_objects = False
 
     def __init__(self, nested: Any, returned: bool = False) -> None:
         self.leaves: list[Any] = []
@@ -77,6 +80,7 @@ class Structure:
             parts = [(name if type(name) is str else _name(name), self._key(part)) for name, part in items]
             return (kind, *parts, *self._attributes(item))
         if _is_array_of_numbers(item):
+            self.of_objects = self.of_objects or item.dtype == object
             return (kind, item.shape, *[self._key(part) for part in _elements(item)])
         if _is_number(item):
             self.leaves.append(item)

@@ -160,6 +160,7 @@ def fit(
                 if callback is not None:
                     steps.update_values()
                     callback(history)
+                    steps.read_examples()
     except KeyboardInterrupt:
         history.interrupted = True
     finally:
@@ -200,6 +201,9 @@ class _Eager:
     def together(self) -> AbstractContextManager[None]:
         """Nothing is to be done before the first step and after the last."""
         return nullcontext()
+
+    def read_examples(self) -> None:
+        """Do nothing: each step reads its own."""
 
     def update_values(self) -> None:
         """Do nothing: the Values are what is trained."""

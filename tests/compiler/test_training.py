@@ -289,6 +289,49 @@ def test_what_a_callback_changes_counts(backend):
     assert runs[1] == pytest.approx(runs[0], rel=1e-9)
 
 
+def _doubled(array):
+    array *= 2.0
+
+
+def _set_data(value):
+    value.data = -2.0
+
+
+EXAMPLES = {  # how they are made, and what a callback does to the first of them
+    "lists": (lambda: [[1.0, 2.0], [0.5, -1.0]], lambda example: example.reverse()),
+    "of another length": (lambda: [[1.0, 2.0], [0.5, -1.0]], lambda example: example.append(0.25)),
+    "in tuples and dicts": (lambda: [({"x": [1.0]},), ({"x": [2.0]},)], lambda example: example[0]["x"].append(3.0)),
+    "of other ints": (lambda: [[1, 2], [3, 4]], lambda example: example.insert(0, example.pop())),
+    "rows": (lambda: np.array([[1.0, 2.0], [0.5, -1.0]]), _doubled),
+    "columns": (lambda: list(np.array([[1.0, 2.0], [0.5, -1.0]]).T), _doubled),
+    "arrays of objects": (lambda: [np.array([1.0, 2.0], dtype=object), np.ones(2)], _doubled),
+    "Values": (lambda: [[Value(1.0, requires_grad=False)], [2.0]], lambda example: _set_data(example[0])),
+    "that stay": (lambda: [[1.0, 2.0], [0.5, -1.0]], lambda example: None),
+}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_examples_that_a_callback_changes_in_place_are_read_again(kind, backend):
+    make, change = EXAMPLES[kind]
+
+    def trained(mode):
+        w, examples = Value(0.5), make()
+
+        def loss(example):
+            numbers = example["x"] if isinstance(example, dict) else example
+            return (sum(w**place * number for place, number in enumerate(numbers, 1)) - 1.0) ** 2
+
+        def callback(history):
+            if len(history.epochs) != 2:
+                change(examples[0])
+
+        optimizer = mg.optim.SGD([w], 0.01)
+        history = mg.fit(loss, examples, optimizer, epochs=4, seed=0, callback=callback, compile=mode)
+        return [*history.steps, w.data]
+
+    assert trained(backend) == pytest.approx(trained(False), rel=1e-9)
+
+
 def test_gradients_that_would_be_lost_are_refused(backend):
     w, u = Value(1.0), Value(2.0)
     with pytest.raises(ValueError, match="example 1 holds a Value that requires a gradient"):
