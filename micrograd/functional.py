@@ -615,7 +615,7 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
     check_numbers([*xs, *ys], "an element of a dot product")
     if len(xs) != len(ys) or not xs:
         raise ValueError(f"dot needs two sequences of one length, not of {len(xs)} and {len(ys)}")
-    if (recorded := sum_of_products(xs, ys, 0.0)) is not None:
+    if (recorded := sum_of_products(xs, ys, -0.0)) is not None:  # to -0 whatever is added stays as it is
         return recorded
     products = [x * y for x, y in zip(xs, ys, strict=True)]
     return sum(products[1:], products[0])

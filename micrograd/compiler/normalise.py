@@ -60,9 +60,7 @@ def normalise(columns: Columns) -> Graph:
         if primitive is SUM_OF_PRODUCTS:
             kind[nodes] = SUM
             starts, *factors = operands
-            # A start of 0 is no term of its own: -0 is none, however it is added.
-            from_zero = (constants[starts] == 0) & ~np.signbit(constants[starts])
-            parts.append(Terms(nodes, np.where(from_zero, -1.0, 1.0), starts, np.full(len(starts), ONE)))
+            parts.append(Terms(nodes, np.ones(len(starts)), starts, np.full(len(starts), ONE)))
             dots = _dots(trace.rows, nodes, np.stack(factors))
             long = [part for part in dots if part.length > IN_ORDER]
             if sum(part.length * len(part.owner) for part in long) < MANY:

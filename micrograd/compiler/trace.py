@@ -345,7 +345,7 @@ class Tape(Recorder):
             if not moving:
                 return found[start]
             factors = [self._symbol(other, Symbol) for _, other in moving]
-            return self.sum_of_products([tangent for tangent, _ in moving], factors, found.get(start, 0.0))
+            return self.sum_of_products([tangent for tangent, _ in moving], factors, found.get(start, -0.0))
         terms = [
             share
             for moving in dict.fromkeys(operands)

@@ -343,6 +343,10 @@ def test_gradients_of_sums_that_cancel_are_zero(backend):
     assert_equal(f, 0.3, 0.7, backend=backend)
 
 
+PLAIN = mg.nn.Neuron(2, nonlin=False)
+PLAIN.w, PLAIN.b = [Value(1.0), Value(2.0)], 0.0
+
+
 @pytest.mark.parametrize(
     "f",
     [
@@ -356,6 +360,8 @@ def test_gradients_of_sums_that_cancel_are_zero(backend):
         lambda x, y: x + y * 1.0,
         lambda x, y: x * y + sum([x * y]),
         lambda x, y: mg.dot([x, y], [1.0, 2.0]),
+        lambda x, y: mg.jvp(lambda t: mg.dot([t], [y]), (x,), (1.0,))[1] * 1.0,
+        lambda x, y: PLAIN([x, y]),
         lambda x, y: -(x + y),
         lambda x, y: -(x - y) + x,
         lambda x, y: x - (x - y),

@@ -52,6 +52,12 @@ class TestNoGrad:
             assert mg.dot([1.0, a], [3.0, 4.0]).data == 15.0
             assert not mg.dot([1.0, a], [3.0, 4.0]).requires_grad
 
+    @pytest.mark.parametrize("x", [0.0, -0.0])
+    def test_a_dot_product_that_is_zero_keeps_its_sign(self, x):
+        outside = mg.dot([Value(x), x], [1.0, 2.0])
+        with mg.no_grad():
+            assert repr(mg.dot([Value(x), x], [1.0, 2.0]).data) == repr(outside.data) == repr(x)
+
     def test_it_nests(self):
         a = Value(3.0)
         with mg.no_grad():
