@@ -161,6 +161,10 @@ class ClosedOver:
         self._before = now  # equal numbers: the next look is quick again
         return True
 
+    def holds(self, value: Value) -> bool:
+        """Whether a Value is among what is reached."""
+        return value in self._bare or id(value) in self._seen
+
     def _numbers_now(self) -> bytes:
         return dumps([list(get()) for get in self._numbers], EXACT)
 

@@ -99,6 +99,7 @@ class Specialised:
         self.plain = [
             leaf.__class__ if is_plain(leaf) else None for leaf in self.result.leaves if isinstance(leaf, Value)
         ]
+        self._tells_apart = trace.tells_apart
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
         given = [value.requires_grad for value in self.values]
@@ -136,6 +137,13 @@ class Specialised:
             f"on symbols, so at later calls nothing would be put there. Return the number, and pass it in as an "
             f"argument at the next call"
         )
+
+    def mistakes(self, arguments: Structure) -> bool:
+        """Whether the function asks which Value is which, and two symbols stood for one of these."""
+        if not self._tells_apart:
+            return False
+        given = [leaf for leaf in arguments.leaves if isinstance(leaf, Value)]
+        return len(set(given)) < len(given) or any(map(self.closed_over.holds, given))
 
     def numbers(self, arguments: Structure) -> list[float]:
         """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""

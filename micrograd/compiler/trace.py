@@ -70,6 +70,7 @@ class Trace(NamedTuple):
         values: the Values that the function read from outside; they are the first inputs.
         checked: the places of what stands for an operation that raises where it is not finite.
         result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
+        tells_apart: whether the function asked which Value is which, by == or as a key.
     """
 
     operations: tuple[tuple[Any, ...], ...]
@@ -80,6 +81,7 @@ class Trace(NamedTuple):
     values: tuple[Value, ...] = ()
     checked: tuple[int, ...] = ()
     result: Any = None
+    tells_apart: bool = False
 
     def operands(self, place: int) -> tuple[int, ...]:
         """The places that a gradient flows to from the operation at a place."""
@@ -107,10 +109,13 @@ class Tape(Recorder):
         checked: the places of products that stand for powers, which raise where they overflow.
         attributes: for the places of arguments, the names of the attributes that the user has set on them.
         as_floats: whether no gradient flows through derivatives that are plain numbers, as eagerly they are floats.
+        tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
     """
 
     def __init__(self, as_floats: bool = True) -> None:
         self.as_floats = as_floats
+        self.tells_apart = False
+        self._arguments = 0  # the places before this one are those of the arguments
         self.operations: dict[tuple[Any, ...], int] = {}
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
@@ -130,6 +135,14 @@ class Tape(Recorder):
             self.attributes[len(self.operations)] = attributes.keys()
             return self._symbol(self._written((INPUT, number)), _Attributed)
         return self.input(number, type(leaf))
+
+    def all_given(self) -> None:
+        """Take note that there are no more arguments."""
+        self._arguments = len(self.operations)
+
+    def tell_apart(self, symbol: Symbol) -> None:
+        """Take note that somebody asks which symbol this is."""
+        self.tells_apart = self.tells_apart or symbol._place < self._arguments
 
     def input(self, name: object, kind: type = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value, a float or an int."""
@@ -288,6 +301,8 @@ class Tape(Recorder):
             return None
         if any(map(is_plain, wanted)):
             _refuse_gradient()
+        if not all(isinstance(value, Symbol) for value in wanted):
+            self.tells_apart = True  # an argument may be one of these Values
         last = self.place(root)
         places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
         written = self.trace((), ())
@@ -565,7 +580,9 @@ class Symbol(Value):
     __rmul__ = _operator(primitives.mul, Value.__rmul__, reflected=True)
     __truediv__ = _operator(primitives.div, Value.__truediv__, takes_numbers=False)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        self._tape.tell_apart(self)
+        return object.__hash__(self)
 
     def __eq__(self, other: object) -> Any:
         """Whether this is the same Value; of plain numbers, whether they are equal."""
@@ -573,6 +590,7 @@ class Symbol(Value):
             return NotImplemented
         if not isinstance(other, Value):
             refuse("==", "Compare with < and <=, or choose with mg.where and mg.take.")
+        self._tape.tell_apart(self)
         return self is other
 
     def __ne__(self, other: object) -> Any:
@@ -649,7 +667,7 @@ class _Picked(Symbol):
     """A symbol in the place of one of two Values, as NumPy's maximum picks them: it is not known which."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__ = Symbol.__hash__
 
     def __eq__(self, other: object) -> Any:
         """Whether it is that Value depends on numbers, unless it is this one."""
@@ -664,7 +682,6 @@ class _Attributed(Symbol):
     """A symbol in the place of an argument that the user has set attributes on."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse to read one: at the next call another Value may be given, with others."""
@@ -837,6 +854,7 @@ def trace(
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
         symbols = [tape.argument(number, leaf) for number, leaf in enumerate(arguments.leaves)]
+        tape.all_given()
         positional, named = arguments.rebuilt(symbols)
         with in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
@@ -853,7 +871,8 @@ def trace(
     places = [[tape.values[value] for value in values] for values in groups]
     written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
     tape.finish()
-    return written._replace(values=tuple(value for values in groups for value in values), result=result)
+    values = tuple(value for values in groups for value in values)
+    return written._replace(values=values, result=result, tells_apart=tape.tells_apart)
 
 
 def _check_attributes(what: str, leaves: Sequence[Any]) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from unittest.mock import Mock
 
 import pytest
 
@@ -74,3 +75,44 @@ def test_what_has_no_name_to_be_pickled_by_says_so():
     for nameless in (lambda x: x * x, Doubled()):
         with pytest.raises((pickle.PicklingError, AttributeError, TypeError), match=r"pickle|lookup|local object"):
             pickle.dumps(mg.compile(nameless))
+
+
+BIASES = [Value(5.0), Value(7.0)]
+
+
+class TestAValueThatIsGivenTwice:
+    """Each place has a symbol of its own: where a function asks which is which, that is not the whole answer."""
+
+    @pytest.mark.parametrize(
+        "f",
+        [
+            lambda x, y: x * 2.0 if x == y else y,
+            lambda x, y: x * 2.0 if x != y else y,
+            lambda x, y: sum(p * p for p in (x, y, 3.0 * x) if p not in BIASES),
+            lambda x, y: {x: 2.0, y: 3.0}[x] * y,
+            lambda x, y: x * len({x, y, *BIASES}),
+            lambda x, y: mg.gradient(x * y, [x])[0] * x,
+            lambda x, y: mg.gradient(x * y * BIASES[0], [BIASES[0]])[0] * x,
+            lambda x, y: mg.grad(lambda z: z * y)(x) * x,
+        ],
+    )
+    def test_it_is_known_again(self, f, backend):
+        fast, (bias, other) = mg.compile(f, backend=backend), BIASES
+        x, y = Value(2.0), Value(3.0)
+        for given in ((x, y), (x, x), (y, x), (bias, x), (y, bias), (bias, other), (other, other), (x, y)):
+            assert fast(*given).data == f(*given).data
+            assert found(fast, given) == found(f, given)
+
+    def test_it_costs_nothing_where_nobody_asks(self, backend):
+        calls = Mock(side_effect=lambda x, y: mg.tanh(x * y) + mg.grad(lambda z: z * y)(x))
+        fast, x = mg.compile(lambda *given: calls(*given), backend=backend), Value(2.0)
+        assert len({fast(x, x).data for _ in range(3)}) == 1
+        assert calls.call_count == 1
+
+
+def found(f, given):
+    """The gradients of what is given."""
+    for value in given:
+        value.grad = 0.0
+    f(*given).backward()
+    return [value.grad for value in given]
