@@ -210,7 +210,7 @@ class CompiledFunction:
         """The outputs; None if the function must run eagerly: a number is not finite, or a gradient has no program."""
         numbers = special.numbers(given)
         several = sum(special.computed) > 1
-        if not any(special.computed) or (special.only_eager and differentiable) or special.mistakes(given):
+        if not any(special.computed) or (special.only_eager and differentiable) or special.confuses(given):
             return None
         try:
             program, run = special.compiled(differentiable and not several)

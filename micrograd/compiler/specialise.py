@@ -138,7 +138,7 @@ class Specialised:
             f"argument at the next call"
         )
 
-    def mistakes(self, arguments: Structure) -> bool:
+    def confuses(self, arguments: Structure) -> bool:
         """Whether the function asks which Value is which, and two symbols stood for one of these."""
         if not self._tells_apart:
             return False
