@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(sys.argv[1:] if arguments is None else arguments)
         finally:
-            sys.stdout.flush()  # now, where an error can still be handled
+            if sys.stdout is not None:  # as it is where it was closed before
+                sys.stdout.flush()  # now, where an error can still be handled
     except BrokenPipeError:
         _drop_output()
         return BROKEN_PIPE

@@ -348,6 +348,17 @@ def test_a_pipe_that_was_closed_before_is_a_broken_one():
     assert (result.returncode, result.stderr) == (141, "")
 
 
+def test_an_output_that_was_closed_before_takes_nothing():
+    result = shell("micrograd grad x x=1 >&-; echo $? >&2")
+    assert (result.stdout, result.stderr) == ("", "0\n")
+
+
+def test_main_prints_nothing_where_there_is_no_output(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["grad", "x", "x=1"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
 def test_a_full_disk_behind_the_output_is_an_error():
     result = shell("micrograd grad x x=1 > /dev/full")
