@@ -7,6 +7,7 @@ import gc
 import io
 import json
 import math
+import os
 import sys
 import time
 import warnings
@@ -177,6 +178,8 @@ def predict(options: argparse.Namespace) -> int:
 
     from micrograd.tables.models import load
 
+    if options.output is not None:
+        _keep_what_is_read(options.output, [options.model, options.data])
     model = load(options.model)
     inputs = model.inputs(_read(options, model.columns["categories"]))
     predictions, classes = model.pipeline.predict(inputs).tolist(), getattr(model.pipeline, "classes_", None)
@@ -201,10 +204,16 @@ def predict(options: argparse.Namespace) -> int:
             shares = probabilities.max(axis=1)
             writer.writerows([_defused(name), f"{share:.4f}"] for name, share in zip(predictions, shares, strict=True))
     if options.output is None:
-        sys.stdout.write(text.getvalue())
+        print(text.getvalue(), end="")  # which goes nowhere where the standard output was closed
     else:
         write_atomically(options.output, text.getvalue().encode())
     return OK
+
+
+def _keep_what_is_read(output: str, inputs: Collection[str]) -> None:
+    """Refuse to write over a file that is read, under whatever name; devices may be read and written."""
+    if os.path.isfile(output) and any(os.path.exists(file) and os.path.samefile(file, output) for file in inputs):
+        raise ValueError(f"{output} is read, too: it would be lost; choose another name for the predictions")
 
 
 def _defused(cell: str) -> str:

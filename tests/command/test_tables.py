@@ -5,6 +5,7 @@ import gc
 import io
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -175,6 +176,20 @@ def test_predict_writes_a_line_for_each_row(small, tmp_path, capsys):
     first = json.loads(run(capsys, "predict", model, data, "--json")[1])[0]
     assert first["prediction"] == max(first["probabilities"], key=first["probabilities"].get)
     assert sum(first["probabilities"].values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("overwritten", ["small.csv", "model.skops"])
+def test_predict_never_writes_over_what_it_reads(small, tmp_path, capsys, overwritten):
+    for file in small:
+        shutil.copy(file, tmp_path)
+    (tmp_path / "link").symlink_to(overwritten)
+    before = (tmp_path / overwritten).read_bytes()
+    for output in (overwritten, "link"):
+        words = ["predict", tmp_path / "model.skops", tmp_path / "small.csv", "-o", tmp_path / output]
+        code, out, err = run(capsys, *words)
+        assert (code, out) == (2, "")
+        assert f"{tmp_path / output} is read, too: it would be lost; choose another name for the predictions" in err
+        assert (tmp_path / overwritten).read_bytes() == before
 
 
 def test_predict_gives_numbers_for_a_number(tmp_path, capsys):
