@@ -36,6 +36,7 @@ except ImportError:
 import numpy as np
 
 from micrograd import functional
+from micrograd._support.checks import required_count
 from micrograd.engine.value import Value
 from micrograd.explore import explore
 from micrograd.optim import constant, cosine
@@ -147,7 +148,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
         Raises:
             ValueError: for parameters, rows or targets that do not fit, saying which; TypeError for sparse rows.
-            ArithmeticError: if the training diverges.
+            ArithmeticError: if the training diverges. What was learned before stays, whatever is raised.
         """
         self._learn(X, y, sample_weight, going_on=False)
         return self
@@ -197,7 +198,23 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         raise NotImplementedError
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, going_on: bool, classes: Any = None) -> None:  # noqa: N803  # see fit
-        """Fit, or go on for an epoch from where the last training ended."""
+        """Fit, or go on for an epoch from where the last training ended: all is learned, or nothing is changed."""
+        learner = object.__new__(type(self))
+        learner.__dict__ = vars(self).copy()
+        course, converged = learner._taught(X, y, sample_weight, going_on=going_on, classes=classes)
+        self.__dict__ = learner.__dict__  # at once: rows of other classes never meet the weights of before
+        self._warn(course, converged=converged)
+
+    def _taught(
+        self,
+        X: Any,  # noqa: N803  # see fit
+        y: Any,
+        sample_weight: Any,
+        *,
+        going_on: bool,
+        classes: Any,
+    ) -> tuple[Course, bool]:
+        """How the training went, and whether it need not go on. An error may leave this estimator half changed."""
         self._validate_params()
         known = hasattr(self, "coefs_") and (going_on or self.warm_start)
         rows, y = validate_data(self, X, y, dtype=float, multi_output=True, reset=not known)
@@ -221,16 +238,14 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
             self._set_parameters(watch.best)
         self.validation_scores_ = watch.scores if watch.scores else None
         self.best_validation_score_ = max(watch.scores, default=None)
-        self._warn(course, converged=watch.stopped or going_on or self.n_iter_no_change == math.inf)
+        return course, watch.stopped or going_on or self.n_iter_no_change == math.inf
 
     def _begin(self, chance: Any, inputs: int, outputs: int) -> None:
         """Draw the first weights, as Glorot and Bengio (2010) do, and scikit-learn in this order."""
         self.n_outputs_ = len(self.classes_) if self.out_activation_ == "softmax" else outputs
         hidden = self.hidden_layer_sizes
-        hidden = [int(size) for size in hidden] if hasattr(hidden, "__iter__") else [int(hidden)]
-        if any(size < 1 for size in hidden):
-            raise ValueError(f"each of hidden_layer_sizes must be at least 1, not {min(hidden)}")
-        sizes = [inputs, *hidden, self.n_outputs_]
+        hidden = hidden if hasattr(hidden, "__iter__") else [hidden]
+        sizes = [inputs, *(required_count(size, "each of hidden_layer_sizes") for size in hidden), self.n_outputs_]
         if (count := _count(sizes)) > MOST_PARAMETERS:
             raise ValueError(
                 f"a network of the sizes {sizes} has {count:,} parameters, and {MOST_PARAMETERS:,} are the most: take "
@@ -495,7 +510,7 @@ class MLPClassifier(ClassifierMixin, _Network):  # type: ignore[misc]  # scikit-
         if not known:
             self.classes_, self._several = found if classes is None else np.unique(classes), several
             if len(self.classes_) < 2 and not several:
-                raise ValueError(f"there is one class only, {self.classes_[0]!r}: there is nothing to learn")
+                raise ValueError(f"there is one class only, {self.classes_.tolist()[0]!r}: there is nothing to learn")
             self.out_activation_ = "softmax" if len(self.classes_) > 2 and not several else "logistic"
         if several != self._several or not np.isin(found, self.classes_).all():
             raise ValueError(f"y has classes that the first call did not know: {found} beside {self.classes_}")

@@ -350,10 +350,15 @@ class TestRefused:
         with pytest.raises(ValueError, match=message):
             quick(**settings).fit(ROWS, TARGETS["labels"])
 
+    def test_sizes_of_layers_that_are_no_whole_numbers(self):
+        with pytest.raises(TypeError, match=r"each of hidden_layer_sizes must be an int, not float: 2\.7"):
+            quick(hidden_layer_sizes=(2.7,)).fit(ROWS, KINDS)
+
     @pytest.mark.parametrize(
         ("targets", "message"),
         [
-            (np.zeros(96), "there is one class only, np.float64"),
+            (np.zeros(96), "there is one class only, 0.0: there is nothing to learn"),
+            (np.repeat("kind", 96), "there is one class only, 'kind': there is nothing to learn"),
             (TARGETS["number"], "Unknown label type: continuous"),
             (KINDS[:9], "inconsistent numbers of samples"),
         ],
@@ -361,6 +366,26 @@ class TestRefused:
     def test_targets_that_cannot_be(self, targets, message):
         with pytest.raises(ValueError, match=message):
             quick().fit(ROWS, targets)
+
+    @pytest.mark.parametrize(
+        ("settings", "fit", "error"),
+        [
+            ({}, lambda model: model.fit(ROWS, np.zeros(96)), ValueError),
+            ({}, lambda model: model.fit(ROWS[:, :2], TARGETS["three classes"], -np.ones(96)), ValueError),
+            ({}, lambda model: model.fit(1e300 * ROWS, KINDS == "yes"), ArithmeticError),
+            ({}, lambda model: model.partial_fit(ROWS[:, :3], KINDS), ValueError),
+            ({"hidden_layer_sizes": (3, 0)}, lambda model: model.fit(ROWS, TARGETS["labels"]), ValueError),
+            ({"early_stopping": True, "validation_fraction": 0.001}, lambda model: model.fit(ROWS, KINDS), ValueError),
+        ],
+    )
+    def test_a_fit_that_fails_changes_nothing_that_was_learned(self, settings, fit, error):
+        model = quick().fit(ROWS, KINDS).set_params(**settings)
+        before, predictions = vars(model).copy(), model.predict(ROWS).tolist()
+        with pytest.raises(error):
+            fit(model)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[name] is part for name, part in before.items())
+        assert model.predict(ROWS).tolist() == predictions
 
     def test_weights_that_are_all_zero_and_rows_that_are_sparse(self):
         with pytest.raises(ValueError, match=r"at least one non-zero|nothing but zeros"):
