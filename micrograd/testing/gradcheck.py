@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _CANCELLED = 16 * 2.0**-52  # terms that cancel leave up to this, relative to them
 _UNCLEAR = 0.01  # differences with fewer than two digits right say little
+_UNRECORDED = (
+    "f returns a plain number for Values, so nothing is recorded: is there float(x) in it, or math.sin for mg.sin?"
+)
 
 
 class Row(NamedTuple):
@@ -73,15 +76,17 @@ class GradientError(AssertionError):
 
     Args:
         report: what gradcheck found.
+        hint: what may be the cause, for a line below the table.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, hint: str = "") -> None:
         unconfirmed = "finite differences do not confirm the gradient"
-        super().__init__(f"{unconfirmed if report else 'the gradient and finite differences disagree'}:\n{report}")
-        self.report = report
+        said = unconfirmed if report else "the gradient and finite differences disagree"
+        super().__init__("\n".join(filter(None, (f"{said}:", str(report), hint))))
+        self.report, self.hint = report, hint
 
-    def __reduce__(self) -> tuple[type[GradientError], tuple[Report]]:
-        return GradientError, (self.report,)
+    def __reduce__(self) -> tuple[type[GradientError], tuple[Report, str]]:
+        return GradientError, (self.report, self.hint)
 
 
 def numerical_gradient(f: Function, inputs: Iterable[Any]) -> list[float]:
@@ -130,7 +135,7 @@ def gradcheck(
     Args:
         f: a function of as many numbers as there are inputs. Without a gradient it is written with
             operators and the functions of micrograd, and is called with Values too.
-        inputs: the point to check at.
+        inputs: the point to check at: numbers, or an array of them from any library.
         order: 2 to check the second derivatives as well, against differences of the first ones.
         gradient: what to check instead of backpropagation, from any library: a function of the same
             floats that gives one number for each input, or the bare number of a single one.
@@ -188,7 +193,8 @@ def gradcheck(
             ]
     report = Report(tuple(rows))
     if not report or (strict and any(row.verdict != "right" for row in rows)):
-        raise GradientError(report)
+        unrecorded = not report and not gradient and not isinstance(f(*map(Value, point)), Value)
+        raise GradientError(report, _UNRECORDED if unrecorded else "")
     return report
 
 
@@ -216,7 +222,7 @@ def _point(f: object, inputs: object) -> tuple[list[float], float]:
         raise TypeError(f"f must be a function, not {type(f).__name__}: {f!r:.80}")
     if not isinstance(inputs, Iterable):
         raise TypeError(f"inputs must be a sequence of numbers, not {type(inputs).__name__}: {inputs!r:.80}")
-    point = [required_number(number, "an input") for number in inputs]
+    point = [_scalar(number, "an input") for number in inputs]
     output = _output(f(*point))
     if not all(math.isfinite(number) for number in (*point, output)):
         raise ValueError(f"a derivative needs finite numbers: at {point} f gives {output}")
@@ -229,8 +235,11 @@ def _output(output: object) -> float:
 
 def _number(thing: object, what: str) -> float:
     """The float of a number, a Value, or a scalar of another library."""
-    if isinstance(thing, Value):
-        return thing.data
+    return thing.data if isinstance(thing, Value) else _scalar(thing, what)
+
+
+def _scalar(thing: object, what: str) -> float:
+    """The float of a number, or of a scalar of another library."""
     if (number := real_number(thing)) is not None:
         return number
     if callable(item := getattr(thing, "item", None)) and getattr(thing, "shape", None) == ():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import pickle
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -241,6 +243,28 @@ def test_values_that_f_uses_besides_keep_their_gradient():
 def test_numbers_of_any_kind():
     assert numerical_gradient(lambda x, y: x * y, (2, True)) == pytest.approx([1.0, 2.0])
     assert gradcheck(lambda x, y: x * y, iter([2, 3.0]))
+
+
+def test_the_inputs_may_be_an_array_of_another_library():
+    point = np.array([0.7, -0.4])
+    tensors = [np.asarray(number, dtype=np.float32) for number in point]  # of no dimensions, as PyTorch's iterates
+    for inputs in (point, tensors):
+        assert gradcheck(lambda x, y: x * y, inputs, gradient=lambda x, y: (y, x))
+
+
+def test_what_gives_a_plain_number_for_values_is_named_where_the_gradient_is_wrong():
+    hint = (
+        "f returns a plain number for Values, so nothing is recorded: is there float(x) in it, or math.sin for mg.sin?"
+    )
+    with pytest.raises(GradientError) as caught:
+        gradcheck(math.sin, [2.0])
+    assert str(caught.value).splitlines()[-1] == hint
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    for wrong in (lambda: gradcheck(math.sin, [2.0], gradient=math.sin), lambda: gradcheck(mg.detach, [2.0])):
+        with pytest.raises(GradientError) as caught:
+            wrong()
+        assert hint not in str(caught.value)
+    assert gradcheck(lambda x: 3.0, [2.0])
 
 
 @pytest.mark.parametrize("check", [numerical_gradient, gradcheck])
