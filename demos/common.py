@@ -113,7 +113,11 @@ def read_options(parser: argparse.ArgumentParser, *packages: str) -> argparse.Na
 
 def at_least_one(text: str) -> int:
     """An option that counts something."""
-    if (number := int(text)) < 1:
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is below 1")
     return number
 

@@ -26,7 +26,7 @@ def assert_refused(result, *words):
     ("words", "message"),
     [
         (("digits.py", "--epochs", "0"), "--epochs: 0 is below 1"),
-        (("digits.py", "--hidden", "many"), "--hidden: invalid at_least_one value: 'many'"),
+        (("digits.py", "--hidden", "many"), "--hidden: 'many' is not a whole number"),
         (("moons.py", "--output", "file"), "--output: cannot make the folder"),
         (
             (
@@ -41,7 +41,7 @@ def assert_refused(result, *words):
         (("arrays.py", "--depth", "3"), "unrecognized arguments"),
         (("names.py", "--temperature", "0"), "--temperature must be from 0.01 to 100"),
         (("names.py", "--temperature", "nan"), "--temperature must be from 0.01 to 100"),
-        (("names.py", "--steps", "many"), "invalid at_least_one value: 'many'"),
+        (("names.py", "--steps", "many"), "--steps: 'many' is not a whole number"),
         (("mnist.py", "--images", "file"), "--images and --labels go together"),
         (("mnist.py", "--samples", "1797"), "--samples must leave some to be tested on"),
     ],
