@@ -117,7 +117,7 @@ def _training(command: argparse.ArgumentParser) -> None:
     add("--learning-rate", "of Adam, at the start", 0.01, type=_positive, metavar="RATE")
     add("--alpha", "the L2 penalty on the weights", 0.03, type=_not_negative, metavar="PENALTY")
     add("--test", "the share of the rows to test on", 0.2, type=float, metavar="SHARE")
-    add("--seed", "the same seed gives the same report", 1, type=int, metavar="N")
+    add("--seed", "the same seed gives the same report", 1, type=_seed, metavar="N")
     folds = "judge it again in so many folds, beside others; 0 for none (default: 10, none of a large table)"
     add("--folds", folds, type=_whole, metavar="N")
     add("-o --output", "of the report (default: the file's name and -report)", metavar="FOLDER")
@@ -145,6 +145,12 @@ def _count(text: str) -> int:
 
 def _whole(text: str) -> int:
     return 0 if text == "0" else _count(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**32:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {2**32 - 1}")
+    return int(text)
 
 
 def _not_negative(text: str) -> float:

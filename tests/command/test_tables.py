@@ -61,6 +61,8 @@ def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path, monkeypatch, cap
     [
         (["--hidden", "0"], "'0' is not a whole number of at least 1"),
         (["--folds", "x"], "'x' is not a whole number"),
+        (["--seed", "-1"], "'-1' is not a whole number from 0 to 4294967295"),
+        (["--seed", "4294967296"], "'4294967296' is not a whole number from 0 to 4294967295"),
         (["--learning-rate", "0"], "must be above 0"),
         (["--learning-rate", "fast"], "'fast' is not a number"),
         (["--alpha", "nan"], "not a number from 0 up"),
