@@ -144,16 +144,14 @@ function card(shown) {
   }
   const parts = [frame];
   let start = 10;
-  let columns = 15;
   if (node.kind === "result") {
-    const symbol = cut(badgeOf(node), 11);
-    const width = Math.max(24, 10 + 7 * symbol.length);
+    const symbol = cut(badgeOf(node), 77, 650, 12);
+    const width = Math.max(24, 10 + widthOf(symbol, 650, 12));
     parts.push(svg("rect", { class: "badge", x: 5, y: 5, width, height: 17, rx: 5 }));
     parts.push(svg("text", { class: "symbol", x: 5 + width / 2, y: 18 }, symbol));
     start = width + 12;
-    columns = Math.floor((w - start - 8) / 7.4);
   }
-  const name = cut(nameOf(node.index), columns);
+  const name = cut(nameOf(node.index), w - start - 8, node.label ? 650 : 400);
   parts.push(svg("text", { class: node.label ? "name" : "name unnamed", x: start, y: 18 }, name));
   return itemElement(shown, node.kind, ...parts, ...(node.terms ? termsOf(shown, node.terms.split(", ")) : rows(shown)));
 }
@@ -178,7 +176,7 @@ function rows(shown) {
 }
 
 const CAPTION = 18; // the line below a closed kernel that says its shape
-const captionOf = (text, columns) => (text.length <= columns ? text : cut(text.replace(" numbers, ", " × ").replace(" each", ""), columns));
+const captionOf = (text, room) => cut(widthOf(text, 400, 12.5) <= room ? text : text.replace(" numbers, ", " × ").replace(" each", ""), room, 400, 12.5);
 const heightOf = ({ h, group }) => (group?.kernel ? h - CAPTION : h);
 
 const MOST_SPREAD = 2000; // members of a stack that a browser draws side by side at once
@@ -194,11 +192,11 @@ function closedBox(shown) {
     ...(group.kind === "stack" ? [svg("rect", { class: "behind", x: 8, y: -8, width: w, height: h, rx: 8 })] : []),
     svg("rect", { class: "behind", x: 4, y: -4, width: w, height: h, rx: 8 }),
     svg("rect", { class: "frame", width: w, height: h, rx: 8 }),
-    svg("text", { class: "name", x: 10, y: 18 }, `▸ ${cut(closedTitleOf(group), Math.floor((w - 36 - (many ? 8 * many.length + 4 : 0)) / 7.5))}`),
+    svg("text", { class: "name", x: 10, y: 18 }, cut(`▸ ${closedTitleOf(group)}`, w - 18 - (many ? 8 + widthOf(many, 650, 12) : 0), 650)),
     svg("line", { class: "rule", x1: 0, x2: w, y1: 25.5, y2: 25.5 }),
   ];
   if (many) parts.push(svg("text", { class: "times", x: w - 10, y: 18 }, many));
-  if (group.kernel) parts.push(svg("text", { class: "key", x: 10, y: h - 8 }, captionOf(group.kernel, Math.floor((w - 18) / 6.4))));
+  if (group.kernel) parts.push(svg("text", { class: "key", x: 10, y: h - 8 }, captionOf(group.kernel, w - 18)));
   if (outputs.length === 1) return itemElement(shown, "closed", ...parts, ...rows(shown));
   return itemElement(shown, "closed", ...parts, ...colours(shown));
 }

@@ -14,17 +14,24 @@ function readable(number) {
 
 const inBrackets = (number) => (number < 0 || Object.is(number, -0) ? `(${readable(number)})` : readable(number));
 
-/** The first columns of a text in whole characters; wide ones are counted twice, and those without a width not at all. */
-function cut(text, columns) {
-  const parts = globalThis.Intl?.Segmenter ? [...new Intl.Segmenter().segment(text)].map((part) => part.segment) : [...text];
-  let used = 0;
+const pen = document.createElement("canvas").getContext("2d");
+const LETTERS = getComputedStyle(document.body).fontFamily;
+/** How wide a text is, in pixels of the plane. */
+function widthOf(text, weight, size) {
+  pen.font = `${weight} ${size}px ${LETTERS}`;
+  return pen.measureText(text).width;
+}
+/** As much of a text as there is room for, in whole characters: of one that is cut, an ellipsis says so. */
+function cut(text, room, weight = 400, size = 13) {
+  const line = text.replaceAll("\n", " ⏎ ");
+  if (widthOf(line, weight, size) <= room) return line;
   let kept = "";
-  for (const part of parts) {
-    used += /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]|\p{Extended_Pictographic}/u.test(part) ? 2 : /^\p{Cf}+$/u.test(part) ? 0 : 1;
-    if (used > columns) return `${kept}…`;
-    kept += part === "\n" ? " ⏎ " : part;
+  for (const part of globalThis.Intl?.Segmenter ? new Intl.Segmenter().segment(line) : line) {
+    const longer = kept + (part.segment ?? part);
+    if (widthOf(`${longer}…`, weight, size) > room) break;
+    kept = longer;
   }
-  return kept;
+  return `${kept}…`;
 }
 
 let results = 0;

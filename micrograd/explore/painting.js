@@ -68,7 +68,7 @@ function write(shown, index, largest) {
   const data = isComputed(index) ? readable(nodes[index].data) : "";
   if (shown.data.textContent !== data) shown.data.textContent = data;
   if (!shown.grad) {
-    if (nodes[index].label) shown.data.textContent = cut(`${nodes[index].label} = ${data}`, 9);
+    if (nodes[index].label) shown.data.textContent = cut(`${nodes[index].label} = ${data}`, shown.w - 6, 400, 12);
     return;
   }
   const grad = hasGradient(index) ? gradientText(index) : "";

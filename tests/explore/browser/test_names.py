@@ -55,6 +55,31 @@ def test_names_of_a_transformer_are_all_different_and_short(show, word):  # noqa
     assert any("softmax" in full for _, full in found)
 
 
+STICKING_OUT = """[...document.querySelectorAll("#nodes .item")].flatMap((item) => {
+    const frame = item.querySelector(".frame").getBoundingClientRect();
+    return [...item.querySelectorAll(":scope > text")].filter((text) => text.textContent !== "").filter((text) => {
+        const { left, right } = text.getBoundingClientRect();
+        return left < frame.left || right > frame.right;
+    }).map((text) => text.textContent);
+})"""
+
+
+def test_names_are_cut_to_the_width_of_their_cards(show):
+    values = [
+        Value(2.0, label=label) for label in ("W" * 40, "i" * 100, "é" * 30, "日本" * 9, "🚀" * 9, "rate of layer 3")
+    ]
+    result = values[0] * 1.0001
+    for value in values:
+        result = mg.tanh(result * value + 0.123456) * 123456.789
+        result.label = f"{value.label}, done"
+    page = show(result)
+    page.evaluate("document.getElementById('expand').click()")
+    assert page.evaluate(STICKING_OUT) == []
+    shown = page.locator("#nodes .item .name").all_text_contents()
+    assert "rate of layer 3" in shown
+    assert any(name.startswith("WWWW") and name.endswith("…") for name in shown)
+
+
 def test_a_label_is_the_name(show):
     x = Value(2.0, label="x")
     y = x * 3.0
