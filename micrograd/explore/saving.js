@@ -139,3 +139,7 @@ find("save").addEventListener("keydown", (event) => {
   find("save").querySelector("summary").focus();
 });
 document.addEventListener("pointerdown", (event) => find("save").contains(event.target) || (find("save").open = false));
+
+// On paper the graph is as wide as the paper, and shows what the window shows.
+addEventListener("beforeprint", () => graph.setAttribute("viewBox", `0 0 ${bounds().width} ${bounds().height}`));
+addEventListener("afterprint", () => graph.removeAttribute("viewBox"));

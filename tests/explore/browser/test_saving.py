@@ -204,3 +204,37 @@ def test_of_a_training_there_is_no_whole_but_of_its_steps(show):
     page.get_by_role("button", name="One step").click()
     page.locator("#save summary").click()
     assert page.locator("#save-whole").is_visible()
+
+
+def test_paper_gets_the_graph_and_the_explanation_whole_and_in_light_colours(show):
+    x, y = Value(2.0, label="x"), Value(3.0, label="y")
+    page = show(mg.tanh(x * y) + mg.exp(x) * y, color_scheme="dark")
+    page.keyboard.press("End")
+    seen = page.evaluate(
+        "[...document.querySelectorAll('#nodes .frame')].map((frame) => frame.getBoundingClientRect().width)"
+    )
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # as a browser does, which then lays out anew
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 600, "height": 800})  # of the paper
+    try:
+        assert page.evaluate("getComputedStyle(document.querySelector('.leaf .frame')).fill") == "rgb(255, 255, 255)"
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        for selector in ("footer", "#find", "#theme", "#save", "#tools", "#order button"):
+            assert not page.locator(selector).first.is_visible()
+        graph = page.locator("#graph").bounding_box()
+        assert all(
+            graph["x"] <= box["x"] and box["x"] + box["width"] <= graph["x"] + graph["width"]
+            for box in (card.bounding_box() for card in page.locator("#nodes .item").all())
+        )
+        assert page.evaluate(
+            "document.querySelector('aside').scrollHeight <= document.querySelector('aside').clientHeight"
+        )
+        assert page.locator("#node").bounding_box()["y"] >= graph["y"] + graph["height"]
+    finally:
+        page.emulate_media(media="screen")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    again = page.evaluate(
+        "[...document.querySelectorAll('#nodes .frame')].map((frame) => frame.getBoundingClientRect().width)"
+    )
+    assert again == pytest.approx(seen)
