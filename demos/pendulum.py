@@ -10,6 +10,7 @@ damping would have to change for the swings to pass closer to what was measured.
 
 from __future__ import annotations
 
+import argparse
 import math
 import random
 import time
@@ -130,15 +131,20 @@ def draw_path(
     save_figure(figure, path)
 
 
+def steps_of_a_swing(text: str) -> int:
+    """The option that says how many steps a swing takes: there is one for each measurement at least."""
+    if (steps := at_least_one(text)) < MEASUREMENTS:
+        raise argparse.ArgumentTypeError(f"{steps} is below {MEASUREMENTS}, the measurements of a swing")
+    return steps
+
+
 def main() -> None:
     """Measure, search and draw."""
     parser = options(__doc__.partition("\n")[0], output="pendulum-report", epochs=150)
     parser.add_argument(
-        "--steps", type=at_least_one, default=1000, help="how many steps a swing takes (default: %(default)s)"
+        "--steps", type=steps_of_a_swing, default=1000, help="how many steps a swing takes (default: %(default)s)"
     )
     arguments = read_options(parser, "numpy", "matplotlib")
-    if arguments.steps < MEASUREMENTS:
-        parser.error(f"argument --steps: {arguments.steps} is below {MEASUREMENTS}, the measurements of a swing")
     random.seed(arguments.seed)
     swings = measure(arguments.steps)
     print(f"Swings: {len(swings)}, measured {MEASUREMENTS} times each; computed in {arguments.steps:,} steps each")

@@ -51,6 +51,7 @@ def test_bad_options_are_refused(tmp_path, refusal, words, message):
     code, error = refusal(*words)
     assert code == 2
     assert message in error
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]  # and no empty folder
 
 
 @pytest.mark.parametrize("demo", ["digits.py", "moons.py", "newton.py"])
