@@ -90,7 +90,10 @@ def train(options: argparse.Namespace) -> int:
     pipeline, start = study.pipeline(_estimator(options, study)), time.perf_counter()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Training interrupted")  # which is said below
-        pipeline.fit(*study.parts(study.training))
+        try:
+            pipeline.fit(*study.parts(study.training))
+        except ArithmeticError as error:  # which names an argument of the estimator; the columns are scaled already
+            raise ArithmeticError(f"{str(error).partition(':')[0]}: take a smaller --learning-rate") from error
     network, seconds = network_of(pipeline), time.perf_counter() - start
     if not network.loss_curve_:
         raise KeyboardInterrupt
