@@ -21,6 +21,6 @@ function start() {
   if (passes.film) startFilm();
   firstView();
   isShown = true;
-  new ResizeObserver(firstView).observe(graph);
+  new ResizeObserver(() => graph.hasAttribute("viewBox") || firstView()).observe(graph); // it has one while it is printed
 }
 start();

@@ -36,7 +36,10 @@ def small(small_report):
         ("train small.csv --target kid", "did you mean 'kind'"),
         ("train small.csv --target kind --test 0.9", "at most 0.5"),
         ("train small.csv --target kind --task regression", "is no number"),
-        ("train small.csv --target weight --learning-rate 1e300 --batch-size 2", "in epoch 1: take a smaller --learning-rate\n"),
+        (
+            "train small.csv --target weight --learning-rate 1e300 --batch-size 2",
+            "in epoch 1: take a smaller --learning-rate\n",
+        ),
         ("train small.csv --target kind --hidden 99999999", "and 2,000,000 are the most"),
         ("train . --target kind", "Is a directory"),
         ("train small.csv --target kind -o /dev/null/report", "/dev/null/report: "),
