@@ -53,12 +53,13 @@ def parser() -> argparse.ArgumentParser:
         _expression(add(name, run, what))
     draw = commands.choices["draw"]
     picture = "a .svg, .png, .pdf or .dot file (default: %(default)s)"
-    draw.add_argument("-o", "--output", default="graph.svg", metavar="FILE", help=picture)
+    draw.add_argument("-o", "--output", type=_as_typed, default="graph.svg", metavar="FILE", help=picture)
     style = "the operations as they are written, or as micrograd's lecture has them (default: %(default)s)"
     draw.add_argument("--style", choices=STYLES, default=STYLES[0], help=style)
     explore = commands.choices["explore"]
-    explore.add_argument("-o", "--output", default="page.html", metavar="FILE", help="default: %(default)s")
-    explore.add_argument("--title", help="of the page (default: the expression)")
+    page = "default: %(default)s"
+    explore.add_argument("-o", "--output", type=_as_typed, default="page.html", metavar="FILE", help=page)
+    explore.add_argument("--title", type=_as_typed, help="of the page (default: the expression)")
     _training(add("train", tables.train, "train a network to predict a column of a CSV file, and report on it"))
 
     predict = add("predict", tables.predict, "predict the column of a CSV file that a saved model learned")
@@ -131,6 +132,10 @@ def with_minus_signs(words: Sequence[str]) -> list[str]:
     if not words or words[0] not in ABOUT_EXPRESSIONS:
         return list(words)
     return [f" {word}" if word.startswith("-") and not OPTION.match(word) else word for word in words]
+
+
+def _as_typed(text: str) -> str:
+    return text[1:] if text.startswith(" -") else text  # see with_minus_signs
 
 
 def _delimiter(text: str) -> str:

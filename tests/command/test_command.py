@@ -288,6 +288,15 @@ def test_names_are_python_names_in_every_script(capsys):
     assert run(capsys, "grad", f"{micro}**2", f"{micro}=3")[0] == 0
 
 
+def test_a_file_and_a_title_may_begin_with_a_minus_sign(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "draw", "-x", "x=1", "-o", "-a.dot")[:2] == (0, "wrote -a.dot\n")
+    assert run(capsys, "explore", "-x", "x=1", "--title", "-- what --", "-o", "-b.html")[:2] == (0, "wrote -b.html\n")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["-a.dot", "-b.html"]
+    assert "<title>-- what --</title>" in Path("-b.html").read_text(encoding="utf-8")
+    assert run(capsys, "draw", "x", "x=1", "-o", "-")[2].endswith(": '-'\n")
+
+
 def test_an_expression_may_begin_with_a_minus_sign(capsys):
     assert run(capsys, "grad", "-x*y", "x=2", "y=3")[1].splitlines()[0] == "-x*y = -6.0"
 
