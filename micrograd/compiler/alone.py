@@ -8,11 +8,14 @@ again and again. In
 
 a and c are told apart at first, as a difference is no sum, and then b and d from them and from each other, as they are
 of c. A node that shares its number with few others stays alone. One round is a few operations on arrays of all nodes
-that still share theirs with many. Nodes that are alike always have the same number, so no large group loses a node.
+that still share theirs with many. In a table whose edge is of another kind, a round tells apart only what is beside
+that, and the next one what is beside these; so what is left there gets its numbers level by level. Nodes that are alike
+always have the same number, so no large group loses a node.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -99,7 +102,7 @@ class Alone:
         signs = _mixed(np.append(np.where(is_left, levels + (1 << 40), group[:-1]), group[-1]))
         keys = _mixed((level << 16) + 2 * made.functions + (reserved[made.nodes] != 0))
         tags = _mixed(made.coefficients.view(np.int64))
-        rows = _like_few(made._replace(functions=keys, coefficients=tags), signs)
+        rows = _like_few(made._replace(functions=keys, coefficients=tags), signs, level)
         self._made = made.chosen(
             rows[np.lexsort((signs[made.nodes[rows]], made.counts[rows], made.functions[rows], level[rows]))]
         )
@@ -140,7 +143,7 @@ def _made(graph: Graph, owners: Owners, applied: Sequence[Applications], is_left
     return Made(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _like_few(made: Made, signs: Any) -> Integers:
+def _like_few(made: Made, signs: Any, level: Integers) -> Integers:
     """The rows of those whose number few others have, given a number for each node, and for ONE, to begin with.
 
     The functions are a number for each row, and the coefficients one for each term, that tell them apart.
@@ -149,23 +152,43 @@ def _like_few(made: Made, signs: Any) -> Integers:
     few = [rows[:0]]
     before, salt = 1, 1  # the bins are others in each round
     while len(rows):
-        starts = made.starts
-        terms = _mixed((signs[made.first] + signs[made.second]) * np.uint64(_ODD) + made.coefficients)
-        largest, smallest = (combine.reduceat(terms, starts) for combine in (np.maximum, np.minimum))
-        found = _mixed(largest + np.uint64(_ODD) * smallest + made.functions)  # however many terms are alike
-        signs[made.nodes] = found
+        found = signs[made.nodes] = _signs(made, signs)
         bins = ((found * np.uint64(salt)) >> np.uint64(63 - len(rows).bit_length())).astype(np.int64)
         counts = np.bincount(bins)
         sizes = counts[bins]  # or more, where different numbers share a bin
         is_few = (sizes <= _FEW) & (sizes * made.counts <= _TERMS)
         few.append(rows[is_few])
         different = int(np.count_nonzero(counts))
-        if _WORTH * len(few[-1]) < len(rows) and different < 2 * before:
-            break
+        is_slow = _WORTH * len(few[-1]) < len(rows) and different < 2 * before
         left = np.flatnonzero(~is_few)
         rows, made = rows[left], made.chosen(left)
+        if is_slow:
+            few.append(rows[_like_few_in_the_end(made, signs, level[rows])])
+            break
         before, salt = max(1, different - len(few[-1])), salt * _ODD % 2**64
     return np.concatenate(few)
+
+
+def _like_few_in_the_end(made: Made, signs: Any, level: Integers) -> Integers:
+    """The same of what rounds would tell apart one level at a time, as where the edge of a table is of another kind."""
+    rows = np.argsort(level, kind="stable")
+    made = made.chosen(rows)
+    bounds = np.flatnonzero(np.diff(level[rows], prepend=-1, append=-1)).tolist()
+    starts = np.append(made.starts, len(made.first)).tolist()
+    for begin, end in pairwise(bounds):
+        nodes, terms = slice(begin, end), slice(starts[begin], starts[end])
+        part = Made(*(array[nodes] for array in made[:3]), *(array[terms] for array in made[3:]))
+        signs[part.nodes] = _signs(part, signs)
+    _, which, counts = np.unique(signs[made.nodes], return_inverse=True, return_counts=True)
+    sizes = counts[which]
+    return rows[(sizes <= _FEW) & (sizes * made.counts <= _TERMS)]
+
+
+def _signs(made: Made, signs: Any) -> Any:
+    """A number for each node, made of the numbers of what it is computed from, however many terms are alike."""
+    terms = _mixed((signs[made.first] + signs[made.second]) * np.uint64(_ODD) + made.coefficients)
+    largest, smallest = (combine.reduceat(terms, made.starts) for combine in (np.maximum, np.minimum))
+    return _mixed(largest + np.uint64(_ODD) * smallest + made.functions)
 
 
 def _mixed(numbers: Any) -> Any:

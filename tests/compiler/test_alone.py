@@ -88,6 +88,28 @@ def test_irregular_programs_are_single_numbers_and_exact(seed, at_once, backend)
     assert singles
 
 
+def best_alignment(*given):
+    """The table of two sequences: what is beside its edge is computed from other things, and so on, cell by cell."""
+    half = len(given) // 2
+    above = [0.0] * (half + 1)
+    for x in given[:half]:
+        row = [0.0]
+        for column, y in enumerate(given[half:]):
+            row.append(mg.maximum(mg.maximum(above[column + 1], row[-1]), above[column] + x * y))
+        above = row
+    return above[-1]
+
+
+def test_a_table_whose_edge_is_of_another_kind_is_single_numbers_too(at_once, backend):
+    rng = random.Random(5)
+    inputs = [Value(float(rng.randrange(-3, 4))) for _ in range(12 if backend == "jax" else 60)]
+    fast = mg.compile(best_alignment, backend=backend)
+    assert results(fast, inputs) == results(best_alignment, inputs)
+    others, singles = kernels_of(fast, *inputs)
+    assert len(others) < 6 * len(inputs)
+    assert sum(kernel.rows for kernel in singles) > len(inputs) ** 2 / 3
+
+
 @pytest.mark.parametrize("backend", ["llvm", "numpy"])
 def test_it_takes_many_kernels_before_what_is_alone_is_looked_for(backend):
     rng = random.Random(0)
