@@ -309,6 +309,11 @@ def test_comparisons_with_numbers_between_two_floats_are_those_of_eager(number, 
         assert list(map(float, fast_orders(Value(x)))) == list(map(float, orders(Value(x)))), x
 
 
+def test_a_plain_number_is_equal_to_no_value(backend):
+    fast = mg.compile(lambda number, x: 3.0 * x if number == x or number in [x] else 2.0 * x, backend=backend)
+    assert fast(2.0, Value(2.0)).data == 4.0
+
+
 def test_ctrl_c_in_a_primitive_of_ones_own_comes_through_though_it_comes_once(backend, own_registry):
     coming = [KeyboardInterrupt]
 
