@@ -28,6 +28,7 @@ SIZES = {
     "bundle": (2, 3, 4),
     "lstm": (2, 6, 3),
     "recurrent": (5, 4),
+    "gaussian_process": (6,),
     "runge_kutta": (6,),
     "mlp": (3, (5, 4, 3)),
     "transformer": ("two layers", (2, 8, 2, 7), 3, 4),
@@ -113,7 +114,7 @@ def test_what_is_given_can_be_the_arguments(name):
     assert fast(given).data == pytest.approx(eager(program)[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["recurrent", "mlp"])
+@pytest.mark.parametrize("name", ["recurrent", "gaussian_process", "mlp"])
 def test_gradients_derived_by_hand_are_right(name):
     program = tiny(name)
     assert import_module("turns").differs(on_numpy(program).result(), eager(program)) is None
@@ -146,6 +147,17 @@ def test_a_point_more_adds_its_log_likelihood_to_the_mixture():
         component = multivariate_normal(mean, np.linalg.inv(lower.T @ lower))
         density += weight / np.exp(w["weights"]).sum() * component.pdf(given["points"][-1])
     assert module.scalars(w, given) - fewer == pytest.approx(math.log(density), rel=1e-9)
+
+
+def test_the_numbers_of_a_gaussian_process_have_a_normal_distribution():
+    module = import_module("programs.gaussian_process")
+    w, given = module.data(6)
+    covariances, _ = module.covariance(
+        np, {name: np.array(part) for name, part in w.items()}, np.array(given["points"])
+    )
+    assert -module.scalars(w, given) == pytest.approx(
+        multivariate_normal(cov=covariances).logpdf(given["numbers"]), rel=1e-12
+    )
 
 
 def test_cameras_turn_as_scipy_turns():

@@ -75,6 +75,10 @@ class Numpy(ArrayLibrary):
         matrices[:, rows, columns] = numbers
         return matrices
 
+    def solved_below(self, factor: Any, numbers: Any) -> Any:
+        """What a lower triangular matrix is to be multiplied with. NumPy has nothing quicker for these."""
+        return self.linalg.solve(factor, numbers)
+
 
 class Jax(ArrayLibrary):
     """JAX, in doubles."""
@@ -99,6 +103,10 @@ class Jax(ArrayLibrary):
         places = self.array(rows), self.array(columns)
         return self.zeros((len(numbers), *shape)).at[:, places[0], places[1]].set(numbers)
 
+    def solved_below(self, factor: Any, numbers: Any) -> Any:
+        """What a lower triangular matrix is to be multiplied with."""
+        return self.jax.scipy.linalg.solve_triangular(factor, numbers, lower=True)
+
 
 class Torch(ArrayLibrary):
     """PyTorch, in doubles, on one thread."""
@@ -121,6 +129,10 @@ class Torch(ArrayLibrary):
         matrices = self.zeros((len(numbers), *shape))
         matrices[:, rows, columns] = numbers
         return matrices
+
+    def solved_below(self, factor: Any, numbers: Any) -> Any:
+        """What a lower triangular matrix is to be multiplied with."""
+        return self.linalg.solve_triangular(factor, numbers[:, None], upper=False)[:, 0]
 
 
 def casadi_functions() -> SimpleNamespace:

@@ -6,6 +6,7 @@ To add one, write a file with the function in scalars and in arrays, and name it
 from __future__ import annotations
 
 from programs.bundle import bundle
+from programs.gaussian_process import gaussian_process
 from programs.gmm import gmm
 from programs.irregular import irregular
 from programs.lstm import lstm
@@ -23,6 +24,7 @@ PROGRAMS = {
     "lstm": lstm(),
     "rnn-50": recurrent(50),
     "rnn-500": recurrent(500),
+    "gp": gaussian_process(64),
     "rk-200": runge_kutta(200),
     "rk-1000": runge_kutta(1000),
     "rk-1000-scan": runge_kutta(1000, scan=True),
