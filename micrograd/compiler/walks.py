@@ -61,7 +61,7 @@ class Edges:
         if rows is not None:
             self._stretches.append(_Stretches(np.bincount(rows.sources, minlength=self.count), rows.targets))
         self._place = np.zeros(self.count, dtype=np.int64)
-        self._forgotten: list[Integers] = []  # the targets of those edges
+        self._forgotten: list[Integers] = []  # the targets of edges that are not taken
 
     def forget(self, sources: Booleans) -> None:
         """Forget the edges that leave some of the nodes."""
@@ -105,7 +105,7 @@ class Edges:
         missing = self._arriving()
         missing[nodes] += 1  # of these, there is always one that is not taken away
         marks = np.zeros(self.count, dtype=bool)
-        frontier = np.flatnonzero(missing[:-1] == 0)
+        frontier = np.flatnonzero(missing == 0)
         while len(frontier):
             marks[frontier] = True
             frontier = self._without(frontier, missing)
@@ -115,7 +115,7 @@ class Edges:
         """For each node, the length of the longest path to it, on which stand-ins do not count."""
         levels = np.zeros(self.size, dtype=np.int64)
         missing = self._arriving()
-        frontier = np.flatnonzero(missing[:-1] == 0)
+        frontier = np.flatnonzero(missing == 0)
         level = 0
         while len(frontier):
             found = frontier
@@ -128,7 +128,7 @@ class Edges:
         return levels
 
     def _arriving(self) -> Integers:
-        """How many edges end in each node; the last entry is of those that are nowhere, and is never 0."""
+        """How many edges end in each node; the last entry, of those that end nowhere, is never 0."""
         arriving = np.zeros(self.count + 1, dtype=np.int64)
         for stretches in self._stretches:
             for targets in stretches.columns:
