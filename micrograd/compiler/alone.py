@@ -64,6 +64,10 @@ class Made(NamedTuple):
         """Where the terms of each begin."""
         return np.cumsum(self.counts) - self.counts
 
+    def part(self, rows: slice, terms: slice) -> Made:
+        """Those that stand beside each other, with their terms."""
+        return Made(*(array[rows] for array in self[:3]), *(array[terms] for array in self[3:]))
+
     def chosen(self, rows: Integers) -> Made:
         """Some of them, in this order."""
         counts = self.counts[rows]
@@ -114,8 +118,7 @@ class Alone:
     def between(self, begin: int, end: int) -> Made:
         """Those on some levels."""
         first, last = np.searchsorted(self._levels, (begin, end))
-        rows, terms, made = slice(first, last), slice(*self._ends[[first, last]]), self._made
-        return Made(*(array[rows] for array in made[:3]), *(array[terms] for array in made[3:]))
+        return self._made.part(slice(first, last), slice(*self._ends[[first, last]]))
 
 
 def _is_small(primitive: Primitive) -> bool:
@@ -156,7 +159,7 @@ def _like_few(made: Made, signs: Any, level: Integers) -> Integers:
         bins = ((found * np.uint64(salt)) >> np.uint64(63 - len(rows).bit_length())).astype(np.int64)
         counts = np.bincount(bins)
         sizes = counts[bins]  # or more, where different numbers share a bin
-        is_few = (sizes <= _FEW) & (sizes * made.counts <= _TERMS)
+        is_few = _are_few(sizes, made)
         few.append(rows[is_few])
         different = int(np.count_nonzero(counts))
         is_slow = _WORTH * len(few[-1]) < len(rows) and different < 2 * before
@@ -176,12 +179,15 @@ def _like_few_in_the_end(made: Made, signs: Any, level: Integers) -> Integers:
     bounds = np.flatnonzero(np.diff(level[rows], prepend=-1, append=-1)).tolist()
     starts = np.append(made.starts, len(made.first)).tolist()
     for begin, end in pairwise(bounds):
-        nodes, terms = slice(begin, end), slice(starts[begin], starts[end])
-        part = Made(*(array[nodes] for array in made[:3]), *(array[terms] for array in made[3:]))
+        part = made.part(slice(begin, end), slice(starts[begin], starts[end]))
         signs[part.nodes] = _signs(part, signs)
     _, which, counts = np.unique(signs[made.nodes], return_inverse=True, return_counts=True)
-    sizes = counts[which]
-    return rows[(sizes <= _FEW) & (sizes * made.counts <= _TERMS)]
+    return rows[_are_few(counts[which], made)]
+
+
+def _are_few(sizes: Integers, made: Made) -> Booleans:
+    """Which nodes are like so few others that they stay alone, given how many share the number of each."""
+    return (sizes <= _FEW) & (sizes * made.counts <= _TERMS)
 
 
 def _signs(made: Made, signs: Any) -> Any:
