@@ -34,15 +34,15 @@ def scalars(w: Numbers, given: Numbers) -> Any:
     solved: list[Any] = []
     for i, number in enumerate(given["numbers"]):
         row: list[Any] = []
+        factor.append(row)
         for j in range(i + 1):
             apart = [a - b for a, b in zip(scaled[i], scaled[j], strict=True)]
             left = height + noise if i == j else height * mg.exp(-0.5 * mg.dot(apart, apart))
             for k in range(j):
-                left = left - row[k] * (row if i == j else factor[j])[k]
+                left = left - row[k] * factor[j][k]
             row.append(mg.sqrt(left) if i == j else left / factor[j][j])
         for k in range(i):
             number = number - row[k] * solved[k]
-        factor.append(row)
         solved.append(number / row[i])
     logarithms = sum(mg.log(row[-1]) for row in factor)
     return 0.5 * mg.dot(solved, solved) + logarithms + 0.5 * len(solved) * math.log(2 * math.pi)
