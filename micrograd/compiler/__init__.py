@@ -172,7 +172,7 @@ def compiled_steps(
         return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision)
     from micrograd.compiler.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend)
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size)
 
 
 def _need_jax(what: str) -> None:

@@ -2,8 +2,8 @@
 
     | parameters | state | gradients | what the update computes | program of the loss | another one ...
 
-A step copies the numbers of each example to where its program reads them, runs it, and adds its gradients
-up. Then the update computes the next parameters.
+A step copies the numbers of some examples to where their program reads them, runs it, and adds its gradients
+up, until all of the batch have run. Then the update computes the next parameters.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class BufferSteps(CompiledSteps):
         optimizer: whose update is compiled too.
         eager: takes the steps that the programs cannot.
         backend: "auto", or the name of a backend that keeps a buffer.
+        batch_size: how many examples a step has, most of the time.
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
@@ -42,8 +43,15 @@ class BufferSteps(CompiledSteps):
     """
 
     def __init__(
-        self, loss: Callable[..., Any], examples: Sequence[Any] | Floats, optimizer: Optimizer, eager: Any, backend: str
+        self,
+        loss: Callable[..., Any],
+        examples: Sequence[Any] | Floats,
+        optimizer: Optimizer,
+        eager: Any,
+        backend: str,
+        batch_size: int = 1,
     ) -> None:
+        self._batch_size = min(batch_size, len(examples))
         chosen = backend_of(backend)
         self._executable = chosen.executable("fit")
         self._rows: Floats | None = None
@@ -55,8 +63,9 @@ class BufferSteps(CompiledSteps):
         """A program for each structure there is; they lie in the buffer one after the other."""
         programs: list[Program] = []
         end = self._update.program.size
-        for special in self._special:
-            programs.append(special.program(True, start=end))
+        in_a_batch = self._batch_size * np.bincount(self._which) / len(self._which)
+        for special, examples in zip(self._special, in_a_batch.tolist(), strict=True):
+            programs.append(special.program(True, end, examples))
             end = programs[-1].size
         return programs
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from micrograd.compiler.backends.executable import Executable
 from micrograd.compiler.closed_over import ClosedOver
+from micrograd.compiler.packs import packed, size_of_pack
 from micrograd.compiler.stages import Made, Request, Source, run_stages
 from micrograd.compiler.trace import TraceError, is_plain
 from micrograd.compiler.turns import traced_once
@@ -153,20 +154,24 @@ class Specialised:
         """Ask for the gradients of these inputs only."""
         self.wanted = np.array(list(inputs), dtype=np.int64)
 
-    def program(self, gradients: bool, start: int = 0) -> Program:
+    def program(self, gradients: bool, start: int = 0, examples: float = 1) -> Program:
         """A program.
 
         Args:
             gradients: whether it computes the gradients, too.
             start: where in the buffer it begins; see reroll.
+            examples: how many sets of arguments are given at about the same time: a program may run several at once,
+                which have an output each; see packs.py.
         """
-        made = self._rerolled(gradients, start)
+        graph = self._graph.thing
+        pack = packed(graph, size_of_pack(examples, graph.size))
+        made = self._rerolled(self._graph._replace(thing=pack), gradients, start)
         return self._described(made.thing, made)
 
     def compiled(self, gradients: bool) -> Compiled:
         """A program that can be run; it is made once."""
         if gradients not in self._compiled:
-            rerolled = self._rerolled(gradients, 0)
+            rerolled = self._rerolled(self._graph, gradients, 0)
             made = run_stages(rerolled, "compile", self._request)
             compiled = Compiled(self._described(rerolled.thing, made), made.thing)
             if isinstance(compiled.run, Executable):
@@ -174,9 +179,9 @@ class Specialised:
             self._compiled[gradients] = compiled
         return self._compiled[gradients]
 
-    def _rerolled(self, gradients: bool, start: int) -> Made:
+    def _rerolled(self, graph: Made, gradients: bool, start: int) -> Made:
         wanted = self.wanted if gradients else self.wanted[:0]
-        return run_stages(self._graph, "reroll", replace(self._request, wanted=wanted, start=start))
+        return run_stages(graph, "reroll", replace(self._request, wanted=wanted, start=start))
 
     def _described(self, program: Program, made: Made) -> Program:
         """The program, with what is known of how it was made."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from micrograd.compiler.backends.numpy_backend import on_arrays
 from micrograd.compiler.buffer_steps import BufferSteps
+from micrograd.compiler.packs import size_of_pack
 from micrograd.engine import primitives
 from micrograd.engine.commit import commit, setting
 from micrograd.losses import binary_cross_entropy, cross_entropy
@@ -120,7 +121,8 @@ def train(plan: Plan, state: State, rows: Floats, course: Course) -> State:
         ArithmeticError: if a loss or a parameter is not finite, naming the epoch.
         ImportError: if there is no NumPy to compile with, or no tqdm for the bar that is asked for.
     """
-    key = (plan, bool(course.decay.any()))
+    in_a_batch = min(course.batch_size, len(rows))
+    key = (plan, bool(course.decay.any()), size_of_pack(in_a_batch, nodes=0))  # small batches have another program
     network = _take(key) or _Network(plan)
     after = network.train(state, np.ascontiguousarray(rows, dtype=float), course)
     _keep(key, network)  # one that an error left half-way is not kept
@@ -202,7 +204,8 @@ class _Network:
         solver._state = [tuple(row) for row in kept.tolist()]
         solver.steps, solver.learning_rate = state.steps, course.rate
         if self._steps is None:
-            self._steps = BufferSteps(_loss_of(self._plan, self._model), rows, solver, _Diverged(), "auto")
+            loss = _loss_of(self._plan, self._model)
+            self._steps = BufferSteps(loss, rows, solver, _Diverged(), "auto", course.batch_size)
         else:
             self._steps.give_rows(rows)
         self._run(self._steps, len(rows), course)

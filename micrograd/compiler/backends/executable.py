@@ -7,21 +7,22 @@
     executable.buffer[program.outputs]
 
 Several programs may share one buffer. So fit keeps the parameters where the programs of the loss and of
-the update read and write them, and its Batches run a whole batch at a time.
+the update read and write them, and its Batches (see batches.py) run a whole batch at a time.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.backends.batches import Batches
+    from micrograd.compiler.numbers import Floats
     from micrograd.compiler.program import Kernel, Program, Singles
 
 
@@ -81,24 +82,3 @@ class Executable(ABC):
     @abstractmethod
     def pace(self, kernel: Kernel | Singles) -> Pace:
         """How a kernel's numbers are computed."""
-
-
-class Batches(ABC):
-    """Runs the programs of the examples of a batch.
-
-    Args:
-        buffer: the one that all programs share.
-        runs: the programs, as executables in that buffer.
-        numbers: the numbers of each example: arrays of their own, or the rows of a matrix.
-        which: for each example, which of the programs it runs.
-        gradients: where in the buffer the mean gradient shall be.
-    """
-
-    @abstractmethod
-    def __init__(
-        self, buffer: Floats, runs: Sequence[Any], numbers: Sequence[Floats] | Floats, which: Integers, gradients: slice
-    ) -> None: ...
-
-    @abstractmethod
-    def run(self, batch: Sequence[int]) -> list[float]:
-        """The losses of some examples; their mean gradient is in its place in the buffer then."""

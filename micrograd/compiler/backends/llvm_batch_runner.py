@@ -18,7 +18,8 @@ from micrograd.compiler.backends.llvm_runners import run_table
 from micrograd.compiler.backends.llvm_writer import Loops
 
 BATCH = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-JOB = 7  # how many numbers a job has; see _job
+JOB = 8  # how many numbers a job has; see _job
+PACK = 3  # how many a pack has: its job, and where its examples begin and end
 AWAY, LOOKS_OUT, WORKS = range(3)  # the states of a worker
 
 
@@ -34,12 +35,12 @@ def batch_runner() -> ir.Module:
     a pair does so, and whoever adds the last pair knows that the batch is over. So the order is always the same.
 
     A worker has a state, for how many turns it looks out, the plan of its batch, the block that it tries first, its
-    buffer, the jobs, how many parameters there are, and what it copies from which buffer: where each stretch begins and
-    ends, and how many there are.
+    buffer, the jobs, the addresses of each example's numbers, how many parameters there are, and what it copies from
+    which buffer: where each stretch begins and ends, and how many there are.
 
-    A plan has whether it is over, how many blocks there are, where the sums of their gradients are and the losses,
-    whether each block is taken, whether one half of each pair is finished (at the first block of its second half),
-    where each block begins and the last ends, and the examples.
+    A plan has whether it is over, how many blocks there are, where the sums of their gradients are and the losses, how
+    many examples there are, whether each block is taken, whether one half of each pair is finished (at the first block
+    of its second half), where each block begins among the packs and the last ends, the examples, and the packs.
     """
     module = ir.Module(name="batch")
     given = [INTEGER.as_pointer(), INTEGER.as_pointer(), INTEGER]
@@ -81,23 +82,23 @@ def _run_blocks(code: Loops, worker: Any) -> tuple[Any, Any]:
     """Write what runs blocks until none is left; whether the batch is over then, and how many blocks ran here."""
     builder = code.builder
     numbers, integers = DOUBLE.as_pointer(), INTEGER.as_pointer()
-    plan, attempted, buffer, jobs, parameters, source, stretches, count = (
-        builder.load(builder.gep(worker, [integer(place)])) for place in range(2, 10)
+    plan, attempted, buffer, jobs, given, parameters, source, stretches, count = (
+        builder.load(builder.gep(worker, [integer(place)])) for place in range(2, 11)
     )
-    plan, jobs, stretches = (builder.inttoptr(address, integers) for address in (plan, jobs, stretches))
+    plan, jobs, given, stretches = (builder.inttoptr(address, integers) for address in (plan, jobs, given, stretches))
     buffer, source = (builder.inttoptr(address, numbers) for address in (buffer, source))
     with code.loop(integer(0), count, 1) as stretch:
         ends = [builder.add(builder.mul(stretch, integer(2)), integer(side)) for side in range(2)]
         start, stop = (builder.load(builder.gep(stretches, [end])) for end in ends)
         _copy(code, builder.gep(source, [start]), builder.gep(buffer, [start]), builder.sub(stop, start))
-    over, *rest, taken = (builder.gep(plan, [integer(place)]) for place in range(5))
-    blocks, sums, losses = map(builder.load, rest)
+    over, *rest, taken = (builder.gep(plan, [integer(place)]) for place in range(6))
+    blocks, sums, losses, length = map(builder.load, rest)
     sums, losses = (builder.inttoptr(address, numbers) for address in (sums, losses))
     joined = builder.gep(taken, [blocks])
     bounds = builder.gep(joined, [blocks])
     examples = builder.gep(bounds, [builder.add(blocks, integer(1))])
-    length = builder.sitofp(builder.load(builder.gep(bounds, [blocks])), DOUBLE)
-    weight = builder.fdiv(ir.Constant(DOUBLE, 1.0), length)
+    packs = builder.gep(examples, [length])
+    weight = builder.fdiv(ir.Constant(DOUBLE, 1.0), builder.sitofp(length, DOUBLE))
     with code.loop(integer(0), blocks, 1, [integer(0)]) as (attempt, (ran,)):
         block = builder.srem(builder.add(attempted, attempt), blocks)
         before = builder.atomic_rmw("xchg", builder.gep(taken, [block]), integer(1), "acq_rel")
@@ -105,20 +106,40 @@ def _run_blocks(code: Loops, worker: Any) -> tuple[Any, Any]:
         with builder.if_then(is_mine):
             row = builder.gep(sums, [builder.mul(block, parameters)])
             begin, end = (builder.load(builder.gep(bounds, [builder.add(block, integer(side))])) for side in range(2))
-            with code.loop(begin, end, 1) as turn:
-                job = builder.mul(builder.load(builder.gep(examples, [turn])), integer(JOB))
-                table, kernels, given, target, inputs, loss, start = (
-                    builder.load(builder.gep(jobs, [builder.add(job, integer(index))])) for index in range(JOB)
-                )
-                _copy(code, builder.inttoptr(given, numbers), builder.gep(buffer, [target]), inputs)
-                run_table(code, buffer, builder.inttoptr(table, integers), kernels)
-                builder.store(builder.load(builder.gep(buffer, [loss])), builder.gep(losses, [turn]))
-                is_first = builder.icmp_signed("==", turn, begin)
-                _add(code, row, builder.gep(buffer, [start]), parameters, weight, is_first)
+            with code.loop(begin, end, 1) as pack:
+                pack_at = builder.gep(packs, [builder.mul(pack, integer(PACK))])
+                start = _run_pack(code, buffer, jobs, given, pack_at, examples, losses)
+                is_first = builder.icmp_signed("==", pack, begin)
+                _add(code, row, start, parameters, weight, is_first)
             _join(code, block, blocks, joined, over, sums, parameters)
         code.carry([builder.add(ran, builder.zext(is_mine, INTEGER))])
     (ran,) = code.carried
     return builder.load_atomic(over, "acquire", 8), ran
+
+
+def _run_pack(code: Loops, buffer: Any, jobs: Any, given: Any, pack: Any, examples: Any, losses: Any) -> Any:
+    """Write what runs the program of a pack; where its gradients are then."""
+    builder = code.builder
+    integers = INTEGER.as_pointer()
+    number, begin, end = (builder.load(builder.gep(pack, [integer(place)])) for place in range(PACK))
+    job = builder.gep(jobs, [builder.mul(number, integer(JOB))])
+    table, kernels, target, length, seeds, outputs, start, size = (
+        builder.load(builder.gep(job, [integer(place)])) for place in range(JOB)
+    )
+    last = builder.sub(end, integer(1))
+    with code.loop(integer(0), size, 1) as place:
+        turn = builder.add(begin, place)
+        is_there = builder.icmp_signed("<", turn, end)
+        example = builder.load(builder.gep(examples, [builder.select(is_there, turn, last)]))
+        numbers = builder.inttoptr(builder.load(builder.gep(given, [example])), DOUBLE.as_pointer())
+        _copy(code, numbers, builder.gep(buffer, [builder.add(target, builder.mul(place, length))]), length)
+        builder.store(builder.uitofp(is_there, DOUBLE), builder.gep(buffer, [builder.add(seeds, place)]))
+    run_table(code, buffer, builder.inttoptr(table, integers), kernels)
+    outputs = builder.inttoptr(outputs, integers)
+    with code.loop(begin, end, 1) as turn:
+        output = builder.load(builder.gep(outputs, [builder.sub(turn, begin)]))
+        builder.store(builder.load(builder.gep(buffer, [output])), builder.gep(losses, [turn]))
+    return builder.gep(buffer, [start])
 
 
 def _copy(code: Loops, source: Any, target: Any, count: Any) -> None:

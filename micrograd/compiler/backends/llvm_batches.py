@@ -1,7 +1,7 @@
-"""Batches in native code, on all cores: blocks of examples, each with a sum of gradients of its own.
+"""Batches in native code, on all cores: blocks of packs, each with a sum of gradients of its own.
 
-A batch of 32 examples has eight blocks of four. Threads (see crew.py) take one after the other. The sums of two blocks
-are added up, those of two pairs, and those of two fours:
+A batch of 64 examples has eight packs of eight (see batches.py), and each is a block. Threads (see crew.py) take one
+after the other. The sums of two blocks are added up, those of two pairs, and those of two fours:
 
     ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))
 
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.backends.batches import Batches, in_packs, own_inputs
 from micrograd.compiler.backends.crew import beside, cores
-from micrograd.compiler.backends.executable import Batches, new_buffer
+from micrograd.compiler.backends.executable import new_buffer
 from micrograd.compiler.backends.llvm_batch_runner import AWAY, BATCH, WORKS, batch_runner
 from micrograd.compiler.backends.llvm_machine import machine
 
@@ -37,12 +38,13 @@ _TURNS = 1_000_000  # in which a thread looks out for the next batch: some 300 m
 class NativeBatches(Batches):
     """Runs the programs of the examples of a batch, in native code and on all cores.
 
-    A batch is cut into blocks, which depend on nothing but its length. Each other thread has a buffer of its own, and
+    A batch is cut into blocks, which depend on nothing but its examples. Each other thread has a buffer of its own, and
     takes the parameters from this one.
 
     Attributes:
         buffer: the one of the parameters.
-        jobs: how to run each example; see _job.
+        jobs: how to run each program; see _job.
+        numbers: the address of each example's numbers.
         call: the native function that runs blocks.
         gradients: where the gradients are in the buffer.
         kept: all that native code works on, but for a batch.
@@ -58,35 +60,40 @@ class NativeBatches(Batches):
     ) -> None:
         self.buffer, self.gradients = buffer, gradients
         self._runs, self._which = runs, which
-        self.jobs = np.array([_job(run) for run in runs], dtype=np.int64)[which]
         if isinstance(numbers, np.ndarray):  # the rows of a matrix, which may be millions
-            self.jobs[:, 2] = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
-            self.jobs[:, 4] = numbers.shape[1]
+            self.numbers = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
         else:
-            self.jobs[:, 2] = [row.ctypes.data for row in numbers]
-            self.jobs[:, 4] = list(map(len, numbers))
-        self.jobs[:, 3] -= self.jobs[:, 4]  # an example's numbers are the last inputs
+            self.numbers = np.array([row.ctypes.data for row in numbers])
+        examples = [int(np.argmax(which == number)) for number in range(len(runs))]
+        self._own = [own_inputs(run.program, len(numbers[of])) for run, of in zip(runs, examples, strict=True)]
+        outputs = [np.ascontiguousarray(run.program.outputs) for run in runs]
+        self._sizes = np.array(list(map(len, outputs)))
+        self.jobs = np.array([_job(*of_run) for of_run in zip(runs, self._own, outputs, strict=True)], dtype=np.int64)
         self.call = BATCH(machine().address("micrograd_batch", batch_runner))
-        self._flops = np.array([run.program.flops for run in runs])
+        self._flops = np.array([run.program.flops for run in runs]) // self._sizes  # of an example
         self._fewest_flops = int(self._flops.min())
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
-        self.kept = (buffer, self.jobs, numbers, runs)
+        self.kept = (buffer, self.jobs, self.numbers, numbers, runs, outputs)
         self._here = _Worker(self, buffer, np.empty((0, 2), dtype=np.int64), 0)
         self._others: list[_Worker] = []
         self._plan: _Plan | None = None  # of the batch before, where nobody works on it any more
+        self._packs: list[int] | None = None  # of the batch before, where all examples have one program
 
     def run(self, batch: Sequence[int]) -> list[float]:
-        """The losses of some examples; their mean gradient is in its place in the buffer then."""
+        """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
         gradients = self.buffer[self.gradients]
-        threads = self._threads(batch)
+        order, packs = self._in_packs(batch)
+        blocks = _blocks(len(batch), len(packs) // 3)
+        threads = self._threads(batch, blocks)
         self._make_workers(threads - 1)
         free = [worker for worker in self._others[: threads - 1] if worker.state != WORKS]
         plan, self._plan = self._plan, None
-        if plan is None or len(plan.losses) != len(batch) or any(worker.state == WORKS for worker in self._others):
-            plan = _Plan(len(batch), gradients)
-        plan.begin(batch)
+        is_free = plan is not None and all(worker.state != WORKS for worker in self._others)
+        if plan is None or not is_free or (plan.count, plan.blocks) != (len(batch), blocks):
+            plan = _Plan(len(batch), blocks, gradients)
+        plan.begin(order, packs)
         for number, worker in enumerate([self._here, *free]):
-            worker.take(plan, number * plan.blocks // threads)
+            worker.take(plan, number * blocks // threads)
         asleep = [worker for worker in free if worker.state == AWAY]
         for worker in asleep:
             worker.state = WORKS
@@ -95,7 +102,7 @@ class NativeBatches(Batches):
         while not is_over:
             time.sleep(0)  # another one is at the last block
             is_over = self._here.run([])
-        if plan.blocks > 1:
+        if blocks > 1:
             gradients[:] = plan.sums[0]
         losses: list[float] = plan.losses.tolist()
         self._plan = plan
@@ -103,9 +110,18 @@ class NativeBatches(Batches):
             run.raise_what_was_raised()
         return losses
 
-    def _threads(self, batch: Sequence[int]) -> int:
+    def _in_packs(self, batch: Sequence[int]) -> tuple[Sequence[int], list[int]]:
+        """The examples in their order, and for each pack three numbers; see in_packs."""
+        if len(self._runs) > 1:
+            order, packs = in_packs(self._which[batch], self._sizes)
+            return [batch[place] for place in order.tolist()], packs.ravel().tolist()
+        if self._packs is None or self._packs[-1] != len(batch):
+            self._packs = in_packs(self._which[batch], self._sizes)[1].ravel().tolist()
+        return batch, self._packs
+
+    def _threads(self, batch: Sequence[int], blocks: int) -> int:
         """How many threads are worth their while."""
-        most = min(self._cores, _blocks(len(batch)))
+        most = min(self._cores, blocks)
         if most == 1 or most * _WORTH_A_THREAD <= len(batch) * self._fewest_flops:
             return most  # nearly always, and to add up the flops takes as long as to run an example
         return max(1, min(most, int(self._flops[self._which[batch]].sum()) // _WORTH_A_THREAD))
@@ -115,9 +131,8 @@ class NativeBatches(Batches):
         if len(self._others) >= count:
             return
         places = []
-        for number, run in enumerate(self._runs):
-            length = self.jobs[np.argmax(self._which == number), 4]  # of what each example has for itself
-            places.append(run.program.inputs[: len(run.program.inputs) - length])
+        for run, own in zip(self._runs, self._own, strict=True):
+            places.append(run.program.inputs[: len(run.program.inputs) - own])
         shared = _stretches(places)
         for _ in range(count - len(self._others)):
             buffer = new_buffer(len(self.buffer))
@@ -130,32 +145,34 @@ class _Plan:
 
     Args:
         count: how many examples there are.
+        blocks: how many blocks their packs make.
         gradients: where their mean gradient goes. If there is one block only, it is added up there.
 
     Attributes:
-        blocks: how many blocks there are.
+        count, blocks: the same.
         losses: of the examples.
         sums: the gradients of each block.
         address: of what batch_runner asks for.
     """
 
-    def __init__(self, count: int, gradients: Floats) -> None:
-        self.blocks = blocks = _blocks(count)
+    def __init__(self, count: int, blocks: int, gradients: Floats) -> None:
+        self.count, self.blocks = count, blocks
         self.losses = np.empty(count)
         self.sums = gradients[None, :] if blocks == 1 else np.empty((blocks, len(gradients)))
-        bounds = [count * block // blocks for block in range(blocks + 1)]
-        self._start = [0, blocks, self.sums.ctypes.data, self.losses.ctypes.data, *[0] * (2 * blocks), *bounds]
-        self._table = (ctypes.c_int64 * (len(self._start) + count))()
+        self._start = [0, blocks, self.sums.ctypes.data, self.losses.ctypes.data, count, *[0] * (2 * blocks)]
+        self._table = (ctypes.c_int64 * (len(self._start) + blocks + 1 + 4 * count))()  # there are no more packs
         self.address = ctypes.addressof(self._table)
 
-    def begin(self, batch: Sequence[int]) -> None:
-        """Begin with these examples; no block is taken yet."""
-        self._table[:] = [*self._start, *batch]
+    def begin(self, examples: Sequence[int], packs: Sequence[int]) -> None:
+        """Begin with these examples and packs; no block is taken yet."""
+        bounds = [len(packs) // 3 * block // self.blocks for block in range(self.blocks + 1)]
+        numbers: list[Any] = [*self._start, *bounds, *examples, *packs]
+        self._table[: len(numbers)] = numbers
 
 
-def _blocks(count: int) -> int:
+def _blocks(examples: int, packs: int) -> int:
     """How many blocks so many examples have."""
-    return min(_BLOCKS, max(1, count // _SMALLEST))
+    return min(_BLOCKS, max(1, examples // _SMALLEST), packs)
 
 
 class _Worker:
@@ -173,9 +190,9 @@ class _Worker:
         self._kept = (buffer, shared, batches.kept)
         self._plan: _Plan | None = None
         width = batches.gradients.stop - batches.gradients.start
-        jobs, source = batches.jobs.ctypes.data, batches.buffer.ctypes.data
-        rest = [buffer.ctypes.data, jobs, width, source, shared.ctypes.data, len(shared)]
-        self._table = (ctypes.c_int64 * 10)(AWAY, turns, 0, 0, *rest)  # what batch_runner asks for
+        jobs, numbers, source = batches.jobs.ctypes.data, batches.numbers.ctypes.data, batches.buffer.ctypes.data
+        rest = [buffer.ctypes.data, jobs, numbers, width, source, shared.ctypes.data, len(shared)]
+        self._table = (ctypes.c_int64 * 11)(AWAY, turns, 0, 0, *rest)  # what batch_runner asks for
         self.address = ctypes.addressof(self._table)
 
     @property
@@ -209,13 +226,16 @@ def _stretches(places: Sequence[Integers]) -> Integers:
     return np.array([(run[0], run[-1] + 1) for run in runs], dtype=np.int64)
 
 
-def _job(run: Any) -> list[int]:
-    """How to run an example.
+def _job(run: Any, own: int, outputs: Integers) -> list[int]:
+    """How to run a pack of examples.
 
-    It is the program's table of kernels, and how many; the example's numbers, the end of where they go, and how many;
-    and where the results are. The numbers are filled in for each example.
+    It is the program's table of kernels, and how many; where the numbers of the examples go, and how many each has;
+    where the seeds are, the address of the places of the losses, and where the gradients are; and how many examples
+    there are.
     """
     program = run.program
-    (loss,) = program.outputs.tolist()
-    end = int(program.inputs[-1]) + 1
-    return [run.table.ctypes.data, len(run.table), 0, end, 0, loss, program.gradients.start]
+    size, seeds = len(outputs), int(program.seeds[0])
+    length, first = own // size - (size > 1), len(program.inputs) - own
+    given = int(program.inputs[first]) if own else 0
+    where = [seeds, outputs.ctypes.data, program.gradients.start]
+    return [run.table.ctypes.data, len(run.table), given, length, *where, size]

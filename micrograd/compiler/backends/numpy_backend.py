@@ -18,7 +18,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.executable import Batches, Executable, Pace
+from micrograd.compiler.backends.batches import Batches, in_packs, own_inputs
+from micrograd.compiler.backends.executable import Executable, Pace
 from micrograd.compiler.backends.python_calls import in_python
 from micrograd.compiler.program import Loop, Map, Reduction, Singles, Take
 from micrograd.engine import further_primitives, primitives
@@ -108,17 +109,24 @@ class NumpyBatches(Batches):
     ) -> None:
         self._buffer, self._gradients = buffer, gradients
         self._runs, self._numbers, self._which = runs, numbers, which
+        self._sizes = np.array([len(run.program.outputs) for run in runs])
 
     def run(self, batch: Sequence[int]) -> list[float]:
-        """The losses of some examples; their mean gradient is in its place in the buffer then."""
+        """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
         buffer, losses = self._buffer, []
         total = np.zeros(self._gradients.stop - self._gradients.start)
-        for example in batch:
-            run, numbers = self._runs[self._which[example]], self._numbers[example]
-            buffer[run.program.inputs[len(run.program.inputs) - len(numbers) :]] = numbers
+        order, packs = in_packs(self._which[batch], self._sizes)
+        for number, begin, end in packs.tolist():
+            run = self._runs[number]
+            program, size = run.program, int(self._sizes[number])
+            places = np.minimum(np.arange(begin, begin + size), end - 1)  # the last one, where none is left
+            numbers = np.concatenate([self._numbers[batch[place]] for place in order[places]])
+            first = len(program.inputs) - own_inputs(program, len(numbers) // size)
+            buffer[program.inputs[first : first + len(numbers)]] = numbers
+            buffer[program.seeds] = np.arange(size) < end - begin
             run.run()
-            losses += buffer[run.program.outputs].tolist()
-            total += buffer[run.program.gradients] / len(batch)
+            losses += buffer[program.outputs[: end - begin]].tolist()
+            total += buffer[program.gradients] / len(batch)
         buffer[self._gradients] = total
         return losses
 

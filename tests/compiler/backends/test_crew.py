@@ -260,7 +260,7 @@ def test_who_works_on_a_batch_keeps_it_and_is_not_called_again(monkeypatch):
     worker()  # finds nothing left to do
     assert worker.state == AWAY
     assert worker._plan is kept
-    assert (kept.blocks, kept.sums.shape[0], len(kept.losses)) == (8, 8, 32)
+    assert (kept.blocks, kept.sums.shape[0], len(kept.losses)) == (4, 4, 32)  # packs of eight
     assert sum(kept.losses) / 32 == pytest.approx(expected[0][0])  # the losses of the first batch
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import micrograd as mg
 from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.backends.executable import Batches, Executable
+from micrograd.compiler.backends.batches import Batches
+from micrograd.compiler.backends.executable import Executable
 from micrograd.compiler.backends.llvm_codes import code_of
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
@@ -401,30 +402,34 @@ def test_products_with_rows_that_are_gathered(column_step, backend):
 
 @pytest.mark.parametrize("kind", [list, np.array])
 @pytest.mark.parametrize("count", [1, 3, 8, 9, 20])
+@pytest.mark.parametrize("pack", [1, 2, 3])
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])  # on JAX, fit has no buffer
-def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_written(count, kind, backend):
+def test_the_mean_gradient_of_a_batch_is_in_its_place_and_nothing_else_is_written(count, pack, kind, backend):
     """The loss is the dot product of the parameters with an example's numbers, which are its gradients."""
-    weights, gradients, given = slice(0, count), slice(count, 2 * count), slice(2 * count + 1, 3 * count + 1)
-    (weight, number), loss = (Access(place.start, term_step=1) for place in (weights, given)), 3 * count + 2
-    own = slice(loss + 1, loss + 1 + count)
+    weights, gradients = slice(0, count), slice(count, 2 * count)
+    given = slice(2 * count + 1, 2 * count + 1 + pack * count)
+    seeds, losses = (slice(start, start + pack) for start in (given.stop + 1, given.stop + 1 + pack))
+    own = slice(losses.stop, losses.stop + count)
+    weight, number = Access(weights.start, term_step=1), Access(given.start, column_step=count, term_step=1)
+    numbers, seed = Access(given.start, column_step=1, term_step=count), Access(seeds.start, term_step=1)
     kernels = (
-        Reduction(1, 1, Access(loss), (Segment(1.0, count, weight, number),)),
-        Reduction(1, count, Access(own.start, column_step=1), (Segment(1.0, 1, Access(given.start, 0, 1), None),)),
+        Reduction(1, pack, Access(losses.start, column_step=1), (Segment(1.0, count, weight, number),)),
+        Reduction(1, count, Access(own.start, column_step=1), (Segment(1.0, pack, numbers, seed),)),
     )
     size = own.stop + 1
-    inputs = np.r_[weights, given]
-    program = Program(size, kernels, inputs, np.array([loss]), NOTHING, own, ())
+    inputs, outputs, seeds = np.r_[weights, given, seeds if pack > 1 else NOTHING], np.r_[losses], np.r_[seeds]
+    program = Program(size, kernels, inputs, outputs, seeds, own, ())
     buffer = np.full(size, UNTOUCHED)
     buffer[weights] = range(count)
     executable = backend_of(backend).run_of(program, buffer)
     numbers = kind([np.array([row * place + 0.5 for place in range(count)]) for row in range(4)])
     batches = executable.batches(buffer, [executable], numbers, np.zeros(4, dtype=np.int64), gradients)
-    for batch in ([0], [3, 1, 2], [2, 2]):
+    for batch in ([0], [3, 1, 2], [2, 2], [3, 2, 1, 0]):
         chosen = np.array([numbers[example] for example in batch])
         assert batches.run(batch) == pytest.approx((chosen @ np.arange(count)).tolist(), rel=1e-14)
         assert buffer[gradients].tolist() == pytest.approx(chosen.mean(axis=0).tolist(), rel=1e-14)
         assert buffer[weights].tolist() == list(range(count))
-        assert buffer[[2 * count, 3 * count + 1, size - 1]].tolist() == [UNTOUCHED] * 3
+        assert buffer[[2 * count, given.stop, size - 1]].tolist() == [UNTOUCHED] * 3
 
 
 @pytest.mark.parametrize("columns", [1, 9])

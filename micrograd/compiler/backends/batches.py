@@ -1,0 +1,78 @@
+"""Batches: the examples of a step of fit, run in packs of those that have a program in common.
+
+    batch        0 1 2 3 4 5 6           example 2 has a program of its own
+    in packs     0 1 3 4 | 5 6 . . | 2   a pack of the first program is 4 examples, one of the other is 1
+
+Where examples are left over, the last one stands in the places that are free, and their seeds are 0: it is computed
+again there, and adds nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.program import Program
+
+
+class Batches(ABC):
+    """Runs the programs of the examples of a batch.
+
+    Args:
+        buffer: the one that all programs share.
+        runs: the programs, as executables in that buffer. Each has an output for every example of a pack.
+        numbers: the numbers of each example: arrays of their own, or the rows of a matrix.
+        which: for each example, which of the programs it runs.
+        gradients: where in the buffer the mean gradient shall be.
+    """
+
+    @abstractmethod
+    def __init__(
+        self, buffer: Floats, runs: Sequence[Any], numbers: Sequence[Floats] | Floats, which: Integers, gradients: slice
+    ) -> None: ...
+
+    @abstractmethod
+    def run(self, batch: Sequence[int]) -> list[float]:
+        """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
+
+
+def in_packs(programs: Integers, sizes: Integers) -> tuple[Integers, Integers]:
+    """Put the examples of a batch into packs.
+
+    Args:
+        programs: which program each example runs.
+        sizes: for each program how many examples are in a pack.
+
+    Returns:
+        The examples in another order, as their places in the batch; and a row for each pack: its program, and where in
+        that order its examples begin and end.
+
+    Example:
+        >>> order, packs = in_packs(np.array([0, 0, 1, 0, 0, 0, 0]), np.array([4, 1]))
+        >>> order.tolist(), packs.tolist()
+        ([0, 1, 3, 4, 5, 6, 2], [[0, 0, 4], [0, 4, 6], [1, 6, 7]])
+    """
+    counts = np.bincount(programs, minlength=len(sizes))
+    packs, ends = -(-counts // sizes), np.cumsum(counts)
+    program = np.repeat(np.arange(len(sizes)), packs)
+    number = np.arange(len(program)) - np.repeat(np.cumsum(packs) - packs, packs)  # among those of its program
+    begin = (ends - counts)[program] + sizes[program] * number
+    end = np.minimum(begin + sizes[program], ends[program])
+    return np.argsort(programs, kind="stable"), np.stack([program, begin, end], axis=1)
+
+
+def own_inputs(program: Program, length: int) -> int:
+    """How many of a program's last inputs are those of its examples.
+
+    Args:
+        program: with an output for each example. They have a seed each among the inputs, if there are several.
+        length: how many numbers an example has.
+    """
+    size = len(program.outputs)
+    return size * length + (size if size > 1 else 0)

@@ -1,0 +1,144 @@
+"""Packs: one program for several examples of a batch, in the place of one that runs for each.
+
+The graph of a loss reads the numbers of one example. What depends on them is there once for each example of a pack;
+what is computed of parameters only is there once for all:
+
+    loss = (w * x - y) ** 2        becomes        loss 0 = (w * x0 - y0) ** 2,  loss 1 = (w * x1 - y1) ** 2
+
+So a matrix times a vector becomes a product of two matrices, and the gradients of a weight are added up where they are
+computed. Each loss has a seed of its own, the gradient that it is given: it is 1, or 0 where a batch has no example
+left for the pack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from micrograd.compiler.graph import ONE, Applications, Terms
+from micrograd.compiler.vectors import Dots
+from micrograd.compiler.walks import Edges
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from micrograd.compiler.graph import Graph
+    from micrograd.compiler.numbers import Booleans, Integers
+
+_SIZES = ((32, 8), (4, 4))  # from so many examples of a batch on, so many are in a pack
+_NODES = 1 << 19  # a pack has no more, as the time until it is ready grows with it
+
+
+def size_of_pack(examples: float, nodes: int) -> int:
+    """How many examples shall be in a pack.
+
+    Args:
+        examples: how many of a batch have the same program, as a mean of all batches.
+        nodes: how many the graph of one example has.
+
+    Example:
+        >>> [size_of_pack(examples, 1_000) for examples in (1, 4, 32, 1_000)], size_of_pack(1_000, 100_000)
+        ([1, 4, 8, 8], 4)
+    """
+    return next((size for least, size in _SIZES if examples >= least and size * nodes <= _NODES), 1)
+
+
+def packed(graph: Graph, size: int) -> Graph:
+    """The graph for so many examples, whose numbers come one after the other in the last group of its inputs.
+
+    Args:
+        graph: in normal form; its output is the loss of one example.
+        size: how many examples there shall be.
+
+    Returns:
+        A graph with an output for each example; or the same graph, if its output does not depend on the example.
+    """
+    users, used = graph.edges()
+    own = ~Edges(graph.size, used, users).out_of_reach(graph.inputs[-1])
+    if size == 1 or not own[graph.outputs].all():
+        return graph
+    return _Packed(graph, own, size).graph()
+
+
+class _Packed:
+    """A graph with copies of what is own to an example, a copy for each example but the first.
+
+    Args:
+        graph: of one example.
+        own: which of its nodes depend on the example.
+        size: how many examples there are.
+    """
+
+    def __init__(self, graph: Graph, own: Booleans, size: int) -> None:
+        self._graph, self._own, self._size = graph, own, size
+        # For each example, the node in the place of each node of the first; and of ONE, which is the last there.
+        self._nodes = [np.append(nodes, ONE) for nodes in _numbers(own, size)]
+
+    def graph(self) -> Graph:
+        """The graph of all examples."""
+        graph = self._graph
+        *shared, given = graph.inputs
+        marks = ("kind", "constants", "is_constant", "differentiable", "unordered", "from_zero")
+        return replace(
+            graph,
+            **{name: self._of_all(getattr(graph, name)) for name in marks},
+            terms=self._terms(),
+            applications=tuple(map(self._applied, graph.applications)),
+            tables=tuple(new[table] for table in graph.tables for new in self._nodes),
+            inputs=(*shared, self._each(given)),
+            outputs=self._each(graph.outputs),
+            checked=np.unique(self._each(graph.checked)),
+            whole=tuple(map(self._dots, graph.whole)),
+        )
+
+    def _of_all(self, of_nodes: Any) -> Any:
+        """What is known of each node, of the copies too."""
+        return np.concatenate([of_nodes, np.tile(of_nodes[self._own], self._size - 1)])
+
+    def _each(self, nodes: Integers) -> Integers:
+        """These nodes of each example, one example after the other."""
+        return np.concatenate([new[nodes] for new in self._nodes])
+
+    def _terms(self) -> Terms:
+        terms = self._graph.terms
+        own = terms.kept(self._own[terms.owner])
+        copies = [Terms(new[own.owner], own.coefficient, new[own.first], new[own.second]) for new in self._nodes[1:]]
+        return Terms.joined([terms, *copies])  # sorted by their owners, as each copy comes after the one before
+
+    def _applied(self, application: Applications) -> Applications:
+        own = application.chosen(self._own[application.nodes])
+        tables = None
+        if application.tables is not None and own.tables is not None:
+            first, copies = self._size * application.tables, self._size * own.tables
+            tables = np.concatenate([first, *(copies + example for example in range(1, self._size))])
+        return Applications(
+            application.primitive,
+            np.concatenate([application.nodes, *(new[own.nodes] for new in self._nodes[1:])]),
+            np.concatenate([application.operands, *(new[own.operands] for new in self._nodes[1:])]),
+            tables,
+        )
+
+    def _dots(self, dots: Any) -> Dots:
+        assert isinstance(dots, Dots)  # combinations are made by the adjoint stage
+        is_own = np.any(self._own[dots.elements], axis=1)
+        own, vectors = dots.chosen(np.flatnonzero(self._own[dots.owner])), _numbers(is_own, self._size)
+        copies = list(zip(self._nodes, vectors, strict=True))[1:]
+        return Dots(
+            np.concatenate([dots.elements, *(new[dots.elements[is_own]] for new, _ in copies)]),
+            np.concatenate([dots.owner, *(new[own.owner] for new, _ in copies)]),
+            np.concatenate([dots.first, *(vector[own.first] for _, vector in copies)]),
+            np.concatenate([dots.second, *(vector[own.second] for _, vector in copies)]),
+        )
+
+
+def _numbers(own: Booleans, size: int) -> list[Integers]:
+    """For each example the numbers of things, some of which are its own: the copies come after the first ones."""
+    places, found = np.flatnonzero(own), []
+    for example in range(size):
+        numbers = np.arange(len(own))
+        if example:
+            numbers[places] = len(own) + (example - 1) * len(places) + np.arange(len(places))
+        found.append(numbers)
+    return found
