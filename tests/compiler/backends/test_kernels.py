@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.batches import Batches
+from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.executable import Executable
 from micrograd.compiler.backends.llvm_codes import code_of
 from micrograd.compiler.picture import draw_program
