@@ -11,7 +11,8 @@ operations on numbers. Normalised, they are three dot products; rerolled, one ke
 3 by 2 matrix and a vector. Its adjoint becomes the product with the transpose in the same way.
 
 stages.py lists the stages and runs them. function.py is what users hold. steps.py is what fit runs, in a buffer
-(buffer_steps.py) or on devices of JAX (mesh_steps.py), and pure_function.py hands programs over to JAX.
+(buffer_steps.py), several examples at once (packs.py), or on devices of JAX (mesh_steps.py), and pure_function.py hands
+programs over to JAX.
 """
 
 from __future__ import annotations

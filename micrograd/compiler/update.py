@@ -38,6 +38,7 @@ class Update:
         last_gradients: where the gradients of the last step are.
         current: all of these, one after the other.
         next: where the next ones are, in the same order: a step is done when they are copied to current.
+        check: where 0 is if they are all finite, and else NaN.
         gradients: where the gradients for this step are to be given.
         rate: where the learning rate is.
     """
@@ -48,6 +49,7 @@ class Update:
     last_gradients: slice
     current: slice
     next: slice
+    check: int
     gradients: slice
     rate: int
 
@@ -120,18 +122,20 @@ class _Widened:
         parameter, gradient, rate, *state = self.inputs
         for result, node in zip((*self.results, gradient), (parameter, *state, gradient), strict=True):
             kernels.append(self._copy(result, self._width(node)))
+        end = self.layout.end
+        check = self.layout.stretch(1)
+        zeros = Segment(0.0, end - start, Access(start, term_step=1), None)  # 0 times what is not finite is NaN
+        kernels.append(Reduction(1, 1, Access(check), (zeros,)))
         return Update(
             program=Program(
-                self.layout.end,
-                tuple(kernels),
-                outputs=np.arange(start, self.layout.end),
-                constants=tuple(self.layout.constants),
+                self.layout.end, tuple(kernels), outputs=np.arange(start, end), constants=tuple(self.layout.constants)
             ),
             parameters=self._slice(parameter),
             states=[self._slice(node) for node in state],
             last_gradients=slice(self._last_gradients, self._last_gradients + self.count),
             current=self._current,
-            next=slice(start, self.layout.end),
+            next=slice(start, end),
+            check=check,
             gradients=self._slice(gradient),
             rate=self._slice(rate).start,
         )

@@ -13,7 +13,8 @@ jax_backend.py     a function of arrays, which XLA compiles: jax_reads.py (opera
                    (as scans) and jax_functions.py (primitives)
 jax_mesh.py        the devices of JAX that fit shares a batch out to, those of several processes too, which keep in
                    step by jax_processes.py
-llvm_batches.py    batches of fit in native code, whose blocks run in the threads of crew.py; llvm_batch_runner.py
+batches.py         batches of fit, in packs of examples that have a program in common
+llvm_batches.py    the same in native code, whose blocks run in the threads of crew.py; llvm_batch_runner.py
                    writes what runs the blocks, and llvm_runners.py what calls kernels
 python_calls.py    primitives for which a backend has no code, called in Python
 """

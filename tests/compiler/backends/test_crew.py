@@ -212,7 +212,7 @@ def test_a_batch_is_over_when_the_blocks_of_all_threads_are(monkeypatch):
         return call
 
     monkeypatch.setattr(llvm_batches, "BATCH", not_over_at_first)
-    monkeypatch.setattr(llvm_batches.time, "sleep", waited.append)
+    monkeypatch.setattr(llvm_batches, "_let_others_run", lambda: waited.append(0))
     assert trained([3] * 32, 32, monkeypatch, threads=1)[0] == expected
     assert found == [1, 1] * 3
     assert waited == [0] * 3
