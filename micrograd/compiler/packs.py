@@ -28,38 +28,40 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
 
 _SIZES = ((32, 8), (4, 4))  # from so many examples of a batch on, so many are in a pack
-_NODES = 1 << 19  # a pack has no more, as the time until it is ready grows with it
+_COPIED = 750_000  # nodes and terms of all examples together; with more, it takes long until a pack is ready
 
 
-def size_of_pack(examples: float, nodes: int) -> int:
+def size_of_pack(examples: float, own: int) -> int:
     """How many examples shall be in a pack.
 
     Args:
         examples: how many of a batch have the same program, as a mean of all batches.
-        nodes: how many the graph of one example has.
+        own: how many nodes and terms are own to each.
 
     Example:
         >>> [size_of_pack(examples, 1_000) for examples in (1, 4, 32, 1_000)], size_of_pack(1_000, 100_000)
         ([1, 4, 8, 8], 4)
     """
-    return next((size for least, size in _SIZES if examples >= least and size * nodes <= _NODES), 1)
+    return next((size for least, size in _SIZES if examples >= least and size * own <= _COPIED), 1)
 
 
-def packed(graph: Graph, size: int) -> Graph:
-    """The graph for so many examples, whose numbers come one after the other in the last group of its inputs.
+def packed(graph: Graph, examples: float) -> Graph:
+    """The graph for several examples, if batches have several.
 
     Args:
         graph: in normal form; its output is the loss of one example.
-        size: how many examples there shall be.
+        examples: how many of a batch have this graph, as a mean of all batches.
 
     Returns:
-        A graph with an output for each example; or the same graph, if its output does not depend on the example.
+        The graph with an output for each example of a pack. Their numbers come one after the other in the last group
+        of its inputs.
     """
+    if size_of_pack(examples, 0) == 1:
+        return graph
     users, used = graph.edges()
     own = ~Edges(graph.size, used, users).out_of_reach(graph.inputs[-1])
-    if size == 1 or not own[graph.outputs].all():
-        return graph
-    return _Packed(graph, own, size).graph()
+    size = size_of_pack(examples, int(own.sum() + own[graph.terms.owner].sum()))
+    return graph if size == 1 else _Packed(graph, own, size).graph()
 
 
 class _Packed:

@@ -14,7 +14,7 @@ import numpy as np
 
 from micrograd.compiler.backends.executable import Executable
 from micrograd.compiler.closed_over import ClosedOver
-from micrograd.compiler.packs import packed, size_of_pack
+from micrograd.compiler.packs import packed
 from micrograd.compiler.stages import Made, Request, Source, run_stages
 from micrograd.compiler.trace import TraceError, is_plain
 from micrograd.compiler.turns import traced_once
@@ -163,9 +163,8 @@ class Specialised:
             examples: how many sets of arguments are given at about the same time: a program may run several at once,
                 which have an output each; see packs.py.
         """
-        graph = self._graph.thing
-        pack = packed(graph, size_of_pack(examples, graph.size))
-        made = self._rerolled(self._graph._replace(thing=pack), gradients, start)
+        graph = self._graph._replace(thing=packed(self._graph.thing, examples))
+        made = self._rerolled(graph, gradients, start)
         return self._described(made.thing, made)
 
     def compiled(self, gradients: bool) -> Compiled:

@@ -122,7 +122,7 @@ def train(plan: Plan, state: State, rows: Floats, course: Course) -> State:
         ImportError: if there is no NumPy to compile with, or no tqdm for the bar that is asked for.
     """
     in_a_batch = min(course.batch_size, len(rows))
-    key = (plan, bool(course.decay.any()), size_of_pack(in_a_batch, nodes=0))  # small batches have another program
+    key = (plan, bool(course.decay.any()), size_of_pack(in_a_batch, own=0))  # small batches have another program
     network = _take(key) or _Network(plan)
     after = network.train(state, np.ascontiguousarray(rows, dtype=float), course)
     _keep(key, network)  # one that an error left half-way is not kept

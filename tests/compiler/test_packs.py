@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import compiled_steps, packs
+from micrograd.compiler import compiled_steps, normalise, packs
 from micrograd.compiler.backends.batches import in_packs
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.specialise import Specialised
@@ -44,7 +44,7 @@ def a_network(rng):
 
 
 def long_dot_products(rng):
-    """So many that they stay whole; a row of weights and its square are shared."""
+    """Those of the weights with themselves are shared."""
     weights = values(rng, 70, 90)
     examples = [[rng.gauss(0, 1) for _ in range(90)] for _ in range(9)]
 
@@ -116,7 +116,8 @@ def test_batches_have_the_losses_and_gradients_of_eager(program, batch_size, bac
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_pack_computes_what_a_program_of_one_example_does(program):
+def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch):
+    monkeypatch.setattr(normalise, "MANY", 1000)  # so that long dot products stay whole
     parameters, loss, examples = program(random.Random(7))
     structures = [Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples]
     alike = [structure for structure in structures if structure.key == structures[0].key]
@@ -184,6 +185,7 @@ def test_random_losses(program, count, seed, backend):
         ([0], [4], [0], [[0, 0, 1]]),
         ([0] * 4, [4], [0, 1, 2, 3], [[0, 0, 4]]),
         ([0] * 5, [2], [0, 1, 2, 3, 4], [[0, 0, 2], [0, 2, 4], [0, 4, 5]]),
+        ([1, 0, 0, 0, 1], [2, 2], [1, 2, 3, 0, 4], [[0, 0, 2], [0, 2, 3], [1, 3, 5]]),
         ([2, 0, 2, 0, 2], [1, 8, 2], [1, 3, 0, 2, 4], [[0, 0, 1], [0, 1, 2], [2, 2, 4], [2, 4, 5]]),
     ],
 )
@@ -209,10 +211,13 @@ def test_packs_are_as_large_as_batches_fill():
 
 
 def test_packs_of_large_programs_are_small(monkeypatch):
-    monkeypatch.setattr(packs, "_NODES", 100)
-    assert sizes_of([[1.0] * 2] * 100, 32) == [8]
-    assert sizes_of([[1.0] * 20] * 100, 32) == [4]
-    assert sizes_of([[1.0] * 200] * 100, 32) == [1]
+    monkeypatch.setattr(packs, "_COPIED", 200)
+    assert sizes_of([[1.0] * 6] * 100, 32) == [8]
+    assert sizes_of([[1.0] * 16] * 100, 32) == [4]
+    assert sizes_of([[1.0] * 40] * 100, 32) == [1]
+    # what examples share is not copied
+    weights = [Value(0.1)] * 200
+    assert sizes_of([[1.0] * 2] * 100, 32, lambda x: mg.dot(list(map(mg.exp, weights)), weights) * x[0]) == [8]
 
 
 @pytest.mark.parametrize(("read", "loss", "slope"), [(lambda w: w * w, 9.0, 6.0), (lambda w: w, 3.0, 1.0)])
