@@ -63,11 +63,16 @@ class BufferSteps(CompiledSteps):
         """A program for each structure there is; they lie in the buffer one after the other."""
         programs: list[Program] = []
         end = self._update.program.size
-        in_a_batch = self._batch_size * np.bincount(self._which) / len(self._which)
-        for special, examples in zip(self._special, in_a_batch.tolist(), strict=True):
-            programs.append(special.program(True, end, examples))
+        for number, special in enumerate(self._special):
+            programs.append(special.program(True, end, self._at_a_time(number)))
             end = programs[-1].size
         return programs
+
+    def _at_a_time(self, program: int) -> int:
+        """How many examples of a program a batch has: half of their mean, where batches differ, so that packs fill."""
+        if len(self._special) == 1:
+            return self._batch_size
+        return int(self._batch_size * np.mean(self._which == program) / 2)
 
     def _make_runs(self, programs: list[Program]) -> None:
         executable = self._executable

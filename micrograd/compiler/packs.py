@@ -27,30 +27,31 @@ if TYPE_CHECKING:
     from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Booleans, Integers
 
-_SIZES = ((32, 8), (4, 4))  # from so many examples of a batch on, so many are in a pack
+_LARGEST = 8  # examples, which fill a vector
 _COPIED = 750_000  # nodes and terms of all examples together; with more, it takes long until a pack is ready
 
 
-def size_of_pack(examples: float, own: int) -> int:
-    """How many examples shall be in a pack.
+def size_of_pack(examples: int, own: int) -> int:
+    """How many examples shall be in a pack, so that packs are large and alike.
 
     Args:
-        examples: how many of a batch have the same program, as a mean of all batches.
+        examples: how many there are at a time.
         own: how many nodes and terms are own to each.
 
     Example:
-        >>> [size_of_pack(examples, 1_000) for examples in (1, 4, 32, 1_000)], size_of_pack(1_000, 100_000)
-        ([1, 4, 8, 8], 4)
+        >>> [size_of_pack(examples, 1_000) for examples in (1, 5, 8, 9, 32, 100)], size_of_pack(100, 200_000)
+        ([1, 5, 8, 5, 8, 8], 3)
     """
-    return next((size for least, size in _SIZES if examples >= least and size * own <= _COPIED), 1)
+    largest = min(_LARGEST, _COPIED // max(own, 1))
+    return -(-examples // -(-examples // largest)) if examples and largest else 1
 
 
-def packed(graph: Graph, examples: float) -> Graph:
-    """The graph for several examples, if batches have several.
+def packed(graph: Graph, examples: int) -> Graph:
+    """The graph for several examples, if there are several at a time.
 
     Args:
         graph: in normal form; its output is the loss of one example.
-        examples: how many of a batch have this graph, as a mean of all batches.
+        examples: how many there are at a time.
 
     Returns:
         The graph with an output for each example of a pack. Their numbers come one after the other in the last group

@@ -121,9 +121,9 @@ def train(plan: Plan, state: State, rows: Floats, course: Course) -> State:
         ArithmeticError: if a loss or a parameter is not finite, naming the epoch.
         ImportError: if there is no NumPy to compile with, or no tqdm for the bar that is asked for.
     """
-    in_a_batch = min(course.batch_size, len(rows))
-    key = (plan, bool(course.decay.any()), size_of_pack(in_a_batch, own=0))  # small batches have another program
-    network = _take(key) or _Network(plan)
+    pack = size_of_pack(min(course.batch_size, len(rows)), own=0)  # small batches have programs of their own
+    key = (plan, bool(course.decay.any()), pack)
+    network = _take(key) or _Network(plan, pack)
     after = network.train(state, np.ascontiguousarray(rows, dtype=float), course)
     _keep(key, network)  # one that an error left half-way is not kept
     return after
@@ -187,8 +187,8 @@ def _set(values: list[Value], numbers: Floats) -> None:
 class _Network:
     """A network, its solver and their programs, for whatever rows and state there are."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, pack: int) -> None:
+        self._plan, self._pack = plan, pack
         self._model = network_of(plan.sizes, plan.activation)
         self._parameters = self._model.parameters()
         kind = _DecayingAdam if plan.solver == "adam" else _DecayingSGD
@@ -205,7 +205,7 @@ class _Network:
         solver.steps, solver.learning_rate = state.steps, course.rate
         if self._steps is None:
             loss = _loss_of(self._plan, self._model)
-            self._steps = BufferSteps(loss, rows, solver, _Diverged(), "auto", course.batch_size)
+            self._steps = BufferSteps(loss, rows, solver, _Diverged(), "auto", self._pack)
         else:
             self._steps.give_rows(rows)
         self._run(self._steps, len(rows), course)

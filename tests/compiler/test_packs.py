@@ -204,17 +204,17 @@ def sizes_of(examples, batch_size, loss=None, **settings):
 
 def test_packs_are_as_large_as_batches_fill():
     assert sizes_of([[1.0]] * 100, 1) == [1]
-    assert sizes_of([[1.0]] * 3, 100) == [1]  # no batch has more than all
-    assert sizes_of([[1.0]] * 100, 5) == [4]
+    assert sizes_of([[1.0]] * 3, 100) == [3]  # no batch has more than all
+    assert sizes_of([[1.0]] * 100, 5) == [5]
+    assert sizes_of([[1.0]] * 100, 9) == [5]
     assert sizes_of([[1.0]] * 100, 32) == [8]
-    assert sizes_of([[1.0]] * 80 + [[1.0, 2.0]] * 15 + [[1.0] * 3] * 5, 40) == [8, 4, 1]
+    assert sizes_of([[1.0]] * 80 + [[1.0, 2.0]] * 15 + [[1.0] * 3] * 5, 40) == [8, 3, 1]
 
 
 def test_packs_of_large_programs_are_small(monkeypatch):
     monkeypatch.setattr(packs, "_COPIED", 200)
-    assert sizes_of([[1.0] * 6] * 100, 32) == [8]
-    assert sizes_of([[1.0] * 16] * 100, 32) == [4]
-    assert sizes_of([[1.0] * 40] * 100, 32) == [1]
+    for length, size in ((8, 8), (16, 5), (24, 3), (40, 2), (60, 1), (300, 1)):
+        assert sizes_of([[1.0] * length] * 100, 32) == [size]
     # what examples share is not copied
     weights = [Value(0.1)] * 200
     assert sizes_of([[1.0] * 2] * 100, 32, lambda x: mg.dot(list(map(mg.exp, weights)), weights) * x[0]) == [8]
