@@ -194,7 +194,7 @@ class TestAmongScikitLearnsTools:
     def test_networks_of_the_same_shape_share_one_program_and_few_are_kept(self, monkeypatch):
         monkeypatch.setattr(training, "_networks", type(training._networks)())
         made, real = [], training._Network
-        monkeypatch.setattr(training, "_Network", lambda plan: made.append(plan) or real(plan))
+        monkeypatch.setattr(training, "_Network", lambda *given: made.append(given) or real(*given))
         first = learned(quick().fit(ROWS, KINDS))
         quick(alpha=0.5, random_state=4, max_iter=1).fit(2 * ROWS[:50], KINDS[:50])
         assert learned(quick().fit(ROWS, KINDS)).tolist() == first.tolist()

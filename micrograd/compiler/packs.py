@@ -27,41 +27,42 @@ if TYPE_CHECKING:
     from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Booleans, Integers
 
-_LARGEST = 8  # examples, which fill a vector
 _COPIED = 750_000  # nodes and terms of all examples together; with more, it takes long until a pack is ready
 
 
-def size_of_pack(examples: int, own: int) -> int:
+def size_of_pack(examples: int, largest: int, own: int = 0) -> int:
     """How many examples shall be in a pack, so that packs are large and alike.
 
     Args:
         examples: how many there are at a time.
+        largest: how many may be in a pack.
         own: how many nodes and terms are own to each.
 
     Example:
-        >>> [size_of_pack(examples, 1_000) for examples in (1, 5, 8, 9, 32, 100)], size_of_pack(100, 200_000)
+        >>> [size_of_pack(examples, 8) for examples in (1, 5, 8, 9, 32, 100)], size_of_pack(100, 8, own=200_000)
         ([1, 5, 8, 5, 8, 8], 3)
     """
-    largest = min(_LARGEST, _COPIED // max(own, 1))
+    largest = min(largest, _COPIED // max(own, 1))
     return -(-examples // -(-examples // largest)) if examples and largest else 1
 
 
-def packed(graph: Graph, examples: int) -> Graph:
+def packed(graph: Graph, examples: int, largest: int) -> Graph:
     """The graph for several examples, if there are several at a time.
 
     Args:
         graph: in normal form; its output is the loss of one example.
         examples: how many there are at a time.
+        largest: how many may be in a pack.
 
     Returns:
         The graph with an output for each example of a pack. Their numbers come one after the other in the last group
         of its inputs.
     """
-    if size_of_pack(examples, 0) == 1:
+    if size_of_pack(examples, largest) == 1:
         return graph
     users, used = graph.edges()
     own = ~Edges(graph.size, used, users).out_of_reach(graph.inputs[-1])
-    size = size_of_pack(examples, int(own.sum() + own[graph.terms.owner].sum()))
+    size = size_of_pack(examples, largest, int(own.sum() + own[graph.terms.owner].sum()))
     return graph if size == 1 else _Packed(graph, own, size).graph()
 
 

@@ -154,16 +154,16 @@ class Specialised:
         """Ask for the gradients of these inputs only."""
         self.wanted = np.array(list(inputs), dtype=np.int64)
 
-    def program(self, gradients: bool, start: int = 0, examples: int = 1) -> Program:
+    def program(self, gradients: bool, start: int = 0, examples: int = 1, largest: int = 1) -> Program:
         """A program.
 
         Args:
             gradients: whether it computes the gradients, too.
             start: where in the buffer it begins; see reroll.
-            examples: how many sets of arguments there are at a time: a program may run several, which have an output
-                each; see packs.py.
+            examples: how many sets of arguments there are at a time.
+            largest: so many of them may be in the program, which has an output for each; see packs.py.
         """
-        graph = self._graph._replace(thing=packed(self._graph.thing, examples))
+        graph = self._graph._replace(thing=packed(self._graph.thing, examples, largest))
         made = self._rerolled(graph, gradients, start)
         return self._described(made.thing, made)
 

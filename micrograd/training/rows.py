@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.numpy_backend import on_arrays
 from micrograd.compiler.buffer_steps import BufferSteps
 from micrograd.compiler.packs import size_of_pack
@@ -121,7 +122,8 @@ def train(plan: Plan, state: State, rows: Floats, course: Course) -> State:
         ArithmeticError: if a loss or a parameter is not finite, naming the epoch.
         ImportError: if there is no NumPy to compile with, or no tqdm for the bar that is asked for.
     """
-    pack = size_of_pack(min(course.batch_size, len(rows)), own=0)  # small batches have programs of their own
+    largest = backend_of("auto").executable("fit").batches.largest
+    pack = size_of_pack(min(course.batch_size, len(rows)), largest)  # small batches have programs of their own
     key = (plan, bool(course.decay.any()), pack)
     network = _take(key) or _Network(plan, pack)
     after = network.train(state, np.ascontiguousarray(rows, dtype=float), course)

@@ -123,7 +123,7 @@ def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch
     alike = [structure for structure in structures if structure.key == structures[0].key]
     special = Specialised(loss, structures[0], backend_of("llvm"), parameters)
     special.want(range(len(parameters)))
-    one, several = special.program(True), special.program(True, examples=4)
+    one, several = special.program(True), special.program(True, examples=4, largest=4)
     assert (len(one.outputs), len(several.outputs), len(several.seeds)) == (1, 4, 4)
     alone, together = (backend_of("numpy").run_of(made) for made in (one, several))
     shared = [value.data for value in special.values]
@@ -145,7 +145,7 @@ def test_what_all_examples_share_is_computed_once():
 
     special = Specialised(loss, Structure((([1.0] * 6,), {})), backend_of("llvm"), weights)
     special.want(range(6))
-    one, several = special.program(True), special.program(True, examples=4)
+    one, several = special.program(True), special.program(True, examples=4, largest=4)
     assert len(several.kernels) == len(one.kernels)
     exponentials = [kernel for kernel in several.kernels if "exp" in kernel.kind]
     assert [kernel.rows * kernel.columns for kernel in exponentials] == [6]
@@ -194,12 +194,12 @@ def test_examples_are_put_into_packs_of_those_with_one_program(programs, sizes, 
     assert (found.tolist(), made.tolist()) == (order, expected)
 
 
-def sizes_of(examples, batch_size, loss=None, **settings):
+def sizes_of(examples, batch_size, loss=None, backend="llvm"):
     """How many examples are in a pack of each program."""
     weight = Value(1.0)
     optimizer = mg.optim.SGD([weight], 0.1)
     loss = loss or (lambda numbers: mg.dot([weight] * len(numbers), numbers) ** 2)
-    return compiled_steps(loss, examples, optimizer, None, "llvm", batch_size, **settings)._batches._sizes.tolist()
+    return compiled_steps(loss, examples, optimizer, None, backend, batch_size)._batches._sizes.tolist()
 
 
 def test_packs_are_as_large_as_batches_fill():
@@ -208,6 +208,8 @@ def test_packs_are_as_large_as_batches_fill():
     assert sizes_of([[1.0]] * 100, 5) == [5]
     assert sizes_of([[1.0]] * 100, 9) == [5]
     assert sizes_of([[1.0]] * 100, 32) == [8]
+    assert sizes_of([[1.0]] * 100, 32, backend="numpy") == [32]
+    assert sizes_of([[1.0]] * 100, 100, backend="numpy") == [50]
     assert sizes_of([[1.0]] * 80 + [[1.0, 2.0]] * 15 + [[1.0] * 3] * 5, 40) == [8, 3, 1]
 
 

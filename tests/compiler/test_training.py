@@ -367,7 +367,9 @@ def test_what_is_the_same_for_all_parameters_is_computed_once():
     places = update.parameters, update.gradients, update.last_gradients, update.current, update.next
     assert [place.stop - place.start for place in places] == [5, 5, 5, 5 + 11 + 5, 5 + 11 + 5]
     assert update.current.start == 0
-    columns = [(kernel.kind, kernel.columns) for kernel in update.program.kernels]
+    *kernels, check = update.program.kernels
+    assert (check.terms, check.columns, check.target.base) == (21, 1, update.check)
+    columns = [(kernel.kind, kernel.columns) for kernel in kernels]
     assert {columns for kind, columns in columns if kind == "pow"} == {1}
     assert columns.count(("sum", 1)) == 3
     assert [columns for _, columns in columns[-5:]] == [5, 5, 5, 1, 5]

@@ -30,7 +30,12 @@ class Batches(ABC):
         numbers: the numbers of each example: arrays of their own, or the rows of a matrix.
         which: for each example, which of the programs it runs.
         gradients: where in the buffer the mean gradient shall be.
+
+    Attributes:
+        largest: so many examples may be in a pack.
     """
+
+    largest: int
 
     @abstractmethod
     def __init__(

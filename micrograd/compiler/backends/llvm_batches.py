@@ -54,6 +54,8 @@ class NativeBatches(Batches):
         kept: all that native code works on, but for a batch.
     """
 
+    largest = 8  # examples fill a vector, and other threads have packs, too
+
     def __init__(
         self,
         buffer: Floats,

@@ -99,6 +99,8 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
 class NumpyBatches(Batches):
     """Runs the programs of the examples of a batch."""
 
+    largest = 64  # the calls of NumPy take most of the time
+
     def __init__(
         self,
         buffer: Floats,
