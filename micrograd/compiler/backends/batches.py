@@ -12,8 +12,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -47,29 +45,34 @@ class Batches(ABC):
         """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
 
 
-def in_packs(programs: Integers, sizes: Integers) -> tuple[Integers, Integers]:
+def in_packs(
+    batch: Sequence[int], which: Sequence[int], sizes: Sequence[int]
+) -> tuple[list[int], list[tuple[int, int, int]]]:
     """Put the examples of a batch into packs.
 
     Args:
-        programs: which program each example runs.
+        batch: the examples.
+        which: for each example there is, which program it runs.
         sizes: for each program how many examples are in a pack.
 
     Returns:
-        The examples in another order, as their places in the batch; and a row for each pack: its program, and where in
-        that order its examples begin and end.
+        The examples, in the order of their programs; and for each pack its program, and where in that order its
+        examples begin and end.
 
     Example:
-        >>> order, packs = in_packs(np.array([0, 0, 1, 0, 0, 0, 0]), np.array([4, 1]))
-        >>> order.tolist(), packs.tolist()
-        ([0, 1, 3, 4, 5, 6, 2], [[0, 0, 4], [0, 4, 6], [1, 6, 7]])
+        >>> in_packs([0, 1, 2, 3, 4, 5, 6], which=[0, 0, 1, 0, 0, 0, 0], sizes=[4, 1])
+        ([0, 1, 3, 4, 5, 6, 2], [(0, 0, 4), (0, 4, 6), (1, 6, 7)])
     """
-    counts = np.bincount(programs, minlength=len(sizes))
-    packs, ends = -(-counts // sizes), np.cumsum(counts)
-    program = np.repeat(np.arange(len(sizes)), packs)
-    number = np.arange(len(program)) - np.repeat(np.cumsum(packs) - packs, packs)  # among those of its program
-    begin = (ends - counts)[program] + sizes[program] * number
-    end = np.minimum(begin + sizes[program], ends[program])
-    return np.argsort(programs, kind="stable"), np.stack([program, begin, end], axis=1)
+    of_programs: dict[int, list[int]] = {}
+    for example in batch:
+        of_programs.setdefault(which[example], []).append(example)
+    order: list[int] = []
+    packs: list[tuple[int, int, int]] = []
+    for program, examples in sorted(of_programs.items()):
+        first, size = len(order), sizes[program]
+        order += examples
+        packs += ((program, begin, min(begin + size, len(order))) for begin in range(first, len(order), size))
+    return order, packs
 
 
 def own_inputs(program: Program, length: int) -> int:

@@ -16,6 +16,7 @@ import ctypes
 import os
 import time
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,25 +66,24 @@ class NativeBatches(Batches):
         gradients: slice,
     ) -> None:
         self.buffer, self.gradients = buffer, gradients
-        self._runs, self._which = runs, which
+        self._runs, self._which = runs, which.tolist()
         if isinstance(numbers, np.ndarray):  # the rows of a matrix, which may be millions
             self.numbers = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
         else:
             self.numbers = np.array([row.ctypes.data for row in numbers])
-        examples = [int(np.argmax(which == number)) for number in range(len(runs))]
+        examples = map(self._which.index, range(len(runs)))
         self._own = [own_inputs(run.program, len(numbers[of])) for run, of in zip(runs, examples, strict=True)]
         outputs = [np.ascontiguousarray(run.program.outputs) for run in runs]
-        self._sizes = np.array(list(map(len, outputs)))
+        self._sizes = list(map(len, outputs))
         self.jobs = np.array([_job(*of_run) for of_run in zip(runs, self._own, outputs, strict=True)], dtype=np.int64)
         self.call = BATCH(machine().address("micrograd_batch", batch_runner))
-        self._flops = np.array([run.program.flops for run in runs]) // self._sizes  # of an example
-        self._fewest_flops = int(self._flops.min())
+        self._flops = [run.program.flops // size for run, size in zip(runs, self._sizes, strict=True)]  # of an example
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
         self.kept = (buffer, self.jobs, self.numbers, numbers, runs, outputs)
         self._here = _Worker(self, buffer, np.empty((0, 2), dtype=np.int64), 0)
         self._others: list[_Worker] = []
         self._plan: _Plan | None = None  # of the batch before, where nobody works on it any more
-        self._packs: list[int] | None = None  # of the batch before, where all examples have one program
+        self._packs: list[int] | None = None  # of the batch before
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
@@ -118,19 +118,19 @@ class NativeBatches(Batches):
 
     def _in_packs(self, batch: Sequence[int]) -> tuple[Sequence[int], list[int]]:
         """The examples in their order, and for each pack three numbers; see in_packs."""
-        if len(self._runs) > 1:
-            order, packs = in_packs(self._which[batch], self._sizes)
-            return [batch[place] for place in order.tolist()], packs.ravel().tolist()
-        if self._packs is None or self._packs[-1] != len(batch):
-            self._packs = in_packs(self._which[batch], self._sizes)[1].ravel().tolist()
-        return batch, self._packs
+        if len(self._runs) == 1 and self._packs is not None and self._packs[-1] == len(batch):
+            return batch, self._packs
+        order, packs = in_packs(batch, self._which, self._sizes)
+        self._packs = [*chain.from_iterable(packs)]
+        return order, self._packs
 
     def _threads(self, batch: Sequence[int], blocks: int) -> int:
         """How many threads are worth their while."""
         most = min(self._cores, blocks)
-        if most == 1 or most * _WORTH_A_THREAD <= len(batch) * self._fewest_flops:
+        if most == 1 or most * _WORTH_A_THREAD <= len(batch) * min(self._flops):
             return most  # nearly always, and to add up the flops takes as long as to run an example
-        return max(1, min(most, int(self._flops[self._which[batch]].sum()) // _WORTH_A_THREAD))
+        flops = sum(self._flops[self._which[example]] for example in batch)
+        return max(1, min(most, flops // _WORTH_A_THREAD))
 
     def _make_workers(self, count: int) -> None:
         """Make workers for so many other threads, with the constants of the programs in their buffers."""

@@ -110,19 +110,19 @@ class NumpyBatches(Batches):
         gradients: slice,
     ) -> None:
         self._buffer, self._gradients = buffer, gradients
-        self._runs, self._numbers, self._which = runs, numbers, which
-        self._sizes = np.array([len(run.program.outputs) for run in runs])
+        self._runs, self._numbers, self._which = runs, numbers, which.tolist()
+        self._sizes = [len(run.program.outputs) for run in runs]
 
     def run(self, batch: Sequence[int]) -> list[float]:
         """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
         buffer, losses = self._buffer, []
         total = np.zeros(self._gradients.stop - self._gradients.start)
-        order, packs = in_packs(self._which[batch], self._sizes)
-        for number, begin, end in packs.tolist():
-            run = self._runs[number]
-            program, size = run.program, int(self._sizes[number])
-            places = np.minimum(np.arange(begin, begin + size), end - 1)  # the last one, where none is left
-            numbers = np.concatenate([self._numbers[batch[place]] for place in order[places]])
+        order, packs = in_packs(batch, self._which, self._sizes)
+        for number, begin, end in packs:
+            run, size = self._runs[number], self._sizes[number]
+            program, examples = run.program, order[begin:end]
+            examples += examples[-1:] * (size - len(examples))  # the last one, where none is left
+            numbers = np.concatenate([self._numbers[example] for example in examples])
             first = len(program.inputs) - own_inputs(program, len(numbers) // size)
             buffer[program.inputs[first : first + len(numbers)]] = numbers
             buffer[program.seeds] = np.arange(size) < end - begin
