@@ -15,7 +15,7 @@ import numpy as np
 
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.executable import new_buffer
-from micrograd.compiler.steps import CompiledSteps
+from micrograd.compiler.steps import CompiledSteps, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -112,7 +112,7 @@ class BufferSteps(CompiledSteps):
         optimizer, update, buffer = self._optimizer, self._update, self._buffer
         rate = optimizer.next_rate(self._steps)
         losses = self._batches.run(batch)
-        mean = math.fsum(losses) / len(batch)
+        mean = mean_of(losses)
         if math.isfinite(mean) and np.isfinite(buffer[update.gradients]).all():
             buffer[update.rate] = rate
             self._step.run()

@@ -32,7 +32,7 @@ from micrograd.compiler.backends.jax_backend import BACKEND, Lowered
 from micrograd.compiler.backends.jax_functions import PLAIN
 from micrograd.compiler.backends.jax_mesh import AXIS, SAME, SPLIT, Devices
 from micrograd.compiler.backends.jax_processes import Processes
-from micrograd.compiler.steps import CompiledSteps
+from micrograd.compiler.steps import CompiledSteps, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -147,7 +147,7 @@ class MeshSteps(CompiledSteps):
         with nullcontext() if processes is None else processes.waiting():
             following, losses, is_finite = self._run(self._numbers, self._which[batch], self._place[batch], rate)
         self._devices.caught.check()
-        mean = math.fsum(losses) / len(batch)
+        mean = mean_of(losses)
         if is_finite and math.isfinite(mean):
             steps = self._steps + 1
             # Python looks for signals at calls and loops: there are none between here and the return

@@ -10,6 +10,7 @@ what is wrong.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from itertools import chain, repeat
@@ -221,6 +222,14 @@ class CompiledSteps(ABC):
     def _states(self) -> Floats:
         states = [self._optimizer._state[index] for index in self._trained]
         return np.array(states, dtype=float)
+
+
+def mean_of(losses: Sequence[float]) -> float:
+    """The mean of some losses; NaN where they have no sum, as infinities of both signs: eager says what is wrong."""
+    try:
+        return math.fsum(losses) / len(losses)
+    except (OverflowError, ValueError):
+        return math.nan
 
 
 def _structures(examples: Sequence[Any]) -> list[Structure]:

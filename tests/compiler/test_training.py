@@ -180,6 +180,27 @@ def test_a_loss_that_fails_raises_what_eager_raises(backend):
     assert messages[0][1] == pytest.approx(messages[1][1])
 
 
+@pytest.mark.parametrize("losses", [(np.inf, -np.inf), (-np.inf, 1.0, np.inf), (1.5e308, 1.5e308)])
+def test_losses_that_have_no_sum_are_spoken_of_as_eagerly(losses, backend):
+    found = []
+    for mode in (False, backend):
+        w = Value(1.0)
+        try:
+            history = mg.fit(
+                lambda x, w=w: x + 0.0 * w,
+                list(losses),
+                mg.optim.SGD([w], 0.1),
+                batch_size=len(losses),
+                seed=0,
+                compile=mode,
+            )
+        except ArithmeticError as error:
+            found.append((str(error), w.data))
+        else:
+            found.append((history.steps, w.data))
+    assert found[0] == found[1]
+
+
 def test_an_update_that_overflows_raises_and_changes_nothing(backend):
     w = Value(1e200)
     with pytest.raises(ArithmeticError):
