@@ -13,11 +13,14 @@ left for the pack.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from micrograd.compiler.graph import ONE, Applications, Terms
+from micrograd.compiler.program import Singles
+from micrograd.compiler.reroll import reroll
 from micrograd.compiler.vectors import Dots
 from micrograd.compiler.walks import Edges
 
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
 
 _COPIED = 750_000  # nodes and terms of all examples together; with more, it takes long until a pack is ready
+_KERNELS = 256  # that one example may have, if they are for fewer than so many nodes each
+_ALIKE = 4
 
 
 def size_of_pack(examples: int, largest: int, own: int = 0) -> int:
@@ -36,7 +41,7 @@ def size_of_pack(examples: int, largest: int, own: int = 0) -> int:
     Args:
         examples: how many there are at a time.
         largest: how many may be in a pack.
-        own: how many nodes and terms are own to each.
+        own: how many nodes, terms and elements of tables are own to each.
 
     Example:
         >>> [size_of_pack(examples, 8) for examples in (1, 5, 8, 9, 32, 100)], size_of_pack(100, 8, own=200_000)
@@ -62,8 +67,23 @@ def packed(graph: Graph, examples: int, largest: int) -> Graph:
         return graph
     users, used = graph.edges()
     own = ~Edges(graph.size, used, users).out_of_reach(graph.inputs[-1])
-    size = size_of_pack(examples, largest, int(own.sum() + own[graph.terms.owner].sum()))
-    return graph if size == 1 else _Packed(graph, own, size).graph()
+    size = size_of_pack(examples, largest, int(own.sum() + own[graph.terms.owner].sum()) + _taken_from(graph, own))
+    return graph if size == 1 or _is_irregular(graph, int(own.sum())) else _Packed(graph, own, size).graph()
+
+
+def _taken_from(graph: Graph, own: Booleans) -> int:
+    """How many elements the tables have together that an example takes something from."""
+    tables = [part.tables[own[part.nodes]] for part in graph.applications if part.tables is not None]
+    return sum(len(graph.tables[table]) for table in chain.from_iterable(tables))
+
+
+def _is_irregular(graph: Graph, own: int) -> bool:
+    """Whether hardly two nodes of an example are alike: in a pack, each would be a kernel, which takes long to make."""
+    if own <= _KERNELS:
+        return False
+    kernels = reroll(graph, 0).kernels
+    count = sum([len(kernel.targets) if isinstance(kernel, Singles) else 1 for kernel in kernels])
+    return count > _KERNELS and own < _ALIKE * count
 
 
 class _Packed:

@@ -223,6 +223,29 @@ def test_packs_of_large_programs_are_small(monkeypatch):
     assert sizes_of([[1.0] * 2] * 100, 32, lambda x: mg.dot(list(map(mg.exp, weights)), weights) * x[0]) == [8]
 
 
+def test_elements_of_tables_count_where_examples_take_from_them(monkeypatch):
+    monkeypatch.setattr(packs, "_COPIED", 200)
+    for length, size in ((10, 8), (60, 3), (150, 1)):
+        table = [Value(0.1)] * length
+        found = sizes_of([2] * 100, 32, lambda letter, table=table: mg.take(table, letter) * mg.take(table, 1))
+        assert found == [size]
+
+
+@pytest.mark.parametrize(("differ", "size"), [(True, 1), (False, 8)])
+def test_programs_whose_operations_are_hardly_alike_have_no_packs(differ, size):
+    """In a pack each would be a kernel, and there may be many thousands."""
+    choose = random.Random(5).choice if differ else lambda numbers: numbers[-1]
+    operations = [[choose(range(number + 2)) for _ in "abc"] for number in range(400)]
+
+    def loss(x):
+        numbers = [Value(0.3), x]
+        for a, b, c in operations:
+            numbers.append(mg.sin(numbers[a] + numbers[b]) * numbers[c])
+        return mg.mean(numbers)
+
+    assert sizes_of([0.2] * 100, 32, loss) == [size]
+
+
 @pytest.mark.parametrize(("read", "loss", "slope"), [(lambda w: w * w, 9.0, 6.0), (lambda w: w, 3.0, 1.0)])
 def test_a_loss_that_does_not_depend_on_the_example_stays_as_it_is(read, loss, slope, backend):
     weight = Value(3.0)
