@@ -10,6 +10,7 @@ again there, and adds nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ class Batches(ABC):
         """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
 
 
-def in_packs(
-    batch: Sequence[int], which: Sequence[int], sizes: Sequence[int]
-) -> tuple[list[int], list[tuple[int, int, int]]]:
+def in_packs(batch: Sequence[int], which: Sequence[int], sizes: Sequence[int]) -> tuple[list[int], list[int]]:
     """Put the examples of a batch into packs.
 
     Args:
@@ -56,22 +55,25 @@ def in_packs(
         sizes: for each program how many examples are in a pack.
 
     Returns:
-        The examples, in the order of their programs; and for each pack its program, and where in that order its
-        examples begin and end.
+        The examples, in the order of their programs; and three numbers for each pack: its program, and where in that
+        order its examples begin and end.
 
     Example:
         >>> in_packs([0, 1, 2, 3, 4, 5, 6], which=[0, 0, 1, 0, 0, 0, 0], sizes=[4, 1])
-        ([0, 1, 3, 4, 5, 6, 2], [(0, 0, 4), (0, 4, 6), (1, 6, 7)])
+        ([0, 1, 3, 4, 5, 6, 2], [0, 0, 4, 0, 4, 6, 1, 6, 7])
     """
-    of_programs: dict[int, list[int]] = {}
+    of_programs: defaultdict[int, list[int]] = defaultdict(list)
     for example in batch:
-        of_programs.setdefault(which[example], []).append(example)
+        of_programs[which[example]].append(example)
     order: list[int] = []
-    packs: list[tuple[int, int, int]] = []
-    for program, examples in sorted(of_programs.items()):
+    packs: list[int] = []
+    for program in sorted(of_programs):
         first, size = len(order), sizes[program]
-        order += examples
-        packs += ((program, begin, min(begin + size, len(order))) for begin in range(first, len(order), size))
+        order += of_programs[program]
+        last = len(order) - 1 - (len(order) - 1 - first) % size
+        for begin in range(first, last, size):
+            packs += program, begin, begin + size
+        packs += program, last, len(order)
     return order, packs
 
 

@@ -16,7 +16,7 @@ import ctypes
 import os
 import time
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class NativeBatches(Batches):
         self._sizes = list(map(len, outputs))
         self.jobs = np.array([_job(*of_run) for of_run in zip(runs, self._own, outputs, strict=True)], dtype=np.int64)
         self.call = BATCH(machine().address("micrograd_batch", batch_runner))
-        self._flops = [run.program.flops // size for run, size in zip(runs, self._sizes, strict=True)]  # of an example
+        self._flops = [run.program.flops for run in runs]
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
         self.kept = (buffer, self.jobs, self.numbers, numbers, runs, outputs)
         self._here = _Worker(self, buffer, np.empty((0, 2), dtype=np.int64), 0)
@@ -90,7 +90,7 @@ class NativeBatches(Batches):
         gradients = self.buffer[self.gradients]
         order, packs = self._in_packs(batch)
         blocks = _blocks(len(batch), len(packs) // 3)
-        threads = self._threads(batch, blocks)
+        threads = self._threads(packs, blocks)
         self._make_workers(threads - 1)
         states = [worker.state for worker in self._others]
         plan, self._plan = self._plan, None
@@ -120,16 +120,19 @@ class NativeBatches(Batches):
         """The examples in their order, and for each pack three numbers; see in_packs."""
         if len(self._runs) == 1 and self._packs is not None and self._packs[-1] == len(batch):
             return batch, self._packs
-        order, packs = in_packs(batch, self._which, self._sizes)
-        self._packs = [*chain.from_iterable(packs)]
-        return order, self._packs
+        if max(self._sizes) > 1:
+            batch, self._packs = in_packs(batch, self._which, self._sizes)
+        else:  # any order will do
+            packs = zip(map(self._which.__getitem__, batch), count(), count(1), strict=False)
+            self._packs = [*chain.from_iterable(packs)]
+        return batch, self._packs
 
-    def _threads(self, batch: Sequence[int], blocks: int) -> int:
+    def _threads(self, packs: Sequence[int], blocks: int) -> int:
         """How many threads are worth their while."""
         most = min(self._cores, blocks)
-        if most == 1 or most * _WORTH_A_THREAD <= len(batch) * min(self._flops):
-            return most  # nearly always, and to add up the flops takes as long as to run an example
-        flops = sum(self._flops[self._which[example]] for example in batch)
+        if most == 1:
+            return most
+        flops = sum(map(self._flops.__getitem__, packs[::3]))
         return max(1, min(most, flops // _WORTH_A_THREAD))
 
     def _make_workers(self, count: int) -> None:

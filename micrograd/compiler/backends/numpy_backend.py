@@ -118,7 +118,7 @@ class NumpyBatches(Batches):
         buffer, losses = self._buffer, []
         total = np.zeros(self._gradients.stop - self._gradients.start)
         order, packs = in_packs(batch, self._which, self._sizes)
-        for number, begin, end in packs:
+        for number, begin, end in zip(packs[::3], packs[1::3], packs[2::3], strict=True):
             run, size = self._runs[number], self._sizes[number]
             program, examples = run.program, order[begin:end]
             examples += examples[-1:] * (size - len(examples))  # the last one, where none is left
