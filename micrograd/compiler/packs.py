@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
 
 _COPIED = 750_000  # nodes and terms of all examples together; with more, it takes long until a pack is ready
-_KERNELS = 256  # that one example may have, if they are for fewer than so many nodes each
+_KERNELS = 128  # an example of an irregular program has more of them, mostly for fewer than so many nodes each
 _ALIKE = 4
 
 
@@ -68,7 +68,7 @@ def packed(graph: Graph, examples: int, largest: int) -> Graph:
     users, used = graph.edges()
     own = ~Edges(graph.size, used, users).out_of_reach(graph.inputs[-1])
     size = size_of_pack(examples, largest, int(own.sum() + own[graph.terms.owner].sum()) + _taken_from(graph, own))
-    return graph if size == 1 or _is_irregular(graph, int(own.sum())) else _Packed(graph, own, size).graph()
+    return graph if size == 1 or _is_irregular(graph, own) else _Packed(graph, own, size).graph()
 
 
 def _taken_from(graph: Graph, own: Booleans) -> int:
@@ -77,13 +77,16 @@ def _taken_from(graph: Graph, own: Booleans) -> int:
     return sum(len(graph.tables[table]) for table in chain.from_iterable(tables))
 
 
-def _is_irregular(graph: Graph, own: int) -> bool:
-    """Whether hardly two nodes of an example are alike: in a pack, each would be a kernel, which takes long to make."""
-    if own <= _KERNELS:
+def _is_irregular(graph: Graph, own: Booleans) -> bool:
+    """Whether packs take longer: many kernels of an example compute few numbers each, or hardly read what is shared."""
+    nodes = int(own.sum())
+    if nodes <= _KERNELS:
         return False
     kernels = reroll(graph, 0).kernels
     count = sum([len(kernel.targets) if isinstance(kernel, Singles) else 1 for kernel in kernels])
-    return count > _KERNELS and own < _ALIKE * count
+    terms = graph.terms.kept(own[graph.terms.owner] & (graph.terms.second != ONE))
+    of_own = own[terms.first] & own[terms.second]
+    return count > _KERNELS and (nodes < _ALIKE * count or 2 * int(of_own.sum()) > len(of_own))
 
 
 class _Packed:

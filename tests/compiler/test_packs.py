@@ -1,6 +1,7 @@
 """Packs: several examples of a batch in one program."""
 
 import math
+import operator
 import random
 from itertools import chain
 
@@ -222,6 +223,23 @@ def test_packs_of_large_programs_are_small(monkeypatch):
     # what examples share is not copied
     weights = [Value(0.1)] * 200
     assert sizes_of([[1.0] * 2] * 100, 32, lambda x: mg.dot(list(map(mg.exp, weights)), weights) * x[0]) == [8]
+
+
+@pytest.mark.parametrize(("size", "expected"), [(6, 8), (24, 1)])
+def test_cholesky_factors_of_examples_have_no_packs(size, expected):
+    """What they compute of their own numbers is not shared, and the kernels of a pack are slower."""
+    weight = Value(0.5)
+
+    def loss(x):
+        rows = []
+        for i in range(size):
+            rows.append([])
+            for j in range(i + 1):
+                rest = mg.exp(-((x[i] - x[j]) ** 2) * weight) + (i == j) - sum(map(operator.mul, rows[i], rows[j]))
+                rows[i].append(mg.sqrt(rest) if i == j else rest / rows[j][j])
+        return mg.mean([mg.log(row[-1]) for row in rows])
+
+    assert sizes_of([[0.1 * place for place in range(size)]] * 100, 32, loss) == [expected]
 
 
 def test_elements_of_tables_count_where_examples_take_from_them(monkeypatch):
