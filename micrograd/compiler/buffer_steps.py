@@ -64,7 +64,7 @@ class BufferSteps(CompiledSteps):
         programs: list[Program] = []
         end = self._update.program.size
         for number, special in enumerate(self._special):
-            programs.append(special.program(True, end, self._at_a_time(number), self._executable.batches.largest))
+            programs.append(special.program(True, end, self._at_a_time(number), self._executable.batches.packing))
             end = programs[-1].size
         return programs
 

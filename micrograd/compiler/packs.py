@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,20 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
 
 _COPIED = 750_000  # nodes and terms of all examples together; with more, it takes long until a pack is ready
-_KERNELS = 128  # an example of an irregular program has more of them, mostly for fewer than so many nodes each
-_ALIKE = 4
+_KERNELS = 128  # a program of more is irregular, if its kernels are of
+_ALIKE = 4  # fewer nodes than so many, in the mean
+
+
+class Packing(NamedTuple):
+    """Which packs a backend is quick with.
+
+    Attributes:
+        largest: so many examples may be in a pack.
+        irregular: whether examples of irregular programs are packed, too.
+    """
+
+    largest: int = 1
+    irregular: bool = False
 
 
 def size_of_pack(examples: int, largest: int, own: int = 0) -> int:
@@ -51,24 +63,27 @@ def size_of_pack(examples: int, largest: int, own: int = 0) -> int:
     return -(-examples // -(-examples // largest)) if examples and largest else 1
 
 
-def packed(graph: Graph, examples: int, largest: int) -> Graph:
+def packed(graph: Graph, examples: int, packing: Packing) -> Graph:
     """The graph for several examples, if there are several at a time.
 
     Args:
         graph: in normal form; its output is the loss of one example.
         examples: how many there are at a time.
-        largest: how many may be in a pack.
+        packing: how many may be in a pack.
 
     Returns:
         The graph with an output for each example of a pack. Their numbers come one after the other in the last group
         of its inputs.
     """
-    if size_of_pack(examples, largest) == 1:
+    if size_of_pack(examples, packing.largest) == 1:
         return graph
     users, used = graph.edges()
     own = ~Edges(graph.size, used, users).out_of_reach(graph.inputs[-1])
-    size = size_of_pack(examples, largest, int(own.sum() + own[graph.terms.owner].sum()) + _taken_from(graph, own))
-    return graph if size == 1 or _is_irregular(graph, own) else _Packed(graph, own, size).graph()
+    copied = int(own.sum() + own[graph.terms.owner].sum()) + _taken_from(graph, own)
+    size = size_of_pack(examples, packing.largest, copied)
+    if size == 1 or (not packing.irregular and _is_irregular(graph, own)):
+        return graph
+    return _Packed(graph, own, size).graph()
 
 
 def _taken_from(graph: Graph, own: Booleans) -> int:
@@ -83,7 +98,7 @@ def _is_irregular(graph: Graph, own: Booleans) -> bool:
     if nodes <= _KERNELS:
         return False
     kernels = reroll(graph, 0).kernels
-    count = sum([len(kernel.targets) if isinstance(kernel, Singles) else 1 for kernel in kernels])
+    count = sum(len(kernel.targets) if isinstance(kernel, Singles) else 1 for kernel in kernels)
     terms = graph.terms.kept(own[graph.terms.owner] & (graph.terms.second != ONE))
     of_own = own[terms.first] & own[terms.second]
     return count > _KERNELS and (nodes < _ALIKE * count or 2 * int(of_own.sum()) > len(of_own))

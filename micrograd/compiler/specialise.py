@@ -14,7 +14,7 @@ import numpy as np
 
 from micrograd.compiler.backends.executable import Executable
 from micrograd.compiler.closed_over import ClosedOver
-from micrograd.compiler.packs import packed
+from micrograd.compiler.packs import Packing, packed
 from micrograd.compiler.stages import Made, Request, Source, run_stages
 from micrograd.compiler.trace import TraceError, is_plain
 from micrograd.compiler.turns import traced_once
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.columns import Columns
     from micrograd.compiler.program import Program
     from micrograd.compiler.structure import Structure
+
+
+_ALONE = Packing()
 
 
 class Compiled(NamedTuple):
@@ -154,16 +157,16 @@ class Specialised:
         """Ask for the gradients of these inputs only."""
         self.wanted = np.array(list(inputs), dtype=np.int64)
 
-    def program(self, gradients: bool, start: int = 0, examples: int = 1, largest: int = 1) -> Program:
+    def program(self, gradients: bool, start: int = 0, examples: int = 1, packing: Packing = _ALONE) -> Program:
         """A program.
 
         Args:
             gradients: whether it computes the gradients, too.
             start: where in the buffer it begins; see reroll.
             examples: how many sets of arguments there are at a time.
-            largest: so many of them may be in the program, which has an output for each; see packs.py.
+            packing: how many of them may be in the program, which has an output for each; see packs.py.
         """
-        graph = self._graph._replace(thing=packed(self._graph.thing, examples, largest))
+        graph = self._graph._replace(thing=packed(self._graph.thing, examples, packing))
         made = self._rerolled(graph, gradients, start)
         return self._described(made.thing, made)
 

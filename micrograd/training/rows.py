@@ -122,7 +122,7 @@ def train(plan: Plan, state: State, rows: Floats, course: Course) -> State:
         ArithmeticError: if a loss or a parameter is not finite, naming the epoch.
         ImportError: if there is no NumPy to compile with, or no tqdm for the bar that is asked for.
     """
-    largest = backend_of("auto").executable("fit").batches.largest
+    largest = backend_of("auto").executable("fit").batches.packing.largest
     pack = size_of_pack(min(course.batch_size, len(rows)), largest)  # small batches have programs of their own
     key = (plan, bool(course.decay.any()), pack)
     network = _take(key) or _Network(plan, pack)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.packs import Packing
     from micrograd.compiler.program import Program
 
 
@@ -31,10 +32,10 @@ class Batches(ABC):
         gradients: where in the buffer the mean gradient shall be.
 
     Attributes:
-        largest: so many examples may be in a pack.
+        packing: which packs there may be.
     """
 
-    largest: int
+    packing: Packing
 
     @abstractmethod
     def __init__(

@@ -26,6 +26,7 @@ from micrograd.compiler.backends.crew import beside, cores
 from micrograd.compiler.backends.executable import new_buffer
 from micrograd.compiler.backends.llvm_batch_runner import AWAY, BATCH, WORKS, batch_runner
 from micrograd.compiler.backends.llvm_machine import machine
+from micrograd.compiler.packs import Packing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,7 +56,7 @@ class NativeBatches(Batches):
         kept: all that native code works on, but for a batch.
     """
 
-    largest = 8  # examples fill a vector, and other threads have packs, too
+    packing = Packing(8)  # fill a vector, and other threads have packs, too
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.batches import Batches, in_packs, own_inputs
 from micrograd.compiler.backends.executable import Executable, Pace
 from micrograd.compiler.backends.python_calls import in_python
+from micrograd.compiler.packs import Packing
 from micrograd.compiler.program import Loop, Map, Reduction, Singles, Take
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import Operations
@@ -99,7 +100,7 @@ FUNCTIONS: dict[Primitive, Callable[..., Any]] = {
 class NumpyBatches(Batches):
     """Runs the programs of the examples of a batch."""
 
-    largest = 64  # the calls of NumPy take most of the time
+    packing = Packing(64, irregular=True)  # the calls of NumPy take most of the time
 
     def __init__(
         self,
