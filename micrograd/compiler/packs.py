@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Booleans, Integers
 
-_COPIED = 750_000  # nodes and terms of all examples together; with more, it takes long until a pack is ready
-_KERNELS = 128  # a program of more is irregular, if its kernels are of
-_ALIKE = 4  # fewer nodes than so many, in the mean
+_COPIED = 750_000  # nodes, terms and elements of all examples together; with more, it takes long until a pack is ready
+_KERNELS = 128  # an irregular program has more
+_ALIKE = 4  # and each of its kernels computes fewer numbers, in the mean
 
 
 class Packing(NamedTuple):
@@ -53,7 +53,7 @@ def size_of_pack(examples: int, largest: int, own: int = 0) -> int:
     Args:
         examples: how many there are at a time.
         largest: how many may be in a pack.
-        own: how many nodes, terms and elements of tables are own to each.
+        own: how many nodes, terms and elements of tables each has for itself.
 
     Example:
         >>> [size_of_pack(examples, 8) for examples in (1, 5, 8, 9, 32, 100)], size_of_pack(100, 8, own=200_000)

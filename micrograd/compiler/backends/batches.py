@@ -71,7 +71,7 @@ def in_packs(batch: Sequence[int], which: Sequence[int], sizes: Sequence[int]) -
     for program in sorted(of_programs):
         first, size = len(order), sizes[program]
         order += of_programs[program]
-        last = len(order) - 1 - (len(order) - 1 - first) % size
+        last = len(order) - 1 - (len(order) - 1 - first) % size  # where the last pack begins, which may not be full
         for begin in range(first, last, size):
             packs += program, begin, begin + size
         packs += program, last, len(order)

@@ -16,7 +16,7 @@ import ctypes
 import os
 import time
 from functools import partial
-from itertools import chain, count
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,8 +123,8 @@ class NativeBatches(Batches):
             return batch, self._packs
         if max(self._sizes) > 1:
             batch, self._packs = in_packs(batch, self._which, self._sizes)
-        else:  # any order will do
-            packs = zip(map(self._which.__getitem__, batch), count(), count(1), strict=False)
+        else:  # each example is a pack
+            packs = ((self._which[example], place, place + 1) for place, example in enumerate(batch))
             self._packs = [*chain.from_iterable(packs)]
         return batch, self._packs
 
