@@ -123,6 +123,11 @@ class Reduction:
     largest: bool = False
     from_zero: bool = False  # whether 0 is a term besides: then no sum of few terms is -0
 
+    @staticmethod
+    def zero_if_finite(place: int, terms: int, access: Access) -> Reduction:
+        """The kernel that puts 0 at a place if all these terms are finite, and else NaN, which 0 times any other is."""
+        return Reduction(1, 1, Access(place), (Segment(0.0, terms, access, None),))
+
     @property
     def kind(self) -> str:
         """Its name: by what is done with the terms, and whether factors are multiplied."""

@@ -285,8 +285,7 @@ class _Rolling(Sums):
         start = self.layout.stretch(len(runs))
         for number, run in enumerate(runs):
             *_, (access,) = accesses(Places.of(run[:1, None]), [Places.of(run[None, :])])
-            zeros = Segment(0.0, len(run), access, None)  # 0 times what is not finite is NaN
-            self.kernels.append(Reduction(1, 1, Access(start + number), (zeros,)))
+            self.kernels.append(Reduction.zero_if_finite(start + number, len(run), access))
         made = self.layout.stretch(len(outputs))
         apart = Access(int(outputs[0]), column_step=step(outputs))
         found = Segment(1.0, 1, apart if are_even(outputs) else Access(table=outputs[None, :, None]), None)

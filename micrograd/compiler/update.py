@@ -124,8 +124,7 @@ class _Widened:
             kernels.append(self._copy(result, self._width(node)))
         end = self.layout.end
         check = self.layout.stretch(1)
-        zeros = Segment(0.0, end - start, Access(start, term_step=1), None)  # 0 times what is not finite is NaN
-        kernels.append(Reduction(1, 1, Access(check), (zeros,)))
+        kernels.append(Reduction.zero_if_finite(check, end - start, Access(start, term_step=1)))
         return Update(
             program=Program(
                 self.layout.end, tuple(kernels), outputs=np.arange(start, end), constants=tuple(self.layout.constants)

@@ -78,12 +78,12 @@ def in_packs(batch: Sequence[int], which: Sequence[int], sizes: Sequence[int]) -
     return order, packs
 
 
-def own_inputs(program: Program, length: int) -> int:
-    """How many of a program's last inputs are those of its examples.
+def first_own_input(program: Program, length: int) -> int:
+    """Where, among a program's inputs, those of its examples begin; they are the last ones.
 
     Args:
         program: with an output for each example. They have a seed each among the inputs, if there are several.
         length: how many numbers an example has.
     """
     size = len(program.outputs)
-    return size * length + (size if size > 1 else 0)
+    return len(program.inputs) - size * length - (size if size > 1 else 0)

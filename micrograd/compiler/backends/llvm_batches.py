@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.backends.batches import Batches, in_packs, own_inputs
+from micrograd.compiler.backends.batches import Batches, first_own_input, in_packs
 from micrograd.compiler.backends.crew import beside, cores
 from micrograd.compiler.backends.executable import new_buffer
-from micrograd.compiler.backends.llvm_batch_runner import AWAY, BATCH, WORKS, batch_runner
+from micrograd.compiler.backends.llvm_batch_runner import AWAY, BATCH, PACK, WORKS, batch_runner
 from micrograd.compiler.backends.llvm_machine import machine
 from micrograd.compiler.packs import Packing
 
@@ -72,11 +72,11 @@ class NativeBatches(Batches):
             self.numbers = numbers.ctypes.data + numbers.strides[0] * np.arange(len(numbers))
         else:
             self.numbers = np.array([row.ctypes.data for row in numbers])
-        examples = map(self._which.index, range(len(runs)))
-        self._own = [own_inputs(run.program, len(numbers[of])) for run, of in zip(runs, examples, strict=True)]
+        self._lengths = [len(numbers[self._which.index(number)]) for number in range(len(runs))]
         outputs = [np.ascontiguousarray(run.program.outputs) for run in runs]
         self._sizes = list(map(len, outputs))
-        self.jobs = np.array([_job(*of_run) for of_run in zip(runs, self._own, outputs, strict=True)], dtype=np.int64)
+        jobs = [_job(*of_run) for of_run in zip(runs, self._lengths, outputs, strict=True)]
+        self.jobs = np.array(jobs, dtype=np.int64)
         self.call = BATCH(machine().address("micrograd_batch", batch_runner))
         self._flops = [run.program.flops for run in runs]
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
@@ -90,7 +90,7 @@ class NativeBatches(Batches):
         """The losses of some examples, in any order; their mean gradient is in its place in the buffer then."""
         gradients = self.buffer[self.gradients]
         order, packs = self._in_packs(batch)
-        blocks = _blocks(len(batch), len(packs) // 3)
+        blocks = _blocks(len(batch), len(packs) // PACK)
         threads = self._threads(packs, blocks)
         self._make_workers(threads - 1)
         states = [worker.state for worker in self._others]
@@ -118,7 +118,7 @@ class NativeBatches(Batches):
         return losses
 
     def _in_packs(self, batch: Sequence[int]) -> tuple[Sequence[int], list[int]]:
-        """The examples in their order, and for each pack three numbers; see in_packs."""
+        """The examples in their order, and the numbers of all packs; see in_packs."""
         if len(self._runs) == 1 and self._packs is not None and self._packs[-1] == len(batch):
             return batch, self._packs
         if max(self._sizes) > 1:
@@ -133,17 +133,17 @@ class NativeBatches(Batches):
         most = min(self._cores, blocks)
         if most == 1:
             return most
-        flops = sum(map(self._flops.__getitem__, packs[::3]))
+        flops = sum(map(self._flops.__getitem__, packs[::PACK]))
         return max(1, min(most, flops // _WORTH_A_THREAD))
 
     def _make_workers(self, count: int) -> None:
         """Make workers for so many other threads, with the constants of the programs in their buffers."""
         if len(self._others) >= count:
             return
-        places = []
-        for run, own in zip(self._runs, self._own, strict=True):
-            places.append(run.program.inputs[: len(run.program.inputs) - own])
-        shared = _stretches(places)
+        programs = [run.program for run in self._runs]
+        shared = _stretches(
+            [one.inputs[: first_own_input(one, length)] for one, length in zip(programs, self._lengths, strict=True)]
+        )
         for _ in range(count - len(self._others)):
             buffer = new_buffer(len(self.buffer))
             buffer[:] = self.buffer
@@ -180,7 +180,7 @@ class _Plan:
         table[: len(self._start)] = self._start
         table[first : first + self.count] = examples
         if packs is not self._packs:
-            bounds = [len(packs) // 3 * block // self.blocks for block in range(self.blocks + 1)]
+            bounds = [len(packs) // PACK * block // self.blocks for block in range(self.blocks + 1)]
             table[len(self._start) : first] = bounds
             table[first + self.count : first + self.count + len(packs)] = packs
             self._packs = packs
@@ -242,7 +242,7 @@ def _stretches(places: Sequence[Integers]) -> Integers:
     return np.array([(run[0], run[-1] + 1) for run in runs], dtype=np.int64)
 
 
-def _job(run: Any, own: int, outputs: Integers) -> list[int]:
+def _job(run: Any, length: int, outputs: Integers) -> list[int]:
     """How to run a pack of examples.
 
     It is the program's table of kernels, and how many; where the numbers of the examples go, and how many each has;
@@ -250,8 +250,6 @@ def _job(run: Any, own: int, outputs: Integers) -> list[int]:
     there are.
     """
     program = run.program
-    size, seeds = len(outputs), int(program.seeds[0])
-    length, first = own // size - (size > 1), len(program.inputs) - own
-    given = int(program.inputs[first]) if own else 0
-    where = [seeds, outputs.ctypes.data, program.gradients.start]
-    return [run.table.ctypes.data, len(run.table), given, length, *where, size]
+    given = int(program.inputs[first_own_input(program, length)]) if length else 0
+    where = [int(program.seeds[0]), outputs.ctypes.data, program.gradients.start]
+    return [run.table.ctypes.data, len(run.table), given, length, *where, len(outputs)]

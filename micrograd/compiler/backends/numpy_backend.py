@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.batches import Batches, in_packs, own_inputs
+from micrograd.compiler.backends.batches import Batches, first_own_input, in_packs
 from micrograd.compiler.backends.executable import Executable, Pace
 from micrograd.compiler.backends.python_calls import in_python
 from micrograd.compiler.packs import Packing
@@ -124,7 +124,7 @@ class NumpyBatches(Batches):
             program, examples = run.program, order[begin:end]
             examples += examples[-1:] * (size - len(examples))  # the last one, where none is left
             numbers = np.concatenate([self._numbers[example] for example in examples])
-            first = len(program.inputs) - own_inputs(program, len(numbers) // size)
+            first = first_own_input(program, len(numbers) // size)
             buffer[program.inputs[first : first + len(numbers)]] = numbers
             buffer[program.seeds] = np.arange(size) < end - begin
             run.run()
