@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.checks import may_raise
+from micrograd.compiler.entries import EQUAL, INPUT, LESS, LITERAL, TAKE, equals_in_order
 from micrograd.compiler.graph import ONE, OTHER, SUM, Applications, Graph, Terms
 from micrograd.compiler.normalise import ARITHMETIC, flatten
-from micrograd.compiler.trace import EQUAL, INPUT, LESS, LITERAL, TAKE, Symbol, Tape, tracing
+from micrograd.compiler.trace import Symbol, Tape, tracing
 from micrograd.compiler.vectors import Combinations, Dots
 from micrograd.compiler.walks import Edges
 from micrograd.engine.recorder import Recorder
@@ -314,7 +315,12 @@ def _written(
             if rule is not None and is_wanted
         ]
     made: list[Integers] = []
-    for operation, *places in tape.operations:
+    written = tape.trace([], [])
+    equal = equals_in_order(written)
+    for place, (operation, *places) in enumerate(written.operations):
+        if equal[place] < place:
+            made.append(made[equal[place]])
+            continue
         if operation is INPUT:
             made.append(names[places[0]])
             continue

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from micrograd.compiler.entries import TAKE
 from micrograd.compiler.graph import MAXIMUM, ONE
 from micrograd.compiler.program import FROM_ZERO, LARGEST, SUM
-from micrograd.compiler.trace import TAKE
 from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:

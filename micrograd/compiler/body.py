@@ -9,9 +9,9 @@ The body of ``scan(lambda h, x: (mg.tanh(w * h + x), None), ...)`` runs on symbo
     4  add   3 1
     5  tanh  4
 
-For another turn, what is given in that one takes the places 0 and 1, and 3 to 5 are written on the tape around. An
-operation that stands there already is found, and not written again, as for the function itself. So what comes out is
-what the function would have written: the same operations, in the same order.
+For another turn, what is given in that one takes the places 0 and 1, and 3 to 5 are written on the tape around. What
+depends on nothing that differs from turn to turn is written once. Equal operations become one later, as everywhere; so
+what comes out is what the function would have written: the same operations, in the same order.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.containers import remade
+from micrograd.compiler.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.refusals import in_place_of_others, refuse
 from micrograd.compiler.symbol_arrays import SymbolArray
-from micrograd.compiler.trace import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Symbol, Tape, is_plain, tracing
+from micrograd.compiler.trace import Symbol, Tape, is_plain, tracing
 from micrograd.engine.node import user_attributes
 from micrograd.engine.value import Value
 
@@ -162,6 +163,7 @@ class Body(Tape):
         super().__init__()
         self._outer = outer
         self._given: list[Symbol] = []
+        self._outside: dict[int, int] = {}  # the place here of what has a place on the tape around
         # For the place of what is from outside: where on the tape, and as what, it is first used.
         self._uses: dict[int, tuple[int, Primitive | None, int]] = {}
         self._result: Any = None
@@ -182,7 +184,7 @@ class Body(Tape):
         """
         for number, leaf in enumerate(leaves.all):
             kind: type[Symbol] = type(leaf) if is_plain(leaf) else _Given  # type: ignore[assignment]  # it is plain
-            self._given.append(self._symbol(self._written((INPUT, ("given", number))), kind))
+            self._given.append(self._symbol(self.operations.append_input(("given", number)), kind))
         with tracing(self), in_place_of_others():
             self._result = function(*filled(arguments, lambda leaf: self._given[leaves.number(leaf)]))
         if self.has_refused:
@@ -222,12 +224,17 @@ class Body(Tape):
             return super().place(operand, primitive, index)
         if isinstance(operand, Symbol):
             if operand._tape is not self:
-                return self._written((INPUT, ("outside", self._outer.place(operand))))
+                outside = self._outer.place(operand)
+                if outside not in self._outside:
+                    self._outside[outside] = self.operations.append_input(("outside", outside))
+                return self._outside[outside]
             place = operand._place
             if place >= len(self._given):
                 return place
         else:
-            place = self.values[operand] = self._written((INPUT, operand))
+            if operand not in self.values:
+                self.values[operand] = self.operations.append_input(operand)
+            place = self.values[operand]
         self._uses.setdefault(place, (len(self.operations), primitive, index))
         return place
 
@@ -253,6 +260,7 @@ class Body(Tape):
     def _plan(self) -> list[_Step]:
         """What a turn writes, in order: operations, and what is given where it is first used."""
         tables, rows = list(self.tables), list(self.rows)
+        ones = {self.operations.second[copy] for copy in self._copies}
         steps: list[_Step] = []
         uses = deque((position, place) for place, (position, *_) in self._uses.items() if place < len(self._given))
         for place, key in enumerate([*self.operations, None]):
@@ -267,7 +275,7 @@ class Body(Tape):
             elif key[0] is INPUT:
                 steps.append((self._write_value if isinstance(key[1], Value) else self._write_outside, place, key))
             elif key[0] is LITERAL:
-                steps.append((self._write_literal if abs(key[2]) == 1.0 else self._write_one, place, key))
+                steps.append((self._write_one if place in ones else self._write_literal, place, key))
             else:
                 steps.append((self._write_copy if place in self._copies else None, place, key))
         return steps
@@ -291,16 +299,13 @@ class Body(Tape):
         """
         outer, count = self._outer, len(self._given)
         self._now, self._places[:count] = given, [None] * count
-        places, operations = self._places, outer.operations
+        places, append = self._places, outer.operations.append
         for write, place, key in self._steps:
             if write is not None:
                 places[place] = write(key, place)
                 continue
-            if len(key) == 3:  # nearly all operations have two operands
-                key = (key[0], places[key[1]], places[key[2]])
-            else:
-                key = (key[0], *[places[operand] for operand in key[1:]])
-            places[place] = operations.setdefault(key, len(operations))
+            primitive, *operands = key
+            places[place] = append(primitive, *[places[operand] for operand in operands])
         self._steps = self._later
         for place in self._checked:
             outer.checked[self._place_of(place)] = None
@@ -333,23 +338,23 @@ class Body(Tape):
         return outside
 
     def _write_literal(self, key: Any, place: int) -> int:
-        return self._outer._written(key)
+        return self._outer.place(key[1])
 
     def _write_one(self, key: Any, place: int) -> int:
-        return self._outer._written((*key[:2], 2.0 + len(self._outer._copies)))  # see Tape.copied
+        return self._outer.operations.append_literal(1.0)  # see Tape.copied
 
     def _write_copy(self, key: Any, place: int) -> int:
-        copy = self._outer._written((key[0], *[self._places[operand] for operand in key[1:]]))
+        copy = self._outer.operations.append(key[0], *[self._places[operand] for operand in key[1:]])
         self._outer._copies.add(copy)
         return copy
 
     def _write_taken(self, key: Any, place: int) -> int:
         index, *table = [self._places[operand] for operand in key]
         number = self._outer.tables.setdefault(tuple(table), len(self._outer.tables))
-        return self._outer._written((TAKE, index, number))
+        return self._outer.operations.append(TAKE, index, number)
 
     def _write_dot(self, key: Any, place: int) -> int:
         start, *factors = [self._places[operand] for operand in key]
         half, rows = len(factors) // 2, self._outer.rows
         numbers = [rows.setdefault(tuple(row), len(rows)) for row in (factors[:half], factors[half:])]
-        return self._outer._written((SUM_OF_PRODUCTS, start, *numbers))
+        return self._outer.operations.append(SUM_OF_PRODUCTS, start, *numbers)

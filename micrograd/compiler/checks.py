@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.entries import TAKE
 from micrograd.compiler.graph import MAXIMUM
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.trace import TAKE, is_of_library
+from micrograd.compiler.trace import is_of_library
 from micrograd.compiler.walks import Edges
 from micrograd.engine import further_primitives, primitives
 

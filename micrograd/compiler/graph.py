@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.entries import TAKE
 from micrograd.compiler.numbers import no_integers, order_of
-from micrograd.compiler.trace import TAKE
 from micrograd.compiler.walks import Edges, Rows
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.checks import may_raise
+from micrograd.compiler.entries import SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
 from micrograd.compiler.program import IN_ORDER
 from micrograd.compiler.repeats import FEWEST_TURNS
-from micrograd.compiler.trace import SUM_OF_PRODUCTS, TAKE
 from micrograd.compiler.vectors import Dots
 from micrograd.engine import primitives
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.alike import different_rows, sorted_by
-from micrograd.compiler.trace import TAKE
+from micrograd.compiler.entries import TAKE
 
 if TYPE_CHECKING:
     from micrograd.compiler.graph import Graph

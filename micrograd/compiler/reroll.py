@@ -29,6 +29,7 @@ import numpy as np
 from micrograd.compiler.alike import RowsByLevel, alike_rows
 from micrograd.compiler.alone import Alone
 from micrograd.compiler.checks import to_look_at
+from micrograd.compiler.entries import TAKE
 from micrograd.compiler.graph import ONE
 from micrograd.compiler.index_maps import Places, access_of_one, accesses, are_even, step
 from micrograd.compiler.layout import Layout
@@ -36,7 +37,6 @@ from micrograd.compiler.placing import CONSTANTS, NOTHING
 from micrograd.compiler.program import IN_ORDER, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
 from micrograd.compiler.repeats import repeats
 from micrograd.compiler.sums import Owners, Sums, in_pieces
-from micrograd.compiler.trace import TAKE
 from micrograd.compiler.transposing import transposed
 from micrograd.compiler.turn_graph import turn_graph_of
 

@@ -112,7 +112,7 @@ class Specialised:
         self.wanted = np.flatnonzero(given)
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
-        self._nodes = columns.size - sum(map(len, trace.inputs))
+        self._nodes = columns.nodes
         self._compiled: dict[bool, Compiled] = {}
         self.only_eager = False
         self.retraced = -1

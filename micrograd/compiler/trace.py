@@ -9,9 +9,9 @@ and each of them appends to the tape: the primitive, and the places of its opera
     2  mul   0 1
     3  add   2 0
 
-An operation that stands there already is not written a second time, so equal nodes are shared; the symbols are
-different objects, as Values are. A plain number is written down as a literal. The truth or the float of a symbol
-would freeze a number into the program; a TraceError says what to write instead.
+Equal operations become one when the function is done (see equals.py); the symbols are different objects, as Values are.
+A plain number is written down as a literal. The truth or the float of a symbol would freeze a number into the program;
+a TraceError says what to write instead.
 """
 
 from __future__ import annotations
@@ -21,9 +21,21 @@ import math
 import operator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from micrograd._support.checks import is_array, real_number, required_number
+from micrograd.compiler.entries import (
+    EQUAL,
+    INPUT,
+    LESS,
+    LESS_EQUAL,
+    LITERAL,
+    SUM_OF_PRODUCTS,
+    TAKE,
+    Entries,
+    Trace,
+    equals_in_order,
+)
 from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.structure import Structure, is_unchanged
@@ -38,14 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
     from types import ModuleType
 
-# What a tape may have beside the primitives of the table. No gradient flows through a comparison.
-INPUT = Primitive("input", "", float)
-LITERAL = Primitive("literal", "", float)  # a plain number
-SUM_OF_PRODUCTS = Primitive("sum_of_products", "dot", float)  # its operands: the start, and the numbers of two rows
-TAKE = Primitive("take", "take", float)  # its operands: an index, and the number of a table
-LESS, LESS_EQUAL, EQUAL = primitives.less, primitives.less_equal, primitives.equal
-
-
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change places.
@@ -58,51 +62,13 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 }
 
 
-class Trace(NamedTuple):
-    """What a function did to its symbols, as plain data.
-
-    Attributes:
-        operations: in order; each is a primitive and the places of its operands.
-        tables: the places of the elements of each sequence that something is taken from.
-        rows: the places of the factors of each sequence that is multiplied with another one.
-        inputs: the places of the numbers that are given at each run, group by group.
-        outputs: the places of the numbers that are wanted.
-        values: the Values that the function read from outside; they are the first inputs.
-        checked: the places of what stands for an operation that raises where it is not finite.
-        result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
-        tells_apart: whether the function asked which Value is which, by == or as a key.
-    """
-
-    operations: tuple[tuple[Any, ...], ...]
-    tables: tuple[tuple[int, ...], ...]
-    rows: tuple[tuple[int, ...], ...]
-    inputs: tuple[tuple[int, ...], ...]
-    outputs: tuple[int, ...]
-    values: tuple[Value, ...] = ()
-    checked: tuple[int, ...] = ()
-    result: Any = None
-    tells_apart: bool = False
-
-    def operands(self, place: int) -> tuple[int, ...]:
-        """The places that a gradient flows to from the operation at a place."""
-        primitive, *operands = self.operations[place]
-        if primitive is INPUT or primitive is LITERAL:
-            return ()
-        if primitive is TAKE:
-            return self.tables[operands[1]]
-        if primitive is SUM_OF_PRODUCTS:
-            start, first, second = operands
-            return start, *self.rows[first], *self.rows[second]
-        return tuple(operands)
-
-
 class Tape(Recorder):
     """The operations of one trace, in order; an operation's place is its number.
 
     Attributes:
-        operations: the place of each (primitive, places of its operands).
+        operations: what is written.
         values: the place of each Value that was read from outside.
-        placed: the places of these, and of plain numbers other than 0, where operators find them quickly.
+        placed: the places of these, and of plain numbers, where operators find them quickly; 0 has its sign there.
         roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
         tables: the number of each table, by the places of its elements.
         rows: the number of each row of factors, by their places.
@@ -116,10 +82,10 @@ class Tape(Recorder):
         self.as_floats = as_floats
         self.tells_apart = False
         self._arguments = 0  # the places before this one are those of the arguments
-        self.operations: dict[tuple[Any, ...], int] = {}
+        self.operations = Entries()
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
-        self.placed: dict[Value | float, int] = {}
+        self.placed: dict[Value | float | tuple[float, float], int] = {}
         self.tables: dict[tuple[int, ...], int] = {}
         self.rows: dict[tuple[int, ...], int] = {}
         # Rows that were written: by their first factor if it is a Value, else the last one on that side.
@@ -133,7 +99,7 @@ class Tape(Recorder):
         """A new number in the place of a Value, a float or an int among the arguments."""
         if isinstance(leaf, Value) and (attributes := user_attributes(leaf)):
             self.attributes[len(self.operations)] = attributes.keys()
-            return self._symbol(self._written((INPUT, number)), _Attributed)
+            return self._symbol(self.operations.append_input(number), _Attributed)
         return self.input(number, type(leaf))
 
     def all_given(self) -> None:
@@ -147,13 +113,13 @@ class Tape(Recorder):
     def input(self, name: object, kind: type = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value, a float or an int."""
         of_kind = FloatSymbol if issubclass(kind, float) else IntSymbol if issubclass(kind, int) else Symbol
-        return self._symbol(self._written((INPUT, name)), of_kind)
+        return self._symbol(self.operations.append_input(name), of_kind)
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
         if not self.is_open:
             return self.passed_over(primitive, operands)
-        key: tuple[Any, ...]
+        places: tuple[int, ...]
         if len(operands) == 2:  # nearly all operations have two
             x, y = operands
             of_x, of_y, known = type(x), type(y), self.placed.get
@@ -167,21 +133,19 @@ class Tape(Recorder):
                 if of_y is Symbol and y._tape is self
                 else (known(y) if of_y is float or of_y is Value else None) or self.place(y, primitive, 1)
             )
-            key = (primitive, first, second)
+            places = first, second
             if of_x is Symbol or of_y is Symbol or of_x is Value or of_y is Value:
                 kind = Symbol
             else:
                 kind = _kind_of(primitive, operands)
         else:
-            key = (primitive, *[self.place(operand, primitive, index) for index, operand in enumerate(operands)])
+            places = tuple([self.place(operand, primitive, index) for index, operand in enumerate(operands)])
             kind = _kind_of(primitive, operands)
-        if (place := self.operations.get(key)) is not None:
-            return self._symbol(place, kind)  # equal operations are one operation, and give different objects
         if type(primitive) is not Primitive:
             refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
             return self._symbol(self.place(instead, primitive), kind)
-        place = self._written(key)
+        place = self.operations.append(primitive, *places)
         if primitive.composite is not None and not is_of_library(primitive):
             self._write_formula(primitive, operands)
         return self._symbol(place, kind)
@@ -206,20 +170,19 @@ class Tape(Recorder):
         """
         kind = type(operand)
         if kind is float:
-            place = self._written((LITERAL, operand, math.copysign(1.0, operand)))
-            if operand:  # 0 is equal to -0, and is another number
-                self.placed[operand] = place
-            return place
+            name = operand or (operand, math.copysign(1.0, operand))  # 0 is equal to -0, and is another number
+            if name not in self.placed:
+                self.placed[name] = self.operations.append_literal(operand)
+            return self.placed[name]
         if isinstance(operand, Symbol):
             if operand._tape is not self:
                 raise TraceError(f"a number of another trace is used here ({running_line()}): return it, or give it in")
             return operand._place
         if isinstance(operand, Value):
-            place = self._written((INPUT, operand))
             if operand not in self.values:
-                self.values[operand] = self.placed[operand] = place
+                self.values[operand] = self.placed[operand] = self.operations.append_input(operand)
                 self.roles.setdefault((primitive, index), []).append(operand)
-            return place
+            return self.values[operand]
         return self.place(required_number(operand, "an operand"))
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
@@ -232,8 +195,8 @@ class Tape(Recorder):
             return None
         if start is not self._start[0]:  # nearly always it is the same 0.0
             self._start = start, self.place(start, SUM_OF_PRODUCTS)
-        key = (SUM_OF_PRODUCTS, self._start[1], self._row(xs, 1), self._row(ys, 2))
-        return self._symbol(self._written(key), kind)
+        operands = self._start[1], self._row(xs, 1), self._row(ys, 2)
+        return self._symbol(self.operations.append(SUM_OF_PRODUCTS, *operands), kind)
 
     def _row(self, factors: Sequence[Any], side: int) -> int:
         """The number of a row: a neuron has the same weights for each sample, and a layer's neurons the same inputs."""
@@ -279,14 +242,15 @@ class Tape(Recorder):
             return super().take(elements, index)
         table = tuple(map(self.place, elements))
         number = self.tables.setdefault(table, len(self.tables))
-        return self._symbol(self._written((TAKE, self.place(index), number)), _kind_of(TAKE, (index, *elements)))
+        taken = self.operations.append(TAKE, self.place(index), number)
+        return self._symbol(taken, _kind_of(TAKE, (index, *elements)))
 
     def copied(self, scalar: Any) -> Any:
         """The number times one, which is a product that no other operation is equal to."""
         if not isinstance(scalar, Value):
             return None
-        one = self._written((LITERAL, 1.0, 2.0 + len(self._copies)))  # where the sign of others is
-        copy = self._written((primitives.mul, self.place(scalar), one))
+        one = self.operations.append_literal(1.0)  # which is used nowhere else
+        copy = self.operations.append(primitives.mul, self.place(scalar), one)
         self._copies.add(copy)
         return self._symbol(copy, Symbol)
 
@@ -304,10 +268,13 @@ class Tape(Recorder):
         if not all(isinstance(value, Symbol) for value in wanted):
             self.tells_apart = True  # an argument may be one of these Values
         last = self.place(root)
-        places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
         written = self.trace((), ())
+        equal = equals_in_order(written)
+        last = equal[last]
+        places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
         sources = {place for place in places.values() if place is not None}
-        if not all(place in self._copies or written.operations[place][0] is INPUT for place in sources):
+        applied = self.operations.primitives
+        if not all(place in self._copies or applied[place] is INPUT for place in sources):
             _refuse_gradient()
         useful: set[int] = set()  # the places that depend on one of the sources
         for place in range(last + 1):
@@ -315,9 +282,10 @@ class Tape(Recorder):
                 useful.add(place)
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
         for place in range(last, -1, -1):
-            if place in found and place in useful and written.operations[place][0] is not INPUT:
+            if place in found and place in useful and applied[place] is not INPUT:
                 for operand, share in self._shares(place, written, found[place], useful):
-                    found[operand] = found[operand] + share if operand in found else share
+                    first = equal[operand]
+                    found[first] = found[first] + share if first in found else share
         made = {value: found[place] for value, place in places.items() if place in found}
         if not create_graph:
             made = {
@@ -384,8 +352,8 @@ class Tape(Recorder):
                 for n, element in enumerate(operands)
                 if element in wanted
             ]
-        keys = written.operations
-        numbers = [keys[p][1] if keys[p][0] is LITERAL else self._symbol(p, Symbol) for p in operands]
+        applied = self.operations.primitives
+        numbers = [self.operations[p][1] if applied[p] is LITERAL else self._symbol(p, Symbol) for p in operands]
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
             factors = [1.0, *numbers[half:], *numbers[1:half]]
@@ -401,14 +369,19 @@ class Tape(Recorder):
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
-        written = tuple(self.operations), tuple(self.tables), tuple(self.rows)
+        if not self.operations.are_whole():
+            raise TraceError(
+                "the function was interrupted in the middle of an operation, caught that, and went on: let exceptions "
+                "such as KeyboardInterrupt pass while it is traced, at its first call"
+            )
+        written = self.operations, tuple(self.tables), tuple(self.rows)
         return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
+        self.operations = Entries()
         self._start = _NONE_KNOWN
         for written in (
-            self.operations,
             self.values,
             self.placed,
             self.roles,
@@ -419,9 +392,6 @@ class Tape(Recorder):
             self.attributes,
         ):
             written.clear()
-
-    def _written(self, key: tuple[Any, ...]) -> int:
-        return self.operations.setdefault(key, len(self.operations))
 
     def _symbol(self, place: int, kind: type[Symbol]) -> Symbol:
         """A new symbol for what stands at a place."""
@@ -551,10 +521,12 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
                 elif kind is Value:
                     place = tape.placed.get(other)  # where it is new, its role is noted
             if place is not None:
-                operations = tape.operations
-                key = (primitive, place, self._place) if reflected else (primitive, self._place, place)
+                written = tape.operations
                 symbol = _new(Symbol)
-                symbol._place, symbol._tape = operations.setdefault(key, len(operations)), tape
+                symbol._place, symbol._tape = len(written.primitives), tape
+                written.first.append(place if reflected else self._place)  # as Entries.append does
+                written.second.append(self._place if reflected else place)
+                written.primitives.append(primitive)
                 return symbol
         return general(self, other)
 

@@ -76,14 +76,18 @@ def test_a_symbol_that_escapes_is_refused_afterwards():
             mg.compile(use)(Value(1.0))
 
 
-def test_equal_operations_are_written_once_and_constants_fold():
-    tape = Tape()
-    with tracing(tape):
-        x, y = tape.input("x"), tape.input("y")
-        assert (x * y)._place == (x * y)._place
-        assert mg.exp(x)._place == x.exp()._place
+def test_equal_operations_are_one_and_constants_fold():
+    def f(x, y):
         assert mg.exp(2.0) * 3 == math.exp(2.0) * 3  # plain numbers stay plain
-    assert len(tape.operations) == 4
+        assert x * y is not x * y
+        return mg.exp(x) * (x * y) + x.exp() * (x * y)
+
+    columns = in_columns(trace(f, Structure(((Value(1.0), Value(2.0)), {}))))
+    assert {column.primitive.name: len(column.places) for column in columns.operations} == {
+        "exp": 1,
+        "mul": 2,
+        "add": 1,
+    }
 
 
 OPERANDS = {
@@ -616,6 +620,34 @@ def test_the_garbage_collector_rests_while_a_function_is_traced(enabled):
 def test_the_program_of_a_function_whose_arguments_are_not_known():
     with pytest.raises(TypeError, match="max expected"):
         mg.compile(max).program()  # max does not say what it takes, and so it is called
+
+
+@pytest.mark.parametrize("part", ["first", "second", "primitives"])
+@pytest.mark.parametrize("compute", [lambda x: x * 3.0, mg.tanh, lambda x: mg.dot([x, x], [x, x])])
+def test_a_trace_that_was_interrupted_in_an_operation_and_went_on_is_refused(part, compute):
+    class InterruptedOnce(list):
+        def append(self, entry):
+            if not interrupted:
+                interrupted.append(entry)
+                raise KeyboardInterrupt
+            super().append(entry)
+
+    interrupted = []
+
+    def f(x):
+        y = x + 1.0
+        setattr(x._tape.operations, part, InterruptedOnce(getattr(x._tape.operations, part)))
+        try:
+            compute(x)
+        except KeyboardInterrupt:
+            return y * x
+        return y
+
+    if part == "first":  # nothing was written by then
+        assert mg.compile(f)(Value(3.0)).data == 12.0
+    else:
+        with pytest.raises(TraceError, match="interrupted in the middle of an operation"):
+            mg.compile(f)(Value(3.0))
 
 
 def test_a_number_that_is_kept_somewhere_keeps_no_tape():

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import TraceError, Value
+from micrograd.compiler.entries import INPUT, LITERAL, equals_in_order
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.trace import trace
 from micrograd.compiler.turns import _MOST_RECORDINGS, traced_once
@@ -54,13 +55,25 @@ def runs_with_the_same_tape(f, *arguments, plain=TURNS):
 
 
 def comparable(one, other):
-    """A trace without its result; the Values that the function has made itself are told by their numbers."""
+    """A trace without its result; the Values that the function has made itself are told by their numbers.
+
+    Of equal entries only the first one is there, and the places are those among these.
+    """
     made = {value: ("made", value.data) for value in {*one.values} - {*other.values}}
-    operations = [
-        tuple(made.get(part, part) if type(part) is Value else part for part in key) for key in one.operations
-    ]
-    values = [made.get(value, value) for value in one.values]
-    return operations, one.tables, one.inputs, one.outputs, values, one.checked
+    equal = equals_in_order(one)
+    places = {first: place for place, first in enumerate(dict.fromkeys(equal))}
+    now = [places[first] for first in equal]
+
+    def entry(place):
+        primitive, *rest = one.operations[place]
+        if primitive in (INPUT, LITERAL):
+            return primitive, *[made.get(part, part) if type(part) is Value else repr(part) for part in rest]
+        first = [now[operand] for operand in rest[:1]]
+        return primitive, *first, *[now[operand] for operand in one.operands(place)]
+
+    groups = [[now[place] for place in group] for group in (*one.inputs, one.outputs, one.checked)]
+    checked = dict.fromkeys(groups.pop())
+    return [entry(place) for place in places], groups, list(checked), [made.get(value, value) for value in one.values]
 
 
 w, v = Value(0.5), Value(-1.5)

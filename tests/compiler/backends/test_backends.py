@@ -14,7 +14,7 @@ from micrograd import Value
 from micrograd.compiler.backends import object_cache
 from micrograd.compiler.backends.backend import Backend
 from micrograd.compiler.backends.choice import BACKENDS, Entry, _warn_without_llvmlite, backend_of
-from micrograd.compiler.trace import EQUAL, LESS, LESS_EQUAL
+from micrograd.compiler.entries import EQUAL, LESS, LESS_EQUAL
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
 from tests.compiler.backends.entries import cached
 from tests.locks import is_held

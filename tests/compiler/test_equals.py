@@ -1,0 +1,152 @@
+"""Equal operations of a trace are one, however that is found."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.compiler import equals
+from micrograd.compiler.columns import in_columns
+from micrograd.compiler.structure import Structure
+from micrograd.compiler.trace import trace
+from micrograd.engine.primitive import Primitive
+
+four = Primitive("four", "four", lambda a, b, c, d: a * b + c * d, *[lambda g, out, *operands: g] * 4)
+OPERATIONS = {
+    "add": lambda a, b, c, index: a + b,
+    "mul": lambda a, b, c, index: a * b,
+    "sub": lambda a, b, c, index: a - 0.5,
+    "tanh": lambda a, b, c, index: mg.tanh(a),
+    "where": lambda a, b, c, index: mg.where(a < b, b, c),
+    "dot": lambda a, b, c, index: mg.dot([a, b, c, a], [b, c, a, 2.0]),
+    "take": lambda a, b, c, index: mg.take([a, b, c], index),
+    "four": lambda a, b, c, index: four(a, b, c, a),
+}
+steps = st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), *[st.integers(0, 5)] * 3), min_size=1, max_size=30)
+
+
+def program(steps, several):
+    """What computes the steps more than once; the operands of a step are among the last numbers."""
+
+    def f(xs, index):
+        outputs = []
+        for _ in range(several):
+            numbers = list(xs)
+            for name, *places in steps:
+                numbers.append(OPERATIONS[name](*[numbers[-1 - place % len(numbers)] for place in places], index))
+            outputs += numbers[-2:]
+        return outputs
+
+    return f
+
+
+def columns_of(f, *more):
+    return in_columns(trace(f, Structure((([Value(0.5), Value(1.5), Value(2.5)], *more), {}))))
+
+
+def counts(columns):
+    return {column.primitive.name: len(column.places) for column in columns.operations}
+
+
+WAYS = {
+    "in order": {},
+    "in rounds": {"_FEW": 0},
+    "in one round and in order": {"_FEW": 0, "_MOST_ROUNDS": 1},
+}
+SAME_HASHES = {"_FEW": 0, "_hashes": lambda code, operands: np.zeros(len(code), dtype=np.uint64)}
+
+
+@contextmanager
+def found(way):
+    """Find equal operations in one way."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in way.items():
+            patch.setattr(equals, name, value)
+        yield
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+    """Each way in which equal operations may be found."""
+    with found(WAYS[request.param]):
+        yield
+
+
+@settings(max_examples=60)
+@given(steps, st.integers(2, 3))
+@pytest.mark.parametrize("name", WAYS)
+def test_what_is_computed_again_costs_nothing(name, steps, several):
+    with found(WAYS[name]):
+        once, again = (columns_of(program(steps, times), 1) for times in (1, several))
+    assert counts(again) == counts(once)
+    assert again.nodes == once.nodes
+    assert again.trace.outputs == once.trace.outputs * several
+
+
+@settings(max_examples=30)
+@given(steps)
+@pytest.mark.parametrize("way", [*WAYS.values(), SAME_HASHES], ids=[*WAYS, "same hashes"])
+def test_numbers_are_those_of_eager(way, steps):
+    """Also where different operations have the same hash."""
+    f = program(steps, 2)
+    numbers = [0.75, -1.5, 2.0]
+    with found(way):
+        compiled = mg.compile(f, backend="numpy")(list(map(Value, numbers)), 1)
+    expected = f(list(map(Value, numbers)), 1)
+    np.testing.assert_allclose([v.data for v in compiled], [v.data for v in expected], rtol=1e-13)
+
+
+def test_operations_of_other_numbers_are_not_equal(way):
+    def f(xs):
+        x, y, z = xs
+        return [x * y, y * x, x * z, x + y, x - y, x * 0.0, x * -0.0, mg.dot([x, y], [z, z]), mg.dot([x, z], [z, z])]
+
+    assert counts(columns_of(f)) == {"mul": 5, "add": 1, "sub": 1, "sum_of_products": 2}
+
+
+def test_a_row_whose_elements_become_another_rows_elements(way):
+    """The rows are told apart by places; equal ones are found when their elements are."""
+
+    def f(xs):
+        x, y, z = xs
+        return [mg.tanh(mg.dot([mg.exp(x), mg.exp(y)], [z, mg.sin(z)])) for _ in range(4)]
+
+    columns = columns_of(f)
+    assert counts(columns) == {"exp": 2, "sin": 1, "sum_of_products": 1, "tanh": 1}
+    assert len(set(columns.trace.outputs)) == 1
+
+
+def test_results_of_which_none_uses_the_first_of_its_operands(way):
+    def f(xs):
+        x, y, z = xs
+        return [x * y, *[mg.tanh(x * y) for _ in range(2)], *[mg.tanh(x * y) * z for _ in range(2)]]
+
+    assert counts(columns_of(f)) == {"mul": 2, "tanh": 1}
+
+
+def test_a_long_chain_that_is_computed_twice(way):
+    def f(xs):
+        outputs = []
+        for _ in range(2):
+            x = xs[0]
+            for _ in range(300):
+                x = mg.sin(x) * xs[1]
+            outputs.append(x)
+        return outputs
+
+    assert counts(columns_of(f)) == {"sin": 300, "mul": 300}
+
+
+def test_checks_of_what_is_computed_again_raise_as_eagerly(way):
+    def f(x):
+        return x**2 + x**2
+
+    assert mg.compile(f)(Value(3.0)).data == 18.0
+    with pytest.raises(OverflowError):
+        f(Value(1e200))
+    with pytest.raises(OverflowError):
+        mg.compile(f)(Value(1e200))
