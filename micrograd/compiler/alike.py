@@ -10,7 +10,6 @@ others mostly have few different numbers, so that several columns fit into one n
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Integers
 
 _MANY = 256  # fewer rows are sorted before it is known how narrow they are
-_NARROW = 1 << 31  # so many different keys are narrow
+_NARROW = 1 << 32  # so many different keys are narrow
 
 
 def alike_rows(*signatures: Integers) -> Iterator[tuple[Integers, Integers]]:
@@ -70,15 +69,15 @@ def sorted_by(*keys: Integers) -> Integers:
 def _grouped(*matrices: Integers) -> tuple[Integers, Integers]:
     """The order in which rows are sorted, by the last column first, and where in it each different row starts."""
     count = len(matrices[0])
+    differ = [np.flatnonzero((matrix != matrix[:1]).any(axis=0)) for matrix in matrices if count > 1]
+    if sum(map(len, differ)) > count:
+        rows = [matrix[:, columns] for matrix, columns in zip(matrices, differ, strict=True)]
+        return _listed(np.concatenate(rows, axis=1)[:, ::-1])
     varying = [
-        matrix[:, column]
-        for matrix in (matrices if count > 1 else ())
-        for column in np.flatnonzero((matrix != matrix[:1]).any(axis=0)).tolist()
+        matrix[:, column] for matrix, columns in zip(matrices, differ, strict=False) for column in columns.tolist()
     ]
     if not varying:
         return np.arange(count), np.arange(min(count, 1))
-    if len(varying) > count:
-        return _listed(np.stack(varying[::-1], axis=1).tolist())
     order, keys = _sorted(varying)
     is_first = np.zeros(count, dtype=bool)
     is_first[0] = True
@@ -88,22 +87,38 @@ def _grouped(*matrices: Integers) -> tuple[Integers, Integers]:
     return order, np.flatnonzero(is_first)
 
 
-def _listed(rows: list[list[int]]) -> tuple[Integers, Integers]:
+def _listed(rows: Integers) -> tuple[Integers, Integers]:
     """The same for few long rows, each compared as a whole, and by its first column first."""
-    order = sorted(range(len(rows)), key=rows.__getitem__)
-    changes = [place for place, (one, after) in enumerate(pairwise(order), 1) if rows[one] != rows[after]]
+    # Without a sign, and the most significant byte first, numbers compare as their bytes do.
+    keys = [(row.view(np.uint64) + np.uint64(1 << 63)).astype(">u8").tobytes() for row in rows]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    changes = [place for place, (one, after) in enumerate(pairwise(order), 1) if keys[one] != keys[after]]
     return np.array(order), np.array([0, *changes])
 
 
 def _sorted(keys: Sequence[Integers]) -> tuple[Integers, Sequence[Integers]]:
     """The order in which keys are sorted, and the keys, as one key if they are many and fit into a narrow one."""
-    if len(keys[0]) >= _MANY:
-        lows = [int(key.min()) for key in keys]
-        counts = [int(key.max()) - low + 1 for key, low in zip(keys, lows, strict=True)]
-        if math.prod(counts) <= _NARROW:
-            packed = np.zeros(len(keys[0]), dtype=np.int64)
-            for key, low, count in reversed([*zip(keys, lows, counts, strict=True)]):
-                packed *= count
-                packed += key - low
-            return order_of(packed), [packed]
-    return np.lexsort(keys), keys
+    if len(keys[0]) < _MANY:
+        return np.lexsort(keys), keys
+    narrow = _narrow(keys)
+    first = next(narrow)
+    order, compared = order_of(first), [first]
+    for key in narrow:
+        order, compared = order[order_of(key[order])], [*keys]
+    return order, compared
+
+
+def _narrow(keys: Sequence[Integers]) -> Iterator[Integers]:
+    """Keys of 32 bits that sort as these do: a wide one becomes two, and several that have few numbers become one."""
+    packed, room = np.full(len(keys[0]), -(_NARROW >> 1)), 1
+    for key in keys:
+        is_wide = int(key.max()) - int(key.min()) >= _NARROW
+        for part in (key & (_NARROW - 1), key >> 32) if is_wide else (key,):
+            low = int(part.min())
+            different = int(part.max()) - low + 1
+            if room * different > _NARROW:
+                yield packed
+                packed, room = np.full(len(key), -(_NARROW >> 1)), 1
+            packed += (part - low) * room
+            room *= different
+    yield packed
