@@ -1,7 +1,8 @@
 """The arrays that the compiler works with.
 
-``Integers`` say which nodes, or which places in a buffer; ``Floats`` are numbers of the program;
-``Booleans`` mark nodes: ``marks[7]`` is whether node 7 is one of them.
+``Integers`` say which nodes, or which places in a buffer; ``Counts`` how many edges a node has, and are narrow, as
+nobody has two billion; ``Floats`` are numbers of the program; ``Booleans`` mark nodes: ``marks[7]`` is whether node 7
+is one of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+Counts: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 Booleans: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 

@@ -13,9 +13,10 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.compiler.numbers import Booleans, Counts, Integers
 
 
+_AN_EDGE = np.int32(1)  # of one type with the counts that it is added to, which is ten times as fast
 _MANY = 8  # one in so many nodes: then to mark all of them is quicker
 
 
@@ -46,11 +47,11 @@ class Edges:
     ) -> None:
         self.size = size
         self.count = max([size, *(int(part.max(initial=0)) + 1 for part in (*sources, *targets))])
-        counts = np.zeros(self.count, dtype=np.int64)
+        counts = np.zeros(self.count, dtype=np.int32)
         self.targets = np.empty(sum(map(len, sources)), dtype=np.int64)
         end = 0
         for source, target in zip(sources, targets, strict=True):
-            np.add.at(counts, source, 1)
+            np.add.at(counts, source, _AN_EDGE)
             keys = self.targets[end : end + len(source)]
             np.left_shift(source, 32, out=keys, dtype=np.int64)  # nobody has two billion nodes
             keys |= target
@@ -59,7 +60,8 @@ class Edges:
         self.targets &= 0xFFFFFFFF
         self._stretches = [_Stretches(counts, [self.targets])]
         if rows is not None:
-            self._stretches.append(_Stretches(np.bincount(rows.sources, minlength=self.count), rows.targets))
+            of_rows = np.bincount(rows.sources, minlength=self.count).astype(np.int32)
+            self._stretches.append(_Stretches(of_rows, rows.targets))
         self._place = np.zeros(self.count, dtype=np.int64)
         self._forgotten: list[Integers] = []  # the targets of edges that are not taken
 
@@ -104,18 +106,18 @@ class Edges:
         """
         missing = self._arriving()
         missing[nodes] += 1  # of these, there is always one that is not taken away
-        marks = np.zeros(self.count, dtype=bool)
-        frontier = np.flatnonzero(missing == 0)
+        marks = missing[:-1] == 0
+        frontier = self._leading_on(marks)
         while len(frontier):
-            marks[frontier] = True
             frontier = self._without(frontier, missing)
+            marks[frontier] = True
         return marks[: self.size]
 
     def levels(self) -> Integers:
         """For each node, the length of the longest path to it, on which stand-ins do not count."""
         levels = np.zeros(self.size, dtype=np.int64)
         missing = self._arriving()
-        frontier = np.flatnonzero(missing == 0)
+        frontier = self._leading_on(missing[:-1] == 0)
         level = 0
         while len(frontier):
             found = frontier
@@ -127,21 +129,28 @@ class Edges:
             frontier = self._without(frontier, missing)
         return levels
 
-    def _arriving(self) -> Integers:
+    def _leading_on(self, marks: Booleans) -> Integers:
+        """The marked nodes that edges begin in; most nodes may have none, as constants and what is left out do."""
+        leading = np.zeros(self.count, dtype=bool)
+        for stretches in self._stretches:
+            leading |= stretches.counts > 0
+        return np.flatnonzero(marks & leading)
+
+    def _arriving(self) -> Counts:
         """How many edges end in each node; the last entry, of those that end nowhere, is never 0."""
-        arriving = np.zeros(self.count + 1, dtype=np.int64)
+        arriving = np.zeros(self.count + 1, dtype=np.int32)
         for stretches in self._stretches:
             for targets in stretches.columns:
-                np.add.at(arriving, targets, 1)
+                np.add.at(arriving, targets, _AN_EDGE)
         for targets in self._forgotten:
-            np.subtract.at(arriving, targets, 1)
+            np.subtract.at(arriving, targets, _AN_EDGE)
         arriving[-1] += 1
         return arriving
 
-    def _without(self, nodes: Integers, missing: Integers) -> Integers:
+    def _without(self, nodes: Integers, missing: Counts) -> Integers:
         """The nodes that nothing is missing of any more once these are there."""
         found = self.leaving(nodes)
-        np.subtract.at(missing, found, 1)
+        np.subtract.at(missing, found, _AN_EDGE)
         return self._distinct(found[np.flatnonzero(missing[found] == 0)])
 
 
@@ -153,9 +162,10 @@ class _Stretches:
         columns: their targets.
     """
 
-    def __init__(self, counts: Integers, columns: Sequence[Integers]) -> None:
+    def __init__(self, counts: Counts, columns: Sequence[Integers]) -> None:
         self.counts, self.columns = counts, columns
-        self.starts = np.cumsum(counts) - counts
+        self.starts = np.cumsum(counts, dtype=np.int32)
+        self.starts -= counts
 
     def taken(self, nodes: Integers) -> list[Integers]:
         """The targets of those that leave some nodes, column by column."""
