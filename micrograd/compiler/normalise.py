@@ -45,10 +45,19 @@ ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
 }
 
 MANY = 1 << 17  # fewer terms of long dot products are taken one by one
+_FEW_MOVING = 1 << 12  # nodes on long chains, which are followed all at once
 
 
 def normalise(columns: Columns) -> Graph:
     """The normal form of a trace."""
+    graph = flatten(_in_terms(columns)).without_the_unused()  # flat, it is not as deep, and quicker to walk through
+    unreached = graph.operands(differentiable=True).out_of_reach(graph.outputs)
+    graph = flatten(_with_maxima(replace(graph, differentiable=~unreached)))
+    return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
+
+
+def _in_terms(columns: Columns) -> Graph:
+    """The graph of a trace in which each arithmetic operation is a sum of its own."""
     trace, size = columns.trace, columns.size
     kind = np.zeros(size, dtype=np.int64)
     constants = np.full(size, np.nan)
@@ -71,15 +80,15 @@ def normalise(columns: Columns) -> Graph:
         elif primitive in ARITHMETIC:
             kind[nodes] = SUM
             for coefficient, first, second in ARITHMETIC[primitive]:
-                others = operands[second - 1] if second else np.full(len(nodes), ONE)
-                parts.append(Terms(nodes, np.full(len(nodes), coefficient), operands[first - 1], others))
+                others = operands[second - 1] if second else np.broadcast_to(ONE, nodes.shape)
+                parts.append(Terms(nodes, np.broadcast_to(coefficient, nodes.shape), operands[first - 1], others))
         else:
             applications.append(Applications(primitive, nodes, np.stack(operands, axis=1)))
     graph = Graph(
         kind=kind,
         constants=constants,
         is_constant=_marks(size, columns.literals),
-        terms=Terms.joined(parts).by_owner(),
+        terms=Terms.sorted(parts, size),
         applications=tuple(applications),
         tables=tuple(np.array(table) for table in trace.tables),
         inputs=tuple(np.array(group, dtype=np.int64) for group in trace.inputs),
@@ -89,11 +98,7 @@ def normalise(columns: Columns) -> Graph:
         from_zero=np.zeros(size, dtype=bool),
         whole=tuple(long),
     )
-    graph = replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
-    graph = flatten(graph).without_the_unused()  # flat, it is not as deep, and quicker to walk through
-    unreached = graph.operands(differentiable=True).out_of_reach(graph.outputs)
-    graph = flatten(_with_maxima(replace(graph, differentiable=~unreached)))
-    return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
+    return replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
 
 
 def _dots(rows: Rows, owner: Integers, factors: Integers) -> list[Dots]:
@@ -130,6 +135,8 @@ def _with_maxima(graph: Graph) -> Graph:
             application = application.chosen(~free)
         if len(application.nodes):
             kept.append(application)
+    if len(parts) == 1:
+        return graph
     return replace(graph, kind=kind, terms=Terms.joined(parts).by_owner(), applications=tuple(kept))
 
 
@@ -197,13 +204,32 @@ def _followed(target: Integers, factor: Floats, moving: Integers) -> Integers:
     """
     length = np.zeros(len(target), dtype=np.int64)
     length[moving] = 1
-    while len(moving):  # each goes as far again as it has come
-        reached = target[moving]
-        goes_on = target[reached] != reached
-        moving, reached = moving[goes_on], reached[goes_on]
-        factor[moving] *= factor[reached]
-        length[moving] += length[reached]
-        target[moving] = target[reached]
+    stops, draw = np.zeros(len(target), dtype=bool), np.random.default_rng(0)
+
+    def jumped(nodes: Integers) -> Integers:
+        """Let each go as far again as what it goes to; those that did, as the others are at an end or at a stop."""
+        reached = target[nodes]
+        beyond = target[reached]
+        goes_on = np.flatnonzero((beyond != reached) & ~stops[reached])
+        nodes, reached = nodes[goes_on], reached[goes_on]
+        turned = np.flatnonzero(factor[reached] != 1)  # few are
+        factor[nodes[turned]] *= factor[reached[turned]]
+        length[nodes] += length[reached]
+        target[nodes] = beyond[goes_on]
+        return nodes
+
+    parts = [jumped(jumped(moving))]  # most chains are short
+    while len(parts[-1]) > _FEW_MOVING:  # of long ones, each goes to the next of a few; these go on, and then all
+        few = parts[-1][draw.random(len(parts[-1])) < 0.25]
+        stops[parts[-1]] = False
+        stops[few] = True
+        parts.append(few)
+        while len(few):
+            few = jumped(few)
+    stops[parts[-1]] = False
+    for part in reversed(parts):
+        while len(part):
+            part = jumped(part)
     return length
 
 
@@ -254,19 +280,8 @@ def _merged(graph: Graph, first: int) -> Graph:
     end, factor = np.arange(size), np.ones(size)
     end[used], factor[used] = user, terms.coefficient[once]
     depth = _followed(end, factor, used)
-    # A product comes where it was used. Of a chain, what is farther in comes first.
-    used_at = np.full(size, ONE)
-    used_at[used[is_product]] = once[is_product]
-    is_left = ~_marks(len(terms.owner), once)
-    rest = np.flatnonzero(is_left)
+    rest = _in_order(terms, once, used[is_product], once[is_product], end, depth)
     owner = terms.owner[rest]
-    place = rest.copy()
-    moved = np.flatnonzero((used_at != ONE)[owner])
-    place[moved] = used_at[owner[moved]]
-    # Narrow, as there may be millions of terms.
-    inwards, target = -depth.astype(np.int32), end.astype(np.int32)
-    order = np.lexsort((place, inwards[terms.owner[place]], target[owner]))
-    owner, rest = owner[order], rest[order]
     coefficient = terms.coefficient[rest] * factor[owner]
     unordered = graph.unordered | _marks(size, end[graph.unordered])
     from_zero = graph.from_zero | _marks(size, end[graph.from_zero])
@@ -278,3 +293,34 @@ def _merged(graph: Graph, first: int) -> Graph:
         unordered=unordered,
         from_zero=from_zero & ~unordered,
     )
+
+
+def _in_order(
+    terms: Terms, merged: Integers, products: Integers, used_as: Integers, end: Integers, depth: Integers
+) -> Integers:
+    """The terms that are left, in the order in which they come then.
+
+    Args:
+        terms: of all nodes.
+        merged: the terms that nodes are merged in the place of.
+        products: which of these nodes are products.
+        used_as: and in the place of which terms.
+        end: for each node what it becomes a part of.
+        depth: and how far inside it is.
+    """
+    rest = np.flatnonzero(~_marks(len(terms.owner), merged))
+    owner = terms.owner[rest]
+    # A product comes where it was used. Of a chain, what is farther in comes first.
+    used_at = np.full(len(end), ONE)
+    used_at[products] = used_as
+    place = rest.copy()
+    moved = np.flatnonzero((used_at != ONE)[owner])
+    place[moved] = used_at[owner[moved]]
+    keys = end[owner] << 32  # nobody has two billion nodes or terms
+    order = np.argsort(keys | place, kind="stable")
+    # Mostly, what is farther in stands earlier anyway.
+    keys |= depth.max() - depth[terms.owner[place]]
+    ordered = keys[order]
+    if (ordered[1:] < ordered[:-1]).any():
+        order = np.lexsort((place, keys))
+    return rest[order]

@@ -1,0 +1,91 @@
+"""The parts of normalise that are quick for millions of nodes, against what is plain and slow."""
+
+import numpy as np
+import pytest
+
+from micrograd.compiler import normalise
+from micrograd.compiler.graph import Terms
+from micrograd.compiler.normalise import _followed, _in_order
+
+SIZE = 300
+
+
+def forest(kind, size):
+    """Where each node goes, and the factor of that; a node that stays goes to itself."""
+    rng = np.random.default_rng(size)
+    target, factor = np.arange(size), np.where(rng.random(size) < 0.2, -1.0, 1.0)
+    if kind == "up":
+        target[:-1] += 1
+    elif kind == "down":
+        target[1:] -= 1
+    elif kind == "two":
+        target[:-2] += 2
+    elif kind == "none":
+        factor[:] = 1.0
+    else:
+        places = rng.permutation(size)
+        nodes = places[1:][rng.random(size - 1) < 0.9]  # a node goes to one that comes before it
+        ranks = np.argsort(places)[nodes]
+        target[nodes] = places[np.maximum(0, ranks - 1 - (rng.random(len(ranks)) * 3).astype(int))]
+    factor[target == np.arange(size)] = 1.0
+    return target, factor
+
+
+def walked(target, factor, node):
+    """The end of a node's chain, the product along it, and how long it is."""
+    product, length = 1.0, 0
+    while target[node] != node:
+        product, length, node = product * factor[node], length + 1, target[node]
+    return node, product, length
+
+
+@pytest.mark.parametrize("few", [2, 50, 1 << 12])
+@pytest.mark.parametrize("kind", ["up", "down", "two", "none", "any"])
+def test_chains_are_followed_to_their_ends(kind, few, monkeypatch):
+    monkeypatch.setattr(normalise, "_FEW_MOVING", few)
+    target, factor = forest(kind, SIZE)
+    expected = [walked(target, factor, node) for node in range(SIZE)]
+    length = _followed(target, factor, np.flatnonzero(target != np.arange(SIZE)))
+    assert [*zip(target.tolist(), factor.tolist(), length.tolist(), strict=True)] == expected
+
+
+def test_a_long_chain_is_followed_to_its_end():
+    size = 20_000
+    target, factor = forest("up", size)
+    length = _followed(target, factor, np.arange(size - 1))
+    assert (target == size - 1).all()
+    assert length.tolist() == [*range(size - 1, -1, -1)]
+
+
+@pytest.mark.parametrize("kind", ["up", "down", "any"])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_farther_in_comes_first_and_products_where_they_were_used(kind, seed):
+    rng = np.random.default_rng(seed)
+    end, factor = forest(kind, SIZE)
+    depth = _followed(end, factor, np.flatnonzero(end != np.arange(SIZE)))
+    owner = np.sort(rng.integers(0, SIZE, 3 * SIZE))
+    terms = Terms(owner, np.ones(len(owner)), owner, owner)
+    merged = np.sort(rng.permutation(len(owner))[: SIZE // 3])
+    products = rng.permutation(SIZE)[: len(merged) // 2]
+    used_as = rng.permutation(merged)[: len(products)]
+    place_of = dict(zip(products.tolist(), used_as.tolist(), strict=True))
+
+    def key(term):
+        place = place_of.get(owner[term], term)
+        return end[owner[term]], -depth[owner[place]], place
+
+    expected = sorted(set(range(len(owner))) - set(merged.tolist()), key=key)
+    assert _in_order(terms, merged, products, used_as, end, depth).tolist() == expected
+
+
+def test_the_terms_of_several_parts_are_sorted_by_their_owners():
+    owners = [[1, 4, 6], [0, 4], [2, 2, 4], [6, 1]]
+    numbers = iter(range(100))
+    parts = [
+        Terms(np.array(owner), *(np.array([next(numbers) for _ in owner], dtype=kind) for kind in (float, int, int)))
+        for owner in owners
+    ]
+    for chosen in (parts[:2], parts, parts[:1]):
+        found, expected = Terms.sorted(chosen, 8), Terms.joined(chosen).by_owner()
+        for column in ("owner", "coefficient", "first", "second"):
+            assert getattr(found, column).tolist() == getattr(expected, column).tolist()
