@@ -181,11 +181,12 @@ def _without_copies(graph: Graph, first: int) -> Graph:
     original[owner], factor[owner] = terms.first[copies], terms.coefficient[copies]
     _followed(original, factor, owner)
     coefficient = terms.coefficient * factor[terms.first] * factor[terms.second]
-    same = factor[:-1] == 1
-    alias = np.where(same, original[:-1], np.arange(size))
+    terms = Terms(terms.owner, coefficient, original[terms.first], original[terms.second])
+    alias, negated = original[:-1], np.flatnonzero(factor[:-1] != 1)
+    alias[negated] = negated
     graph = replace(
         graph,
-        terms=Terms(terms.owner, coefficient, original[terms.first], original[terms.second]),
+        terms=terms,
         applications=tuple(replace(a, operands=alias[a.operands]) for a in graph.applications),
         tables=tuple(alias[table] for table in graph.tables),
         whole=tuple(part.reading(alias) for part in graph.whole),
