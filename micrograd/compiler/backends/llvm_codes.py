@@ -11,7 +11,7 @@ needs some seventy functions, and one of another size hardly any others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,8 @@ _GATHERED = 512  # terms, of which vectors are made although some numbers are lo
 
 ROWS, COLUMNS, TERMS, ELEMENTS = "r", "c", "t", "e"  # what an operand's table has an entry for
 SQUARES = "s"  # columns, too, with as many terms side by side as make a square of the vectors of some columns
-FOURS = "f"  # elements, too, of which those of four columns are the same
+FOURS = "f"  # elements, too, of which those of four columns are the same, and in the table once
+SAME = 4  # columns of these
 ALONG_ROWS, ALONG_COLUMNS = "h", "v"  # where an operand stays, in the name of a code
 
 
@@ -78,6 +79,7 @@ class Code:
         turning: whether operands move at each turn of a loop.
         turned: whether the rows of a kernel of one column are the columns of a single row; see is_turned.
         packed: whether what differs by column is copied before a product, so that columns lie side by side.
+        far: whether the numbers in tables have 64 bits and not 32.
         primitive: of a map.
     """
 
@@ -92,6 +94,7 @@ class Code:
     turning: bool = False
     turned: bool = False
     packed: bool = False
+    far: bool = False
     primitive: Primitive | None = None
 
     @property
@@ -102,9 +105,9 @@ class Code:
     @property
     def name(self) -> str:
         """Unique for what the code is."""
-        is_so = ("tiled", self.tiled), ("turning", self.turning), ("turned", self.turned), ("packed", self.packed)
+        is_so = [word for word in ("tiled", "turning", "turned", "packed", "far") if getattr(self, word)]
         name = [
-            "_".join([self.kind + "s" * self.many, *(word for word, holds in is_so if holds)]),
+            "_".join([self.kind + "s" * self.many, *is_so]),
             f"{self.along}{self.width}" + (f"by{self.block}" if self.block > 1 else ""),
             "".join(map(str, self.shapes)),
         ]
@@ -116,8 +119,17 @@ class Code:
         return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
 
 
-def code_of(kernel: Kernel) -> Code:
-    """What code a kernel needs."""
+def code_of(kernel: Kernel, far: bool = False) -> Code:
+    """What code a kernel needs.
+
+    Args:
+        kernel: what to compute.
+        far: whether it is in a buffer of so many numbers that 32 bits do not tell its places apart.
+    """
+    return replace(_code_of(kernel), far=far)
+
+
+def _code_of(kernel: Kernel) -> Code:
     along, width = vector_of(kernel)
     turning = any(access.turn_step for access in (kernel.target, *kernel.accesses))
     shapes, turned = _shapes(kernel, along), along != "" and is_turned(kernel)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm_codes import COLUMNS, ELEMENTS, FOURS, ROWS, SQUARES, TERMS
+from micrograd.compiler.backends.llvm_codes import COLUMNS, ELEMENTS, FOURS, ROWS, SAME, SQUARES, TERMS
 from micrograd.compiler.backends.llvm_functions import DOUBLE, INTEGER, constant, integer, larger
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Operand:
     def __init__(self, writer: KernelWriter, arguments: list[Any], shape: Shape) -> None:
         self.writer, self.shape = writer, shape
         address, self.column_step, self.term_step, *turn_step = arguments
-        self.table = writer.builder.inttoptr(address, INTEGER.as_pointer())
+        self.table = writer.builder.inttoptr(address, ir.IntType(64 if writer.code.far else 32).as_pointer())
         is_along_columns = writer.code.along == "columns" or (writer.code.turned and shape.table == ROWS)
         if shape.step is not None and is_along_columns:
             self.column_step = integer(shape.step)
@@ -130,6 +130,8 @@ class Operand:
         writer, builder = self.writer, self.writer.builder
         if self.shape.table in (ELEMENTS, FOURS):
             index = builder.add(builder.mul(self.row, writer.columns), column)
+            if self.shape.table == FOURS:
+                index = builder.sdiv(index, integer(SAME))
             place = self._entry(builder.add(builder.mul(index, terms), term))
         elif self.shape.table in (COLUMNS, SQUARES):
             place = builder.add(self._entry(column), builder.mul(term, self.term_step))
@@ -150,7 +152,7 @@ class Operand:
         if self.shape.step == 0:
             return writer.splat(builder.load(pointer), width)
         if self.shape.step is None:
-            same = 4 if self.shape.table == FOURS else 1
+            same = SAME if self.shape.table == FOURS else 1
             vector = writer.together([self._number(column, term, terms, place) for place in range(0, width, same)])
             return writer.picked(vector, vector, [place // same for place in range(width)]) if same > 1 else vector
         return loaded(builder, pointer, width)
@@ -163,8 +165,9 @@ class Operand:
         return builder.load(self.pointer(column, builder.add(term, further), terms))
 
     def _entry(self, index: Any) -> Any:
-        entry = self.writer.builder.load(self.writer.builder.gep(self.table, [index]))
-        return self.writer.builder.add(entry, *self.offset) if self.offset else entry
+        builder = self.writer.builder
+        entry = builder.sext(builder.load(builder.gep(self.table, [index])), INTEGER)
+        return builder.add(entry, *self.offset) if self.offset else entry
 
 
 class KernelWriter(Loops):

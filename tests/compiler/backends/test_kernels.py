@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import micrograd as mg
+from micrograd.compiler.backends import llvm_backend
 from micrograd.compiler.backends.batches import Batches
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.executable import Executable
@@ -207,6 +208,30 @@ def test_large_products_of_matrices_are_packed(backend):
     kernels, numbers, end = drawn(large_product, count, 5)
     assert all(code_of(kernel).packed for kernel in kernels)
     check(kernels, numbers, end, backend)
+
+
+def test_tables_have_as_many_bits_as_tell_the_places_of_a_buffer_apart(monkeypatch):
+    def make(rng, end):
+        rows, columns, terms = rng.randrange(1, 9), rng.randrange(1, 20), rng.randrange(1, 12)
+        layouts = [rng.choice(["rows", "tables", "elements"]) for _ in range(2)]
+        first, second = (operand(rng, layout, rows, columns, terms) for layout in layouts)
+        parts = (Segment(0.5, terms, first, second),) * rng.choice([1, 9])
+        return Reduction(rows, columns, target(rng, rows, columns, end, rng.random() < 0.5), parts)
+
+    kernels, numbers, end = drawn(make, 25, 13)
+    size = end + BETWEEN
+    monkeypatch.setattr(llvm_backend, "is_small", lambda kernel: False)  # all have code
+    found = []
+    for places in (size - 1, size):
+        monkeypatch.setattr(llvm_backend, "PLACES", places)
+        check(kernels, numbers, end, "llvm")
+        executable = backend_of("llvm").run_of(Program(size, tuple(kernels), NOTHING, NOTHING, NOTHING, slice(0, 0)))
+        assert (np.dtype("int32") in {kept.dtype for kept in executable._kept}) is (places == size)
+        executable.buffer[:GIVEN] = numbers
+        executable.run()
+        found.append(executable.buffer.tobytes())
+    assert found[0] == found[1]
+    assert code_of(kernels[0], far=True).name != code_of(kernels[0]).name
 
 
 OF_COLUMNS, OF_ROWS = Access(0, 0, 20, 1), Access(500, 20, 0, 1)
