@@ -133,7 +133,7 @@ class NativeExecutable(Executable):
     def _step(self, kernel: Kernel | Loop) -> tuple[_Function, int]:
         if isinstance(kernel, Loop):
             return self._loop(kernel)
-        code = code_of(kernel, len(self.buffer) > PLACES)
+        code = code_of(kernel, machine().block, len(self.buffer) > PLACES)
         arguments = self._arguments(kernel, code)
         self._kept.append(arguments)
         return _function(f"micrograd_{code.name}", partial(module_of, code)), arguments.ctypes.data

@@ -30,7 +30,8 @@ _LONG = 64  # terms, of which vectors are made however they lie, so that an addi
 TILE = 64  # terms that are added for all results before the next ones are
 _MANY_RESULTS = 16  # which are worth code that computes several of them together
 _MANY_CHAINS = 64  # results, for whose chains there is code for just so many terms
-_BLOCK = 4  # rows of a product of matrices that are computed at a time
+_BLOCK = 4  # rows of a product of matrices that are computed at a time, on any processor
+_SHORT = 2  # segments of a product, whose code for more rows is compiled soon, too
 _PACKED_ROWS = 16  # of a product, for which it pays to pack what it is multiplied with
 PANEL = 256  # terms that are packed at a time, at most
 TOGETHER = 4  # columns whose sums over vectors of terms are folded together
@@ -119,17 +120,18 @@ class Code:
         return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
 
 
-def code_of(kernel: Kernel, far: bool = False) -> Code:
+def code_of(kernel: Kernel, block: int = _BLOCK, far: bool = False) -> Code:
     """What code a kernel needs.
 
     Args:
         kernel: what to compute.
+        block: how many rows of a product the processor has registers for.
         far: whether it is in a buffer of so many numbers that 32 bits do not tell its places apart.
     """
-    return replace(_code_of(kernel), far=far)
+    return replace(_code_of(kernel, block), far=far)
 
 
-def _code_of(kernel: Kernel) -> Code:
+def _code_of(kernel: Kernel, most: int) -> Code:
     along, width = vector_of(kernel)
     turning = any(access.turn_step for access in (kernel.target, *kernel.accesses))
     shapes, turned = _shapes(kernel, along), along != "" and is_turned(kernel)
@@ -139,7 +141,9 @@ def _code_of(kernel: Kernel) -> Code:
         target, index, elements = shapes
         stays = _stays(kernel.index).replace(ALONG_ROWS, "")
         return Code("take", along, width, (target, Shape(index.table, stays=stays), elements))
-    block, packed = _BLOCK if _is_product(kernel, along) else 1, _is_packed(kernel, along)
+    packed, block = _is_packed(kernel, along), 1
+    if _is_product(kernel, along):
+        block = _block(kernel, most) if packed or along == "columns" else _BLOCK
     if packed:
         along, width, shapes = "columns", 2 * WIDE, _shapes(kernel, "columns")
     if has_many_segments(kernel):
@@ -287,6 +291,16 @@ def _is_product(kernel: Kernel, along: str) -> bool:
         and (part.second is None or any(ALONG_COLUMNS in _stays(factor) for factor in part.factors))
         for part in kernel.segments
     )
+
+
+def _block(kernel: Reduction, most: int) -> int:
+    """How many rows of a product are computed at a time, in vectors of columns.
+
+    As many as there are registers for, where no more rows are computed so, and their code is compiled soon.
+    """
+    is_short = has_many_segments(kernel) or len(kernel.segments) <= _SHORT
+    are_as_many = kernel.rows >= most and -kernel.rows % most < _BLOCK
+    return most if is_short and are_as_many else _BLOCK
 
 
 def _is_packed(kernel: Reduction, along: str) -> bool:

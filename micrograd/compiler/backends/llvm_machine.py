@@ -51,7 +51,11 @@ def _version() -> str:
 
 
 class Machine:
-    """The compiler for this machine's processor, and the functions that it has compiled."""
+    """The compiler for this machine's processor, and the functions that it has compiled.
+
+    Attributes:
+        block: how many rows of a product, of sixteen columns each, its registers have the sums of.
+    """
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
@@ -62,6 +66,7 @@ class Machine:
         except RuntimeError:  # LLVM cannot tell on every platform
             features = ""
         target = llvm.Target.from_default_triple()
+        self.block = 8 if "+avx512f" in features.split(",") else 4
         self._triple = target.triple
         self._machine = target.create_target_machine(cpu=processor, features=features, opt=2, jit=True)
         empty = llvm.parse_assembly("")

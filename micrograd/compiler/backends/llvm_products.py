@@ -2,7 +2,7 @@
 
 Four rows by sixteen columns of a product are 64 results. A term of all of them takes four numbers of the one matrix and
 sixteen of the other one: 20 are read for 64 multiplications. Of one result, two are read for each. The sums of a
-block stay in registers until they are complete.
+block stay in registers until they are complete. A processor that has registers for eight rows computes so many.
 
 Where terms lie side by side, and not columns, a block has vectors of terms, and each of its sums is folded in the end.
 Of a large product the columns of a block are copied side by side first, once for all rows: then nothing is folded.

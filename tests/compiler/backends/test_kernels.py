@@ -13,6 +13,7 @@ from micrograd.compiler.backends.batches import Batches
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.executable import Executable
 from micrograd.compiler.backends.llvm_codes import code_of
+from micrograd.compiler.backends.llvm_machine import machine
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
 
@@ -208,6 +209,39 @@ def test_large_products_of_matrices_are_packed(backend):
     kernels, numbers, end = drawn(large_product, count, 5)
     assert all(code_of(kernel).packed for kernel in kernels)
     check(kernels, numbers, end, backend)
+
+
+def product_of_rows(rows, segments=1, steps=(1, 20)):
+    """The sum of some products of matrices."""
+    part = Segment(1.0, 20, Access(0, 0, *steps), Access(500, 20, 0, 1))
+    return Reduction(rows, 9, Access(GIVEN, 9, 1), (part,) * segments)
+
+
+def test_a_product_has_larger_blocks_where_these_compute_no_more_rows():
+    kernels = [product_of_rows(rows) for rows in (3, 4, 7, 8, 12, 13, 16, 27, 29)]
+    assert [code_of(kernel, 8).block for kernel in kernels] == [1, 4, 4, 8, 4, 8, 8, 4, 8]
+    assert {code_of(kernel, 4).block for kernel in kernels} == {1, 4}
+    of_segments = [code_of(product_of_rows(8, segments), 8).block for segments in (1, 2, 3, 4, 5, 9)]
+    assert of_segments == [8, 8, 4, 4, 8, 8]  # the code of three and four is long, and from five on they are in a table
+    assert code_of(product_of_rows(8, steps=(20, 1)), 8).block == 4  # in vectors of terms there are more sums
+    assert code_of(Map(mg.engine.primitives.sin, 8, 9, Access(GIVEN, 9, 1), (Access(0, 9, 1),)), 8).block == 1
+
+
+@pytest.mark.parametrize("of", ["columns", "packed", "many"])
+def test_larger_blocks_give_the_same_bits(of, monkeypatch):
+    def make(rng, end):
+        if of == "packed":
+            return large_product(rng, end)
+        return product(rng, "columns", [10] if of == "many" else [1, 2], end)
+
+    kernels, numbers, end = drawn(make, 25, 12)
+    assert {code_of(kernel, 8).block for kernel in kernels} == {4, 8}
+    found = []
+    for block in (4, 8):
+        monkeypatch.setattr(machine(), "block", block)
+        check(kernels, numbers, end, "llvm")
+        found.append(run(kernels, numbers, end, "llvm").tobytes())
+    assert found[0] == found[1]
 
 
 def test_tables_have_as_many_bits_as_tell_the_places_of_a_buffer_apart(monkeypatch):

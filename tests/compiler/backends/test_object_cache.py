@@ -760,6 +760,19 @@ class NoFeatures:
         return ""
 
 
+class ManyRegisters:
+    """A processor with 32 registers of eight numbers."""
+
+    def flatten(self):
+        return "+avx2,+avx512f"
+
+
+@pytest.mark.parametrize(("features", "rows"), [(NoFeatures, 4), (ManyRegisters, 8)])
+def test_blocks_have_as_many_rows_as_there_are_registers_for(features, rows, monkeypatch):
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", features)
+    assert llvm_machine.Machine().block == rows
+
+
 def test_the_version_is_that_of_all_that_writes_the_code(monkeypatch, tmp_path):
     """A kernel of before a change to the compiler must not be taken after it."""
     before = llvm_machine._version()
