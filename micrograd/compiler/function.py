@@ -33,6 +33,7 @@ from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
+from micrograd.engine.primitive import LEAF, Primitive
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
 from micrograd.transforms import gradient, graphs_are_wanted
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.executable import Executable
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.program import Program
-    from micrograd.engine.primitive import Primitive
 
 
 _TOO_OFTEN = 10  # traces in a row
@@ -228,9 +228,10 @@ class CompiledFunction:
             pairs = zip(outputs, special.plain, strict=True)
             return [kind(output) if kind else Value(output, requires_grad=False) for output, kind in pairs]
         operands, leaves_only = special.trained, special.leaves_only
-        if values := [leaf for leaf in given.leaves if isinstance(leaf, Value) and leaf.requires_grad]:
+        if values := given.operands():
             operands = (*operands, *values)
-            leaves_only = leaves_only and all(value.is_leaf for value in values) and len(set(operands)) == len(operands)
+            are_leaves = {value._primitive for value in values} == {LEAF}
+            leaves_only = leaves_only and are_leaves and len(set(operands)) == len(operands)
         source = Source(self.function, program, inputs, special.wanted)
         if not several:
             made_by = Call(special.name, gradients, leaves_only, source)

@@ -19,6 +19,7 @@ from collections import defaultdict
 from enum import Enum
 from functools import lru_cache
 from itertools import zip_longest
+from operator import attrgetter
 from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import check_class, is_array, is_unknown, real_number
 from micrograd._support.containers import base_of, own_attributes, remade
 from micrograd.engine.node import user_attributes
+from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class Structure:
         if kind is str or kind is bool or item is None:
             return (kind, item)
         if kind is list or kind is tuple:
-            return (kind, *[self._key(part) for part in item])
+            return self._of_one_kind(item) or (kind, *[self._key(part) for part in item])
         if isinstance(item, (list, tuple)):
             return (kind, *[self._key(part) for part in item], *self._attributes(item))
         if isinstance(item, dict):
@@ -86,6 +88,19 @@ class Structure:
             self.leaves.append(item)
             return (kind,)
         return (kind, self._static(item))
+
+    def _of_one_kind(self, item: Any) -> Key | None:
+        """The key of many floats, ints, or Values that require gradients: what they are, and how many."""
+        kinds: set[type] = set(map(type, item)) if len(item) >= _MANY else set()
+        if len(kinds) != 1 or (kind := kinds.pop()) not in _OF_ONE_KIND:
+            return None
+        if kind is Value and (
+            CONSTANT in set(map(_primitive_of, item))
+            or (any(map(_attributes_of, item)) and any(map(user_attributes, item)))
+        ):
+            return None
+        self.leaves += item
+        return type(item), kind, len(item)
 
     def _attributes(self, item: Any) -> list[Any]:
         """What stands for the attributes of a container of a class of the user's."""
@@ -124,7 +139,14 @@ class Structure:
 
     def numbers(self) -> list[float]:
         """The leaves as floats."""
-        return [leaf._data if isinstance(leaf, Value) else float(leaf) for leaf in self.leaves]
+        return [
+            leaf if type(leaf) is float else leaf._data if isinstance(leaf, Value) else float(leaf)
+            for leaf in self.leaves
+        ]
+
+    def operands(self) -> list[Value]:
+        """The Values that gradients flow to."""
+        return [leaf for leaf in self.leaves if isinstance(leaf, Value) and leaf._primitive is not CONSTANT]
 
     def rebuilt(self, leaves: Iterable[Any]) -> Any:
         """The same containers with other leaves."""
@@ -133,6 +155,10 @@ class Structure:
         except RecursionError:
             raise ValueError(_TOO_DEEP) from None
 
+
+_MANY = 8  # elements; the keys of fewer are made one by one
+_OF_ONE_KIND = frozenset((float, int, Value))
+_primitive_of, _attributes_of = attrgetter("_primitive"), attrgetter("__dict__")
 
 _GIVEN = "a compiled function is traced on symbols in place of the Values in its arguments"
 _RETURNED = "a compiled function returns Values of its own in place of those of the function"

@@ -2,6 +2,7 @@
 
 import gc
 import inspect
+import math
 import sys
 import weakref
 from collections import Counter, OrderedDict, defaultdict, namedtuple
@@ -9,9 +10,12 @@ from itertools import count
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler import structure
 from micrograd.compiler.structure import Structure
 
 Point = namedtuple("Point", "x y")
@@ -384,3 +388,42 @@ def _assert_alike(eager, compiled):
         assert (eager.dtype, eager.tolist()) == (compiled.dtype, compiled.tolist())
     else:
         assert eager == compiled
+
+
+labelled, frozen, attributed = Value(1.0, label="w"), Value(2.0, requires_grad=False), Value(3.0)
+attributed.mine = "attribute"
+items = st.lists(
+    st.sampled_from([1.5, -0.0, 2, True, None, "x", Value(0.5), Value(1.5) * 2.0, labelled, frozen, attributed]),
+    min_size=6,
+    max_size=10,
+)
+alike = st.builds(
+    lambda item, count: [item] * count,
+    st.sampled_from([1.5, 2, True, Value(0.5), labelled, frozen, attributed]),
+    st.integers(6, 10),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([list, tuple]), items | alike), min_size=2, max_size=3))
+def test_lists_of_one_kind_have_equal_keys_where_their_elements_have(pairs):
+    """Long ones are looked at as a whole."""
+    nested = [kind(parts) for kind, parts in pairs]
+    made = [Structure(parts) for parts in nested]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structure, "_MANY", math.inf)
+        one_by_one = [Structure(parts) for parts in nested]
+    for whole, single in zip(made, one_by_one, strict=True):
+        assert list(map(id, whole.leaves)) == list(map(id, single.leaves))
+        assert whole.numbers() == single.numbers()
+        assert [whole.key == other.key for other in made] == [single.key == other.key for other in one_by_one]
+
+
+def test_freezing_one_of_many_values_in_an_argument_takes_effect(backend):
+    weights = [Value(float(number)) for number in range(20)]
+    f = mg.compile(lambda w: mg.dot(w, w), backend=backend)
+    f(weights).backward()
+    weights[7].requires_grad = False
+    for weight in weights:
+        weight.grad = 0.0
+    f(weights).backward()
+    assert [weight.grad for weight in weights] == [0.0 if n == 7 else 2.0 * n for n in range(20)]
