@@ -13,6 +13,7 @@ times as long and four times the memory. Equal entries become one later (see equ
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.engine import primitives
@@ -141,36 +142,56 @@ class Trace(NamedTuple):
 
 def equals_in_order(trace: Trace) -> list[int]:
     """For each entry, the place of the first one that is equal to it: its own where none comes before."""
-    entries = trace.operations
-    places: list[int] = []
-    known: dict[tuple[Any, ...], int] = {}
-    row, table = _numbering(trace.rows, places), _numbering(trace.tables, places)
-    for primitive, x, y in zip(entries.primitives, entries.first, entries.second, strict=True):
-        place = len(places)
-        key: tuple[Any, ...]
-        if primitive is INPUT or primitive is LITERAL:  # a tape has each of them once
-            places.append(place)
-            continue
-        if primitive is SUM_OF_PRODUCTS:
-            key = primitive, places[x], row(y), row(*entries.further[place])
-        elif primitive is TAKE:
-            key = primitive, places[x], table(y)
-        elif y == NO_PLACE or place in entries.further:
-            key = primitive, *[places[operand] for operand in entries.operands(place)]
-        else:
-            key = primitive, places[x], places[y]
-        places.append(known.setdefault(key, place))
-    return places
+    return EqualsInOrder().of(trace)
 
 
-def _numbering(sequences: Sequence[tuple[int, ...]], places: Sequence[int]) -> Callable[[int], int]:
-    """What gives the number of the first sequence that is equal to one; its elements have their places by then."""
-    found: dict[int, int] = {}
-    known: dict[tuple[int, ...], int] = {}
+class EqualsInOrder:
+    """Finds the same for a trace that grows: what was gone through once is not again."""
 
-    def first(number: int) -> int:
-        if number not in found:
-            found[number] = known.setdefault(tuple([places[element] for element in sequences[number]]), number)
-        return found[number]
+    def __init__(self) -> None:
+        self._places: list[int] = []
+        self._known: dict[tuple[Any, ...], int] = {}
+        self._rows, self._tables = _Numbering(self._places), _Numbering(self._places)
 
-    return first
+    def of(self, trace: Trace) -> list[int]:
+        """For each entry, the place of the first one that is equal to it; the list grows with the trace."""
+        entries, places, known = trace.operations, self._places, self._known
+        done = len(places)
+        row, table = self._rows.of(trace.rows), self._tables.of(trace.tables)
+        columns = (islice(column, done, None) for column in (entries.primitives, entries.first, entries.second))
+        for primitive, x, y in zip(*columns, strict=True):
+            place = len(places)
+            key: tuple[Any, ...]
+            if primitive is INPUT or primitive is LITERAL:  # a tape has each of them once
+                places.append(place)
+                continue
+            if primitive is SUM_OF_PRODUCTS:
+                key = primitive, places[x], row(y), row(*entries.further[place])
+            elif primitive is TAKE:
+                key = primitive, places[x], table(y)
+            elif y == NO_PLACE or place in entries.further:
+                key = primitive, *[places[operand] for operand in entries.operands(place)]
+            else:
+                key = primitive, places[x], places[y]
+            places.append(known.setdefault(key, place))
+        return places
+
+
+class _Numbering:
+    """Finds the number of the first sequence that is equal to one; its elements have their places by then."""
+
+    def __init__(self, places: Sequence[int]) -> None:
+        self._places = places
+        self._found: dict[int, int] = {}
+        self._known: dict[tuple[int, ...], int] = {}
+
+    def of(self, sequences: Sequence[tuple[int, ...]]) -> Callable[[int], int]:
+        """What gives the number, for one of these sequences."""
+        places, found, known = self._places, self._found, self._known
+
+        def first(number: int) -> int:
+            if number not in found:
+                found[number] = known.setdefault(tuple([places[element] for element in sequences[number]]), number)
+            return found[number]
+
+        return first

@@ -33,8 +33,8 @@ from micrograd.compiler.entries import (
     SUM_OF_PRODUCTS,
     TAKE,
     Entries,
+    EqualsInOrder,
     Trace,
-    equals_in_order,
 )
 from micrograd.compiler.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.refusals import TraceError as TraceError  # those who catch it import it from here
@@ -83,6 +83,7 @@ class Tape(Recorder):
         self.tells_apart = False
         self._arguments = 0  # the places before this one are those of the arguments
         self.operations = Entries()
+        self._equals = EqualsInOrder()
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
         self.placed: dict[Value | float | tuple[float, float], int] = {}
@@ -269,7 +270,7 @@ class Tape(Recorder):
             self.tells_apart = True  # an argument may be one of these Values
         last = self.place(root)
         written = self.trace((), ())
-        equal = equals_in_order(written)
+        equal = self._equals.of(written)
         last = equal[last]
         places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
         sources = {place for place in places.values() if place is not None}
@@ -277,11 +278,12 @@ class Tape(Recorder):
         if not all(place in self._copies or applied[place] is INPUT for place in sources):
             _refuse_gradient()
         useful: set[int] = set()  # the places that depend on one of the sources
-        for place in range(last + 1):
+        begin = min(sources, default=0)  # a function may ask for many derivatives, each of a little
+        for place in range(begin, last + 1):
             if place in sources or not useful.isdisjoint(written.operands(place)):
                 useful.add(place)
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
-        for place in range(last, -1, -1):
+        for place in range(last, begin - 1, -1):
             if place in found and place in useful and applied[place] is not INPUT:
                 for operand, share in self._shares(place, written, found[place], useful):
                     first = equal[operand]
@@ -303,7 +305,7 @@ class Tape(Recorder):
             if place is not None:
                 found[place] = self._symbol(self.place(tangent), Symbol)
         last = max((place for place in places if place is not None), default=-1)
-        for place in range(last + 1):
+        for place in range(min(found, default=0), last + 1):
             if place not in found and any(operand in found for operand in written.operands(place)):
                 tangent = self._tangent(place, written, found)
                 if tangent is not None:
@@ -380,6 +382,7 @@ class Tape(Recorder):
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
         self.operations = Entries()
+        self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
         for written in (
             self.values,

@@ -11,8 +11,9 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import equals
 from micrograd.compiler.columns import in_columns
+from micrograd.compiler.entries import EqualsInOrder, equals_in_order
 from micrograd.compiler.structure import Structure
-from micrograd.compiler.trace import trace
+from micrograd.compiler.trace import Tape, trace, tracing
 from micrograd.engine.primitive import Primitive
 
 four = Primitive("four", "four", lambda a, b, c, d: a * b + c * d, *[lambda g, out, *operands: g] * 4)
@@ -150,3 +151,15 @@ def test_checks_of_what_is_computed_again_raise_as_eagerly(way):
         f(Value(1e200))
     with pytest.raises(OverflowError):
         mg.compile(f)(Value(1e200))
+
+
+@settings(max_examples=30)
+@given(st.lists(steps, min_size=2, max_size=4))
+def test_a_trace_that_grows_is_gone_through_once(parts):
+    tape, equal = Tape(), EqualsInOrder()
+    with tracing(tape):
+        xs, index = [tape.input(name) for name in "xyz"], tape.input("index", int)
+        for steps in parts:
+            program(steps, 2)(xs, index)
+            written = tape.trace([], [])
+            assert equal.of(written) == equals_in_order(written)

@@ -14,6 +14,7 @@ import pytest
 import micrograd as mg
 from micrograd import TraceError, Value
 from micrograd.compiler.columns import in_columns
+from micrograd.compiler.entries import Trace
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.trace import Tape, trace, tracing
@@ -660,3 +661,20 @@ def test_a_number_that_is_kept_somewhere_keeps_no_tape():
     made = trace(f, Structure(((Value(3.0),), {})))
     assert [operation[0].name for operation in made.operations].count("mul") == 1
     assert not kept[0]._tape.operations
+
+
+def places_looked_at(monkeypatch, derivative, points):
+    """How many operations are looked at to find the derivatives at so many points."""
+    looked_at, operands = [], Trace.operands
+    monkeypatch.setattr(Trace, "operands", lambda self, place: looked_at.append(place) or operands(self, place))
+    trace(lambda xs: [derivative(lambda x: mg.tanh(x * x), x) for x in xs], Structure((([Value(0.5)] * points,), {})))
+    monkeypatch.undo()
+    return len(looked_at)
+
+
+@pytest.mark.parametrize(
+    "derivative", [lambda f, x: mg.grad(f)(x), lambda f, x: mg.jvp(f, (x,), (1.0,))], ids=["grad", "jvp"]
+)
+def test_many_derivatives_each_look_at_their_own_operations_only(monkeypatch, derivative):
+    few, many = (places_looked_at(monkeypatch, derivative, points) for points in (10, 100))
+    assert many == 10 * few
