@@ -13,6 +13,7 @@ times as long and four times the memory. Equal entries become one later (see equ
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,10 +92,13 @@ class Entries:
         return len(self.primitives)
 
     def __getitem__(self, place: int) -> tuple[Any, ...]:
-        """A primitive with its operands, an input with its name, or a literal with its number."""
+        """A primitive with its operands, an input with its name, or a literal with its number and the sign of that."""
         primitive = self.primitives[place]
-        if primitive is INPUT or primitive is LITERAL:
-            return primitive, (self.names if primitive is INPUT else self.numbers)[self.first[place]]
+        if primitive is INPUT:
+            return primitive, self.names[self.first[place]]
+        if primitive is LITERAL:
+            number = self.numbers[self.first[place]]
+            return primitive, number, math.copysign(1.0, number)  # 0 is equal to -0, and is another number
         return primitive, *self.operands(place)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:

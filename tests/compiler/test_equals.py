@@ -101,6 +101,14 @@ def test_numbers_are_those_of_eager(way, steps):
     np.testing.assert_allclose([v.data for v in compiled], [v.data for v in expected], rtol=1e-13)
 
 
+def test_zeros_of_two_signs_are_two_literals():
+    literals = []
+    for zero in (0.0, -0.0):
+        entries = trace(lambda x, zero=zero: x * zero, Structure(((Value(1.0),), {}))).operations
+        literals.append(tuple(entries))
+    assert literals[0] != literals[1]
+
+
 def test_operations_of_other_numbers_are_not_equal(way):
     def f(xs):
         x, y, z = xs
