@@ -8,7 +8,8 @@ For ``x * y + x`` the tape says
     3  add   2 0
 
 An entry is appended to three lists. A tuple for each, in a dictionary that finds an equal one at once, would take three
-times as long and four times the memory. Equal entries become one later (see equals.py).
+times as long and four times the memory. So only those are looked for whose operands have all been operands before: what
+does not depend on the sample, in a loop over samples. Others that are equal become one later (see equals.py).
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Integers
 
 _MOST_ROUNDS = 16  # so many take a third as long as going through the entries in their order, which then comes on top
+_LARGE_PART = 4  # entries that are looked at once more in the rounds, for so many in all, are too many
 _FEW = 1 << 18  # entries; these are gone through in their order soon
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio, as in Knuth's multiplicative hashing
 
@@ -93,7 +94,7 @@ def find_equals(trace: Trace, code: Integers, operands: Integers, equal: Equals)
     rounds = _Rounds(code, operands, equal)
     others, earlier = rounds.first()
     most = _MOST_ROUNDS if len(code) > _FEW else 0
-    while len(others) and most:
+    while len(others) and most and rounds.looked_at * _LARGE_PART < len(code):
         others, earlier = rounds.next(equal.merge(others, earlier))
         most -= 1
     if len(others):
@@ -110,6 +111,7 @@ class _Rounds:
         self._left = code >= 0
         self._order, self._sorted = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
         self._known: dict[tuple[int, ...], int] = {}  # what was looked at once more
+        self.looked_at = 0  # how many of these there were
 
     def first(self) -> tuple[Integers, Integers]:
         """Entries, and earlier ones that they are equal to."""
@@ -132,6 +134,7 @@ class _Rounds:
         """The same, of entries with an operand that has changed."""
         self._left &= ~changed[: len(self._left)]
         places = np.flatnonzero(self._left & changed[self._operands].any(axis=0))
+        self.looked_at += len(places)
         code, operands = self._code[places], self._equal.first[self._operands[:, places]]
         at = np.searchsorted(self._sorted, _hashes(code, operands)).clip(max=len(self._sorted) - 1)
         found = self._equal.first[self._order[at]]

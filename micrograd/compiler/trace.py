@@ -67,6 +67,7 @@ class Tape(Recorder):
 
     Attributes:
         operations: what is written.
+        known: the places of operations whose operands have all been operands before.
         values: the place of each Value that was read from outside.
         placed: the places of these, and of plain numbers, where operators find them quickly; 0 has its sign there.
         roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
@@ -83,6 +84,7 @@ class Tape(Recorder):
         self.tells_apart = False
         self._arguments = 0  # the places before this one are those of the arguments
         self.operations = Entries()
+        self.known: dict[tuple[Any, ...], int] = {}
         self._equals = EqualsInOrder()
         self.values: dict[Value, int] = {}
         self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
@@ -146,10 +148,25 @@ class Tape(Recorder):
             refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
         if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
             return self._symbol(self.place(instead, primitive), kind)
-        place = self.operations.append(primitive, *places)
-        if primitive.composite is not None and not is_of_library(primitive):
+        fresh = [operand for operand in operands if isinstance(operand, Symbol) and not operand._is_used]
+        for operand in fresh:
+            operand._is_used = True
+        symbol = self._written((primitive, *places), not fresh, kind)
+        if not symbol._is_used and primitive.composite is not None and not is_of_library(primitive):
             self._write_formula(primitive, operands)
-        return self._symbol(place, kind)
+        return symbol
+
+    def _written(self, operation: tuple[Any, ...], is_repeatable: bool, kind: type[Symbol]) -> Symbol:
+        """A symbol for an operation: for the one that stands there already, where it may be repeated."""
+        place = self.known.get(operation) if is_repeatable else None
+        if place is not None:
+            return self._symbol(place, kind)
+        place = self.operations.append(*operation)
+        if is_repeatable:
+            self.known[operation] = place
+        symbol = self._symbol(place, kind)
+        symbol._is_used = False
+        return symbol
 
     def _write_formula(self, primitive: Primitive, operands: Sequence[Any]) -> None:
         """Write a formula out, for the checks of what raises inside of it. What is computed has no other use."""
@@ -196,8 +213,9 @@ class Tape(Recorder):
             return None
         if start is not self._start[0]:  # nearly always it is the same 0.0
             self._start = start, self.place(start, SUM_OF_PRODUCTS)
+        before = len(self.rows)
         operands = self._start[1], self._row(xs, 1), self._row(ys, 2)
-        return self._symbol(self.operations.append(SUM_OF_PRODUCTS, *operands), kind)
+        return self._written((SUM_OF_PRODUCTS, *operands), len(self.rows) == before, kind)
 
     def _row(self, factors: Sequence[Any], side: int) -> int:
         """The number of a row: a neuron has the same weights for each sample, and a layer's neurons the same inputs."""
@@ -242,9 +260,9 @@ class Tape(Recorder):
         if not isinstance(index, Symbol):
             return super().take(elements, index)
         table = tuple(map(self.place, elements))
-        number = self.tables.setdefault(table, len(self.tables))
-        taken = self.operations.append(TAKE, self.place(index), number)
-        return self._symbol(taken, _kind_of(TAKE, (index, *elements)))
+        before = len(self.tables)
+        number = self.tables.setdefault(table, before)
+        return self._written((TAKE, self.place(index), number), number < before, _kind_of(TAKE, (index, *elements)))
 
     def copied(self, scalar: Any) -> Any:
         """The number times one, which is a product that no other operation is equal to."""
@@ -385,6 +403,7 @@ class Tape(Recorder):
         self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
         for written in (
+            self.known,
             self.values,
             self.placed,
             self.roles,
@@ -399,7 +418,7 @@ class Tape(Recorder):
     def _symbol(self, place: int, kind: type[Symbol]) -> Symbol:
         """A new symbol for what stands at a place."""
         symbol = _new(kind)
-        symbol._place, symbol._tape = place, self
+        symbol._place, symbol._tape, symbol._is_used = place, self, True
         return symbol
 
 
@@ -514,21 +533,29 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
     def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
         tape: Tape = self._tape
         if type(self) is Symbol and recorder_in_use() is tape and tape.is_open:
-            kind, place = type(other), None
+            kind, place, is_repeatable = type(other), None, self._is_used
             if kind is Symbol:
                 if other._tape is tape:
                     place = other._place
+                    is_repeatable = is_repeatable and other._is_used
+                    other._is_used = True
             elif takes_numbers:
                 if kind is float or kind is int:
-                    place = tape.placed.get(other) or tape.place(other)
+                    place = tape.placed.get(other)
+                    if not place:
+                        place, is_repeatable = tape.place(other), False
                 elif kind is Value:
                     place = tape.placed.get(other)  # where it is new, its role is noted
             if place is not None:
+                first, second = (place, self._place) if reflected else (self._place, place)
+                if is_repeatable:
+                    return tape._written((primitive, first, second), True, Symbol)
+                self._is_used = True
                 written = tape.operations
                 symbol = _new(Symbol)
-                symbol._place, symbol._tape = len(written.primitives), tape
-                written.first.append(place if reflected else self._place)  # as Entries.append does
-                written.second.append(self._place if reflected else place)
+                symbol._place, symbol._tape, symbol._is_used = len(written.primitives), tape, False
+                written.first.append(first)  # as Entries.append does
+                written.second.append(second)
                 written.primitives.append(primitive)
                 return symbol
         return general(self, other)
@@ -541,10 +568,12 @@ class Symbol(Value):
 
     known = False
 
-    # A symbol has neither uses nor a gradient. The slots of these hold its place on the tape, and the tape.
+    # A symbol has no uses, no gradient and no operands. The slots of these hold its place on the tape, the tape, and
+    # whether it has been an operand: an operation on one that has not is the first of its kind, so nobody looks for it.
     __slots__ = ()
     _place: Any = Node.__dict__["_uses"]
     _tape: Any = Node.__dict__["_grad"]
+    _is_used: Any = Node.__dict__["_x"]
     _data: Any = _Unknown()
 
     __add__ = _operator(primitives.add, Value.__add__)

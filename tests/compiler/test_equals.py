@@ -14,6 +14,7 @@ from micrograd.compiler.columns import in_columns
 from micrograd.compiler.entries import EqualsInOrder, equals_in_order
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.trace import Tape, trace, tracing
+from micrograd.compiler.turns import traced_once
 from micrograd.engine.primitive import Primitive
 
 four = Primitive("four", "four", lambda a, b, c, d: a * b + c * d, *[lambda g, out, *operands: g] * 4)
@@ -55,10 +56,10 @@ def counts(columns):
 
 WAYS = {
     "in order": {},
-    "in rounds": {"_FEW": 0},
-    "in one round and in order": {"_FEW": 0, "_MOST_ROUNDS": 1},
+    "in rounds": {"_FEW": 0, "_LARGE_PART": 0},
+    "in one round and in order": {"_FEW": 0, "_LARGE_PART": 0, "_MOST_ROUNDS": 1},
 }
-SAME_HASHES = {"_FEW": 0, "_hashes": lambda code, operands: np.zeros(len(code), dtype=np.uint64)}
+SAME_HASHES = {"_FEW": 0, "_LARGE_PART": 0, "_hashes": lambda code, operands: np.zeros(len(code), dtype=np.uint64)}
 
 
 @contextmanager
@@ -122,9 +123,9 @@ def test_a_row_whose_elements_become_another_rows_elements(way):
 
     def f(xs):
         x, y, z = xs
-        return [mg.tanh(mg.dot([mg.exp(x), mg.exp(y)], [z, mg.sin(z)])) for _ in range(4)]
+        return mg.vmap(lambda t: mg.tanh(mg.dot([mg.exp(t), mg.exp(y)], [z, mg.sin(t)])))([x] * 8)
 
-    columns = columns_of(f)
+    columns = columns_of(traced_once(f))
     assert counts(columns) == {"exp": 2, "sin": 1, "sum_of_products": 1, "tanh": 1}
     assert len(set(columns.trace.outputs)) == 1
 
@@ -132,9 +133,32 @@ def test_a_row_whose_elements_become_another_rows_elements(way):
 def test_results_of_which_none_uses_the_first_of_its_operands(way):
     def f(xs):
         x, y, z = xs
-        return [x * y, *[mg.tanh(x * y) for _ in range(2)], *[mg.tanh(x * y) * z for _ in range(2)]]
+        products = mg.vmap(lambda t: t * y)([x] * 8)
+        return [*products, *[mg.tanh(product) * z for product in products[4:]]]
 
-    assert counts(columns_of(f)) == {"mul": 2, "tanh": 1}
+    assert counts(columns_of(traced_once(f))) == {"mul": 2, "tanh": 1}
+
+
+@pytest.mark.parametrize(
+    "compute", [lambda h, w: h * w + 0.5, lambda h, w: mg.tanh(h), lambda h, w: mg.dot([h, w], [w, h])]
+)
+def test_what_is_the_same_for_each_sample_is_not_written_again_for_each(compute):
+    """It is found while the function is traced, so that the trace does not grow with it."""
+
+    def entries(samples):
+        def f(xs):
+            w, *_ = xs
+            total = 0.0
+            for sample in range(samples):
+                h = w
+                for _ in range(10):
+                    h = compute(h, w)
+                total = total + h * (sample + 0.25)
+            return total
+
+        return len(trace(f, Structure((([Value(0.5)],), {}))).operations)
+
+    assert entries(200) - entries(100) == 3 * 100  # a literal, a product and a sum
 
 
 def test_a_long_chain_that_is_computed_twice(way):
