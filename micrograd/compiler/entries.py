@@ -22,7 +22,7 @@ from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from micrograd.engine.value import Value
 
@@ -162,7 +162,6 @@ class EqualsInOrder:
         """For each entry, the place of the first one that is equal to it; the list grows with the trace."""
         entries, places, known = trace.operations, self._places, self._known
         done = len(places)
-        row, table = self._rows.of(trace.rows), self._tables.of(trace.tables)
         columns = (islice(column, done, None) for column in (entries.primitives, entries.first, entries.second))
         for primitive, x, y in zip(*columns, strict=True):
             place = len(places)
@@ -171,9 +170,10 @@ class EqualsInOrder:
                 places.append(place)
                 continue
             if primitive is SUM_OF_PRODUCTS:
-                key = primitive, places[x], row(y), row(*entries.further[place])
+                rows = [self._rows.first(trace.rows, number) for number in (y, *entries.further[place])]
+                key = primitive, places[x], *rows
             elif primitive is TAKE:
-                key = primitive, places[x], table(y)
+                key = primitive, places[x], self._tables.first(trace.tables, y)
             elif y == NO_PLACE or place in entries.further:
                 key = primitive, *[places[operand] for operand in entries.operands(place)]
             else:
@@ -190,13 +190,9 @@ class _Numbering:
         self._found: dict[int, int] = {}
         self._known: dict[tuple[int, ...], int] = {}
 
-    def of(self, sequences: Sequence[tuple[int, ...]]) -> Callable[[int], int]:
-        """What gives the number, for one of these sequences."""
-        places, found, known = self._places, self._found, self._known
-
-        def first(number: int) -> int:
-            if number not in found:
-                found[number] = known.setdefault(tuple([places[element] for element in sequences[number]]), number)
-            return found[number]
-
-        return first
+    def first(self, sequences: Sequence[tuple[int, ...]], number: int) -> int:
+        """The number, for one of these sequences."""
+        if number not in self._found:
+            elements = tuple([self._places[element] for element in sequences[number]])
+            self._found[number] = self._known.setdefault(elements, number)
+        return self._found[number]

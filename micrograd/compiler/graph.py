@@ -197,7 +197,7 @@ class Graph:
         return self._edges_between_made().levels() + self.is_made()
 
     def _edges_between_made(self) -> Edges:
-        """Those from what is used to what uses it."""
+        """Those from what is used to what uses it. Large lists of them are forgotten before anybody walks along."""
         users, used = self.edges(between_made=True)
         return Edges(self.size, used, users)
 

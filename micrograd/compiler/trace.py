@@ -286,10 +286,9 @@ class Tape(Recorder):
             _refuse_gradient()
         if not all(isinstance(value, Symbol) for value in wanted):
             self.tells_apart = True  # an argument may be one of these Values
-        last = self.place(root)
         written = self.trace((), ())
         equal = self._equals.of(written)
-        last = equal[last]
+        last = equal[self.place(root)]
         places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
         sources = {place for place in places.values() if place is not None}
         applied = self.operations.primitives
