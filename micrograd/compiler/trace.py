@@ -43,7 +43,7 @@ from micrograd.engine import composites, further_primitives, primitives, special
 from micrograd.engine.methods import named
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
-from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_in_use, recorder_on_top, using
+from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_on_top, recording_in_use, using
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -427,6 +427,11 @@ class _QuietTape(Recorder):
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
 
+    @property
+    def is_open(self) -> bool:  # type: ignore[override]  # as long as the tape is
+        """Whether the tape records."""
+        return self._tape.is_open
+
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down, detached."""
         if not self.is_open:
@@ -483,7 +488,7 @@ class _LoudTape(_QuietTape):
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down."""
-        return self._tape.apply(primitive, *operands) if self.is_open else self.passed_over(primitive, operands)
+        return self._tape.apply(primitive, *operands)
 
     def aloud(self) -> None:
         """It is the one."""
@@ -531,7 +536,8 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
 
     def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
         tape: Tape = self._tape
-        if type(self) is Symbol and recorder_in_use() is tape and tape.is_open:
+        recording = recording_in_use()
+        if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
             kind, place, is_repeatable = type(other), None, self._is_used
             if kind is Symbol:
                 if other._tape is tape:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import Operand, real_number, required_number
 from micrograd.engine.closures import HandWritten
 from micrograd.engine.primitive import CONSTANT, LEAF
-from micrograd.engine.recorder import NO_RECORDER, float_read, recorder_in_use, recorder_on_top
+from micrograd.engine.recorder import NO_RECORDER, SPECIAL, float_read, recorder_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -116,7 +116,7 @@ class Node(Operand):
     @property
     def data(self) -> float:
         """The number. A leaf's may be set; a result's follows from its operands."""
-        if recorder_in_use() is not None and (recorder := recorder_on_top()) is not None:
+        if SPECIAL and (recorder := recorder_on_top()) is not None:
             recorder.number_read()
         return self._data
 
