@@ -10,16 +10,22 @@ works on floats and on whatever else has these operators:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from micrograd._support.checks import required_count, required_number, required_sequence
+from micrograd._support.checks import is_array, required_count, required_number, required_sequence
+from micrograd._support.saved_state import check_state, read_state, write_state
 from micrograd.engine import primitives
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable
+
+    from typing_extensions import Self
 
     Schedule: TypeAlias = Callable[[int], float]
     State: TypeAlias = tuple[Any, ...]
@@ -37,13 +43,14 @@ class Optimizer:
     """What the optimisers share: the parameters, the learning rate, and the step.
 
     Args:
-        parameters: the leaves to train, or a Module that has them. Those with requires_grad=False are left as
-            they are.
+        parameters: the leaves to train: a list of Values and arrays of Values, an array of them, or a Module. Those
+            with requires_grad=False are left as they are.
         learning_rate: a number, or a function of the step's number, from 0, that gives one.
 
     Attributes:
         steps: how many steps are done.
         rate: the learning rate of the last step, None before the first.
+        learning_rate: the learning rate of the next step; set it to a number or to a function of the step's number.
 
     Raises:
         ValueError: if there is no parameter, if one is given twice or is not a leaf, or if the
@@ -65,10 +72,35 @@ class Optimizer:
                 raise ValueError(f"a parameter must be a leaf, and {parameter!r} is the result of {parameter._op!r}")
         if len(set(self.parameters)) != len(self.parameters):
             raise ValueError("a parameter is given twice; it would be updated twice a step")
-        self.learning_rate: Schedule = learning_rate if callable(learning_rate) else constant(learning_rate)
+        self._schedule = _schedule(learning_rate)
         self.steps = 0
         self.rate: float | None = None
         self._state: list[State] = [(0.0,) * self.states] * len(self.parameters)
+
+    def __new__(cls, *_: Any, **settings: Any) -> Self:
+        """A new optimiser; a TypeError for ``lr``, which is what other libraries call the learning rate."""
+        if "lr" in settings and cls.__module__ == __name__:
+            raise TypeError(f"{cls.__name__} takes learning_rate, not lr")
+        return super().__new__(cls)
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the next step."""
+        return self.next_rate()
+
+    @learning_rate.setter
+    def learning_rate(self, learning_rate: float | Schedule) -> None:
+        self._schedule = _schedule(learning_rate)
+
+    def __getattr__(self, name: str) -> Any:  # Python asks this for what is not there
+        instead = "; its learning rate is learning_rate" if name == "lr" else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; an AttributeError for ``lr``, which would change nothing."""
+        if name == "lr" and type(self).__module__ == __name__:
+            raise AttributeError(f"set learning_rate: {type(self).__name__} has no lr", name=name, obj=self)
+        super().__setattr__(name, value)
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """The next parameter and its next state; subclasses say how.
@@ -111,7 +143,75 @@ class Optimizer:
             ValueError: if it is negative or not finite.
         """
         step = self.steps if step is None else step
-        return _rate(self.learning_rate(step), step)
+        return _rate(self._schedule(step), step)
+
+    def state_dict(self) -> dict[str, float]:
+        """What continues this training, as numbers by name: ``steps``, and what the update keeps for each parameter.
+
+        A learning rate that is a number is there too. A schedule is a function: give it to the next optimiser again.
+
+        Example:
+            >>> SGD([Value(1.0)], learning_rate=0.1, momentum=0.9).state_dict()
+            {'steps': 0.0, 'learning_rate': 0.1, 'parameters.0.velocity': 0.0}
+        """
+        state = {"steps": float(self.steps)}
+        if (rate := _number_of(self._schedule)) is not None:
+            state["learning_rate"] = rate
+        return state | dict(zip(self._names(), chain.from_iterable(self._state), strict=True))
+
+    def load_state_dict(self, state: Mapping[str, float]) -> None:
+        """Continue where the optimiser was whose ``state_dict`` this is: all of it, or nothing where anything is wrong.
+
+        The parameters keep their numbers, which a Module saves. Training goes on to the last bit as if it had not
+        been interrupted.
+
+        Raises:
+            ValueError: if a name is missing or unknown, a number is not finite, or steps is no whole number.
+            TypeError: if something is not a number.
+        """
+        held = isinstance(state, Mapping) and "learning_rate" in state
+        if held and _number_of(self._schedule) is None:
+            raise ValueError(f"the state has a number as learning_rate, and this {type(self).__name__} a schedule")
+        numbers = check_state(state, ["steps", *["learning_rate"] * held, *self._names()])
+        steps = numbers.pop("steps")
+        if steps != int(steps) or steps < 0:
+            raise ValueError(f"steps must be a whole number, not {steps}")
+        schedule = constant(numbers.pop("learning_rate")) if held else self._schedule
+        kept = list(numbers.values())
+        states = [tuple(kept[start : start + self.states]) for start in range(0, len(kept), self.states or 1)]
+
+        commit(
+            chain(
+                setting([self], "_state", [states or self._state]),
+                setting([self], "_schedule", [schedule]),
+                setting([self], "steps", [int(steps)]),
+            )
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write ``state_dict`` to a JSON file: the old file or the new one is there, never a part.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        write_state(path, self.state_dict())
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Load what ``save`` wrote; the optimiser is untouched if anything is wrong.
+
+        Raises:
+            ValueError: if the file is cut off or damaged, or is of another kind of optimiser or other parameters.
+            OSError: if the file cannot be read.
+        """
+        try:
+            self.load_state_dict(read_state(path))
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(f"cannot load {path}: {error}") from error
+
+    def _names(self) -> list[str]:
+        """The names of what the update keeps: those of the first parameter, then those of the second, and so on."""
+        kinds = self.state_names if len(self.state_names) == self.states else range(self.states)
+        return [f"parameters.{index}.{kind}" for index in range(len(self.parameters)) for kind in kinds]
 
     def _next(self, index: int, rate: float) -> tuple[float, State]:
         """The next number and state of a parameter, all of them finite."""
@@ -275,8 +375,7 @@ def constant(rate: float) -> Schedule:
         >>> constant(0.1)(7)
         0.1
     """
-    rate = _in_range(rate, "the learning rate", 0, math.inf)
-    return lambda step: rate
+    return partial(_constant, _in_range(rate, "the learning rate", 0, math.inf))
 
 
 def linear(start: float, end: float, steps: int) -> Schedule:
@@ -286,13 +385,7 @@ def linear(start: float, end: float, steps: int) -> Schedule:
         >>> [linear(1.0, 0.0, 4)(step) for step in (0, 1, 4, 9)]
         [1.0, 0.75, 0.0, 0.0]
     """
-    start, end, steps = _ends(start, end, steps)
-
-    def rate(step: int) -> float:
-        done = min(_step(step) / steps, 1.0)
-        return (1 - done) * start + done * end
-
-    return rate
+    return partial(_linear, *_ends(start, end, steps))
 
 
 def cosine(start: float, end: float, steps: int) -> Schedule:
@@ -302,8 +395,7 @@ def cosine(start: float, end: float, steps: int) -> Schedule:
         >>> [round(cosine(1.0, 0.0, 4)(step), 3) for step in (0, 1, 2, 4, 9)]
         [1.0, 0.854, 0.5, 0.0, 0.0]
     """
-    start, end, steps = _ends(start, end, steps)
-    return lambda step: end + (start - end) * (1 + math.cos(math.pi * min(_step(step) / steps, 1.0))) / 2
+    return partial(_cosine, *_ends(start, end, steps))
 
 
 def warmup(schedule: float | Schedule, steps: int) -> Schedule:
@@ -313,9 +405,36 @@ def warmup(schedule: float | Schedule, steps: int) -> Schedule:
         >>> [warmup(1.0, 4)(step) for step in (0, 1, 3, 4)]
         [0.25, 0.5, 1.0, 1.0]
     """
-    after = schedule if callable(schedule) else constant(schedule)
-    steps = required_count(steps, "steps")
-    return lambda step: after(0) * (step + 1) / steps if _step(step) < steps else after(step - steps)
+    return partial(_warmup, _schedule(schedule), required_count(steps, "steps"))
+
+
+# The schedules are partial functions, not closures, so that an optimiser can be pickled.
+
+
+def _constant(rate: float, step: int) -> float:
+    return rate
+
+
+def _linear(start: float, end: float, steps: int, step: int) -> float:
+    done = min(_step(step) / steps, 1.0)
+    return (1 - done) * start + done * end
+
+
+def _cosine(start: float, end: float, steps: int, step: int) -> float:
+    return end + (start - end) * (1 + math.cos(math.pi * min(_step(step) / steps, 1.0))) / 2
+
+
+def _warmup(after: Schedule, steps: int, step: int) -> float:
+    return after(0) * (step + 1) / steps if _step(step) < steps else after(step - steps)
+
+
+def _schedule(learning_rate: float | Schedule) -> Schedule:
+    return learning_rate if callable(learning_rate) else constant(learning_rate)
+
+
+def _number_of(schedule: Schedule) -> float | None:
+    """The learning rate if it is one number, None if it changes with the step."""
+    return schedule.args[0] if isinstance(schedule, partial) and schedule.func is _constant else None
 
 
 def _list_of(parameters: Any) -> list[Value]:
@@ -324,7 +443,11 @@ def _list_of(parameters: Any) -> list[Value]:
     if isinstance(parameters, type):
         raise TypeError(f"{what}, not the class {parameters.__name__}: make one")
     find = getattr(parameters, "parameters", None)
-    return required_sequence(find() if callable(find) else parameters, what)
+    given = find() if callable(find) else parameters
+    items = [given] if is_array(given) else required_sequence(given, what)
+    if not any(map(is_array, items)):
+        return items
+    return [value for item in items for value in (item.ravel().tolist() if is_array(item) else [item])]
 
 
 def _ends(start: float, end: float, steps: int) -> tuple[float, float, int]:
