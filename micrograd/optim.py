@@ -92,15 +92,18 @@ class Optimizer:
     def learning_rate(self, learning_rate: float | Schedule) -> None:
         self._schedule = _schedule(learning_rate)
 
-    def __getattr__(self, name: str) -> Any:  # Python asks this for what is not there
-        instead = "; its learning rate is learning_rate" if name == "lr" else ""
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self)
+    @property
+    def lr(self) -> Any:
+        """What other libraries call the learning rate: an AttributeError, unless a custom optimiser has set it."""
+        if "lr" in vars(self):
+            return vars(self)["lr"]
+        raise AttributeError(f"{type(self).__name__} has no lr: its learning rate is learning_rate")
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; an AttributeError for ``lr``, which would change nothing."""
-        if name == "lr" and type(self).__module__ == __name__:
-            raise AttributeError(f"set learning_rate: {type(self).__name__} has no lr", name=name, obj=self)
-        super().__setattr__(name, value)
+    @lr.setter
+    def lr(self, lr: Any) -> None:
+        if type(self).__module__ == __name__:
+            raise AttributeError(f"{type(self).__name__} has no lr: set learning_rate")
+        vars(self)["lr"] = lr
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """The next parameter and its next state; subclasses say how.
