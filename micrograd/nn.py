@@ -9,7 +9,6 @@ attributes in the order in which they were assigned:
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,9 @@ from micrograd._support.checks import check_numbers, is_array, required_count, r
 from micrograd._support.saved_state import check_state, read_state, write_state
 from micrograd.engine import calls
 from micrograd.engine.commit import commit, setting
+from micrograd.engine.stored import changing
 from micrograd.engine.value import Value
+from micrograd.storage import set_gradients_to_zero
 
 if TYPE_CHECKING:
     import os
@@ -78,7 +79,7 @@ class Module:
 
     def zero_grad(self) -> None:
         """Set the gradient of every parameter to 0."""
-        commit(setting(self.parameters(), "_grad", itertools.repeat(0.0)))
+        set_gradients_to_zero(self.parameters())
 
     def state_dict(self) -> dict[str, float]:
         """The parameters' numbers by name."""
@@ -94,7 +95,8 @@ class Module:
         parameters = dict(self.named_parameters())
         numbers = check_state(state, parameters)
 
-        commit(setting(parameters.values(), "_data", [numbers[name] for name in parameters]))
+        with changing(parameters.values()):
+            commit(setting(parameters.values(), "_data", [numbers[name] for name in parameters]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the parameters to a JSON file: the old file or the new one is there, never a part.

@@ -10,16 +10,19 @@ works on floats and on whatever else has these operators:
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from micrograd._support.checks import is_array, required_count, required_number, required_sequence
 from micrograd._support.saved_state import check_state, read_state, write_state
 from micrograd.engine import primitives
-from micrograd.engine.commit import commit, setting
+from micrograd.engine.commit import changing_gradients, commit, setting
+from micrograd.engine.stored import changing
 from micrograd.engine.value import Value
+from micrograd.storage import Stored, set_gradients_to_zero
 
 if TYPE_CHECKING:
     import os
@@ -37,6 +40,11 @@ class _HasParameters(Protocol):
     def parameters(self) -> Iterable[Value]:
         """The leaves to train."""
         raise NotImplementedError
+
+
+# From how many parameters on a step updates them as arrays. One by one, Adam takes 1.5 us for each; as arrays, 15 us
+# for all, if there are few.
+FEWEST_AT_ONCE = 16
 
 
 class Optimizer:
@@ -75,7 +83,9 @@ class Optimizer:
         self._schedule = _schedule(learning_rate)
         self.steps = 0
         self.rate: float | None = None
-        self._state: list[State] = [(0.0,) * self.states] * len(self.parameters)
+        # What the update keeps: a tuple for each parameter; or after an update of arrays a column for each number.
+        self._kept: list[State] | tuple[Any, ...] = [(0.0,) * self.states] * len(self.parameters)
+        self._stored: Stored | None = None
 
     def __new__(cls, *_: Any, **settings: Any) -> Self:
         """A new optimiser; a TypeError for ``lr``, which is what other libraries call the learning rate."""
@@ -118,7 +128,10 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Set the gradient of every parameter to 0."""
-        commit(setting(self.parameters, "_grad", repeat(0.0)))
+        if (stored := self._parameters_stored()) is None:
+            set_gradients_to_zero(self.parameters)
+        else:
+            stored.set_gradients_to_zero()
 
     def step(self) -> None:
         """Update every parameter from its gradient; all of them or, where anything goes wrong, none.
@@ -127,17 +140,63 @@ class Optimizer:
             ArithmeticError: if an update overflows or is not finite, naming the parameter.
         """
         rate = self.next_rate()
-        updates = [self._next(index, rate) for index in range(len(self.parameters))]
-        steps, states = self.steps + 1, [state for _, state in updates]
+        if not self._step_at_once(rate):
+            kept = self._state
+            updates = [self._next(index, kept[index], rate) for index in range(len(self.parameters))]
+            with changing(self.parameters):
+                numbers = setting(self.parameters, "_data", [number for number, _ in updates])
+                self._commit(numbers, [state for _, state in updates], rate)
 
-        commit(
-            chain(
-                setting(self.parameters, "_data", [number for number, _ in updates]),
-                setting([self], "_state", [states]),
-                setting([self], "steps", [steps]),
-                setting([self], "rate", [rate]),
-            )
-        )
+    def _commit(self, numbers: Iterable[None], kept: list[State] | tuple[Any, ...], rate: float) -> None:
+        """Carry out a step: the plan for its numbers, and what the update keeps."""
+        me, steps = [self], [self.steps + 1]
+        commit(chain(numbers, setting(me, "_kept", [kept]), setting(me, "steps", steps), setting(me, "rate", [rate])))
+
+    def _step_at_once(self, rate: float) -> bool:
+        """Update all parameters as arrays, to the same numbers bit for bit; whether that can be done."""
+        np = sys.modules.get("numpy")
+        equal = _ON_ARRAYS.get(type(self).update)
+        if np is None or equal is None or len(self.parameters) < FEWEST_AT_ONCE:
+            return False
+        with changing_gradients:
+            stored = self._parameters_stored() or Stored(self.parameters.copy())
+            columns, gradients = self._columns(equal), stored.grad()
+            if columns is None or gradients is None or not stored.all_require_grad():
+                return False
+            with np.errstate(all="ignore"):
+                numbers, columns = self.update(stored.data(), gradients, columns, rate)
+            if not all(np.isfinite(column).all() for column in (numbers, *columns)):
+                return False  # one by one, which says where
+            self._stored = stored
+            self._commit(stored.replacing(data=numbers), columns, rate)
+            return True
+
+    def _parameters_stored(self) -> Stored | None:
+        """Where the parameters are stored, if they are: they may have been replaced in the list."""
+        return self._stored if self._stored is not None and self._stored.leaves == self.parameters else None
+
+    def _columns(self, equal: tuple[int, ...]) -> tuple[Any, ...] | None:
+        """What the update keeps, a column for each number; None where the numbers of an equal column differ."""
+        import numpy as np
+
+        if isinstance(self._kept, tuple):
+            return self._kept
+        columns: list[Any] = [np.array(column) for column in zip(*self._kept, strict=True)]
+        for number in equal:
+            first = columns[number][0]
+            if (columns[number] != first).any():
+                return None
+            columns[number] = float(first)
+        return tuple(columns)
+
+    @property
+    def _state(self) -> list[State]:
+        """What the update keeps: a tuple for each parameter."""
+        if isinstance(self._kept, list):
+            return self._kept
+        count = len(self.parameters)
+        columns = [[column] * count if isinstance(column, float) else column.tolist() for column in self._kept]
+        return list(zip(*columns, strict=True)) if columns else [()] * count
 
     def next_rate(self, step: int | None = None) -> float:
         """The learning rate of the next step, or of the step with this number.
@@ -185,7 +244,7 @@ class Optimizer:
 
         commit(
             chain(
-                setting([self], "_state", [states or self._state]),
+                setting([self], "_kept", [states or self._state]),
                 setting([self], "_schedule", [schedule]),
                 setting([self], "steps", [int(steps)]),
             )
@@ -216,9 +275,9 @@ class Optimizer:
         kinds = self.state_names if len(self.state_names) == self.states else range(self.states)
         return [f"parameters.{index}.{kind}" for index in range(len(self.parameters)) for kind in kinds]
 
-    def _next(self, index: int, rate: float) -> tuple[float, State]:
+    def _next(self, index: int, state: State, rate: float) -> tuple[float, State]:
         """The next number and state of a parameter, all of them finite."""
-        parameter, state = self.parameters[index], self._state[index]
+        parameter = self.parameters[index]
         if not parameter.requires_grad:
             return parameter.data, state
         gradient = float(parameter.grad)
@@ -230,6 +289,9 @@ class Optimizer:
             if not math.isfinite(result):
                 raise ArithmeticError(f"step {self.steps} would set parameter {index}, {parameter!r}, to {result}")
         return required_number(number, f"the next number of parameter {index}"), state
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": self._state, "_stored": None}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.parameters)} parameters, {self.steps} steps)"
@@ -334,7 +396,7 @@ class Adam(Optimizer):
         count = state[2] + 1
         unbiased_mean = mean / (1 - self.beta1**count)
         unbiased_square = square / (1 - self.beta2**count)
-        stepped = parameter - rate * unbiased_mean / (primitives.sqrt(unbiased_square) + self.epsilon)
+        stepped = parameter - rate * unbiased_mean / (_root(unbiased_square) + self.epsilon)
         return stepped, (mean, square, count)
 
 
@@ -369,6 +431,19 @@ class AdamW(Adam):
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """Adam's step along the gradient alone, from the decayed parameter."""
         return self._adapted(parameter - rate * self.weight_decay * parameter, gradient, state, rate)
+
+
+# The updates that take arrays, too. Each has the columns of its state that must then be one number: NumPy may round a
+# power of an array otherwise than Python does.
+_ON_ARRAYS: dict[Any, tuple[int, ...]] = {SGD.update: (), Adam.update: (2,), AdamW.update: (2,)}
+
+
+def _root(x: Any) -> Any:
+    if not is_array(x):
+        return primitives.sqrt(x)
+    import numpy as np
+
+    return np.sqrt(x)
 
 
 def constant(rate: float) -> Schedule:

@@ -18,6 +18,7 @@ What the results pass on to the call are Seeds. When all have done so, one run o
 
 from __future__ import annotations
 
+from itertools import chain
 from struct import error as StructError  # noqa: N812  # it is a class
 from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,12 +29,14 @@ from micrograd.engine.commit import commit, setting
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import refusing_floats
+from micrograd.engine.stored import changing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.compiler.program import Program
+    from micrograd.storage import Stored
 
 
 class Source(NamedTuple):
@@ -92,14 +95,18 @@ class Call(_OfProgram):
         derivatives: of the result, with respect to each operand.
         leaves_only: whether all operands are leaves, and none is there twice.
         source: what it is a run of.
+        stored: where the operands are stored, if they are.
     """
 
-    __slots__ = ("_derivatives", "_version", "leaves_only", "source")
+    __slots__ = ("_derivatives", "_stored", "_version", "leaves_only", "source")
 
-    def __init__(self, name: str, derivatives: Floats, leaves_only: bool, source: Source) -> None:
+    def __init__(
+        self, name: str, derivatives: Floats, leaves_only: bool, source: Source, stored: Stored | None = None
+    ) -> None:
         super().__init__(name, f"compiled {name}", float)
         self.source = source
         self._derivatives = derivatives
+        self._stored = stored
         self.leaves_only = leaves_only
         self._version = requires_grad_version()
 
@@ -111,8 +118,16 @@ class Call(_OfProgram):
         """Add to the gradients of the operands directly; whether that could be done: they must all be leaves."""
         if not self.leaves_only or self._version is not requires_grad_version():
             return False
-        before = [leaf._grad for leaf in node._x]
         shares = self.gradients(gradient)
+        if self._stored is not None and (sums := self._stored.grad()) is not None:
+            commit(chain(self._stored.replacing(grad=sums + shares), setting([node], "_grad", [gradient])))
+            return True
+        with changing(node._x):
+            return self._add(node, gradient, shares)
+
+    def _add(self, node: Any, gradient: float, shares: Floats) -> bool:
+        """Add to the gradients of the operands, one by one."""
+        before = [leaf._grad for leaf in node._x]
         try:
             with refusing_floats("a gradient that is a graph is not to be made a float"):
                 after = (np.frombuffer(pack(f"{len(before)}d", *before)) + shares).tolist()

@@ -16,7 +16,6 @@ import math
 import warnings
 from functools import partial, update_wrapper
 from inspect import signature
-from struct import pack
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -208,7 +207,7 @@ class CompiledFunction:
 
     def _run(self, special: Specialised, given: Structure, differentiable: bool) -> list[Any] | None:
         """The outputs; None if the function must run eagerly: a number is not finite, or a gradient has no program."""
-        numbers = special.numbers(given)
+        inputs = special.numbers(given)
         several = sum(special.computed) > 1
         if not any(special.computed) or (special.only_eager and differentiable) or special.confuses(given):
             return None
@@ -217,7 +216,6 @@ class CompiledFunction:
         except (ValueError, ArithmeticError):  # the rule of a primitive raises: eager, only backward() would
             special.only_eager = True
             return None
-        inputs = np.frombuffer(pack(f"{len(numbers)}d", *numbers))
         results, gradients = run(inputs)
         outputs: list[Any] = results.tolist()
         if not all(map(math.isfinite, outputs)) or not np.isfinite(gradients).all():
@@ -227,14 +225,14 @@ class CompiledFunction:
         if not differentiable:
             pairs = zip(outputs, special.plain, strict=True)
             return [kind(output) if kind else Value(output, requires_grad=False) for output, kind in pairs]
-        operands, leaves_only = special.trained, special.leaves_only
+        operands, leaves_only, stored = special.trained, special.leaves_only, special.stored_and_trained
         if values := given.operands():
-            operands = (*operands, *values)
+            operands, stored = (*operands, *values), None
             are_leaves = {value._primitive for value in values} == {LEAF}
             leaves_only = leaves_only and are_leaves and len(set(operands)) == len(operands)
         source = Source(self.function, program, inputs, special.wanted)
         if not several:
-            made_by = Call(special.name, gradients, leaves_only, source)
+            made_by = Call(special.name, gradients, leaves_only, source, stored)
             made = [_node(outputs[0], made_by, operands, inputs[special.wanted])]
         else:
             of_seeds = partial(self._gradients, special, given, inputs, operands)

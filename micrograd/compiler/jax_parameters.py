@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from micrograd.engine.commit import commit, setting
+from micrograd.engine.stored import changing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -91,8 +92,9 @@ def write_back(parameters: Any) -> None:
             raise ValueError(f"parameter {name!r} has a number that is not finite")
         values += array.ravel().tolist()
         numbers += found.ravel().tolist()
-    commit(setting(values, "_data", numbers))
+    with changing(values):
+        commit(setting(values, "_data", numbers))
 
 
 def _numbers_of(array: Any) -> Floats:
-    return np.array([value._data for value in array.flat]).reshape(array.shape)
+    return np.array([value.data for value in array.flat]).reshape(array.shape)

@@ -53,7 +53,7 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
     lowered = Lowered(program, *given, *of_arguments)
     compute = lowered.function(program.outputs)
     constants, taken = lowered.constants, len(arguments)
-    numbers_of_frozen = np.array([value._data for value in frozen])
+    numbers_of_frozen = np.array([value.data for value in frozen])
 
     def pure(parameters: Mapping[str, Any], *arguments: Any) -> Any:
         check_jax()

@@ -8,6 +8,7 @@ outputs, one that computes the gradients too, and so on. They all start from the
 from __future__ import annotations
 
 from dataclasses import replace
+from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,13 +20,17 @@ from micrograd.compiler.stages import Made, Request, Source, run_stages
 from micrograd.compiler.trace import TraceError, is_plain
 from micrograd.compiler.turns import traced_once
 from micrograd.engine.node import requires_grad_version
+from micrograd.engine.stored import bring_up_to_date
 from micrograd.engine.value import Value
+from micrograd.optim import FEWEST_AT_ONCE
+from micrograd.storage import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from micrograd.compiler.backends.backend import Backend, Run
     from micrograd.compiler.columns import Columns
+    from micrograd.compiler.numbers import Floats
     from micrograd.compiler.program import Program
     from micrograd.compiler.structure import Structure
 
@@ -112,6 +117,10 @@ class Specialised:
         self.wanted = np.flatnonzero(given)
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
+        # Of fewer Values than this, it is quicker to read each of them at every call.
+        many = self.leaves_only and len(self.values) >= FEWEST_AT_ONCE
+        self._stored = Stored(self.values) if many else None
+        self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         self._nodes = columns.nodes
         self._compiled: dict[bool, Compiled] = {}
         self.only_eager = False
@@ -149,9 +158,14 @@ class Specialised:
         given = [leaf for leaf in arguments.leaves if isinstance(leaf, Value)]
         return len(set(given)) < len(given) or any(map(self.closed_over.holds, given))
 
-    def numbers(self, arguments: Structure) -> list[float]:
+    def numbers(self, arguments: Structure) -> Floats:
         """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""
-        return [value._data for value in self.values] + arguments.numbers()
+        given = arguments.numbers()
+        if self._stored is None:
+            bring_up_to_date()
+            given = [value._data for value in self.values] + given
+        numbers = np.frombuffer(pack(f"{len(given)}d", *given))
+        return numbers if self._stored is None else np.concatenate([self._stored.data(), numbers])
 
     def want(self, inputs: Iterable[int]) -> None:
         """Ask for the gradients of these inputs only."""

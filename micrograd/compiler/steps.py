@@ -27,6 +27,7 @@ from micrograd.compiler.trace import is_plain
 from micrograd.compiler.update import Update, alike, update_of
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.node import requires_grad_version
+from micrograd.engine.stored import bring_up_to_date, changing
 from micrograd.engine.value import Value
 from micrograd.optim import Optimizer
 
@@ -177,17 +178,17 @@ class CompiledSteps(ABC):
         of_all = list(self._optimizer._state)
         for index, state in zip(self._trained, states, strict=True):
             of_all[index] = state
-        commit(
-            chain(
-                setting(parameters, "_data", numbers[update.parameters].tolist()),
-                setting(parameters, "_grad", gradients),
-                setting(self._frozen, "_grad", repeat(0.0)),  # as zero_grad does before each step
-                setting([self._optimizer], "_state", [of_all]),
-                setting([self._optimizer], "steps", [self._steps]),
-                setting([self._optimizer], "rate", [self._rate]),
-                setting([self], "_changed", [False]),
-            )
+        plan = chain(
+            setting(parameters, "_data", numbers[update.parameters].tolist()),
+            setting(parameters, "_grad", gradients),
+            setting(self._frozen, "_grad", repeat(0.0)),  # as zero_grad does before each step
+            setting([self._optimizer], "_kept", [of_all]),
+            setting([self._optimizer], "steps", [self._steps]),
+            setting([self._optimizer], "rate", [self._rate]),
+            setting([self], "_changed", [False]),
         )
+        with changing([*parameters, *self._frozen]):
+            commit(plan)
 
     def _settings(self) -> tuple[Any, ...]:
         """What the programs depend on and a callback may change: which Values are frozen, the optimiser's numbers."""
@@ -199,6 +200,7 @@ class CompiledSteps(ABC):
 
     def _read_values(self) -> None:
         """Take the numbers of the Values and the optimiser's state; first make new programs if these no longer fit."""
+        bring_up_to_date()
         states = self._states()
         replaced = not all(special.closed_over.is_current() for special in self._special)
         if (

@@ -28,6 +28,7 @@ from micrograd._support.checks import check_class, is_array, is_unknown, real_nu
 from micrograd._support.containers import base_of, own_attributes, remade
 from micrograd.engine.node import user_attributes
 from micrograd.engine.primitive import CONSTANT
+from micrograd.engine.stored import LATER, bring_up_to_date
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -139,6 +140,8 @@ class Structure:
 
     def numbers(self) -> list[float]:
         """The leaves as floats."""
+        if LATER and any(isinstance(leaf, Value) for leaf in self.leaves):
+            bring_up_to_date()
         return [
             leaf if type(leaf) is float else leaf._data if isinstance(leaf, Value) else float(leaf)
             for leaf in self.leaves

@@ -21,6 +21,7 @@ from micrograd.engine.methods import Methods, method, named
 from micrograd.engine.node import NUMBER, Node, evaluated, forget
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import recorder_in_use
+from micrograd.engine.stored import LATER, bring_up_to_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,8 @@ _new = object.__new__
 
 def apply(primitive: Primitive, *operands: Any) -> Any:
     """Apply a primitive to Values and real numbers: what every operator does."""
+    if LATER:
+        bring_up_to_date()
     recorder = recorder_in_use()
     return record(primitive, operands) if recorder is None else recorder.apply(primitive, *operands)
 
@@ -63,6 +66,8 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     forward = primitive.forward
 
     def operator(self: Value, other: Any) -> Any:  # as apply does, for two operands: nearly all nodes are made here
+        if LATER:
+            bring_up_to_date()
         if isinstance(other, Value):
             second, y = other, other._data
         elif (number := other if type(other) is float else real_number(other)) is not None:
@@ -81,6 +86,8 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     def reflected(self: Value, other: Any) -> Any:
         if (number := other if type(other) is float else real_number(other)) is None:
             return NotImplemented
+        if LATER:
+            bring_up_to_date()
         if (recorder := recorder_in_use()) is not None:
             return recorder.apply(primitive, other, self)
         data = primitive.computed((number, self._data), (other, self))
@@ -116,6 +123,8 @@ class Value(Methods, Node):
     __abs__ = method(primitives.abs)
 
     def _applied(self, primitive: Primitive) -> Any:  # as apply does, for one operand
+        if LATER:
+            bring_up_to_date()
         if (recorder := recorder_in_use()) is not None:
             return recorder.apply(primitive, self)
         data = primitive.computed((self._data,), (self,))
