@@ -398,7 +398,7 @@ class TestParameters:
     def test_a_module_that_chooses_its_named_parameters_has_no_others(self):
         class Head(Module):
             def __init__(self):
-                self.body, self.head = MLP(2, [2, 1]), Neuron(1)
+                self.body, self.head = MLP(2, [2, 1]), MLP(1, [1])
 
             def named_parameters(self):
                 return ((f"head.{name}", parameter) for name, parameter in self.head.named_parameters())
