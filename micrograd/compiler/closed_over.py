@@ -39,9 +39,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd._support.checks import is_array
+from micrograd._support.checks import is_array, is_unknown
 from micrograd._support.containers import base_of
-from micrograd.compiler.trace import Symbol
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -257,7 +256,7 @@ class ClosedOver:
             return
         if kind in _ATOMS or id(item) in self._seen:
             return
-        if issubclass(kind, Symbol):
+        if issubclass(kind, Value) and not kind.known:
             self.symbols.append(path)
             return
         self._seen[id(item)] = item
@@ -333,7 +332,7 @@ class ClosedOver:
             self._watched.append(_Watched(path, "[", container, _LENGTH, [len(items)]))
         elif not isinstance(container, (tuple, frozenset)):
             self._watched.append(_Watched(path, "[", container, None, items, names))
-        if any(isinstance(name, Symbol) for name in names):
+        if any(map(is_unknown, names)):
             self.symbols.append(path)
         if kinds <= _ATOMS:
             pass
@@ -491,7 +490,7 @@ def _holds_symbol(item: Any, depth: int = 10) -> bool:
     """Whether it is a symbol, or a container of some."""
     if isinstance(item, (list, tuple, dict, set, deque)) and depth:
         return any(_holds_symbol(part, depth - 1) for part in (item.values() if isinstance(item, dict) else item))
-    return isinstance(item, Symbol)
+    return is_unknown(item)
 
 
 _cell_contents = attrgetter("cell_contents")

@@ -75,7 +75,7 @@ class Specialised:
         as_floats: bool = True,
     ) -> None:
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._request = Request(backend, name=self.name)
+        self._request = Request(backend.run_of, name=self.name)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:

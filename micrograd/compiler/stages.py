@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.compiler.adjoint import adjoint
-from micrograd.compiler.columns import in_columns
+from micrograd.compiler.equals import in_columns
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.progress import line_of
@@ -28,8 +28,8 @@ from micrograd.compiler.trace import trace, without_collecting
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from micrograd.compiler.backends.backend import Backend
     from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.program import Program
     from micrograd.compiler.structure import Structure
     from micrograd.engine.value import Value
 
@@ -55,13 +55,13 @@ class Request:
     """What is asked of the stages.
 
     Attributes:
-        backend: what the program is compiled for.
+        run_of: makes what runs a program: that of a backend.
         wanted: the numbers of the inputs whose gradients it returns too.
         start: where in the buffer all but the first inputs begin; see reroll.
         name: what is compiled, as its progress shows it.
     """
 
-    backend: Backend
+    run_of: Callable[[Program], Any]
     wanted: Integers = field(default_factory=no_integers)
     start: int = 0
     name: str = ""
@@ -84,7 +84,7 @@ STAGES = (
     Stage("normalise", lambda columns, request: normalise(columns)),
     Stage("adjoint", lambda graph, request: adjoint(graph, request.wanted)),
     Stage("reroll", lambda graph, request: reroll(graph, request.start)),
-    Stage("compile", lambda program, request: request.backend.run_of(program)),
+    Stage("compile", lambda program, request: request.run_of(program)),
 )
 
 

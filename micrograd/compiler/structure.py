@@ -31,7 +31,7 @@ from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     Key = tuple[Any, ...]
 
@@ -148,12 +148,21 @@ class Structure:
         """The Values that gradients flow to."""
         return [leaf for leaf in self.leaves if isinstance(leaf, Value) and leaf._primitive is not CONSTANT]
 
-    def rebuilt(self, leaves: Iterable[Any]) -> Any:
-        """The same containers with other leaves."""
+    def rebuilt(self, leaves: Iterable[Any], arranged: Callable[[Any], Any] | None = None) -> Any:
+        """The same containers with other leaves.
+
+        Args:
+            leaves: the other leaves, in their order.
+            arranged: makes an array of symbols of an object array that has some.
+        """
         try:
-            return _rebuilt(self.nested, iter(leaves))
+            return _rebuilt(self.nested, iter(leaves), arranged or _as_it_is)
         except RecursionError:
             raise ValueError(_TOO_DEEP) from None
+
+
+def _as_it_is(array: Any) -> Any:
+    return array
 
 
 _MANY = 8  # elements; the keys of fewer are made one by one
@@ -233,23 +242,21 @@ class _Same:
         return isinstance(other, _Same) and self.item is other.item
 
 
-def _rebuilt(item: Any, leaves: Iterator[Any]) -> Any:
+def _rebuilt(item: Any, leaves: Iterator[Any], arranged: Callable[[Any], Any]) -> Any:
     kind = type(item)
     if kind is list or kind is tuple:
-        return kind([_rebuilt(part, leaves) for part in item])
+        return kind([_rebuilt(part, leaves, arranged) for part in item])
     if isinstance(item, (dict, list, tuple)):
-        result = remade(item, [_rebuilt(part, leaves) for part in _values(item)])
+        result = remade(item, [_rebuilt(part, leaves, arranged) for part in _values(item)])
         for name, part in own_attributes(item).items():
-            result.__dict__[name] = _rebuilt(part, leaves)
+            result.__dict__[name] = _rebuilt(part, leaves, arranged)
         return result
     if _is_array_of_numbers(item):
         import numpy as np
 
-        from micrograd.compiler.symbol_arrays import SymbolArray, arranged
-
         elements = _elements(item)
-        is_result = type(item) is SymbolArray or (type(item) is np.ndarray and any(map(is_unknown, elements)))
-        parts = [_rebuilt(part, leaves) for part in elements]
+        is_result = hasattr(type(item), "of_symbols") or (type(item) is np.ndarray and any(map(is_unknown, elements)))
+        parts = [_rebuilt(part, leaves, arranged) for part in elements]
         if is_result and (numbers := _of_plain_numbers(parts)) is not None:
             return numbers.reshape(item.shape)
         result = np.empty_like(np.asarray(item) if is_result else item, dtype=object)

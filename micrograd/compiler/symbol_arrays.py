@@ -38,6 +38,7 @@ class SymbolArray(np.ndarray[Any, Any]):
     """An object array with symbols in it, which writes down what NumPy cannot carry out."""
 
     __array_priority__ = 1.0
+    of_symbols = True  # which a structure tells an array of the function's own by
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function that works element by element gives."""

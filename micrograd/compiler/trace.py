@@ -858,10 +858,11 @@ def trace(
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
         symbols = [tape.argument(number, leaf) for number, leaf in enumerate(arguments.leaves)]
         tape.all_given()
-        positional, named = arguments.rebuilt(symbols)
+        arranged = _symbol_arrays().arranged
+        positional, named = arguments.rebuilt(symbols, arranged)
         with in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
-        if not is_unchanged((positional, named), arguments.rebuilt(symbols)):
+        if not is_unchanged((positional, named), arguments.rebuilt(symbols, arranged)):
             raise TraceError(
                 "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
                 "arguments, so nothing would be changed for the caller. Change a copy, and return what is needed of it"

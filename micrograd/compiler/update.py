@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.columns import in_columns
+from micrograd.compiler.equals import in_columns
 from micrograd.compiler.graph import MAXIMUM, ONE
 from micrograd.compiler.layout import Layout
 from micrograd.compiler.normalise import normalise

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import equals
-from micrograd.compiler.columns import in_columns
 from micrograd.compiler.entries import EqualsInOrder, equals_in_order
+from micrograd.compiler.equals import in_columns
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.trace import Tape, trace, tracing
 from micrograd.compiler.turns import traced_once

@@ -24,7 +24,7 @@ def function(x, index):
 
 
 SOURCE = Source(function, Structure((([0.5, -1.5], 1), {})))
-REQUEST = Request(backend_of("numpy"), wanted=np.arange(3))
+REQUEST = Request(backend_of("numpy").run_of, wanted=np.arange(3))
 NAMES = ["trace", "normalise", "adjoint", "reroll", "compile"]
 
 

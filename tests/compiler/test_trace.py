@@ -13,8 +13,8 @@ import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value
-from micrograd.compiler.columns import in_columns
 from micrograd.compiler.entries import Trace
+from micrograd.compiler.equals import in_columns
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.structure import Structure
 from micrograd.compiler.trace import Tape, trace, tracing

@@ -11,7 +11,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import normalise as stage
 from micrograd.compiler.adjoint import adjoint
-from micrograd.compiler.columns import in_columns
+from micrograd.compiler.equals import in_columns
 from micrograd.compiler.normalise import normalise
 from micrograd.compiler.program import Loop
 from micrograd.compiler.structure import Structure
