@@ -8,10 +8,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.graph import Graph, no_terms
-from micrograd.compiler.stages import STAGES, Made, Request, Source, run_stages
-from micrograd.compiler.structure import Structure
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir.graph import Graph, no_terms
+from micrograd.compiler.passes.stages import STAGES, Made, Request, Source, run_stages
 
 MODEL = mg.nn.MLP(2, [3, 2])
 
