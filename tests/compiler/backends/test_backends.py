@@ -185,7 +185,7 @@ def _without_llvmlite(monkeypatch):
     """As if llvmlite were not installed, and nothing had been said of it."""
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     for module in ("llvm_backend", "llvm_machine"):  # the one that is chosen, and the one that imports it
-        monkeypatch.delitem(sys.modules, f"micrograd.compiler.backends.{module}", raising=False)
+        monkeypatch.delitem(sys.modules, f"micrograd.compiler.backends.llvm.{module}", raising=False)
     _warn_without_llvmlite.cache_clear()
     yield
     _warn_without_llvmlite.cache_clear()
