@@ -355,7 +355,7 @@ def _fresh(scalar: Any) -> Value:
             return copied
         if not isinstance(scalar, Value):
             return Value(scalar)
-        return primitives.identity(scalar) if scalar.requires_grad else Value(scalar._data)
+        return primitives.identity(scalar) if scalar.requires_grad else Value(scalar.data)
 
 
 def _run(f: Callable[..., Any], inputs: _Inputs, settings: dict[str, Any], graphs: bool) -> Any:

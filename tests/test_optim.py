@@ -1,7 +1,10 @@
 """Optimisers against formulas in plain floats, learning rates, frozen parameters, errors and Ctrl-C."""
 
+import copy
 import math
+import pickle
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -524,3 +527,157 @@ class TestModules:
         before = neuron.w[0].data
         optimizer.step()
         assert (neuron.w[0].data, neuron.b.data) == (before - 1.0, 0.0)
+
+
+SHAPES = {
+    "sgd": lambda leaves: SGD(leaves, 0.05),
+    "momentum": lambda leaves: SGD(leaves, 0.05, momentum=0.9, nesterov=True),
+    "adam": lambda leaves: Adam(leaves, 0.05),
+    "adamw": lambda leaves: AdamW(leaves, mg.optim.cosine(0.05, 0.0, 8)),
+}
+
+
+def steps_of(optimizer, count):
+    for _ in range(count):
+        for parameter in optimizer.parameters:
+            parameter.grad = math.sin(parameter.data + optimizer.steps)
+        optimizer.step()
+
+
+class TestLearningRate:
+    def test_it_reads_as_the_rate_of_the_next_step(self):
+        assert SGD([Value(1.0)], 0.25).learning_rate == 0.25
+        optimizer = SGD([Value(1.0)], mg.optim.linear(1.0, 0.0, 4))
+        steps_of(optimizer, 3)
+        assert (optimizer.rate, optimizer.learning_rate) == (0.5, 0.25)
+
+    def test_it_can_be_set_between_steps(self):
+        x = Value(1.0)
+        optimizer = SGD([x], 0.5)
+        optimizer.learning_rate = 0.125
+        x.grad = 4.0
+        optimizer.step()
+        assert (x.data, optimizer.rate) == (0.5, 0.125)
+        optimizer.learning_rate = lambda step: 0.25 * step
+        optimizer.step()
+        assert (x.data, optimizer.learning_rate) == (-0.5, 0.5)
+
+    @pytest.mark.parametrize(("rate", "kind"), [("0.1", TypeError), (-1.0, ValueError), (math.nan, ValueError)])
+    def test_what_is_no_rate_is_refused_and_the_rate_stays(self, rate, kind):
+        optimizer = Adam([Value(1.0)], 0.5)
+        with pytest.raises(kind, match="learning rate"):
+            optimizer.learning_rate = rate
+        assert optimizer.learning_rate == 0.5
+
+    @pytest.mark.parametrize("compiled", [False, True])
+    def test_a_callback_of_fit_may_set_it(self, compiled):
+        def halve(history):
+            optimizer.learning_rate /= 2
+
+        x = Value(1.0)
+        optimizer = SGD([x], 1.0)
+        mg.fit(lambda example: x * example, [1.0], optimizer, epochs=3, callback=halve, compile=compiled)
+        assert x.data == 1.0 - 1.0 - 0.5 - 0.25
+
+    @pytest.mark.parametrize("make", [SGD, Adam, AdamW])
+    def test_the_name_of_other_libraries_is_answered_with_ours(self, make):
+        with pytest.raises(TypeError, match="takes learning_rate, not lr"):
+            make([Value(1.0)], lr=0.1)
+        optimizer = make([Value(1.0)])
+        with pytest.raises(AttributeError, match="its learning rate is learning_rate"):
+            optimizer.lr  # noqa: B018  # reading it is what is tested
+        with pytest.raises(AttributeError, match="has no lr: set learning_rate"):
+            optimizer.lr = 0.1
+        assert not hasattr(optimizer, "lr")
+
+    def test_a_custom_optimiser_may_use_that_name(self):
+        class Mine(SGD):
+            def __init__(self, parameters, lr):
+                super().__init__(parameters, lr)
+                self.lr = lr
+
+        assert Mine([Value(1.0)], lr=0.5).lr == 0.5
+
+
+class TestState:
+    @pytest.mark.parametrize("make", SHAPES.values(), ids=SHAPES)
+    @pytest.mark.parametrize("way", ["dict", "file", "pickle", "copy"])
+    def test_resumed_training_is_uninterrupted_training(self, make, way, tmp_path):
+        whole = make([Value(1.0), Value(-2.0)])
+        steps_of(whole, 7)
+        first = make([Value(1.0), Value(-2.0)])
+        steps_of(first, 3)
+        second = make([Value(parameter.data) for parameter in first.parameters])
+        if way == "dict":
+            second.load_state_dict(first.state_dict())
+        elif way == "file":
+            first.save(tmp_path / "state.json")
+            second.load(tmp_path / "state.json")
+        else:
+            second = pickle.loads(pickle.dumps(first)) if way == "pickle" else copy.deepcopy(first)
+        steps_of(second, 4)
+        assert [p.data for p in second.parameters] == [p.data for p in whole.parameters]
+        assert second.state_dict() == whole.state_dict()
+        assert (second.steps, second.rate) == (7, whole.rate)
+
+    def test_it_names_what_it_holds(self):
+        optimizer = Adam([Value(1.0)], 0.5)
+        steps_of(optimizer, 2)
+        assert list(optimizer.state_dict()) == ["steps", "learning_rate", *(f"parameters.0.{k}" for k in "mvt")]
+        assert list(AdamW([Value(1.0)], lambda step: 0.1).state_dict()) == [
+            "steps",
+            *(f"parameters.0.{k}" for k in "mvt"),
+        ]
+
+    def test_a_custom_optimiser_without_names_has_numbers(self):
+        class Two(Optimizer):
+            states = 2
+
+        assert list(Two([Value(1.0)], 0.1).state_dict())[2:] == ["parameters.0.0", "parameters.0.1"]
+
+    @pytest.mark.parametrize(
+        ("state", "kind", "message"),
+        [
+            ({"steps": 1.0}, ValueError, "'parameters.0.velocity' missing"),
+            ({"steps": 1.5, "parameters.0.velocity": 0.0}, ValueError, "steps must be a whole number, not 1.5"),
+            ({"steps": -1.0, "parameters.0.velocity": 0.0}, ValueError, "steps must be a whole number, not -1.0"),
+            ({"steps": 1.0, "parameters.0.velocity": math.nan}, ValueError, "'parameters.0.velocity' is nan"),
+            ({"steps": 1.0, "parameters.0.velocity": "1"}, TypeError, "velocity"),
+            ({"steps": 1.0, "parameters.0.velocity": 0.0, "learning_rate": -1.0}, ValueError, "learning rate"),
+            ([], TypeError, "a state must be a dict"),
+        ],
+    )
+    def test_a_wrong_state_is_refused_and_changes_nothing(self, state, kind, message):
+        optimizer = SGD([Value(1.0)], 0.5, momentum=0.5)
+        steps_of(optimizer, 2)
+        before = optimizer.state_dict()
+        with pytest.raises(kind, match=message):
+            optimizer.load_state_dict(state)
+        assert optimizer.state_dict() == before
+
+    def test_a_rate_that_is_a_number_does_not_replace_a_schedule(self):
+        state = SGD([Value(1.0)], 0.5).state_dict()
+        with pytest.raises(ValueError, match="a number as learning_rate, and this SGD a schedule"):
+            SGD([Value(1.0)], lambda step: 0.5).load_state_dict(state)
+
+    def test_a_file_of_another_optimiser_is_refused_by_name(self, tmp_path):
+        path = tmp_path / "state.json"
+        Adam([Value(1.0)]).save(path)
+        with pytest.raises(ValueError, match=r"cannot load .*state.json: the state does not fit"):
+            SGD([Value(1.0)]).load(path)
+
+
+class TestArraysOfParameters:
+    def test_arrays_of_any_shape_are_taken_apart(self):
+        weights, bias = mg.array([[1.0, 2.0], [3.0, 4.0]]), Value(5.0)
+        for parameters in (weights, [weights, bias], (bias, weights)):
+            assert set(SGD(parameters).parameters) >= set(weights.ravel())
+        optimizer = SGD([weights, bias], 1.0)
+        (weights @ weights).sum().backward()
+        optimizer.step()
+        assert len(optimizer.parameters) == 5
+        assert weights[0, 0].data == 1.0 - weights[0, 0].grad
+
+    def test_an_array_of_plain_numbers_is_refused(self):
+        with pytest.raises(TypeError, match="a parameter must be a Value, not float"):
+            SGD(numpy.zeros((2, 2)))

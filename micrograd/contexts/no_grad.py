@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.node import evaluated, forget
 from micrograd.engine.recorder import Recorder, RecorderContext, recorder_on_top, using
+from micrograd.engine.stored import bring_up_to_date
 from micrograd.engine.value import Value, record
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class _Nothing(Recorder):
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """The sum as a constant; None where there is no Value, or something else than numbers."""
+        bring_up_to_date()
         kinds = {type(start), *map(type, xs), *map(type, ys)}
         if Value not in kinds or not kinds <= {Value, float, int}:
             return None

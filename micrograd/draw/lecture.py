@@ -58,7 +58,7 @@ def _copy(node: Value, operands: list[Value]) -> Value:
     """A node of the graph, made of these operands; the nodes that the lecture has between them are added."""
     if node.is_leaf:
         return _leaf(node)
-    primitive, gradient = node._primitive, float(node._grad)
+    primitive, gradient = node._primitive, float(node.grad)
     made: Primitive = primitive
     match primitive.name:
         case "neg":
@@ -95,8 +95,8 @@ def _number(number: float, label: str = "") -> Value:
 
 
 def _leaf(node: Value) -> Value:
-    leaf = Value(node._data, label=node.label, requires_grad=node.requires_grad)
-    leaf._grad = node._grad
+    leaf = Value(node.data, label=node.label, requires_grad=node.requires_grad)
+    leaf._grad = node.grad
     return leaf
 
 

@@ -21,6 +21,7 @@ higher_order.py  gradients that are graphs themselves
 recorder.py      who records what the operators do
 calls.py         which run of which function a Value came out of, for pages
 commit.py        all or nothing: many numbers set in one step
+stored.py        leaves whose numbers are stored in arrays, brought up to date when somebody looks
 copying.py       pickling and copying graphs of any depth
 freeing.py       graphs of any depth freed in a browser
 """

@@ -15,6 +15,7 @@ from micrograd.engine.commit import ABOVE, changing_gradients, clear, commit, ke
 from micrograd.engine.higher_order import set_adjoints, shares
 from micrograd.engine.primitive import CONSTANT, LEAF, times_first, times_second, unchanged
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
+from micrograd.engine.stored import bring_up_to_date, changing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,6 +145,7 @@ def backpropagate(root: Node, gradient: float) -> list[Node]:
     with changing_gradients:  # the counts are in the nodes, so no two threads may walk shared nodes at a time
         if root._primitive.backpropagates_at_once(root, gradient):
             return [root, *root._x]
+        bring_up_to_date()
         if walk.undo is not None:  # a derivative starts this inside of another walk, whose counts must stay
             return list(set_adjoints(root, gradient, create_graph=False))
         floor, above = walk.floor, walk.floor + ABOVE
@@ -159,7 +161,8 @@ def backpropagate(root: Node, gradient: float) -> list[Node]:
             if len(turns) != count:  # in a cycle each waits for another
                 raise ValueError(f"the graph of {root!r} has a cycle")
             sums = [leaf._grad + earlier for leaf, earlier in zip(leaves, before, strict=True)]
-            commit(setting(leaves, "_grad", sums))
+            with changing(leaves):
+                commit(setting(leaves, "_grad", sums))
         except BaseException:
             walk.floor = above  # no count is trusted any more
             commit(undo)

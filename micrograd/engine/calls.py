@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from micrograd._support.checks import is_array
 from micrograd.engine.primitive import CONSTANT, LEAF
-from micrograd.engine.recorder import SPECIAL, recorder_on_top
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.stored import SPECIAL
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import check_settings, check_unchanged, required_number
 from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
 from micrograd.engine.primitive import Primitive
+from micrograd.engine.stored import bring_up_to_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -43,6 +44,7 @@ class HandWritten(Primitive):
         """What the closure adds to each child's gradient; the gradients themselves stay as they are."""
         if self.backpropagate is None:
             raise ValueError("this hand-written operation has no derivative; assign its _backward")
+        bring_up_to_date()
         check_unchanged(node._x, node._y)  # the closure reads the numbers that its operands have now
         children = list(dict.fromkeys(node._x))
         involved = [node, *children]

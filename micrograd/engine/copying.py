@@ -19,6 +19,7 @@ from weakref import ref
 
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.order import topological_order
+from micrograd.engine.stored import bring_up_to_date
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _graphs: ContextVar[tuple[ref[_Graph], ...]] = ContextVar("graphs", default=())
 
 def _reduce(node: Value) -> tuple[Any, ...]:
     """What pickle and copy ask of a Value: how to make it again."""
+    bring_up_to_date()
     if any(node in graph.members for reference in _graphs.get() if (graph := reference())):
         return _empty, (), _state(node, {})
     if node.is_leaf:
@@ -54,7 +56,8 @@ def _reduce(node: Value) -> tuple[Any, ...]:
 def _state(node: Value, attributes: dict[str, Any]) -> tuple[Any, ...]:
     """The dictionary and the slots of a node."""
     own = {"label": node.label, **attributes} if node.label else attributes
-    return own or None, {name: getattr(node, name) for name in Node.__slots__ if name != "__dict__"}
+    slots = {name: getattr(node, name) for name in Node.__slots__ if name != "__dict__"}
+    return own or None, {**slots, "_y": ()} if node.is_leaf else slots  # a copy of a leaf is not stored where it is
 
 
 def _empty() -> Value:

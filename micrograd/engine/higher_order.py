@@ -14,6 +14,7 @@ from micrograd.engine.commit import changing_gradients, commit, setting, walk
 from micrograd.engine.node import Node
 from micrograd.engine.order import order_of, topological_order
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top, refusing_floats
+from micrograd.engine.stored import bring_up_to_date, changing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -41,6 +42,7 @@ def adjoints(
     recorder = recorder_on_top()
     if recorder is not None and (unknown := recorder.adjoints(root, wanted, create_graph)) is not None:
         return unknown
+    bring_up_to_date()
     order = topological_order(root)
     needed = set(order) if wanted is None else _leading_to(set(wanted), order)
     useful = needed.union(wanted or ())
@@ -61,6 +63,7 @@ def tangents(outputs: Sequence[Node], given: Mapping[Node, Any], create_graph: b
     recorder = recorder_on_top()
     if recorder is not None and (unknown := recorder.tangents(outputs, given, create_graph)) is not None:
         return unknown
+    bring_up_to_date()
     found: dict[Node, Any] = {node: tangent for node, tangent in given.items() if isinstance(tangent, Node) or tangent}
     if create_graph:
         constant: Any = type(next(iter(given)))  # Value
@@ -87,9 +90,11 @@ def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
         if running and any(node._uses > walk.floor for node in topological_order(root) if not node.is_leaf):
             raise ValueError(f"the graph of {root!r} is being backpropagated through already; detach what they share")
         found = adjoints(root, start, create_graph)
-        for leaf in filter(lambda node: node.is_leaf, found):
-            found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Node) or leaf._grad else found[leaf]
-        commit(setting(list(found), "_grad", list(found.values())))
+        leaves = [node for node in found if node.is_leaf]
+        with changing(leaves):
+            for leaf in leaves:
+                found[leaf] = leaf._grad + found[leaf] if isinstance(leaf._grad, Node) or leaf._grad else found[leaf]
+            commit(setting(list(found), "_grad", list(found.values())))
     return found
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import Operand, real_number, required_number
 from micrograd.engine.closures import HandWritten
 from micrograd.engine.primitive import CONSTANT, LEAF
-from micrograd.engine.recorder import NO_RECORDER, SPECIAL, float_read, recorder_on_top
+from micrograd.engine.recorder import NO_RECORDER, float_read, recorder_on_top
+from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date, looked_at, set_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -118,13 +119,16 @@ class Node(Operand):
         """The number. A leaf's may be set; a result's follows from its operands."""
         if SPECIAL and (recorder := recorder_on_top()) is not None:
             recorder.number_read()
+        if LATER:
+            looked_at(self)
         return self._data
 
     @data.setter
     def data(self, data: Any) -> None:
         if not self.is_leaf:
             raise ValueError(f"{self!r} is the result of {self._op!r}: set the data of a leaf, and compute it anew")
-        self._data = required_number(data, "the data of a Value")
+        number = required_number(data, "the data of a Value")
+        set_on(self, "_data", number)
 
     @property
     def grad(self) -> Any:
@@ -132,12 +136,18 @@ class Node(Operand):
 
         A float; after ``backward(create_graph=True)`` a Value.
         """
+        if LATER:
+            looked_at(self)
         return self._grad
 
     @grad.setter
     def grad(self, grad: Any) -> None:
         graph = isinstance(grad, Node) and isinstance(self._grad, Node)  # a graph in place of a graph: grad *= 0.5
-        self._grad = grad if graph else required_number(grad, "the grad of a Value")
+        grad = grad if graph else required_number(grad, "the grad of a Value")
+        if self.is_leaf:
+            set_on(self, "_grad", grad)
+        else:
+            self._grad = grad
 
     @property
     def is_leaf(self) -> bool:
@@ -185,6 +195,7 @@ class Node(Operand):
         recorder = recorder_on_top() or NO_RECORDER
         recorder.closure_given()
         self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
+        bring_up_to_date()
         self._x, self._y = children, tuple(child._data for child in children)
         if not recorder.keeps(self) or not primitive.receivers(self):
             forget(self)
@@ -237,6 +248,7 @@ class Node(Operand):
         return round(float(self), digits)
 
     def __repr__(self) -> str:
+        looked_at(self)
         label = f", label={self.label!r}" if self.label else ""
         grad = self._grad.data if isinstance(self._grad, Node) else self._grad
         return f"Value(data={self._data}, grad={grad}{label})"

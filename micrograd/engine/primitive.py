@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from micrograd._support.checks import Operand, check_settings, explained, required_number
+from micrograd.engine.stored import bring_up_to_date, changing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -229,8 +230,12 @@ class Primitive:
         """The function of no arguments that adds the shares to the operands' gradients."""
 
         def backward() -> None:
-            for operand, share in [] if node.is_leaf else self.shares(node, node._grad):
-                operand._grad += share
+            if node.is_leaf:
+                return
+            bring_up_to_date()
+            with changing([operand for operand in node._operands() if operand.is_leaf]):
+                for operand, share in self.shares(node, node._grad):
+                    operand._grad += share
 
         return backward
 

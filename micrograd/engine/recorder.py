@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 from micrograd._support.checks import Operand
+from micrograd.engine.stored import SPECIAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -178,10 +179,6 @@ class _Ended(Recorder):
 
 
 _ENDED = _Ended()
-
-# Something is in it as long as a recorder may be in use somewhere: in any thread, any task, or any copy of a context.
-# Where it is empty, the operators ask nobody, which is faster than to ask a ContextVar.
-SPECIAL: list[ref[Recording]] = []
 
 
 class Recording(Layer):

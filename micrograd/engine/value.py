@@ -20,19 +20,30 @@ from micrograd.engine.higher_order import set_adjoints
 from micrograd.engine.methods import Methods, method, named
 from micrograd.engine.node import NUMBER, Node, evaluated, forget
 from micrograd.engine.primitive import CONSTANT, Primitive
-from micrograd.engine.recorder import SPECIAL, recording_in_use
+from micrograd.engine.recorder import recording_in_use
+from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from micrograd.engine.recorder import Recorder
 
 _new = object.__new__
 
 
 def apply(primitive: Primitive, *operands: Any) -> Any:
     """Apply a primitive to Values and real numbers: what every operator does."""
-    if SPECIAL and (recording := recording_in_use()) is not None:
-        return recording.recorder.apply(primitive, *operands)
+    if SPECIAL and (recorder := _recorder()) is not None:
+        return recorder.apply(primitive, *operands)
     return record(primitive, operands)
+
+
+def _recorder() -> Recorder | None:
+    """The recorder in use, if any; Values are up to date afterwards. Asked only where SPECIAL is not empty."""
+    if LATER:
+        bring_up_to_date()
+    recording = recording_in_use()
+    return None if recording is None else recording.recorder
 
 
 def record(primitive: Primitive, operands: tuple[Any, ...]) -> Value:
@@ -64,6 +75,9 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     forward = primitive.forward
 
     def operator(self: Value, other: Any) -> Any:  # as apply does, for two operands: nearly all nodes are made here
+        if SPECIAL and (recorder := _recorder()) is not None:
+            known = isinstance(other, Value) or real_number(other) is not None
+            return recorder.apply(primitive, self, other) if known else NotImplemented
         if type(other) is Value:
             second, y = other, other._data
         elif type(other) is float:
@@ -74,8 +88,6 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
             second, y = NUMBER, number
         else:
             return NotImplemented  # Python then asks the other operand
-        if SPECIAL and (recording := recording_in_use()) is not None:
-            return recording.recorder.apply(primitive, self, other)
         x = self._data
         try:
             data = forward(x, y)
@@ -97,8 +109,8 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     def reflected(self: Value, other: Any) -> Any:
         if (number := other if type(other) is float else real_number(other)) is None:
             return NotImplemented
-        if SPECIAL and (recording := recording_in_use()) is not None:
-            return recording.recorder.apply(primitive, other, self)
+        if SPECIAL and (recorder := _recorder()) is not None:
+            return recorder.apply(primitive, other, self)
         data = primitive.computed((number, self._data), (other, self))
         return _node(primitive, data, NUMBER, self, number, self._data)
 
@@ -107,6 +119,8 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
 
 def applied_with(first: Any, primitive: Primitive, second: Any) -> Any:
     """What ``primitive(first, second)`` gives, faster for Values and floats; for primitives of the table."""
+    if SPECIAL:
+        return primitive(first, second)
     if type(first) is Value:
         x = first._data
         if type(second) is Value:
@@ -119,8 +133,6 @@ def applied_with(first: Any, primitive: Primitive, second: Any) -> Any:
         x, y, operands = first, second._data, (NUMBER, second)
     else:
         return primitive(first, second)
-    if SPECIAL and (recording := recording_in_use()) is not None:
-        return recording.recorder.apply(primitive, first, second)
     data = primitive.computed((x, y), (first, second))
     return _node(primitive, data, *operands, x, y)
 
@@ -152,10 +164,8 @@ class Value(Methods, Node):
     __abs__ = method(primitives.abs)
 
     def _applied(self, primitive: Primitive) -> Any:  # as apply does, for one operand
-        if primitive.wide:
+        if SPECIAL or primitive.wide:
             return apply(primitive, self)
-        if SPECIAL and (recording := recording_in_use()) is not None:
-            return recording.recorder.apply(primitive, self)
         x = self._data
         try:
             data = primitive.forward(x)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from micrograd.draw.text import enclosed
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
+from micrograd.engine.stored import changing
 from micrograd.engine.value import Value
 from micrograd.explore.formulas import composites
 from micrograd.explore.laboratory import Programs, Untrainable, activations, laboratory, loss_of, run_of
@@ -53,13 +54,17 @@ def film(recording: Recording) -> dict[str, Any]:
 def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[], Made]) -> Made:
     """What make gives while the parameters have these numbers; then they have their own again."""
     own = [parameter.data for parameter in parameters]
-    commit(setting(parameters, "_data", own))  # where there is room on the stack for this, there is to undo it
+    leaves = [parameter for parameter in parameters if parameter.is_leaf]
+    with changing(leaves):
+        commit(setting(parameters, "_data", own))  # where there is room on the stack for this, there is to undo it
     undo = setting(parameters, "_data", own)
     try:
-        commit(setting(parameters, "_data", numbers))
+        with changing(leaves):
+            commit(setting(parameters, "_data", numbers))
         return make()
     finally:
-        commit(undo)
+        with changing(leaves):
+            commit(undo)
 
 
 def _film(recording: Recording, moments: list[Moment], parameters: list[Value]) -> dict[str, Any]:

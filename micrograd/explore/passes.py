@@ -16,7 +16,8 @@ from micrograd.draw.folding.groups import Grouping
 from micrograd.draw.folding.order import in_program_order, in_their_operations
 from micrograd.draw.text import enclosed, readable
 from micrograd.engine.backward import backpropagate
-from micrograd.engine.commit import changing_gradients, commit, keeping_gradients
+from micrograd.engine.commit import commit, keeping_gradients
+from micrograd.engine.stored import changing
 from micrograd.explore.formulas import composites, formulas, formulas_for_reading, forward_formula, in_library
 
 if TYPE_CHECKING:
@@ -162,15 +163,17 @@ def _recorded_numbers(nodes: list[Value]) -> tuple[dict[Value, float], list[str]
 
 def _gradients(root: Value, nodes: list[Value]) -> list[tuple[Value, float]]:
     """The Values in the order of the engine's backpropagation, with the gradients it gives them."""
-    with changing_gradients:
+    leaves = [node for node in nodes if node.is_leaf]
+    with changing(leaves):
         undo = keeping_gradients(nodes)
         try:
             for node in nodes:
                 node._grad = 0.0
             turns: list[Any] = backpropagate(root, 1.0)
-            return [(node, node._grad) for node in turns]
+            return [(node, node.grad) for node in turns]
         finally:
-            commit(undo)
+            with changing(leaves):
+                commit(undo)
 
 
 def _turn(node: Value, gradient: float, number: dict[Value, int]) -> dict[str, Any]:

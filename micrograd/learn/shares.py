@@ -74,7 +74,7 @@ def shares_under(root: Value) -> list[Share]:
         for operand, rule in zip(node._operands(), node._primitive.derivatives, strict=True):
             if rule and operand.requires_grad:
                 local = rule(1.0, node._data, *node._inputs())
-                found.append(Share(name_of(node), name_of(operand), node._grad, local))
+                found.append(Share(name_of(node), name_of(operand), node.grad, local))
     return found
 
 

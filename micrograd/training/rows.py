@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.backends.numpy_backend import on_arrays
-from micrograd.compiler.buffer_steps import BufferSteps
-from micrograd.compiler.packs import size_of_pack
+from micrograd.compiler.backends.numpy.numpy_backend import on_arrays
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.passes.packs import size_of_pack
+from micrograd.compiler.training.buffer_steps import BufferSteps
 from micrograd.engine import primitives
 from micrograd.engine.commit import commit, setting
+from micrograd.engine.stored import changing
 from micrograd.losses import binary_cross_entropy, cross_entropy
 from micrograd.nn import ACTIVATIONS, MLP
 from micrograd.optim import SGD, Adam
@@ -183,7 +184,8 @@ def network_of(sizes: Sequence[int], activation: str, parameters: Floats | None 
 
 
 def _set(values: list[Value], numbers: Floats) -> None:
-    commit(setting(values, "_data", numbers.tolist()))
+    with changing(values):
+        commit(setting(values, "_data", numbers.tolist()))
 
 
 class _Network:
@@ -203,7 +205,7 @@ class _Network:
         kept = np.zeros((count, solver.states)) if state.solver is None else state.solver.copy()
         kept[:, -1] = course.decay
         _set(self._parameters, state.parameters)
-        solver._state = [tuple(row) for row in kept.tolist()]
+        solver._kept = [tuple(row) for row in kept.tolist()]
         solver.steps, solver.learning_rate = state.steps, course.rate
         if self._steps is None:
             loss = _loss_of(self._plan, self._model)
@@ -299,7 +301,7 @@ class _DecayingSGD(SGD):
         momentum, nesterov = settings
         super().__init__(parameters, 0.0, momentum, bool(nesterov and momentum))
         self.states += 1
-        self._state = [(0.0,) * self.states] * len(self.parameters)
+        self._kept = [(0.0,) * self.states] * len(self.parameters)
 
     def update(self, parameter: Any, gradient: Any, state: tuple[Any, ...], rate: Any) -> tuple[Any, tuple[Any, ...]]:
         """SGD's step along the gradient plus the decay."""

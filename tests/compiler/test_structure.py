@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import structure
-from micrograd.compiler.structure import Structure
+from micrograd.compiler.guards import structure
+from micrograd.compiler.guards.structure import Structure
 
 Point = namedtuple("Point", "x y")
 

@@ -135,6 +135,6 @@ def _formula(elements: list[Value]) -> str:
     primitive = elements[0]._primitive
     if primitive.name not in INFIX:
         return primitive.symbol or primitive.name
-    numbers = {operand._data for node in elements for operand in node._operands()[1:] if not operand.requires_grad}
+    numbers = {operand.data for node in elements for operand in node._operands()[1:] if not operand.requires_grad}
     second = readable(numbers.pop()) if len(numbers) == 1 else "y"
     return f"x {INFIX[primitive.name]} {second}"

@@ -1,0 +1,324 @@
+"""Compiled functions: they look like the function that they are made from, and run its program instead.
+
+    fast = micrograd.compile(f)
+    loss = fast(x, y)         # the same Value as f(x, y), computed by kernels
+    loss.backward()           # fills the grad of the same Values as the result of f would
+
+The result is one node. Its operands are the Values that f read and those among the arguments. Numbers are
+read at each call: those in the arguments, and those of the Values that f closes over. Strings, bools, None
+and the lengths of containers are static, as they decide which operations there are: for others the function
+is traced again, and each program is kept.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import partial, update_wrapper
+from inspect import signature
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd._support.callers import calling_line
+from micrograd._support.locks import new_lock
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral, Source
+from micrograd.compiler.calling.kept import ROOM, Kept
+from micrograd.compiler.calling.picture import draw_program
+from micrograd.compiler.calling.profile import profile
+from micrograd.compiler.calling.specialise import Specialised
+from micrograd.compiler.guards.structure import Structure
+from micrograd.contexts.scope import block_on_top
+from micrograd.draw.graph import save_picture
+from micrograd.engine.primitive import LEAF, Primitive
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.value import Value
+from micrograd.transforms import gradient, graphs_are_wanted
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    import graphviz
+
+    from micrograd.compiler.backends.shared.executable import Executable
+    from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.numbers import Floats
+
+
+_TOO_OFTEN = 10  # traces in a row
+
+
+class Explanation(str):
+    """A text that a prompt shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class CompiledFunction:
+    """A function that runs as array kernels; micrograd.compile makes one.
+
+    Attributes:
+        function: the function as it was written.
+    """
+
+    def __init__(self, function: Callable[..., Any], backend: str = "auto") -> None:
+        self.function = function
+        self._backend = backend_of(backend)
+        self._kept = Kept()
+        self._last: Specialised | None = None
+        self._lock = new_lock()
+        self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
+        update_wrapper(self, function, updated=())
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A method, where a class has this as an attribute."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """What the function gives for these arguments."""
+        recorder = recorder_on_top()
+        if recorder is not None and not recorder.lets_programs_run:
+            return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
+        if graphs_are_wanted():
+            return self.function(*arguments, **named)  # a program's gradients are numbers
+        given = Structure((arguments, named))
+        with self._lock:
+            special = self._specialise(given)
+            differentiable = (recorder is None or recorder.remembers) and len(special.wanted) > 0
+            result = self._run(special, given, differentiable)
+        if result is None:  # eager, it gives the infinity, or raises what says more than a NaN
+            return self.function(*arguments, **named)
+        if recorder is not None and recorder.remembers_calls:
+            block = block_on_top()
+            for node in result:
+                if isinstance(node, Value):
+                    node._scope = block
+        computed = iter(result)
+        pairs = zip(special.result.leaves, special.computed, strict=True)
+        leaves = [next(computed) if is_computed else leaf for leaf, is_computed in pairs]
+        return special.result.rebuilt([leaves[first] for first in special.firsts])
+
+    def explain(self, *arguments: Any, **named: Any) -> str:
+        """What the compiler found: kernels by kind and shape, flops, bytes, and how long each stage took.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            **named: the same.
+        """
+        return Explanation(self._compiled_for(arguments, named).explain())
+
+    def profile(self, *arguments: Any, **named: Any) -> str:
+        """Measure the kernels one by one: which take the time, and what keeps them from being fast.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            **named: the same.
+
+        Returns:
+            A table of the kernels that take most of the time, gradients included, and what may be written instead.
+
+        Raises:
+            ValueError: as program() does.
+        """
+        with self._lock:  # calls would run in the same buffer
+            return Explanation(profile(self.program(*arguments, **named)))
+
+    def values(self) -> list[Value]:
+        """The Values that the function read from outside at the last call, in the order of the program's inputs."""
+        return list(self._asked_for((), {})[0].values)
+
+    def draw_dot(self, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # as in micrograd.draw_dot
+        """Draw the kernels of the last call, and which of them read what others wrote.
+
+        Raises:
+            ValueError: if there are too many to draw.
+            ImportError: if graphviz or pygraphviz is not installed.
+        """
+        return draw_program(self._compiled_for((), {}), format)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write that picture to a file, whose suffix says the format, as micrograd.save does."""
+        save_picture(lambda format, kind: draw_program(self._compiled_for((), {}), format, kind), path)  # noqa: A006
+
+    def program(self, *arguments: Any, **named: Any) -> Executable:
+        """The program itself, to be run from buffer to buffer.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            **named: the same.
+
+        Returns:
+            An executable with ``buffer``, ``run()`` and the ``program``, which says where inputs, outputs
+            and gradients are in the buffer. The inputs are the Values that the function reads, then
+            the numbers and Values in the arguments.
+
+        Raises:
+            ValueError: without arguments, if the function needs some and has not been called; or if the backend
+                keeps no buffer.
+        """
+        self._backend.executable("program()")
+        with self._lock:
+            special, given = self._asked_for(arguments, named)
+            executable: Any = special.compiled(True).run
+            numbers = special.numbers(given)
+            executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
+        return executable
+
+    def _compiled_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Program:
+        """The program for these arguments; without any, that of the last call."""
+        with self._lock:
+            special, _ = self._asked_for(arguments, named)
+            return special.compiled(True).program
+
+    def _asked_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Specialised, Structure]:
+        """The programs for these arguments, and their structure; without any, the programs of the last call."""
+        with self._lock:
+            given = Structure((arguments, named))
+            last = self._last if not arguments and not named else None
+            if not (last or arguments or named) and _needs_arguments(self.function):
+                raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
+            return last or self._specialise(given), given
+
+    def _specialise(self, given: Structure) -> Specialised:
+        """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
+        special = self._kept.programs.get(given.key)
+        if special is None:
+            special = Specialised(self.function, given, self._backend)
+            if self._kept.add(given, special):
+                _warn_of_objects(self, given.objects)
+        elif special.is_outdated():
+            retraced = max(special.retraced, 0) + 1
+            if retraced == _TOO_OFTEN:
+                _warn_of_retraces(self, special.closed_over.change())
+            special = self._kept.programs[given.key] = Specialised(self.function, given, self._backend)
+            special.retraced = retraced
+        else:
+            special.retraced = 0
+        if special is not self._last:
+            self._kept.use(given)
+            self._last = special
+        return special
+
+    def _run(self, special: Specialised, given: Structure, differentiable: bool) -> list[Any] | None:
+        """The outputs; None if the function must run eagerly: a number is not finite, or a gradient has no program."""
+        inputs = special.numbers(given)
+        several = sum(special.computed) > 1
+        if not any(special.computed) or (special.only_eager and differentiable) or special.confuses(given):
+            return None
+        try:
+            program, run = special.compiled(differentiable and not several)
+        except (ValueError, ArithmeticError):  # the rule of a primitive raises: eager, only backward() would
+            special.only_eager = True
+            return None
+        results, gradients = run(inputs)
+        outputs: list[Any] = results.tolist()
+        if not all(map(math.isfinite, outputs)) or not np.isfinite(gradients).all():
+            return None
+        if special.of_floats:
+            return [(kind or float)(output) for output, kind in zip(outputs, special.plain, strict=True)]
+        if not differentiable:
+            pairs = zip(outputs, special.plain, strict=True)
+            return [kind(output) if kind else Value(output, requires_grad=False) for output, kind in pairs]
+        operands, leaves_only, stored = special.trained, special.leaves_only, special.stored_and_trained
+        if values := given.operands():
+            operands, stored = (*operands, *values), None
+            are_leaves = {value._primitive for value in values} == {LEAF}
+            leaves_only = leaves_only and are_leaves and len(set(operands)) == len(operands)
+        source = Source(self.function, program, inputs, special.wanted)
+        if not several:
+            made_by = Call(special.name, gradients, leaves_only, source, stored)
+            made = [_node(outputs[0], made_by, operands, inputs[special.wanted])]
+        else:
+            of_seeds = partial(self._gradients, special, given, inputs, operands)
+            made_of = CallOfSeveral(special.name, len(outputs), of_seeds, source)
+            call = _node(0.0, made_of, operands, inputs[special.wanted])
+            while len(self._parts) < len(outputs):
+                self._parts.append(OneOfSeveral(special.name, len(self._parts)))
+            made = [_result(output, part, call) for output, part in zip(outputs, self._parts, strict=False)]
+        return [kind(node._data) if kind else node for node, kind in zip(made, special.plain, strict=True)]
+
+    def _gradients(
+        self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], seeds: Floats
+    ) -> Floats:
+        """The gradients for those of several outputs. If one is not finite, or there is no program, eager ones."""
+        try:
+            with self._lock:
+                outputs, found = special.compiled(True).run(np.append(inputs, seeds))
+            if np.isfinite(outputs).all() and np.isfinite(found).all():
+                return found
+        except (ValueError, ArithmeticError):  # the rule of a primitive raises
+            special.only_eager = True
+        if not np.array_equal(special.numbers(given), inputs):
+            raise ValueError(f"numbers that {self} read have changed since the call; call it again")
+        positional, named = given.nested
+        leaves = Structure(self.function(*positional, **named)).leaves
+        results = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
+        used = [(result, seed) for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
+        return np.array(gradient(sum(result * seed for result, seed in used), list(operands)), dtype=float)
+
+    def __reduce__(self) -> str:
+        """As functions do: a copy is the same one, and pickle writes its name."""
+        if not hasattr(self, "__qualname__"):
+            raise TypeError(f"{self} has no name to be pickled or copied by: compile {self.function!r:.80} there")
+        return self.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
+
+
+def _node(data: float, primitive: Primitive, operands: tuple[Value, ...], numbers: Floats) -> Value:
+    """A node that a program made of what it read."""
+    node: Any = Value(data)
+    node._primitive, node._x, node._y = primitive, operands, numbers
+    return node
+
+
+def _result(data: float, primitive: Primitive, call: Value) -> Value:
+    """One of several results of a call."""
+    node: Any = Value(data)
+    node._primitive, node._first, node._x = primitive, call, 0.0
+    return node
+
+
+def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        f"{compiled} was traced anew at each of {_TOO_OFTEN} calls, as {what} was replaced before each: that takes "
+        f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
+
+
+def _warn_of_objects(compiled: CompiledFunction, objects: list[Any]) -> None:
+    code, line = calling_line()
+    names = " and ".join(dict.fromkeys(map(_described, objects)))
+    warnings.warn_explicit(
+        f"{compiled} was traced for {ROOM + 1} objects in its arguments, the last a {names}, and the first was not "
+        f"given again: that takes longer than it runs. Make such an object once, before the calls, and give the same "
+        f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
+
+
+def _described(item: Any) -> str:
+    return f"function {item.__name__}" if isinstance(item, (FunctionType, MethodType)) else type(item).__name__
+
+
+def _needs_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # a function written in C may not say what it takes
+        return False
+    return False

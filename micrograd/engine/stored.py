@@ -1,0 +1,74 @@
+"""Leaves whose numbers and gradients are stored in arrays, which may be newer than the Values.
+
+A step of training replaces one array by another, and no Value is touched. Whoever looks at a Value brings it up to
+date first:
+
+    LATER: [reference to a storage]      # its arrays are newer than its Values
+    looked_at(parameter)                 # its Values get their numbers and gradients; LATER is empty again
+
+A stored leaf has its storage in ``_y``; other leaves have () there. Arrays are made in micrograd/storage.py: the engine
+knows nothing of them.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from micrograd.engine.commit import changing_gradients
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from weakref import ref
+
+# Weak references: to what puts a recorder in use, as long as any thread, task or copied context has it (see
+# recorder.py); and to the storages that are newer than their Values. Where it is empty, the operators look at nothing
+# else, which is faster than to ask a ContextVar.
+SPECIAL: list[ref[Any]] = []
+LATER: list[ref[Any]] = []  # the storages alone
+
+
+def note(reference: Any) -> None:
+    """Note that a storage is newer than its Values: first for the operators, which look at LATER only then."""
+    for noted in (SPECIAL, LATER):
+        if reference not in noted:
+            noted.append(reference)
+
+
+def drop(reference: Any) -> None:
+    """Note that a storage is not newer than its Values, or that nothing refers to it any more."""
+    for noted in (LATER, SPECIAL):
+        if reference in noted:
+            noted.remove(reference)
+
+
+def bring_up_to_date() -> None:
+    """Give all Values the numbers and the gradients that are stored for them."""
+    for storage in filter(None, [reference() for reference in LATER]):
+        storage.write_back()
+
+
+def looked_at(node: Any) -> None:
+    """Bring a Value up to date, as somebody looks at it."""
+    if node.is_leaf and node._y:
+        node._y.write_back()
+
+
+def set_on(leaf: Any, name: str, number: Any) -> None:
+    """Set the number or the gradient of a leaf that may be stored."""
+    if not leaf._y:
+        setattr(leaf, name, number)
+        return
+    with changing_gradients:
+        if leaf._y.is_read():
+            leaf._y.forget()
+        setattr(leaf, name, number)
+
+
+@contextmanager
+def changing(leaves: Iterable[Any]) -> Iterator[None]:
+    """Around what sets numbers or gradients of leaves: their storages are written back before, and read again after."""
+    with changing_gradients:
+        for storage in {leaf._y for leaf in leaves} - {()}:
+            storage.forget()
+        yield
