@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from micrograd.compiler.backends.shared.executable import Executable
+from micrograd.compiler.backends.shared.limits import bytes_of
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.passes.packs import Packing, packed
 from micrograd.compiler.passes.stages import Made, Request, Source, run_stages
@@ -123,6 +124,7 @@ class Specialised:
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         self._nodes = columns.nodes
         self._compiled: dict[bool, Compiled] = {}
+        self._size = (-1, 0)  # for how many compiled programs it was found, and the bytes
         self.only_eager = False
         self.retraced = -1
 
@@ -166,6 +168,13 @@ class Specialised:
             given = [value._data for value in self.values] + given
         numbers = np.frombuffer(pack(f"{len(given)}d", *given))
         return numbers if self._stored is None else np.concatenate([self._stored.data(), numbers])
+
+    def size(self) -> int:
+        """About how many bytes it has: its graph, its programs, and what runs them."""
+        if self._size[0] != len(self._compiled):
+            runs = [(compiled.program, getattr(compiled.run, "buffer", None)) for compiled in self._compiled.values()]
+            self._size = len(self._compiled), bytes_of([self._graph.thing, runs])
+        return self._size[1]
 
     def want(self, inputs: Iterable[int]) -> None:
         """Ask for the gradients of these inputs only."""
