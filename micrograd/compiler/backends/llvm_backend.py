@@ -77,7 +77,8 @@ class NativeExecutable(Executable):
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
         self._run(*self._call)
-        self.raise_what_was_raised()
+        if self.raised:
+            self.raise_what_was_raised()
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, where none share places."""
