@@ -16,10 +16,16 @@ from micrograd import estimators
 from micrograd.command import grammar, output
 from micrograd.command import tables as command_tables
 from micrograd.command.words import parser, with_minus_signs
-from micrograd.compiler import closed_over, function, kept, program, progress, turns
-from micrograd.compiler.backends import jax_functions, llvm_functions, numpy_backend
-from micrograd.compiler.function import CompiledFunction
-from micrograd.compiler.stages import STAGES
+from micrograd.compiler.backends.jax import jax_functions
+from micrograd.compiler.backends.llvm import llvm_functions
+from micrograd.compiler.backends.numpy import numpy_backend
+from micrograd.compiler.calling import function, kept
+from micrograd.compiler.calling.function import CompiledFunction
+from micrograd.compiler.guards import closed_over
+from micrograd.compiler.ir import program
+from micrograd.compiler.passes import progress
+from micrograd.compiler.passes.stages import STAGES
+from micrograd.compiler.tracing import turns
 from micrograd.draw.folding import groups, patterns
 from micrograd.engine.further_primitives import TABLE
 from micrograd.explore import NODE_LIMIT, laboratory

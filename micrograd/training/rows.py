@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.backends.numpy_backend import on_arrays
-from micrograd.compiler.buffer_steps import BufferSteps
-from micrograd.compiler.packs import size_of_pack
+from micrograd.compiler.backends.numpy.numpy_backend import on_arrays
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.passes.packs import size_of_pack
+from micrograd.compiler.training.buffer_steps import BufferSteps
 from micrograd.engine import primitives
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.stored import changing

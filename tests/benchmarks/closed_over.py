@@ -16,7 +16,7 @@ from run import table
 
 import micrograd as mg
 from micrograd import nn
-from micrograd.compiler.closed_over import ClosedOver
+from micrograd.compiler.guards.closed_over import ClosedOver
 
 if TYPE_CHECKING:
     from collections.abc import Callable

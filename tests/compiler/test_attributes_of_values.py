@@ -6,7 +6,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value
-from micrograd.compiler.closed_over import ClosedOver
+from micrograd.compiler.guards.closed_over import ClosedOver
 from tests.compiler.test_what_is_closed_over import check
 
 

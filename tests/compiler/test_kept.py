@@ -14,8 +14,8 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.kept import ROOM
-from micrograd.compiler.structure import Structure
+from micrograd.compiler.calling.kept import ROOM
+from micrograd.compiler.guards.structure import Structure
 
 pytestmark = pytest.mark.slow
 

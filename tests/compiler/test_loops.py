@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.program import Loop, Reduction
+from micrograd.compiler.ir.program import Loop, Reduction
 
 pytestmark = pytest.mark.slow
 

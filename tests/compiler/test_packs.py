@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import compiled_steps, normalise, packs
-from micrograd.compiler.backends.batches import in_packs
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.boundary import numbers_of
-from micrograd.compiler.specialise import Specialised
-from micrograd.compiler.structure import Structure
+from micrograd.compiler import compiled_steps
+from micrograd.compiler.backends.shared.batches import in_packs
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.calling.specialise import Specialised
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.passes import normalise, packs
 from micrograd.training import rows
 from tests.compiler.backends.sparing import is_left_out
 from tests.strategies import programs

@@ -18,8 +18,8 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import progress, stages
-from micrograd.compiler.backends.backend import Backend
+from micrograd.compiler.backends.shared.backend import Backend
+from micrograd.compiler.passes import progress, stages
 from tests.interrupts import interrupted_and_recording
 
 PATIENCE = 60.0  # seconds after which a test fails
@@ -391,7 +391,7 @@ def test_a_child_that_is_forked_during_a_compile_goes_on(terminal):
 PROGRAM = """
 import time
 import micrograd as mg
-from micrograd.compiler import progress
+from micrograd.compiler.passes import progress
 
 progress.DELAY, progress.PERIOD = 0.0, 0.01
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import structure
-from micrograd.compiler.boundary import numbers_of
-from micrograd.compiler.structure import Structure
+from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.guards import structure
+from micrograd.compiler.guards.structure import Structure
 
 Point = namedtuple("Point", "x y")
 

@@ -13,11 +13,11 @@ import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value
-from micrograd.compiler.columns import in_columns
-from micrograd.compiler.entries import Trace
-from micrograd.compiler.normalise import normalise
-from micrograd.compiler.structure import Structure
-from micrograd.compiler.trace import Tape, trace, tracing
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir.entries import Trace
+from micrograd.compiler.passes.equals import in_columns
+from micrograd.compiler.passes.normalise import normalise
+from micrograd.compiler.tracing.trace import Tape, trace, tracing
 
 FREEZING = {
     ".data": (lambda x: x.data * 2, "mg.detach"),

@@ -8,7 +8,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.update import update_of
+from micrograd.compiler.training.update import update_of
 
 pytestmark = pytest.mark.slow
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import TraceError, Value
-from micrograd.compiler.entries import INPUT, LITERAL, equals_in_order
-from micrograd.compiler.structure import Structure
-from micrograd.compiler.trace import trace
-from micrograd.compiler.turns import _MOST_RECORDINGS, traced_once
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir.entries import INPUT, LITERAL, equals_in_order
+from micrograd.compiler.tracing.trace import trace
+from micrograd.compiler.tracing.turns import _MOST_RECORDINGS, traced_once
 from tests.compiler.backends.sparing import is_left_out
 from tests.loops import OPERATIONS, SMOOTH, WIDTH, bodies
 

@@ -4,7 +4,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value
-from micrograd.compiler.trace import Tape, tracing
+from micrograd.compiler.tracing.trace import Tape, tracing
 from micrograd.engine import primitives
 
 

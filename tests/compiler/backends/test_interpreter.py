@@ -10,9 +10,9 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends import llvm_backend, llvm_machine
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.backends.llvm import llvm_backend, llvm_machine
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
 from micrograd.engine.primitive import PRIMITIVES
 
 NOTHING = np.zeros(0, dtype=np.int64)

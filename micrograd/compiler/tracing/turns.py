@@ -1,0 +1,165 @@
+"""Turns: the loops of a traced function, whose body runs a few times and is then repeated on the tape.
+
+    turn 1      runs as it is written
+    turn 2      is recorded: it runs on symbols of its own, and then what it wrote down is written on the tape
+    turn 3      is recorded, too; if both wrote the same, the function does the same in each turn
+    turn 4      is repeated: it is written on the tape with its own numbers, and the function does not run
+
+So it goes for turns that are alike: they get numbers of the same kinds, in the same containers, and beside them the
+same strings, flags and plain numbers. For others there is another recording.
+
+A function that remembers something from turn to turn must run in each of them. So all that it can reach is looked at,
+before and after. Every turn runs as it is written if any of that was changed, or cannot be looked into, as iterators
+cannot, or if the function draws random numbers. So it does where a turn asks which Value it is given, or
+differentiates by one that was there before, which a recording cannot know.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque, namedtuple
+from functools import cached_property, lru_cache
+from numbers import Number
+from operator import attrgetter, itemgetter, methodcaller
+from pickle import dumps
+from types import BuiltinFunctionType, ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd.compiler.guards.closed_over import ClosedOver, is_foreign
+from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
+from micrograd.compiler.tracing.trace import Tape
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.loops import Turns, taking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FEWEST = 5  # turns: of fewer, hardly any would be repeated
+_MOST_RECORDINGS = 8  # in a loop
+
+
+def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, where loops that it runs on a tape write their bodies down once."""
+
+    def run(*arguments: Any, **named: Any) -> Any:
+        with taking(TracedOnce()):
+            return function(*arguments, **named)
+
+    return run
+
+
+class TracedOnce(Turns):
+    """Turns that are repeated on the tape, where they are alike."""
+
+    def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
+        """What repeats the function's turns where a tape records, and nothing is in between."""
+        tape = recorder_on_top()
+        return _Loop(function, tape) if isinstance(tape, Tape) and count >= _FEWEST else function
+
+
+class _Loop:
+    """A function that is called turn after turn.
+
+    Args:
+        function: the body of the loop.
+        tape: on which it is written.
+    """
+
+    def __init__(self, function: Callable[..., Any], tape: Tape) -> None:
+        self._function, self._tape = function, tape
+        self._reached: _Reached | None = None  # before the first turn
+        self._bodies: dict[Any, Body] = {}  # by what turns are told by
+        self._confirmed: set[Any] = set()  # of which another turn has written the same
+        self._recordings = 0
+        self._as_written = False  # whether all turns from now on run as they are written
+
+    def __call__(self, *given: Any) -> Any:
+        """What the function returns in the next turn."""
+        if self._as_written:
+            return self._function(*given)
+        if self._reached is None:
+            return self._first(given)
+        leaves = Leaves()
+        try:
+            key = told(given, leaves.described)
+        except UnlikeError:
+            return self._last(given)
+        if key not in self._confirmed and (
+            self._recordings == _MOST_RECORDINGS or not self._record(key, given, leaves)
+        ):
+            return self._last(given)
+        return self._bodies[key].repeated(leaves.all)
+
+    def _first(self, given: tuple[Any, ...]) -> Any:
+        """Run the first turn, and see whether others can be repeated."""
+        self._reached = _Reached(self._function)
+        result = self._function(*given)
+        self._as_written = not self._reached.is_as_before()
+        return result
+
+    def _last(self, given: tuple[Any, ...]) -> Any:
+        """Run a turn as it is written, and all that come after it."""
+        self._as_written = True
+        return self._function(*given)
+
+    def _record(self, key: Any, given: tuple[Any, ...], leaves: Leaves) -> bool:
+        """Record a turn; whether that could be done."""
+        assert self._reached is not None
+        body, before = Body(self._tape), self._bodies.get(key)
+        try:
+            body.record(self._function, given, leaves)
+        except Exception:  # an error of the turn's own comes again where it runs as it is written
+            if not self._reached.is_as_before():
+                raise
+            return False
+        self._bodies[key] = body
+        self._recordings += 1
+        if before is not None and before.written == body.written:
+            self._confirmed.add(key)
+        self._as_written = (before is not None and key not in self._confirmed) or not self._reached.is_as_before()
+        return True
+
+
+class _Reached(ClosedOver):
+    """What a function can reach, before it runs."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._is_looked_into = True
+        super().__init__([("", function)])
+        self._drawn = _drawn()
+
+    def is_as_before(self) -> bool:
+        """Whether all of it could be looked into, and is still there."""
+        self.notice_new_attributes()
+        return self._is_looked_into and self.is_current() and self._drawn == _drawn()
+
+    def _visit(self, path: str, item: Any) -> None:
+        if isinstance(item, BuiltinFunctionType) and not isinstance(item.__self__, (ModuleType, type)):
+            self._is_looked_into = False  # it is of an object, as append is of a list
+        super()._visit(path, item)
+
+    def _visit_object(self, path: str, item: Any) -> None:
+        self._is_looked_into = self._is_looked_into and _can_be_looked_into(item)
+        super()._visit_object(path, item)
+
+
+def _drawn() -> Any:
+    """What changes where random numbers of Python or NumPy are drawn."""
+    return random.getstate(), dumps(np.random.get_state(legacy=False))
+
+
+def _can_be_looked_into(item: Any) -> bool:
+    """Whether the walk finds what changes in an object, if anything does."""
+    homes = [base.__module__ for base in type(item).__mro__]
+    is_known = not all(map(is_foreign, homes)) or any(home.startswith("micrograd.") for home in homes)
+    return isinstance(item, _LOOKED_INTO) or (is_known and not isinstance(item, random.Random))
+
+
+_LOOKED_INTO = (
+    *(list, tuple, dict, set, frozenset, deque, SimpleNamespace),  # by the walk; what follows does not change
+    *(Number, range, slice, attrgetter, itemgetter, methodcaller, cached_property, type(lru_cache(len))),
+    type(namedtuple("_", "field").field),  # type: ignore[attr-defined]  # it is there
+    *(np.generic, np.dtype, np.ufunc, type(np.dot)),
+)
