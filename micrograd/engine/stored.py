@@ -59,8 +59,9 @@ def changing(leaves: Iterable[Any]) -> Iterator[None]:
 
 def forget_stored(leaves: Iterable[Any]) -> None:
     """Read the numbers and gradients of leaves from these again. Whoever sets some holds changing_gradients."""
-    for storage in set(map(_storage_of, leaves)) - {()}:
-        storage.forget()
+    if any(map(_storage_of, leaves)):
+        for storage in set(map(_storage_of, leaves)) - {()}:
+            storage.forget()
 
 
 _storage_of = attrgetter("_y")

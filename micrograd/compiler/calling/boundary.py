@@ -8,7 +8,6 @@ outputs is copied.
 from __future__ import annotations
 
 from array import array
-from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +40,10 @@ def numbers_of(arguments: Structure, values: Sequence[Value] = ()) -> Floats:
     if LATER and (values or arguments.has_values):
         bring_up_to_date()
     if not arguments.has_arrays:
-        if len(runs) == 1 and not values:
-            return np.frombuffer(array("d", _floats_of(*runs[0])))
-        flat = chain(map(_number_of, values), *[_floats_of(holds, run) for holds, run in runs])
-        return np.frombuffer(array("d", flat))
+        flat = array("d", map(_number_of, values))
+        for holds, run in runs:
+            flat.extend(_floats_of(holds, run))
+        return np.frombuffer(flat)
     found: list[Any] = [array("d", map(_number_of, values))] if values else []
     for holds, run in runs:
         found.append(np.asarray(run).ravel() if holds is ARRAY else array("d", _floats_of(holds, run)))

@@ -163,23 +163,25 @@ class Call(_OfProgram):
         origin, leaves = self._origin, node._x
         if not origin.leaves_only or self._version is not requires_grad_version():
             return False
-        shares = self.gradients(gradient)
         if len(leaves) > origin.trained:
             if set(map(_primitive_of, leaves)) != {LEAF} or len(set(leaves)) < len(leaves):
                 return False
         elif origin.stored is not None and (sums := origin.stored.grad()) is not None:
-            commit(chain(origin.stored.replacing(grad=sums + shares), setting([node], "_grad", [gradient])))
+            sums = sums + self.gradients(gradient)
+            commit(chain(origin.stored.replacing(grad=sums), setting([node], "_grad", [gradient])))
             return True
         forget_stored(leaves)
         before = list(map(_gradient_of, leaves))
-        if set(map(type, before)) == {float}:
-            after = (np.frombuffer(array("d", before)) + shares).tolist()
-        else:  # one of them is a graph
-            after = [gradient + share for gradient, share in zip(before, shares.tolist(), strict=True)]
+        if len(leaves) > _FEW and set(map(type, before)) == {float}:
+            after = (np.frombuffer(array("d", before)) + self.gradients(gradient)).tolist()
+        else:  # of a few, or one of them is a graph
+            pairs = zip(before, self._derivatives.tolist(), strict=True)
+            after = [earlier + gradient * derivative for earlier, derivative in pairs]
         commit(setting([*leaves, node], "_grad", [*after, gradient]))
         return True
 
 
+_FEW = 24  # leaves: of three, it takes 0.4 us in place of 1.1, and of 50, 1.9 in place of 1.5
 _primitive_of, _gradient_of = attrgetter("_primitive"), attrgetter("_grad")
 
 

@@ -273,7 +273,7 @@ def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
     )
 
 
-def _warn_of_objects(compiled: CompiledFunction, objects: list[Any]) -> None:
+def _warn_of_objects(compiled: CompiledFunction, objects: tuple[Any, ...]) -> None:
     code, line = calling_line()
     names = " and ".join(dict.fromkeys(map(_described, objects)))
     warnings.warn_explicit(

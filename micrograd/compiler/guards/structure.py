@@ -51,12 +51,11 @@ class Structure:
         of_objects: whether an array of objects is among them, whose bytes are only where these are.
     """
 
-    __slots__ = ("has_arrays", "has_values", "key", "nested", "objects", "of_objects", "returned", "runs")
+    has_arrays = has_values = of_objects = False
+    objects: tuple[Any, ...] = ()
 
     def __init__(self, nested: Any, returned: bool = False) -> None:
-        self.of_objects = self.has_arrays = self.has_values = False
         self.runs: list[tuple[Any, Any]] = []
-        self.objects: list[Any] = []
         self.nested, self.returned = nested, returned
         try:
             self.key = self._key(nested)
@@ -69,7 +68,7 @@ class Structure:
             items = tuple(item)  # a list may change meanwhile
             if items and type(items[0]) in _OF_ONE_KIND and (key := self._of_one_kind(kind, items)) is not None:
                 return key
-            return (kind, *[self._key(part) for part in items])
+            return (kind, *map(self._key, items))
         if kind is float or kind is int:
             self._add(item)
             return (kind,)
@@ -147,7 +146,7 @@ class Structure:
             return item
         exact, is_plain_data = _exact(item)
         if not is_plain_data:
-            self.objects.append(item)
+            self.objects += (item,)
             if type(exact) is _Same and not hasattr(type(item), "__dataclass_fields__"):  # hashable or not
                 self._check_hashable(item)
         return exact
