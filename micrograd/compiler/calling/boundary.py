@@ -40,7 +40,7 @@ def numbers_of(arguments: Structure, values: Sequence[Value] = ()) -> Floats:
     if LATER and (values or arguments.has_values):
         bring_up_to_date()
     if not arguments.has_arrays:
-        flat = array("d", map(_number_of, values))
+        flat = array("d", map(_number_of, values) if values else ())
         for holds, run in runs:
             flat.extend(_floats_of(holds, run))
         return np.frombuffer(flat)

@@ -86,7 +86,7 @@ class CompiledFunction:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
         if graphs_are_wanted():
             return self.function(*arguments, **named)  # a program's gradients are numbers
-        given = Structure((arguments, named))
+        given = Structure.of_call(arguments, named)
         with self._lock:
             special = self._specialise(given)
             differentiable = special.is_differentiable and (recorder is None or recorder.remembers)
@@ -175,7 +175,7 @@ class CompiledFunction:
     def _asked_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Specialised, Structure]:
         """The programs for these arguments, and their structure; without any, the programs of the last call."""
         with self._lock:
-            given = Structure((arguments, named))
+            given = Structure.of_call(arguments, named)
             last = self._last if not arguments and not named else None
             if not (last or arguments or named) and _needs_arguments(self.function):
                 raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
