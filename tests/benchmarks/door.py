@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import itertools
 import math
 import os
 import platform
@@ -25,8 +26,6 @@ os.environ |= {  # before NumPy and JAX read them
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MICROGRAD_THREADS"), "1"),
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
-
-import itertools
 
 import steps
 from engines import CACHE, Engine, Ours, Pypi
@@ -326,7 +325,7 @@ def digits_by_ours() -> Side:
         model = mg.nn.MLP(64, [64, 10])
         loss = partial(lambda model, x, y: mg.losses.cross_entropy(model(x), y), model)
         optimizer = mg.optim.Adam(model, 1e-3)
-        return mg.fit(loss, data, optimizer, batch_size=32, compile=compile, seed=0, progress=False, **settings).losses
+        return mg.fit(loss, data, optimizer, batch_size=32, compile=compile, seed=0, progress=False, **settings).steps
 
     few = [fit(data[:64], compile=compiled) for compiled in (True, False)]
     check(*few, "fit, beside eager")
@@ -364,7 +363,7 @@ def names_by_ours() -> Side:
         random.seed(1)
         model = names.Transformer(len(letters), max(len(tokens) for (tokens,) in examples))
         optimizer = mg.optim.Adam(model, 0.01)
-        return mg.fit(model.loss, examples, optimizer, compile=compile, seed=0, progress=False, **settings).losses
+        return mg.fit(model.loss, examples, optimizer, compile=compile, seed=0, progress=False, **settings).steps
 
     check(fit(examples[:3], compile=True), fit(examples[:3], compile=False), "names.py, beside eager")
     return Side([], lambda: statistics.median(epochs_of(partial(fit, examples, compile=True), 5)) / len(examples))
