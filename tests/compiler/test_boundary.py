@@ -328,6 +328,17 @@ def test_a_result_that_is_too_deep_for_the_rest_of_the_stack_is_refused():
         sys.setrecursionlimit(limit)
 
 
+@pytest.mark.parametrize("levels", [sys.getrecursionlimit() * 6 // 10, sys.getrecursionlimit() * 2])
+def test_a_result_that_is_nested_too_deep_is_refused(levels):
+    def nested(x):
+        for _ in range(levels):
+            x = [x]
+        return x
+
+    with pytest.raises(ValueError, match="must not be nested this deep"):
+        mg.compile(nested)(2.0)
+
+
 def test_infinities_and_nans_among_many_outputs_run_eagerly(backend):
     fast = mg.compile(lambda x: [mg.exp(x * place) for place in range(60)], backend=backend)
     assert len(fast(1.0)) == 60

@@ -85,7 +85,10 @@ class Results:
             first.setdefault(id(leaf), next(outputs)) if isinstance(leaf, Value) else None for leaf in self._leaves
         ]
         self._places = iter(range(len(self._leaves)))
-        self._make = self._maker(returned.nested)
+        try:
+            self._make = self._maker(returned.nested)
+        except RecursionError:
+            raise ValueError(TOO_DEEP) from None
 
     def of(self, numbers: Floats, nodes: Sequence[Any]) -> Any:
         """What the function returns.
