@@ -145,12 +145,19 @@ class Stored:
 
     Args:
         leaves: a list or a tuple, which is not changed afterwards.
+        any_order: whether their arrays may have another order, which saves copies.
+
+    Attributes:
+        leaves: the same.
+        order: which element of the arrays each leaf has; None where they are in order.
     """
 
-    __slots__ = ("_members", "_position", "_require_grad", "_storage", "leaves")
+    __slots__ = ("_any_order", "_members", "_position", "_require_grad", "_storage", "leaves", "order")
 
-    def __init__(self, leaves: Sequence[Value]) -> None:
+    def __init__(self, leaves: Sequence[Value], any_order: bool = False) -> None:
         self.leaves = leaves
+        self._any_order = any_order
+        self.order: Any = None
         self._storage: Storage | None = None
         self._members: Any = None
         self._position: Any = None
@@ -160,7 +167,9 @@ class Stored:
         """Where they are stored now: another Stored may have moved them to a larger storage."""
         storage = self._storage
         if storage is None or storage.leaves is not self._members:
-            storage, self._position = Storage.of(self.leaves)
+            storage, position = Storage.of(self.leaves)
+            all_of_it = self._any_order and len(self.leaves) == len(storage.leaves)
+            self.order, self._position = (position, None) if all_of_it else (None, position)
             self._storage, self._members = storage, storage.leaves
         return storage
 

@@ -15,7 +15,6 @@ does not depend on the sample, in a loop over samples. Others that are equal bec
 from __future__ import annotations
 
 import math
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.engine import primitives
@@ -162,7 +161,7 @@ class EqualsInOrder:
         """For each entry, the place of the first one that is equal to it; the list grows with the trace."""
         entries, places, known = trace.operations, self._places, self._known
         done = len(places)
-        columns = (islice(column, done, None) for column in (entries.primitives, entries.first, entries.second))
+        columns = [column[done:] for column in (entries.primitives, entries.first, entries.second)]
         for primitive, x, y in zip(*columns, strict=True):
             place = len(places)
             key: tuple[Any, ...]

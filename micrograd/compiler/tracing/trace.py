@@ -294,13 +294,14 @@ class Tape(Recorder):
         applied = self.operations.primitives
         if not all(place in self._copies or applied[place] is INPUT for place in sources):
             _refuse_gradient()
+        # A function may ask for many derivatives, each of a little: only what the root depends on is gone through.
+        order = _under(last, min(sources, default=0), written, equal)
         useful: set[int] = set()  # the places that depend on one of the sources
-        begin = min(sources, default=0)  # a function may ask for many derivatives, each of a little
-        for place in range(begin, last + 1):
+        for place in order:
             if place in sources or not useful.isdisjoint(written.operands(place)):
                 useful.add(place)
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
-        for place in range(last, begin - 1, -1):
+        for place in reversed(order):
             if place in found and place in useful and applied[place] is not INPUT:
                 for operand, share in self._shares(place, written, found[place], useful):
                     first = equal[operand]
@@ -498,6 +499,18 @@ def _symbol_arrays() -> ModuleType:
 
 
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
+
+
+def _under(root: int, begin: int, written: Trace, equal: Sequence[int]) -> list[int]:
+    """The places from begin on that a root depends on, in order, and for each of them the first that is equal."""
+    found, stack = {root}, [root]
+    while stack:
+        for operand in written.operands(stack.pop()):
+            for place in (operand, equal[operand]):
+                if place >= begin and place not in found:
+                    found.add(place)
+                    stack.append(place)
+    return sorted(found)
 
 
 def _refuse_gradient() -> NoReturn:
