@@ -80,12 +80,14 @@ class NativeExecutable(Executable):
         neighbours = [(small, [*kernels]) for small, kernels in groupby(sharing(fused(program)), self._is_small)]
         self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
         self._run = RUN(self._link())
-        self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
+        addresses = map(ctypes.c_void_p, (self.buffer.ctypes.data, self.table.ctypes.data))
+        self._call = (*addresses, ctypes.c_int64(len(self.table)))  # they are made once
 
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
         self._run(*self._call)
-        self.raise_what_was_raised()
+        if self.raised:
+            self.raise_what_was_raised()
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, where none share places."""
