@@ -13,6 +13,7 @@ knows nothing of them.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.commit import changing_gradients
@@ -69,6 +70,15 @@ def set_on(leaf: Any, name: str, number: Any) -> None:
 def changing(leaves: Iterable[Any]) -> Iterator[None]:
     """Around what sets numbers or gradients of leaves: their storages are written back before, and read again after."""
     with changing_gradients:
-        for storage in {leaf._y for leaf in leaves} - {()}:
-            storage.forget()
+        forget_stored(leaves)
         yield
+
+
+def forget_stored(leaves: Iterable[Any]) -> None:
+    """Read the numbers and gradients of leaves from these again. Whoever sets some holds changing_gradients."""
+    if any(map(_storage_of, leaves)):
+        for storage in set(map(_storage_of, leaves)) - {()}:
+            storage.forget()
+
+
+_storage_of = attrgetter("_y")

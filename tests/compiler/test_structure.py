@@ -2,7 +2,6 @@
 
 import gc
 import inspect
-import math
 import sys
 import weakref
 from collections import Counter, OrderedDict, defaultdict, namedtuple
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.guards import structure
 from micrograd.compiler.guards.structure import Structure
 
@@ -25,7 +25,7 @@ def test_numbers_and_values_are_leaves_and_the_rest_is_the_key():
     x = Value(2.0)
     structure = Structure({"points": [Point(1.0, x)], "mode": "fast", "flag": True, "array": np.array([3, 4])})
     assert structure.leaves == [1.0, x, 3, 4]
-    assert structure.numbers() == [1.0, 2.0, 3.0, 4.0]
+    assert numbers_of(structure).tolist() == [1.0, 2.0, 3.0, 4.0]
     other = Structure({"points": [Point(-1.0, Value(0.0))], "mode": "fast", "flag": True, "array": np.array([5, 6])})
     assert structure.key == other.key
     for change in ({"mode": "slow"}, {"flag": False}, {"points": []}, {"points": [(1.0, x)]}, {"array": np.array([3])}):
@@ -410,11 +410,11 @@ def test_lists_of_one_kind_have_equal_keys_where_their_elements_have(pairs):
     nested = [kind(parts) for kind, parts in pairs]
     made = [Structure(parts) for parts in nested]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure, "_MANY", math.inf)
+        patch.setattr(structure, "_OF_ONE_KIND", frozenset())
         one_by_one = [Structure(parts) for parts in nested]
     for whole, single in zip(made, one_by_one, strict=True):
         assert list(map(id, whole.leaves)) == list(map(id, single.leaves))
-        assert whole.numbers() == single.numbers()
+        assert numbers_of(whole).tolist() == numbers_of(single).tolist()
         assert [whole.key == other.key for other in made] == [single.key == other.key for other in one_by_one]
 
 

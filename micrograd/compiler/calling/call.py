@@ -18,25 +18,50 @@ What the results pass on to the call are Seeds. When all have done so, one run o
 
 from __future__ import annotations
 
+from array import array
 from itertools import chain
-from struct import error as StructError  # noqa: N812  # it is a class
-from struct import pack
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.node import requires_grad_version
-from micrograd.engine.primitive import CONSTANT, Primitive
-from micrograd.engine.recorder import refusing_floats
-from micrograd.engine.stored import changing
+from micrograd.engine.primitive import CONSTANT, LEAF, Primitive
+from micrograd.engine.stored import forget_stored
+from micrograd.engine.value import wide_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
     from micrograd.compiler.ir.program import Program
-    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.numbers import Floats
+    from micrograd.engine.value import Value
     from micrograd.storage import Stored
+
+
+class Origin(NamedTuple):
+    """What all calls of a program have in common.
+
+    Attributes:
+        name: of the function.
+        symbol: what pictures show for a call.
+        function: as it was written.
+        program: that computes its results.
+        wanted: which of its inputs are the operands of a call: their numbers, or a slice.
+        trained: how many of these the function reads from outside; they are the first ones.
+        leaves_only: whether all Values that it reads are leaves.
+        stored: where those that it trains are stored, if they are.
+    """
+
+    name: str
+    symbol: str
+    function: Callable[..., Any]
+    program: Program
+    wanted: Any
+    trained: int
+    leaves_only: bool
+    stored: Stored | None
 
 
 class Source(NamedTuple):
@@ -46,13 +71,13 @@ class Source(NamedTuple):
         function: as it was written.
         program: that computed its results.
         inputs: the numbers that the program was given.
-        wanted: which of these are the operands of the call.
+        wanted: which of these are the operands of the call: their numbers, or a slice.
     """
 
     function: Callable[..., Any]
     program: Program
     inputs: Floats
-    wanted: Integers
+    wanted: Any
 
 
 class _Numeric(Primitive):
@@ -69,9 +94,35 @@ class _Numeric(Primitive):
 
 
 class _OfProgram(_Numeric):
-    """The primitive of a node whose operands are what a program read."""
+    """The primitive of a node whose operands are what a program read.
 
-    __slots__ = ()
+    Each call makes one. So what is the same for all of them is in the class, and in the origin.
+
+    Args:
+        origin: what it has in common with the other calls.
+        inputs: the numbers that the program was given.
+    """
+
+    __slots__ = ("_inputs", "_origin")
+
+    forward = float
+    composite, first, second, wide = None, None, None, True
+    derivatives = ()
+    domain = ()
+    settings: dict[str, Any] = {}  # noqa: RUF012  # there are none
+
+    def __init__(self, origin: Origin, inputs: Floats) -> None:
+        self.name, self.symbol = origin.name, origin.symbol
+        self._origin, self._inputs = origin, inputs
+
+    @property
+    def source(self) -> Source:
+        """What it is a run of."""
+        return Source(self._origin.function, self._origin.program, self._inputs, self._origin.wanted)
+
+    def node(self, data: float, operands: tuple[Any, ...]) -> Value:
+        """The node of this number; the operands are what gradients flow to, in the order of the inputs."""
+        return wide_node(self, data, operands, self._inputs[self._origin.wanted])
 
     def gradients(self, gradient: float) -> Floats:
         """What each operand is given, for this gradient of the node."""
@@ -91,23 +142,16 @@ class Call(_OfProgram):
     """The primitive of a compiled function's only result, which has its gradients already.
 
     Args:
-        name: the function's.
+        origin: what it has in common with the other calls.
+        inputs: the numbers that the program was given.
         derivatives: of the result, with respect to each operand.
-        leaves_only: whether all operands are leaves, and none is there twice.
-        source: what it is a run of.
-        stored: where the operands are stored, if they are.
     """
 
-    __slots__ = ("_derivatives", "_stored", "_version", "leaves_only", "source")
+    __slots__ = ("_derivatives", "_version")
 
-    def __init__(
-        self, name: str, derivatives: Floats, leaves_only: bool, source: Source, stored: Stored | None = None
-    ) -> None:
-        super().__init__(name, f"compiled {name}", float)
-        self.source = source
+    def __init__(self, origin: Origin, inputs: Floats, derivatives: Floats) -> None:
+        super().__init__(origin, inputs)
         self._derivatives = derivatives
-        self._stored = stored
-        self.leaves_only = leaves_only
         self._version = requires_grad_version()
 
     def gradients(self, gradient: float) -> Floats:
@@ -116,51 +160,48 @@ class Call(_OfProgram):
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the operands directly; whether that could be done: they must all be leaves."""
-        if not self.leaves_only or self._version is not requires_grad_version():
+        origin, leaves = self._origin, node._x
+        if not origin.leaves_only or self._version is not requires_grad_version():
             return False
-        shares = self.gradients(gradient)
-        if self._stored is not None and (sums := self._stored.grad()) is not None:
-            commit(chain(self._stored.replacing(grad=sums + shares), setting([node], "_grad", [gradient])))
+        if len(leaves) > origin.trained:
+            if set(map(_primitive_of, leaves)) != {LEAF} or len(set(leaves)) < len(leaves):
+                return False
+        elif origin.stored is not None and (sums := origin.stored.grad()) is not None:
+            sums = sums + self.gradients(gradient)
+            commit(chain(origin.stored.replacing(grad=sums), setting([node], "_grad", [gradient])))
             return True
-        with changing(node._x):
-            return self._add(node, gradient, shares)
-
-    def _add(self, node: Any, gradient: float, shares: Floats) -> bool:
-        """Add to the gradients of the operands, one by one."""
-        before = [leaf._grad for leaf in node._x]
-        try:
-            with refusing_floats("a gradient that is a graph is not to be made a float"):
-                after = (np.frombuffer(pack(f"{len(before)}d", *before)) + shares).tolist()
-        except StructError:  # one of them is a graph
-            after = [gradient + share for gradient, share in zip(before, shares.tolist(), strict=True)]
-        commit(setting([*node._x, node], "_grad", [*after, gradient]))
+        forget_stored(leaves)
+        before = list(map(_gradient_of, leaves))
+        if len(leaves) > _FEW and set(map(type, before)) == {float}:
+            after = (np.frombuffer(array("d", before)) + self.gradients(gradient)).tolist()
+        else:  # of a few, or one of them is a graph
+            pairs = zip(before, self._derivatives.tolist(), strict=True)
+            after = [earlier + gradient * derivative for earlier, derivative in pairs]
+        commit(setting([*leaves, node], "_grad", [*after, gradient]))
         return True
+
+
+_FEW = 24  # leaves: of three, it takes 0.4 us in place of 1.1, and of 50, 1.9 in place of 1.5
+_primitive_of, _gradient_of = attrgetter("_primitive"), attrgetter("_grad")
 
 
 class CallOfSeveral(_OfProgram):
     """The primitive of the node below several results.
 
     Args:
-        name: the function's.
-        results: how many there are.
+        origin: what it has in common with the other calls.
+        inputs: the numbers that the program was given.
         run: takes the gradients of the results, and gives those of the operands.
-        source: what it is a run of.
 
     Attributes:
-        results, source: the same.
+        results: how many there are.
     """
 
-    __slots__ = ("_run", "results", "source")
+    __slots__ = ("_run", "results")
 
-    def __init__(
-        self,
-        name: str,
-        results: int,
-        run: Callable[[Floats], Floats],
-        source: Source,
-    ) -> None:
-        super().__init__(name, f"compiled {name}", float)
-        self.results, self._run, self.source = results, run, source
+    def __init__(self, origin: Origin, inputs: Floats, run: Callable[[Floats], Floats]) -> None:
+        super().__init__(origin, inputs)
+        self.results, self._run = len(origin.program.outputs), run
 
     def gradients(self, gradient: float) -> Floats:
         """What the reverse program gives for the gradients of the results; a plain float is that of each of them."""
@@ -187,6 +228,12 @@ class OneOfSeveral(_Numeric):
         self.result = result
         symbol = f"output {result + 1} of {name}"
         super().__init__(name, symbol, float, lambda gradient, out, call: Seeds(gradient, result))
+
+    def node(self, data: float, call: Value) -> Value:
+        """The node of this result of a call."""
+        node: Any = wide_node(self, data, (), 0.0)
+        node._first, node._x = call, 0.0
+        return node
 
 
 class Seeds(float):

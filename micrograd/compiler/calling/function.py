@@ -12,7 +12,6 @@ is traced again, and each program is kept.
 
 from __future__ import annotations
 
-import math
 import warnings
 from functools import partial, update_wrapper
 from inspect import signature
@@ -24,15 +23,16 @@ import numpy as np
 from micrograd._support.callers import calling_line
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.shared.choice import backend_of
-from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral, Source
+from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
+from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.numbers import all_finite
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
-from micrograd.engine.primitive import LEAF, Primitive
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
 from micrograd.transforms import gradient, graphs_are_wanted
@@ -87,22 +87,19 @@ class CompiledFunction:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
         if graphs_are_wanted():
             return self.function(*arguments, **named)  # a program's gradients are numbers
-        given = Structure((arguments, named))
+        given = Structure.of_call(arguments, named)
         with self._lock:
             special = self._specialise(given)
-            differentiable = (recorder is None or recorder.remembers) and len(special.wanted) > 0
-            result = self._run(special, given, differentiable)
-        if result is None:  # eager, it gives the infinity, or raises what says more than a NaN
+            differentiable = special.is_differentiable and (recorder is None or recorder.remembers)
+            found = self._run(special, given, differentiable)
+        if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         if recorder is not None and recorder.remembers_calls:
             block = block_on_top()
-            for node in result:
-                if isinstance(node, Value):
+            for node in found[1]:
+                if node is not None:
                     node._scope = block
-        computed = iter(result)
-        pairs = zip(special.result.leaves, special.computed, strict=True)
-        leaves = [next(computed) if is_computed else leaf for leaf, is_computed in pairs]
-        return special.result.rebuilt([leaves[first] for first in special.firsts])
+        return special.results.of(*found)
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """What the compiler found: kernels by kind and shape, flops, bytes, and how long each stage took.
@@ -128,6 +125,30 @@ class CompiledFunction:
         """
         with self._lock:  # calls would run in the same buffer
             return Explanation(profile(self.program(*arguments, **named)))
+
+    def cache_info(self) -> CacheInfo:
+        """What is kept for this function, and what the process and the disk have of native code.
+
+        Example:
+            >>> import micrograd as mg
+            >>> fast = mg.compile(lambda x: x * x, backend="numpy")
+            >>> fast(2.0), fast(3.0)
+            (4.0, 9.0)
+            >>> info = fast.cache_info()
+            >>> info.programs, info.traces
+            (1, 1)
+        """
+        with self._lock:
+            return CacheInfo.of(self._kept)
+
+    def cache_clear(self) -> None:
+        """Forget the programs of this function, and leave native code in memory to those that use it.
+
+        The next call traces the function again. What is on disk stays there.
+        """
+        with self._lock:
+            self._kept, self._last = Kept(), None
+            forget_native_code()
 
     def values(self) -> list[Value]:
         """The Values that the function read from outside at the last call, in the order of the program's inputs."""
@@ -179,7 +200,7 @@ class CompiledFunction:
     def _asked_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Specialised, Structure]:
         """The programs for these arguments, and their structure; without any, the programs of the last call."""
         with self._lock:
-            given = Structure((arguments, named))
+            given = Structure.of_call(arguments, named)
             last = self._last if not arguments and not named else None
             if not (last or arguments or named) and _needs_arguments(self.function):
                 raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
@@ -190,6 +211,7 @@ class CompiledFunction:
         special = self._kept.programs.get(given.key)
         if special is None:
             special = Specialised(self.function, given, self._backend)
+            self._kept.traces += 1
             if self._kept.add(given, special):
                 _warn_of_objects(self, given.objects)
         elif special.is_outdated():
@@ -197,6 +219,7 @@ class CompiledFunction:
             if retraced == _TOO_OFTEN:
                 _warn_of_retraces(self, special.closed_over.change())
             special = self._kept.programs[given.key] = Specialised(self.function, given, self._backend)
+            self._kept.traces += 1
             special.retraced = retraced
         else:
             special.retraced = 0
@@ -205,43 +228,37 @@ class CompiledFunction:
             self._last = special
         return special
 
-    def _run(self, special: Specialised, given: Structure, differentiable: bool) -> list[Any] | None:
-        """The outputs; None if the function must run eagerly: a number is not finite, or a gradient has no program."""
-        inputs = special.numbers(given)
-        several = sum(special.computed) > 1
-        if not any(special.computed) or (special.only_eager and differentiable) or special.confuses(given):
+    def _run(self, special: Specialised, given: Structure, differentiable: bool) -> tuple[Floats, list[Any]] | None:
+        """The outputs, and a Value for each that is one.
+
+        None if the function must run eagerly: a number is not finite, or a gradient has no program.
+        """
+        kinds = special.results.kinds
+        if not kinds or (special.only_eager and differentiable) or special.confuses(given):
             return None
         try:
-            program, run = special.compiled(differentiable and not several)
+            compiled = special.compiled(differentiable and len(kinds) == 1)
         except (ValueError, ArithmeticError):  # the rule of a primitive raises: eager, only backward() would
             special.only_eager = True
             return None
-        results, gradients = run(inputs)
-        outputs: list[Any] = results.tolist()
-        if not all(map(math.isfinite, outputs)) or not np.isfinite(gradients).all():
+        inputs = special.numbers(given)
+        numbers, gradients = compiled.run(inputs)
+        if not (all_finite(numbers) and all_finite(gradients)):
             return None
-        if special.of_floats:
-            return [(kind or float)(output) for output, kind in zip(outputs, special.plain, strict=True)]
+        if not special.results.has_values:
+            return numbers, []
         if not differentiable:
-            pairs = zip(outputs, special.plain, strict=True)
-            return [kind(output) if kind else Value(output, requires_grad=False) for output, kind in pairs]
-        operands, leaves_only, stored = special.trained, special.leaves_only, special.stored_and_trained
-        if values := given.operands():
-            operands, stored = (*operands, *values), None
-            are_leaves = {value._primitive for value in values} == {LEAF}
-            leaves_only = leaves_only and are_leaves and len(set(operands)) == len(operands)
-        source = Source(self.function, program, inputs, special.wanted)
-        if not several:
-            made_by = Call(special.name, gradients, leaves_only, source, stored)
-            made = [_node(outputs[0], made_by, operands, inputs[special.wanted])]
-        else:
-            of_seeds = partial(self._gradients, special, given, inputs, operands)
-            made_of = CallOfSeveral(special.name, len(outputs), of_seeds, source)
-            call = _node(0.0, made_of, operands, inputs[special.wanted])
-            while len(self._parts) < len(outputs):
-                self._parts.append(OneOfSeveral(special.name, len(self._parts)))
-            made = [_result(output, part, call) for output, part in zip(outputs, self._parts, strict=False)]
-        return [kind(node._data) if kind else node for node, kind in zip(made, special.plain, strict=True)]
+            pairs = zip(numbers.tolist(), kinds, strict=True)
+            return numbers, [None if kind else Value(number, requires_grad=False) for number, kind in pairs]
+        operands = (*special.trained, *given.operands())
+        if len(kinds) == 1:
+            return numbers, [Call(compiled.origin, inputs, gradients).node(numbers.item(), operands)]
+        of_seeds = partial(self._gradients, special, given, inputs, operands)
+        call = CallOfSeveral(compiled.origin, inputs, of_seeds).node(0.0, operands)
+        while len(self._parts) < len(kinds):
+            self._parts.append(OneOfSeveral(special.name, len(self._parts)))
+        made = zip(numbers.tolist(), self._parts, kinds, strict=False)
+        return numbers, [None if kind else part.node(number, call) for number, part, kind in made]
 
     def _gradients(
         self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], seeds: Floats
@@ -250,16 +267,16 @@ class CompiledFunction:
         try:
             with self._lock:
                 outputs, found = special.compiled(True).run(np.append(inputs, seeds))
-            if np.isfinite(outputs).all() and np.isfinite(found).all():
+            if all_finite(outputs) and all_finite(found):
                 return found
         except (ValueError, ArithmeticError):  # the rule of a primitive raises
             special.only_eager = True
-        if not np.array_equal(special.numbers(given), inputs):
+        if not np.array_equal(special.numbers(Structure(given.nested)), inputs):
             raise ValueError(f"numbers that {self} read have changed since the call; call it again")
         positional, named = given.nested
         leaves = Structure(self.function(*positional, **named)).leaves
-        results = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
-        used = [(result, seed) for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
+        results = dict(zip(special.results.outputs, leaves, strict=True))
+        used = [(results[output], seed) for output, seed in enumerate(seeds.tolist()) if seed]
         return np.array(gradient(sum(result * seed for result, seed in used), list(operands)), dtype=float)
 
     def __reduce__(self) -> str:
@@ -270,20 +287,6 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
-
-
-def _node(data: float, primitive: Primitive, operands: tuple[Value, ...], numbers: Floats) -> Value:
-    """A node that a program made of what it read."""
-    node: Any = Value(data)
-    node._primitive, node._x, node._y = primitive, operands, numbers
-    return node
-
-
-def _result(data: float, primitive: Primitive, call: Value) -> Value:
-    """One of several results of a call."""
-    node: Any = Value(data)
-    node._primitive, node._first, node._x = primitive, call, 0.0
-    return node
 
 
 def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
@@ -297,7 +300,7 @@ def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
     )
 
 
-def _warn_of_objects(compiled: CompiledFunction, objects: list[Any]) -> None:
+def _warn_of_objects(compiled: CompiledFunction, objects: tuple[Any, ...]) -> None:
     code, line = calling_line()
     names = " and ".join(dict.fromkeys(map(_described, objects)))
     warnings.warn_explicit(

@@ -62,10 +62,9 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
         vectors = [numbers_of_frozen, *_checked(parameters, origin)]
         for number, (example, argument) in enumerate(zip(structure.nested[0], arguments, strict=True)):
             vectors.append(_joined(_numbers(example, argument, f"argument {number}")))
-        results = iter(compute(constants, *vectors))
-        pairs = zip(special.result.leaves, special.computed, strict=True)
-        leaves = [_Result(next(results) if is_computed else leaf) for leaf, is_computed in pairs]
-        return _unwrapped(special.result.rebuilt([leaves[first] for first in special.firsts]))
+        computed = [_Result(number) for number in compute(constants, *vectors)]
+        pairs = zip(special.result.leaves, special.results.outputs, strict=True)
+        return _unwrapped(special.result.rebuilt(_Result(leaf) if o is None else computed[o] for leaf, o in pairs))
 
     pure.__name__ = pure.__qualname__ = special.name
     return pure, Parameters({name: jnp.asarray(numbers) for name, numbers in origin.numbers().items()}, origin)

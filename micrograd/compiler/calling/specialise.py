@@ -8,19 +8,21 @@ outputs, one that computes the gradients too, and so on. They all start from the
 from __future__ import annotations
 
 from dataclasses import replace
-from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from micrograd.compiler.backends.shared.executable import Executable
+from micrograd.compiler.backends.shared.limits import bytes_of
+from micrograd.compiler.calling.boundary import Results, numbers_of
+from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.numbers import part_of
 from micrograd.compiler.passes.packs import Packing, packed
 from micrograd.compiler.passes.stages import Made, Request, Source, run_stages
-from micrograd.compiler.tracing.trace import TraceError, is_plain
+from micrograd.compiler.tracing.trace import TraceError
 from micrograd.compiler.tracing.turns import traced_once
 from micrograd.engine.node import requires_grad_version
-from micrograd.engine.stored import bring_up_to_date
 from micrograd.engine.value import Value
 from micrograd.optim import FEWEST_AT_ONCE
 from micrograd.storage import Stored
@@ -39,10 +41,11 @@ _ALONE = Packing()
 
 
 class Compiled(NamedTuple):
-    """A program, and what runs it."""
+    """A program, what runs it, and what nodes remember of it."""
 
     program: Program
     run: Run
+    origin: Origin
 
 
 class Specialised:
@@ -59,10 +62,9 @@ class Specialised:
         name: of the function.
         values: the Values that the function read from outside.
         result: what the function returned: symbols, where it computed numbers.
-        computed: for each number or Value in the result, whether the program computes it; others stay as they are.
-        firsts: for each of them, where in the result the same object is for the first time.
-        plain: for each that the program computes, float or int where it is a plain number; None for a Value.
+        results: how that is made of the outputs of a program.
         wanted: the numbers of the inputs whose gradients are wanted.
+        is_differentiable: whether there are any.
         of_floats: whether there are no Values among the inputs.
         trained: the Values read from outside that gradients flow to.
         leaves_only: whether all Values read from outside are leaves.
@@ -79,6 +81,7 @@ class Specialised:
         first: Sequence[Value] = (),
         as_floats: bool = True,
     ) -> None:
+        self._function = function
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = Request(backend.run_of, name=self.name)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
@@ -102,19 +105,15 @@ class Specialised:
             )
         self.result: Structure = trace.result
         self.values = trace.values
-        self.computed = [isinstance(leaf, Value) for leaf in self.result.leaves]
-        places = {id(leaf): place for place, leaf in reversed(list(enumerate(self.result.leaves)))}
-        self.firsts = [places[id(leaf)] for leaf in self.result.leaves]
-        self.plain = [
-            leaf.__class__ if is_plain(leaf) else None for leaf in self.result.leaves if isinstance(leaf, Value)
-        ]
         self._tells_apart = trace.tells_apart
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
-        given = [value.requires_grad for value in self.values]
-        given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
-        self.of_floats = not self.values and not any(isinstance(leaf, Value) for leaf in arguments.leaves)
+        leaves = [*self.values, *arguments.leaves]
+        given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
+        self.of_floats = not any(isinstance(leaf, Value) for leaf in leaves)
         self.wanted = np.flatnonzero(given)
+        self.is_differentiable = any(given)
+        self.results = Results(self.result, self.of_floats)
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
         # Of fewer Values than this, it is quicker to read each of them at every call.
@@ -123,6 +122,7 @@ class Specialised:
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         self._nodes = columns.nodes
         self._compiled: dict[bool, Compiled] = {}
+        self._size = (-1, 0)  # for how many compiled programs it was found, and the bytes
         self.only_eager = False
         self.retraced = -1
 
@@ -160,12 +160,17 @@ class Specialised:
 
     def numbers(self, arguments: Structure) -> Floats:
         """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""
-        given = arguments.numbers()
         if self._stored is None:
-            bring_up_to_date()
-            given = [value._data for value in self.values] + given
-        numbers = np.frombuffer(pack(f"{len(given)}d", *given))
-        return numbers if self._stored is None else np.concatenate([self._stored.data(), numbers])
+            return numbers_of(arguments, self.values)
+        stored = self._stored.data()
+        return np.concatenate([stored, numbers_of(arguments)]) if arguments.runs else stored
+
+    def size(self) -> int:
+        """About how many bytes it has: its graph, its programs, and what runs them."""
+        if self._size[0] != len(self._compiled):
+            runs = [(compiled.program, getattr(compiled.run, "buffer", None)) for compiled in self._compiled.values()]
+            self._size = len(self._compiled), bytes_of([self._graph.thing, runs])
+        return self._size[1]
 
     def want(self, inputs: Iterable[int]) -> None:
         """Ask for the gradients of these inputs only."""
@@ -189,7 +194,11 @@ class Specialised:
         if gradients not in self._compiled:
             rerolled = self._rerolled(self._graph, gradients, 0)
             made = run_stages(rerolled, "compile", self._request)
-            compiled = Compiled(self._described(rerolled.thing, made), made.thing)
+            program = self._described(rerolled.thing, made)
+            names = self.name, f"compiled {self.name}"
+            wanted, given = part_of(self.wanted), len(self.trained)
+            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, self.stored_and_trained)
+            compiled = Compiled(program, made.thing, origin)
             if isinstance(compiled.run, Executable):
                 compiled.run.program = compiled.program
             self._compiled[gradients] = compiled

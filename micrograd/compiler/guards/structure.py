@@ -15,9 +15,10 @@ and other objects are told apart by identity: two functions made alike may be lo
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 from operator import attrgetter
 from struct import pack
@@ -28,7 +29,6 @@ from micrograd._support.checks import check_class, is_array, is_unknown, real_nu
 from micrograd._support.containers import base_of, own_attributes, remade
 from micrograd.engine.node import user_attributes
 from micrograd.engine.primitive import CONSTANT
-from micrograd.engine.stored import LATER, bring_up_to_date
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -43,30 +43,50 @@ class Structure:
     Attributes:
         nested: the arguments.
         key: hashable; equal for arguments that differ in their numbers only.
-        leaves: the numbers and Values.
+        runs: the numbers and Values in order, as arrays and sequences, each with what it holds: ARRAY of numbers, float
+            for floats and ints, Value for those that require gradients, CONSTANT for those that require none, or MIXED.
         objects: the static objects that are told apart by identity, or have code of their own.
         returned: whether it is what a function returned, and not its arguments.
+        has_arrays, has_values: whether there are arrays of numbers, and Values.
         of_objects: whether an array of objects is among them, whose bytes are only where these are.
     """
 
-    of_objects = False
+    has_arrays = has_values = of_objects = returned = False
+    objects: tuple[Any, ...] = ()
 
     def __init__(self, nested: Any, returned: bool = False) -> None:
-        self.leaves: list[Any] = []
-        self.objects: list[Any] = []
+        self.runs: list[tuple[Any, Any]] = []
         self.nested, self.returned = nested, returned
         try:
             self.key = self._key(nested)
         except RecursionError:
-            raise ValueError(_TOO_DEEP) from None
+            raise ValueError(TOO_DEEP) from None
+
+    @classmethod
+    def of_call(cls, arguments: tuple[Any, ...], named: dict[str, Any]) -> Structure:
+        """The structure of a call's arguments, as a pair; in a third of the time where all are floats."""
+        if named or set(map(type, arguments)) != _ONLY_FLOATS:
+            return cls((arguments, named))
+        made = cls.__new__(cls)
+        made.nested, made.runs = (arguments, named), [(float, arguments)]
+        made.key = tuple, (tuple, float, float, len(arguments)), (dict,)
+        return made
 
     def _key(self, item: Any) -> Key:
         kind = type(item)
+        if kind is list or kind is tuple:
+            items = tuple(item)  # a list may change meanwhile
+            if items and type(items[0]) in _OF_ONE_KIND and (key := self._of_one_kind(kind, items)) is not None:
+                return key
+            return (kind, *map(self._key, items))
         if kind is float or kind is int:
-            self.leaves.append(item)
+            self._add(item)
+            return (kind,)
+        if kind is dict and not item:
             return (kind,)
         if isinstance(item, Value):
-            self.leaves.append(item)
+            self._add(item)
+            self.has_values = True
             if kind is not Value:
                 check_class(item, _RETURNED if self.returned else _GIVEN)
             if item.__dict__:  # which of them are there is static: a function may ask for one
@@ -74,8 +94,6 @@ class Structure:
             return (Value, item.requires_grad)
         if kind is str or kind is bool or item is None:
             return (kind, item)
-        if kind is list or kind is tuple:
-            return self._of_one_kind(item) or (kind, *[self._key(part) for part in item])
         if isinstance(item, (list, tuple)):
             return (kind, *[self._key(part) for part in item], *self._attributes(item))
         if isinstance(item, dict):
@@ -83,25 +101,43 @@ class Structure:
             parts = [(name if type(name) is str else _name(name), self._key(part)) for name, part in items]
             return (kind, *parts, *self._attributes(item))
         if _is_array_of_numbers(item):
-            self.of_objects = self.of_objects or item.dtype == object
-            return (kind, item.shape, *[self._key(part) for part in _elements(item)])
+            return (kind, item.dtype, item.shape, *self._elements_of(item))
         if _is_number(item):
-            self.leaves.append(item)
+            self._add(item)
             return (kind,)
         return (kind, self._static(item))
 
-    def _of_one_kind(self, item: Any) -> Key | None:
-        """The key of many floats, ints, or Values that require gradients: what they are, and how many."""
-        kinds: set[type] = set(map(type, item)) if len(item) >= _MANY else set()
-        if len(kinds) != 1 or (kind := kinds.pop()) not in _OF_ONE_KIND:
+    def _add(self, leaf: Any) -> None:
+        """Add a leaf to the run of those that stand alone."""
+        if self.runs and self.runs[-1][0] is MIXED:
+            self.runs[-1][1].append(leaf)
+        else:
+            self.runs.append((MIXED, [leaf]))
+
+    def _elements_of(self, array: Any) -> Key:
+        """The key of what is in an array: nothing more, where these are numbers of its dtype."""
+        if array.dtype == object:
+            self.of_objects = True
+            elements = _elements(array)
+            return (self._key(elements),)
+        self.has_arrays = True
+        self.runs.append((ARRAY, array))
+        return ()
+
+    def _of_one_kind(self, container: type, items: tuple[Any, ...]) -> Key | None:
+        """The key of floats, of ints, or of Values that all require gradients or all do not: what, and how many."""
+        kind = type(items[0])
+        if len(set(map(type, items))) > 1:
             return None
-        if kind is Value and (
-            CONSTANT in set(map(_primitive_of, item))
-            or (any(map(_attributes_of, item)) and any(map(user_attributes, item)))
-        ):
-            return None
-        self.leaves += item
-        return type(item), kind, len(item)
+        holds: Any = float
+        if kind is Value:
+            primitives = set(map(_primitive_of, items))
+            holds = Value if CONSTANT not in primitives else CONSTANT if len(primitives) == 1 else None
+            if holds is None or (any(map(_attributes_of, items)) and any(map(user_attributes, items))):
+                return None
+            self.has_values = True
+        self.runs.append((holds, items))
+        return container, kind, holds, len(items)
 
     def _attributes(self, item: Any) -> list[Any]:
         """What stands for the attributes of a container of a class of the user's."""
@@ -120,7 +156,7 @@ class Structure:
             return item
         exact, is_plain_data = _exact(item)
         if not is_plain_data:
-            self.objects.append(item)
+            self.objects += (item,)
             if type(exact) is _Same and not hasattr(type(item), "__dataclass_fields__"):  # hashable or not
                 self._check_hashable(item)
         return exact
@@ -138,18 +174,20 @@ class Structure:
                 f"that are hashable; not {kind}: {item!r:.80}"
             ) from None
 
-    def numbers(self) -> list[float]:
-        """The leaves as floats."""
-        if LATER and any(isinstance(leaf, Value) for leaf in self.leaves):
-            bring_up_to_date()
-        return [
-            leaf if type(leaf) is float else leaf._data if isinstance(leaf, Value) else float(leaf)
-            for leaf in self.leaves
-        ]
+    @property
+    def leaves(self) -> list[Any]:
+        """The numbers and Values, one by one."""
+        return [leaf for holds, run in self.runs for leaf in (_elements(run) if holds is ARRAY else run)]
 
     def operands(self) -> list[Value]:
         """The Values that gradients flow to."""
-        return [leaf for leaf in self.leaves if isinstance(leaf, Value) and leaf._primitive is not CONSTANT]
+        found: list[Value] = []
+        for holds, run in self.runs:
+            if holds is Value:
+                found += run
+            elif holds is MIXED:
+                found += [leaf for leaf in run if isinstance(leaf, Value) and leaf._primitive is not CONSTANT]
+        return found
 
     def rebuilt(self, leaves: Iterable[Any], arranged: Callable[[Any], Any] | None = None) -> Any:
         """The same containers with other leaves.
@@ -161,20 +199,21 @@ class Structure:
         try:
             return _rebuilt(self.nested, iter(leaves), arranged or _as_it_is)
         except RecursionError:
-            raise ValueError(_TOO_DEEP) from None
+            raise ValueError(TOO_DEEP) from None
 
 
 def _as_it_is(array: Any) -> Any:
     return array
 
 
-_MANY = 8  # elements; the keys of fewer are made one by one
+_ONLY_FLOATS = {float}
+ARRAY, MIXED = "array", "mixed"  # what a run of leaves may hold, beside float, Value and CONSTANT
 _OF_ONE_KIND = frozenset((float, int, Value))
 _primitive_of, _attributes_of = attrgetter("_primitive"), attrgetter("__dict__")
 
 _GIVEN = "a compiled function is traced on symbols in place of the Values in its arguments"
 _RETURNED = "a compiled function returns Values of its own in place of those of the function"
-_TOO_DEEP = "what a compiled function takes and returns must not be nested this deep, or contain itself"
+TOO_DEEP = "what a compiled function takes and returns must not be nested this deep, or contain itself"
 
 
 _BY_VALUE = (str, bytes, bool, type(None), Enum)
@@ -245,30 +284,63 @@ class _Same:
         return isinstance(other, _Same) and self.item is other.item
 
 
-def _rebuilt(item: Any, leaves: Iterator[Any], arranged: Callable[[Any], Any]) -> Any:
-    kind = type(item)
-    if kind is list or kind is tuple:
-        return kind([_rebuilt(part, leaves, arranged) for part in item])
+def parts_of(item: Any) -> list[Any] | None:
+    """What is in a container or an array, the attributes of its class's own last; None of anything else."""
     if isinstance(item, (dict, list, tuple)):
-        result = remade(item, [_rebuilt(part, leaves, arranged) for part in _values(item)])
-        for name, part in own_attributes(item).items():
-            result.__dict__[name] = _rebuilt(part, leaves, arranged)
-        return result
-    if _is_array_of_numbers(item):
-        import numpy as np
+        parts = list(_values(item))
+        return parts if type(item) in (dict, list, tuple) else parts + list(own_attributes(item).values())
+    return _elements(item) if _is_array_of_numbers(item) else None
 
-        elements = _elements(item)
-        is_result = hasattr(type(item), "of_symbols") or (type(item) is np.ndarray and any(map(is_unknown, elements)))
-        parts = [_rebuilt(part, leaves, arranged) for part in elements]
-        if is_result and (numbers := _of_plain_numbers(parts)) is not None:
-            return numbers.reshape(item.shape)
-        result = np.empty_like(np.asarray(item) if is_result else item, dtype=object)
-        flat = np.empty(item.size, dtype=object)
-        for place, part in enumerate(parts):
-            flat[place] = part
-        result[...] = flat.reshape(item.shape)
-        return arranged(result) if any(map(is_unknown, parts)) else result
-    return next(leaves) if isinstance(item, Value) or _is_number(item) else item
+
+def assembler_of(item: Any) -> Callable[[list[Any]], Any]:
+    """What makes a container or an array like this one of other parts, which are in the order of ``parts_of``."""
+    if type(item) in (list, tuple):
+        return type(item)
+    if not isinstance(item, (dict, list, tuple)):
+        return partial(_array_of, item, is_result(item))
+    attributes = own_attributes(item)
+
+    def assembled(parts: list[Any]) -> Any:
+        count = len(parts) - len(attributes)
+        result = remade(item, parts[:count])
+        if attributes:
+            result.__dict__.update(zip(attributes, parts[count:], strict=True))
+        return result
+
+    return assembled
+
+
+def is_leaf(item: Any) -> bool:
+    """Whether something that is no container is a number or a Value."""
+    return isinstance(item, Value) or _is_number(item)
+
+
+def _rebuilt(item: Any, leaves: Iterator[Any], arranged: Callable[[Any], Any]) -> Any:
+    parts = parts_of(item)
+    if parts is None:
+        return next(leaves) if is_leaf(item) else item
+    new = [_rebuilt(part, leaves, arranged) for part in parts]
+    result = assembler_of(item)(new)
+    return arranged(result) if is_array(item) and any(map(is_unknown, new)) else result
+
+
+def is_result(array: Any) -> bool:
+    """Whether an array was made on symbols: then it is one of plain numbers, where its elements are."""
+    import numpy as np
+
+    kind = type(array)
+    return hasattr(kind, "of_symbols") or (kind is np.ndarray and any(map(is_unknown, _elements(array))))
+
+
+def _array_of(like: Any, is_result: bool, parts: list[Any]) -> Any:
+    """An array of the shape of another one."""
+    import numpy as np
+
+    if is_result and (numbers := _of_plain_numbers(parts)) is not None:
+        return numbers.reshape(like.shape)
+    result = np.empty_like(np.asarray(like) if is_result else like, dtype=object)
+    result[...] = np.fromiter(parts, object, len(parts)).reshape(like.shape)
+    return result
 
 
 def is_unchanged(item: Any, before: Any) -> bool:
@@ -323,10 +395,12 @@ def _elements(array: Any) -> list[Any]:
 def _is_array_of_numbers(item: Any) -> bool:
     if not is_array(item):
         return False
-    if hasattr(item, "mask") or item.dtype.names:
+    kind = type(item)
+    is_masked = kind is not sys.modules["numpy"].ndarray and hasattr(item, "mask")
+    if is_masked or item.dtype.names:
         raise TypeError(
-            f"a compiled function takes and returns arrays of numbers and Values, not a {type(item).__name__} "
-            f"{'with a mask: fill it first' if hasattr(item, 'mask') else 'with named fields: give them one by one'}"
+            f"a compiled function takes and returns arrays of numbers and Values, not a {kind.__name__} "
+            f"{'with a mask: fill it first' if is_masked else 'with named fields: give them one by one'}"
         )
     return item.dtype.kind in "iufO"
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.backends.shared.executable import new_buffer
+from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.training.steps import CompiledSteps, mean_of
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class BufferSteps(CompiledSteps):
         self._give_examples(np.ascontiguousarray(rows))
 
     def _give_numbers(self) -> None:
-        self._give_examples([np.array(structure.numbers()) for structure in self._structures])
+        self._give_examples([numbers_of(structure) for structure in self._structures])
 
     def _give_examples(self, numbers: Sequence[Floats] | Floats) -> None:
         self._batches = self._executable.batches(self._buffer, self._runs, numbers, self._which, self._update.gradients)

@@ -32,6 +32,7 @@ from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
 from micrograd.compiler.backends.jax.jax_functions import PLAIN
 from micrograd.compiler.backends.jax.jax_mesh import AXIS, SAME, SPLIT, Devices
 from micrograd.compiler.backends.jax.jax_processes import Processes
+from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.training.steps import CompiledSteps, mean_of
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class MeshSteps(CompiledSteps):
     def _numbers_of(self, number: int) -> Floats:
         """The numbers of the examples that have the program with this number, a row each."""
         members = np.flatnonzero(self._which == number).tolist()
-        return np.array([self._structures[member].numbers() for member in members])
+        return np.array([numbers_of(self._structures[member]) for member in members])
 
     def _give_numbers(self) -> None:
         for number, group in enumerate(self._groups):

@@ -75,16 +75,19 @@ class NativeExecutable(Executable):
         self.raised: list[BaseException] = []
         self.calls_python = False
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
+        self._engines: list[Any] = []  # and so must its functions
         self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
         neighbours = [(small, [*kernels]) for small, kernels in groupby(sharing(fused(program)), self._is_small)]
         self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
         self._run = RUN(self._link())
-        self._call = (self.buffer.ctypes.data, self.table.ctypes.data, len(self.table))
+        addresses = map(ctypes.c_void_p, (self.buffer.ctypes.data, self.table.ctypes.data))
+        self._call = (*addresses, ctypes.c_int64(len(self.table)))  # they are made once
 
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
         self._run(*self._call)
-        self.raise_what_was_raised()
+        if self.raised:
+            self.raise_what_was_raised()
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, where none share places."""
@@ -123,7 +126,8 @@ class NativeExecutable(Executable):
         functions: dict[str, Callable[[], ir.Module]] = {"micrograd_run": runner}
         for _, named in self._unlinked:
             functions.update(named)
-        addresses = machine().addresses(functions)
+        addresses, engines = machine().addresses(functions)
+        self._engines += engines
         for places, named in self._unlinked:
             places[:] = [addresses[name] for name, _ in named]
         self._unlinked.clear()

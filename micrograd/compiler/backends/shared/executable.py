@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from micrograd.compiler.numbers import part_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats
 
 
+_NONE = np.zeros(0)
 _LINE = 64  # bytes in a cache line
 
 
@@ -63,13 +66,15 @@ class Executable(ABC):
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         self.program = program
         self.buffer = program.fill(new_buffer(program.size) if buffer is None else buffer)
+        self._inputs, self._outputs = part_of(program.inputs), part_of(program.outputs)
+        self._gradients = program.gradients if len(self.buffer[program.gradients]) else None
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs."""
-        program, buffer = self.program, self.buffer
-        buffer[program.inputs] = numbers
+        buffer = self.buffer
+        buffer[self._inputs] = numbers
         self.run()
-        return buffer[program.outputs], buffer[program.gradients].copy()
+        return buffer[self._outputs].copy(), buffer[self._gradients].copy() if self._gradients else _NONE
 
     @abstractmethod
     def run(self) -> None:
