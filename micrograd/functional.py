@@ -14,7 +14,8 @@ from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.calls import remembered_for_terms
-from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value, applied_with
 
 if TYPE_CHECKING:
@@ -579,22 +580,24 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
         >>> take([[1.0, 2.0], [3.0, 4.0]], -1)
         [3.0, 4.0]
     """
-    later = isinstance(index, Value)  # while a function is traced: its number is not known yet
-    if not later and not hasattr(index, "__index__"):
+    tracer = tracer_on_top() if isinstance(index, Value) else None  # which takes what is not known yet
+    if tracer is None and (isinstance(index, Value) or not hasattr(index, "__index__")):
         raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
     if not hasattr(type(sequence), "__len__"):
         shown = f"{type(sequence).__name__}: {sequence!r:.80}"
         raise TypeError(f"take takes a sequence of numbers or Values, or of rows, not {shown}")
     if not len(sequence):
         raise IndexError("there is nothing to take from an empty sequence")
-    if not later and not -len(sequence) <= index < len(sequence):
+    if tracer is None and not -len(sequence) <= index < len(sequence):
         raise IndexError(f"index {index} is out of range for a sequence of {len(sequence)}")
     first = sequence[0]
     if not hasattr(type(first), "__len__"):
-        return (recorder_on_top() or NO_RECORDER).take(sequence, index) if later else sequence[index]
+        return sequence[index] if tracer is None else tracer.take(sequence, index)
     if len({len(row) for row in sequence}) > 1:
         raise ValueError("the rows of a table to take from must be equally long")
-    return [take(column, index) for column in zip(*sequence, strict=True)] if later else list(sequence[index])
+    if tracer is None:
+        return list(sequence[index])
+    return [take(column, index) for column in zip(*sequence, strict=True)]
 
 
 def detach(x: Any) -> Any:

@@ -22,7 +22,7 @@ from micrograd._support.checks import Operand
 from micrograd.engine.stored import SPECIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import TypeAlias
 
     from micrograd.engine.primitive import Primitive
@@ -87,6 +87,8 @@ def _running_task() -> Any:
 class Recorder:
     """What a recorder may do in place of the operators and of backpropagation; the defaults change nothing.
 
+    A recorder of numbers that are not known yet is a Tracer: see tracer.py.
+
     Attributes:
         is_open: whether it still records. One that does not is passed over wherever it is in use.
         watches_gradients: whether ``shares`` looks at what nodes give, so that backpropagation must ask it.
@@ -117,24 +119,6 @@ class Recorder:
         """Start + xs[0] * ys[0] + ... as one operation; None where there is no such operation."""
         return None
 
-    def take(self, elements: Sequence[Any], index: Any) -> Any:
-        """The element at an index that is a Value: only a compiled function takes one."""
-        raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
-
-    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
-        """What comparing a Value with something gives; None for what comparing their numbers gives."""
-        return None
-
-    def array(self, array: Any) -> Any:
-        """What stands for an array that has Values in it."""
-        return array
-
-    def number_read(self) -> None:
-        """Someone reads the number of a Value: raise where it is not known yet."""
-
-    def closure_given(self) -> None:
-        """Someone gives a Value a derivative that is a closure: raise where that cannot be recorded."""
-
     def keeps(self, node: Any) -> bool:
         """Whether gradients may flow to a node whose derivative is a closure."""
         return True
@@ -142,22 +126,6 @@ class Recorder:
     def shares(self, node: Any, gradient: Any, give: Callable[[], Shares]) -> Shares:
         """What a node with this gradient gives to its operands: what give() returns."""
         return give()
-
-    def copied(self, scalar: Any) -> Any:
-        """A copy of a number or Value to differentiate by; None for one as the operators make it."""
-        return None
-
-    def number_of(self, value: Any) -> Any:
-        """What stands for the plain number of a Value that is not known yet."""
-        return value.data
-
-    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
-        """The gradient of a Value that is not known yet, by each of those wanted; None if it is known."""
-        return None
-
-    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
-        """The tangents of Values that are not known yet, from those that are given; None if they are known."""
-        return None
 
     def quietly(self) -> Recorder | None:
         """A recorder to use under no_grad inside of this one; None for the one that records nothing."""

@@ -43,7 +43,8 @@ from micrograd.engine import composites, further_primitives, primitives, special
 from micrograd.engine.methods import named
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
-from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_on_top, recording_in_use, using
+from micrograd.engine.recorder import Recorder, recording_in_use, using
+from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 }
 
 
-class Tape(Recorder):
+class Tape(Tracer):
     """The operations of one trace, in order; an operation's place is its number.
 
     Attributes:
@@ -422,7 +423,7 @@ class Tape(Recorder):
         return symbol
 
 
-class _QuietTape(Recorder):
+class _QuietTape(Tracer):
     """What writes on a tape under no_grad: no gradient flows through the results."""
 
     def __init__(self, tape: Tape) -> None:
@@ -727,8 +728,8 @@ class _Plain(Symbol):
         """Whether two plain numbers are equal."""
         if isinstance(other, Value) and not is_plain(other):
             return super().__eq__(other)
-        recorder = recorder_on_top() or NO_RECORDER
-        recorded = recorder.compared(operator.eq, self, other)
+        tracer = tracer_on_top()
+        recorded = None if tracer is None else tracer.compared(operator.eq, self, other)
         if recorded is NotImplemented:
             return super().__eq__(other)
         return refuse("==", "Compare with < and <=.") if recorded is None else recorded
