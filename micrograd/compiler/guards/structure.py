@@ -189,21 +189,17 @@ class Structure:
                 found += [leaf for leaf in run if isinstance(leaf, Value) and leaf._primitive is not CONSTANT]
         return found
 
-    def rebuilt(self, leaves: Iterable[Any], arranged: Callable[[Any], Any] | None = None) -> Any:
+    def rebuilt(self, leaves: Iterable[Any], make_array: Callable[[Any, list[Any]], Any] | None = None) -> Any:
         """The same containers with other leaves.
 
         Args:
             leaves: the other leaves, in their order.
-            arranged: makes an array of symbols of an object array that has some.
+            make_array: makes an array like another one of its elements, if ``array_of`` is not to do that.
         """
         try:
-            return _rebuilt(self.nested, iter(leaves), arranged or _as_it_is)
+            return _rebuilt(self.nested, iter(leaves), make_array or array_of)
         except RecursionError:
             raise ValueError(TOO_DEEP) from None
-
-
-def _as_it_is(array: Any) -> Any:
-    return array
 
 
 _ONLY_FLOATS = {float}
@@ -315,13 +311,12 @@ def is_leaf(item: Any) -> bool:
     return isinstance(item, Value) or _is_number(item)
 
 
-def _rebuilt(item: Any, leaves: Iterator[Any], arranged: Callable[[Any], Any]) -> Any:
+def _rebuilt(item: Any, leaves: Iterator[Any], make_array: Callable[[Any, list[Any]], Any]) -> Any:
     parts = parts_of(item)
     if parts is None:
         return next(leaves) if is_leaf(item) else item
-    new = [_rebuilt(part, leaves, arranged) for part in parts]
-    result = assembler_of(item)(new)
-    return arranged(result) if is_array(item) and any(map(is_unknown, new)) else result
+    new = [_rebuilt(part, leaves, make_array) for part in parts]
+    return make_array(item, new) if is_array(item) else assembler_of(item)(new)
 
 
 def is_result(array: Any) -> bool:
@@ -332,8 +327,12 @@ def is_result(array: Any) -> bool:
     return hasattr(kind, "of_symbols") or (kind is np.ndarray and any(map(is_unknown, _elements(array))))
 
 
+def array_of(like: Any, parts: list[Any]) -> Any:
+    """An array of the shape of another one, of these elements."""
+    return _array_of(like, is_result(like), parts)
+
+
 def _array_of(like: Any, is_result: bool, parts: list[Any]) -> Any:
-    """An array of the shape of another one."""
     import numpy as np
 
     if is_result and (numbers := _of_plain_numbers(parts)) is not None:
