@@ -18,9 +18,9 @@ What the results pass on to the call are Seeds. When all have done so, one run o
 
 from __future__ import annotations
 
-from array import array
 from itertools import chain
 from operator import attrgetter
+from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -173,7 +173,7 @@ class Call(_OfProgram):
         forget_stored(leaves)
         before = list(map(_gradient_of, leaves))
         if len(leaves) > _FEW and set(map(type, before)) == {float}:
-            after = (np.frombuffer(array("d", before)) + self.gradients(gradient)).tolist()
+            after = (np.frombuffer(pack(f"{len(before)}d", *before)) + self.gradients(gradient)).tolist()
         else:  # of a few, or one of them is a graph
             pairs = zip(before, self._derivatives.tolist(), strict=True)
             after = [earlier + gradient * derivative for earlier, derivative in pairs]

@@ -43,8 +43,8 @@ class Structure:
     Attributes:
         nested: the arguments.
         key: hashable; equal for arguments that differ in their numbers only.
-        runs: the numbers and Values in order, as arrays and sequences, each with what it holds: ARRAY of numbers, float
-            for floats and ints, Value for those that require gradients, CONSTANT for those that require none, or MIXED.
+        runs: the numbers and Values in order, as arrays and sequences, each with what it holds: ARRAY of numbers,
+            float, int, Value for those that require gradients, CONSTANT for those that require none, or MIXED.
         objects: the static objects that are told apart by identity, or have code of their own.
         returned: whether it is what a function returned, and not its arguments.
         has_arrays, has_values: whether there are arrays of numbers, and Values.
@@ -129,7 +129,7 @@ class Structure:
         kind = type(items[0])
         if len(set(map(type, items))) > 1:
             return None
-        holds: Any = float
+        holds: Any = kind
         if kind is Value:
             primitives = set(map(_primitive_of, items))
             holds = Value if CONSTANT not in primitives else CONSTANT if len(primitives) == 1 else None
@@ -203,7 +203,7 @@ class Structure:
 
 
 _ONLY_FLOATS = {float}
-ARRAY, MIXED = "array", "mixed"  # what a run of leaves may hold, beside float, Value and CONSTANT
+ARRAY, MIXED = "array", "mixed"  # what a run of leaves may hold, beside float, int, Value and CONSTANT
 _OF_ONE_KIND = frozenset((float, int, Value))
 _primitive_of, _attributes_of = attrgetter("_primitive"), attrgetter("__dict__")
 
