@@ -2,6 +2,7 @@
 
 function.py         the compiled function
 kept.py             its programs, by the structure of their arguments
+cache_info.py       how much of all that is kept
 boundary.py         the numbers of arguments as one array, and results made of outputs
 specialise.py       a function traced for one structure of its arguments
 call.py             the primitive of a compiled function's result

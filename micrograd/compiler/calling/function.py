@@ -23,6 +23,7 @@ import numpy as np
 from micrograd._support.callers import calling_line
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.picture import draw_program
@@ -125,6 +126,30 @@ class CompiledFunction:
         with self._lock:  # calls would run in the same buffer
             return Explanation(profile(self.program(*arguments, **named)))
 
+    def cache_info(self) -> CacheInfo:
+        """What is kept for this function, and what the process and the disk have of native code.
+
+        Example:
+            >>> import micrograd as mg
+            >>> fast = mg.compile(lambda x: x * x, backend="numpy")
+            >>> fast(2.0), fast(3.0)
+            (4.0, 9.0)
+            >>> info = fast.cache_info()
+            >>> info.programs, info.traces
+            (1, 1)
+        """
+        with self._lock:
+            return CacheInfo.of(self._kept)
+
+    def cache_clear(self) -> None:
+        """Forget the programs of this function, and leave native code in memory to those that use it.
+
+        The next call traces the function again. What is on disk stays there.
+        """
+        with self._lock:
+            self._kept, self._last = Kept(), None
+            forget_native_code()
+
     def values(self) -> list[Value]:
         """The Values that the function read from outside at the last call, in the order of the program's inputs."""
         return list(self._asked_for((), {})[0].values)
@@ -186,6 +211,7 @@ class CompiledFunction:
         special = self._kept.programs.get(given.key)
         if special is None:
             special = Specialised(self.function, given, self._backend)
+            self._kept.traces += 1
             if self._kept.add(given, special):
                 _warn_of_objects(self, given.objects)
         elif special.is_outdated():
@@ -193,6 +219,7 @@ class CompiledFunction:
             if retraced == _TOO_OFTEN:
                 _warn_of_retraces(self, special.closed_over.change())
             special = self._kept.programs[given.key] = Specialised(self.function, given, self._backend)
+            self._kept.traces += 1
             special.retraced = retraced
         else:
             special.retraced = 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from micrograd.compiler.backends.shared.executable import Executable
+from micrograd.compiler.backends.shared.limits import bytes_of
 from micrograd.compiler.calling.boundary import Results, numbers_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.guards.closed_over import ClosedOver
@@ -121,6 +122,7 @@ class Specialised:
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         self._nodes = columns.nodes
         self._compiled: dict[bool, Compiled] = {}
+        self._size = (-1, 0)  # for how many compiled programs it was found, and the bytes
         self.only_eager = False
         self.retraced = -1
 
@@ -162,6 +164,13 @@ class Specialised:
             return numbers_of(arguments, self.values)
         stored = self._stored.data()
         return np.concatenate([stored, numbers_of(arguments)]) if arguments.runs else stored
+
+    def size(self) -> int:
+        """About how many bytes it has: its graph, its programs, and what runs them."""
+        if self._size[0] != len(self._compiled):
+            runs = [(compiled.program, getattr(compiled.run, "buffer", None)) for compiled in self._compiled.values()]
+            self._size = len(self._compiled), bytes_of([self._graph.thing, runs])
+        return self._size[1]
 
     def want(self, inputs: Iterable[int]) -> None:
         """Ask for the gradients of these inputs only."""

@@ -145,7 +145,7 @@ class TestLockOfLlvm:
             raise KeyError("no such kernel")
 
         with pytest.raises(KeyError, match="no such kernel"):
-            machine.address("nothing", make)
+            machine.addresses({"nothing": make})
         assert answers == [True]
         assert not is_held(llvm_machine._lock)
 
@@ -369,11 +369,11 @@ def test_what_runs_tables_of_kernels_is_compiled_where_the_cache_is_empty(monkey
         "micrograd_loop": llvm_runners.turner,
         "micrograd_batch": llvm_batch_runner.batch_runner,
     }
-    addresses = [machine.address(name, make) for name, make in runners.items()]
-    assert len(set(addresses)) == len(runners)
+    addresses, _ = machine.addresses(runners)
+    assert len(set(addresses.values())) == len(runners)
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) >= len(runners)
     again = llvm_machine.Machine()
-    assert all(again.address(name, lambda: pytest.fail("it is not found")) for name in runners)
+    assert again.addresses(dict.fromkeys(runners, lambda: pytest.fail("it is not found")))
 
 
 def test_a_lorentzian_far_out(backend):

@@ -798,7 +798,7 @@ def test_the_key_names_the_function_and_all_that_the_code_depends_on(folder, new
     assert len(keys) == len({*keys}) > 2
     for key in keys:
         name, triple, *rest = key.split("\n")
-        assert name in machine._addresses
+        assert name in machine.names()
         assert triple == machine._triple
         assert len(rest) == 4
 

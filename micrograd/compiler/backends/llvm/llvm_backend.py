@@ -75,6 +75,7 @@ class NativeExecutable(Executable):
         self.raised: list[BaseException] = []
         self.calls_python = False
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
+        self._engines: list[Any] = []  # and so must its functions
         self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
         neighbours = [(small, [*kernels]) for small, kernels in groupby(sharing(fused(program)), self._is_small)]
         self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
@@ -125,7 +126,8 @@ class NativeExecutable(Executable):
         functions: dict[str, Callable[[], ir.Module]] = {"micrograd_run": runner}
         for _, named in self._unlinked:
             functions.update(named)
-        addresses = machine().addresses(functions)
+        addresses, engines = machine().addresses(functions)
+        self._engines += engines
         for places, named in self._unlinked:
             places[:] = [addresses[name] for name, _ in named]
         self._unlinked.clear()

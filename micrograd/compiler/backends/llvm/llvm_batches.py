@@ -77,10 +77,11 @@ class NativeBatches(Batches):
         self._sizes = list(map(len, outputs))
         jobs = [_job(*of_run) for of_run in zip(runs, self._lengths, outputs, strict=True)]
         self.jobs = np.array(jobs, dtype=np.int64)
-        self.call = BATCH(machine().address("micrograd_batch", batch_runner))
+        addresses, engines = machine().addresses({"micrograd_batch": batch_runner})
+        self.call = BATCH(addresses["micrograd_batch"])
         self._flops = [run.program.flops for run in runs]
         self._cores = 1 if any(run.calls_python for run in runs) else cores()
-        self.kept = (buffer, self.jobs, self.numbers, numbers, runs, outputs)
+        self.kept = (buffer, self.jobs, self.numbers, numbers, runs, outputs, engines)
         self._here = _Worker(self, buffer, np.empty((0, 2), dtype=np.int64), 0)
         self._others: list[_Worker] = []
         self._plan: _Plan | None = None  # of the batch before, where nobody works on it any more

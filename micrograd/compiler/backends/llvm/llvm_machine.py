@@ -4,13 +4,18 @@
 
 A function goes by its name, which says all that its code depends on but for the processor and the versions. Those that
 are new are compiled together, as one object.
+
+LLVM frees an engine as a whole, and not one object of it. So there are several engines, in the order of their age. A
+quarter of the limit goes into each. Beyond the limit, the oldest is left to the programs that use it, and is freed with
+the last of them.
 """
 
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -28,6 +33,7 @@ from micrograd.compiler.backends.llvm import (
     llvm_writer,
 )
 from micrograd.compiler.backends.llvm.object_cache import cached, is_object
+from micrograd.compiler.backends.shared.limits import limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,6 +56,35 @@ def _version() -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+class _Engine:
+    """Native functions in memory, freed together when nothing refers to them any more.
+
+    Attributes:
+        addresses: of the functions, by name.
+        size: bytes of the objects that they came from.
+    """
+
+    def __init__(self, machine: llvm.TargetMachine, triple: str) -> None:
+        empty = llvm.parse_assembly("")
+        empty.triple = triple
+        self._engine = llvm.create_mcjit_compiler(empty, machine)  # which owns the machine from now on
+        self.addresses: dict[str, int] = {}
+        self.size = 0
+
+    def load(self, names: list[str], content: bytes) -> None:
+        """Load an object with these functions in it, or raise a RuntimeError."""
+        parsed = llvm.ObjectFileRef.from_data(content)
+        if not parsed._ptr:  # LLVM could not read it, and would crash if it were to load it
+            raise RuntimeError(f"no object: {content[:20]!r}")
+        self._engine.add_object_file(parsed)
+        self._engine.finalize_object()
+        self.size += len(content)
+        for name in names:
+            if not (address := int(self._engine.get_function_address(name))):
+                raise RuntimeError(f"no function {name} in its object")
+            self.addresses[name] = address
+
+
 class Machine:
     """The compiler for this machine's processor, and the functions that it has compiled.
 
@@ -68,50 +103,60 @@ class Machine:
         target = llvm.Target.from_default_triple()
         self.block = 8 if "+avx512f" in features.split(",") else 4
         self._triple = target.triple
-        self._machine = target.create_target_machine(cpu=processor, features=features, opt=2, jit=True)
-        empty = llvm.parse_assembly("")
-        empty.triple = self._triple
-        self._engine = llvm.create_mcjit_compiler(empty, self._machine)
+        self._new_machine = partial(target.create_target_machine, cpu=processor, features=features, opt=2, jit=True)
+        self._machine = self._new_machine()
         self._described = "\n".join((self._triple, processor, features, llvmlite.__version__, _version()))
-        self._addresses: dict[str, int] = {}
+        self._engines = [_Engine(self._new_machine(), self._triple)]  # the youngest last
 
-    def address(self, name: str, make: Callable[[], ir.Module]) -> int:
-        """The address of a function; make gives a module with it."""
-        return self.addresses({name: make})[name]
+    def addresses(self, functions: Mapping[str, Callable[[], ir.Module]]) -> tuple[dict[str, int], list[Any]]:
+        """The addresses of functions, and what they are in: it must be kept for as long as they may be called.
 
-    def addresses(self, functions: Mapping[str, Callable[[], ir.Module]]) -> dict[str, int]:
-        """The addresses of functions. Those that are neither in memory nor on disk are compiled, all at once."""
+        Those that are neither in memory nor on disk are compiled, all at once.
+        """
         with _lock:
-            new = [name for name in functions if name not in self._addresses]
+            self._make_room()
+            engines = {name: engine for engine in self._engines for name in functions if name in engine.addresses}
+            new = [name for name in functions if name not in engines]
             keys = {f"{name}\n{self._described}": name for name in new}
 
             def make(missing: list[str]) -> bytes:
                 names = [keys[key] for key in missing]
                 content = self._compiled([functions[name]() for name in names])
-                self._load(names, content)
+                self._engines[-1].load(names, content)
                 return content
 
             def load(found: list[str], content: bytes) -> None:
                 names = [keys[key] for key in found]
                 if not all(is_object(content, name, self._triple.partition("-")[0]) for name in names):
                     raise RuntimeError(f"no object for this processor with {', '.join(names)} in it")
-                self._load(names, content)
+                self._engines[-1].load(names, content)
 
             if new:
                 cached([*keys], make, load)
-            return {name: self._addresses[name] for name in functions}
+            engines.update(dict.fromkeys(new, self._engines[-1]))
+            return {name: engine.addresses[name] for name, engine in engines.items()}, [*set(engines.values())]
 
-    def _load(self, names: list[str], content: bytes) -> None:
-        """Load an object with these functions in it, or raise a RuntimeError."""
-        parsed = llvm.ObjectFileRef.from_data(content)
-        if not parsed._ptr:  # LLVM could not read it, and would crash if it were to load it
-            raise RuntimeError(f"no object: {content[:20]!r}")
-        self._engine.add_object_file(parsed)
-        self._engine.finalize_object()
-        for name in names:
-            if not (address := int(self._engine.get_function_address(name))):
-                raise RuntimeError(f"no function {name} in its object")
-            self._addresses[name] = address
+    def names(self) -> list[str]:
+        """The functions in memory that new programs find."""
+        return [name for engine in self._engines for name in engine.addresses]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the native code that new programs find in memory."""
+        return sum(engine.size for engine in self._engines)
+
+    def forget(self) -> None:
+        """Leave all native code to the programs that use it."""
+        with _lock:
+            self._engines = [_Engine(self._new_machine(), self._triple)]
+
+    def _make_room(self) -> None:
+        """Begin another engine where the youngest is full, and leave the oldest ones to those that use them."""
+        most = limit("MICROGRAD_CODE_MB")
+        if self._engines[-1].size > most / 4:
+            self._engines.append(_Engine(self._new_machine(), self._triple))
+        while len(self._engines) > 1 and self.size > most:
+            del self._engines[0]
 
     def _compiled(self, modules: list[ir.Module]) -> bytes:
         """One object of modules: most of the time of a small one goes into the preparations."""
@@ -127,6 +172,17 @@ class Machine:
 
 _lock = new_lock_for_library()
 _machine: Machine | None = None
+
+
+def bytes_in_memory() -> int:
+    """Bytes of the native code that new programs find in memory; 0 where there is none yet."""
+    return 0 if _machine is None else _machine.size
+
+
+def forget() -> None:
+    """Leave all native code to the programs that use it."""
+    if _machine is not None:
+        _machine.forget()
 
 
 def machine() -> Machine:

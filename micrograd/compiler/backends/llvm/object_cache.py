@@ -12,6 +12,10 @@ others' entries have its name. Who can write an entry can have this process run 
 - Only what looks like an object for this processor, with the function in it, gets as far as LLVM, which crashes on
   what it cannot read.
 
+The folder has a limit, MICROGRAD_CACHE_MB. A process looks at its size at the first entry that it writes, and again
+after a tenth of the limit. Beyond it, the entries that were not read for longest are removed, down to nine tenths. If
+another process needs one of them at that moment, it compiles it again.
+
 Files are written under names of their own and renamed, so processes may share the folder. If several of them make a key
 at the same moment, the last one's stays, as it does if a key is lost: entries with another one are stale, and are
 compiled anew when they are asked for.
@@ -30,12 +34,14 @@ from typing import TYPE_CHECKING
 
 from micrograd._support.callers import calling_line
 from micrograd._support.files import checksum, write_private
+from micrograd.compiler.backends.shared.limits import limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 KEY = "micrograd.key"
 _SIZE = 32  # bytes of the key, and of an HMAC
+_NAME = 32  # letters of the name of an entry
 _WHOLE, _ELSEWHERE = b"=", b">"  # after the HMAC: a content, or the name of the entry that has it
 _FLAGS = os.O_RDONLY  # and, where there are such: follow no link, wait for no pipe, leave the ends of lines as they are
 for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
@@ -48,6 +54,7 @@ _PROCESSORS = {  # how ELF, Mach-O and COFF call them
     "arm64": (b"\xb7\x00", b"\x0c\x00\x00\x01", b"\x64\xaa"),
 }
 _warned: set[str] = set()  # folders
+_written: dict[str, int] = {}  # bytes that this process has written to a folder since it looked at the size
 
 
 def folder() -> Path:
@@ -143,6 +150,8 @@ class _Entries:
                 if not found.startswith(_WHOLE):
                     raise RuntimeError("no content")
                 load(together, found.removeprefix(_WHOLE))
+                with suppress(OSError):  # in a folder that may only be read
+                    os.utime(os.path.join(self._place, name))
         return [key for key in keys if key in bad]
 
     def write(self, keys: Sequence[str], content: bytes) -> None:
@@ -151,6 +160,11 @@ class _Entries:
         self._write(first, _WHOLE + content)
         for name in others:
             self._write(name, _ELSEWHERE + bytes.fromhex(first))
+        most, written = limit("MICROGRAD_CACHE_MB"), _written.get(self._place)
+        if written is None or written > most / 10:
+            _shrink(self._place, most)
+            written = 0
+        _written[self._place] = written + len(content)
 
     def _read(self, name: str) -> bytes:
         """What is in an entry.
@@ -173,8 +187,38 @@ class _Entries:
         return hmac.digest(self._secret, name.encode() + content, "sha256")
 
 
+def bytes_on_disk() -> int:
+    """Bytes of the entries in the folder; 0 where there is none."""
+    return sum(size for _, size, _ in _files(os.fspath(folder())))
+
+
+def _shrink(place: str, most: float) -> None:
+    """Remove the entries that were not read for longest, if all together have more bytes than they may."""
+    files = sorted(_files(place))
+    size = sum(size for _, size, _ in files)
+    if size <= most:
+        return
+    for _, of_one, path in files:
+        if size <= 0.9 * most:
+            break
+        with suppress(OSError):
+            os.unlink(path)
+        size -= of_one
+
+
+def _files(place: str) -> list[tuple[float, int, str]]:
+    """The entries in a folder: when each was last read or written, its bytes, and its path."""
+    found = []
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            if len(entry.name) == _NAME and entry.is_file(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                found.append((status.st_mtime, status.st_size, entry.path))
+    return found
+
+
 def _name_of(key: str) -> str:
-    return checksum(key.encode())[:32]
+    return checksum(key.encode())[:_NAME]
 
 
 @contextmanager
