@@ -15,7 +15,7 @@ import numpy as np
 
 from micrograd._support.checks import is_array
 from micrograd.compiler.guards.structure import ARRAY, MIXED, TOO_DEEP, assembler_of, is_leaf, is_result, parts_of
-from micrograd.compiler.numbers import part_of
+from micrograd.compiler.numbers import part_of, taken
 from micrograd.compiler.tracing.trace import is_plain
 from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.stored import LATER, bring_up_to_date
@@ -169,7 +169,7 @@ class Results:
         sources = np.array([output for _, output in leaves if output is not None], dtype=np.int64)
         if len(sources) == len(leaves):
             part = part_of(sources)
-            return (lambda numbers: numbers[part].copy()) if isinstance(part, slice) else lambda numbers: numbers[part]
+            return lambda numbers: taken(numbers, part)
         template = np.array([float(leaf) if output is None else 0.0 for leaf, output in leaves])
         targets = np.flatnonzero([output is not None for _, output in leaves])
 
