@@ -19,7 +19,7 @@ What the results pass on to the call are Seeds. When all have done so, one run o
 from __future__ import annotations
 
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, countOf
 from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -164,7 +164,7 @@ class Call(_OfProgram):
         if not origin.leaves_only or self._version is not requires_grad_version():
             return False
         if len(leaves) > origin.trained:
-            if set(map(_primitive_of, leaves)) != {LEAF} or len(set(leaves)) < len(leaves):
+            if countOf(map(_primitive_of, leaves), LEAF) < len(leaves) or len(set(leaves)) < len(leaves):
                 return False
         elif origin.stored is not None and (sums := origin.stored.grad()) is not None:
             sums = sums + self.gradients(gradient)
@@ -172,7 +172,7 @@ class Call(_OfProgram):
             return True
         forget_stored(leaves)
         before = list(map(_gradient_of, leaves))
-        if len(leaves) > _FEW and set(map(type, before)) == {float}:
+        if len(leaves) > _FEW and countOf(map(type, before), float) == len(before):
             after = (np.frombuffer(pack(f"{len(before)}d", *before)) + self.gradients(gradient)).tolist()
         else:  # of a few, or one of them is a graph
             pairs = zip(before, self._derivatives.tolist(), strict=True)

@@ -20,7 +20,7 @@ from collections import defaultdict
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import zip_longest
-from operator import attrgetter
+from operator import attrgetter, countOf
 from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -127,13 +127,13 @@ class Structure:
     def _of_one_kind(self, container: type, items: tuple[Any, ...]) -> Key | None:
         """The key of floats, of ints, or of Values that all require gradients or all do not: what, and how many."""
         kind = type(items[0])
-        if len(set(map(type, items))) > 1:
+        if countOf(map(type, items), kind) < len(items):  # a set of them takes twice as long
             return None
         holds: Any = kind
         if kind is Value:
-            primitives = set(map(_primitive_of, items))
-            holds = Value if CONSTANT not in primitives else CONSTANT if len(primitives) == 1 else None
-            if holds is None or (any(map(_attributes_of, items)) and any(map(user_attributes, items))):
+            constants = countOf(map(_primitive_of, items), CONSTANT)
+            holds = Value if constants == 0 else CONSTANT
+            if 0 < constants < len(items) or (any(map(_attributes_of, items)) and any(map(user_attributes, items))):
                 return None
             self.has_values = True
         self.runs.append((holds, items))
