@@ -2,8 +2,8 @@
 
 Plain data go in, and plain results come out: lists, floats, and arrays of NumPy. Each side lives in a process of its
 own, with one thread and with the garbage collector on. The sides take turns on one core; what stands in the table are
-medians of the processor's seconds. First each side must compute the same numbers as its peer, or as eager does, to nine digits. Peers that
-are not installed are left out.
+medians of the processor's seconds. First each side must compute the same numbers as its peer, or as eager does, to
+nine digits. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
