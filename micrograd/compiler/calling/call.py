@@ -26,17 +26,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from micrograd.engine.commit import commit, setting
-from micrograd.engine.node import requires_grad_version
+from micrograd.engine.node import NUMBER, requires_grad_version
 from micrograd.engine.primitive import CONSTANT, LEAF, Primitive
 from micrograd.engine.stored import forget_stored
-from micrograd.engine.value import wide_node
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
-    from micrograd.engine.value import Value
     from micrograd.storage import Stored
 
 
@@ -122,7 +121,7 @@ class _OfProgram(_Numeric):
 
     def node(self, data: float, operands: tuple[Any, ...]) -> Value:
         """The node of this number; the operands are what gradients flow to, in the order of the inputs."""
-        return wide_node(self, data, operands, self._inputs[self._origin.wanted])
+        return _node(self, data, operands, self._inputs[self._origin.wanted])
 
     def gradients(self, gradient: float) -> Floats:
         """What each operand is given, for this gradient of the node."""
@@ -231,7 +230,7 @@ class OneOfSeveral(_Numeric):
 
     def node(self, data: float, call: Value) -> Value:
         """The node of this result of a call."""
-        node: Any = wide_node(self, data, (), 0.0)
+        node: Any = _node(self, data, (), 0.0)
         node._first, node._x = call, 0.0
         return node
 
@@ -274,3 +273,13 @@ class Seeds(float):
     def __radd__(self, other: float) -> Seeds:
         """A sum that keeps its parts."""
         return Seeds(other, None) + self
+
+
+def _node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:
+    """A node as the operators make it, but that its operands are not asked whether gradients flow to them."""
+    node = object.__new__(Value)
+    node._data, node._grad, node._uses = data, 0.0, 0
+    node._primitive = primitive
+    node._first = node._second = NUMBER
+    node._x, node._y = operands, numbers
+    return node
