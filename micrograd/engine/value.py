@@ -70,16 +70,6 @@ def _node(primitive: Primitive, data: float, first: Value, second: Value, x: Any
     return node
 
 
-def wide_node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:
-    """The node of a wide primitive that lets gradients through, of which its operands are not asked."""
-    node = _new(Value)
-    node._data, node._grad, node._uses = data, 0.0, 0
-    node._primitive = primitive
-    node._first = node._second = NUMBER
-    node._x, node._y = operands, numbers
-    return node
-
-
 def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any], Value]]:
     """The operator that applies a primitive of two operands, and its reflection, with the Value on the right."""
     forward = primitive.forward

@@ -18,25 +18,24 @@ What the results pass on to the call are Seeds. When all have done so, one run o
 
 from __future__ import annotations
 
-from array import array
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, countOf
+from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from micrograd.engine.commit import commit, setting
-from micrograd.engine.node import requires_grad_version
+from micrograd.engine.node import NUMBER, requires_grad_version
 from micrograd.engine.primitive import CONSTANT, LEAF, Primitive
 from micrograd.engine.stored import forget_stored
-from micrograd.engine.value import wide_node
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
-    from micrograd.engine.value import Value
     from micrograd.storage import Stored
 
 
@@ -122,7 +121,7 @@ class _OfProgram(_Numeric):
 
     def node(self, data: float, operands: tuple[Any, ...]) -> Value:
         """The node of this number; the operands are what gradients flow to, in the order of the inputs."""
-        return wide_node(self, data, operands, self._inputs[self._origin.wanted])
+        return _node(self, data, operands, self._inputs[self._origin.wanted])
 
     def gradients(self, gradient: float) -> Floats:
         """What each operand is given, for this gradient of the node."""
@@ -164,7 +163,7 @@ class Call(_OfProgram):
         if not origin.leaves_only or self._version is not requires_grad_version():
             return False
         if len(leaves) > origin.trained:
-            if set(map(_primitive_of, leaves)) != {LEAF} or len(set(leaves)) < len(leaves):
+            if countOf(map(_primitive_of, leaves), LEAF) < len(leaves) or len(set(leaves)) < len(leaves):
                 return False
         elif origin.stored is not None and (sums := origin.stored.grad()) is not None:
             sums = sums + self.gradients(gradient)
@@ -172,8 +171,8 @@ class Call(_OfProgram):
             return True
         forget_stored(leaves)
         before = list(map(_gradient_of, leaves))
-        if len(leaves) > _FEW and set(map(type, before)) == {float}:
-            after = (np.frombuffer(array("d", before)) + self.gradients(gradient)).tolist()
+        if len(leaves) > _FEW and countOf(map(type, before), float) == len(before):
+            after = (np.frombuffer(pack(f"{len(before)}d", *before)) + self.gradients(gradient)).tolist()
         else:  # of a few, or one of them is a graph
             pairs = zip(before, self._derivatives.tolist(), strict=True)
             after = [earlier + gradient * derivative for earlier, derivative in pairs]
@@ -231,7 +230,7 @@ class OneOfSeveral(_Numeric):
 
     def node(self, data: float, call: Value) -> Value:
         """The node of this result of a call."""
-        node: Any = wide_node(self, data, (), 0.0)
+        node: Any = _node(self, data, (), 0.0)
         node._first, node._x = call, 0.0
         return node
 
@@ -274,3 +273,13 @@ class Seeds(float):
     def __radd__(self, other: float) -> Seeds:
         """A sum that keeps its parts."""
         return Seeds(other, None) + self
+
+
+def _node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:
+    """A node as the operators make it, but that its operands are not asked whether gradients flow to them."""
+    node = object.__new__(Value)
+    node._data, node._grad, node._uses = data, 0.0, 0
+    node._primitive = primitive
+    node._first = node._second = NUMBER
+    node._x, node._y = operands, numbers
+    return node

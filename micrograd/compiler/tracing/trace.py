@@ -23,8 +23,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from micrograd._support.checks import is_array, real_number, required_number
-from micrograd.compiler.guards.structure import Structure, is_unchanged
+from micrograd._support.checks import is_array, is_unknown, real_number, required_number
+from micrograd.compiler.guards.structure import Structure, array_of, is_unchanged
 from micrograd.compiler.ir.entries import (
     EQUAL,
     INPUT,
@@ -878,11 +878,10 @@ def trace(
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
         symbols = [tape.argument(number, leaf) for number, leaf in enumerate(arguments.leaves)]
         tape.all_given()
-        arranged = _symbol_arrays().arranged
-        positional, named = arguments.rebuilt(symbols, arranged)
+        positional, named = arguments.rebuilt(symbols, _array)
         with in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
-        if not is_unchanged((positional, named), arguments.rebuilt(symbols, arranged)):
+        if not is_unchanged((positional, named), arguments.rebuilt(symbols, _array)):
             raise TraceError(
                 "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
                 "arguments, so nothing would be changed for the caller. Change a copy, and return what is needed of it"
@@ -897,6 +896,12 @@ def trace(
     tape.finish()
     values = tuple(value for values in groups for value in values)
     return written._replace(values=values, result=result, tells_apart=tape.tells_apart)
+
+
+def _array(like: Any, parts: list[Any]) -> Any:
+    """An array among the arguments, with symbols in it."""
+    array = array_of(like, parts)
+    return _symbol_arrays().arranged(array) if any(map(is_unknown, parts)) else array
 
 
 def _check_attributes(what: str, leaves: Sequence[Any]) -> None:
