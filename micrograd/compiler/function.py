@@ -33,10 +33,11 @@ from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
+from micrograd.engine.differentiation import needs_graphs, would_need_graphs
 from micrograd.engine.primitive import LEAF, Primitive
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
-from micrograd.transforms import gradient, graphs_are_wanted
+from micrograd.transforms import gradient
 
 if TYPE_CHECKING:
     import os
@@ -86,13 +87,18 @@ class CompiledFunction:
         recorder = recorder_on_top()
         if recorder is not None and not recorder.lets_programs_run:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
-        if graphs_are_wanted():
+        if needs_graphs():
             return self.function(*arguments, **named)  # a program's gradients are numbers
         given = Structure((arguments, named))
         with self._lock:
             special = self._specialise(given)
-            differentiable = (recorder is None or recorder.remembers) and len(special.wanted) > 0
-            result = self._run(special, given, differentiable)
+            is_recorded = recorder is None or recorder.remembers
+            differentiable = is_recorded and len(special.wanted) > 0
+            if differentiable and would_need_graphs(lambda: [*special.trained, *given.operands()]):
+                result = None
+            else:
+                special = special if is_recorded else special.under_no_grad()
+                result = self._run(special, given, differentiable)
         if result is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         if recorder is not None and recorder.remembers_calls:

@@ -49,6 +49,7 @@ class Specialised:
         backend: what its programs are compiled for.
         first: Values that shall be its first inputs.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
+        is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
 
     Attributes:
         name: of the function.
@@ -73,13 +74,14 @@ class Specialised:
         backend: Backend,
         first: Sequence[Value] = (),
         as_floats: bool = True,
+        is_recorded: bool = True,
     ) -> None:
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = Request(backend, name=self.name)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            source = Source(traced_once(function), arguments, first, as_floats)
+            source = Source(traced_once(function), arguments, first, as_floats, is_recorded)
             traced = run_stages(Made(source), "trace", self._request)
         except BaseException:
             self.closed_over.put_back()
@@ -113,9 +115,17 @@ class Specialised:
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
         self._nodes = columns.nodes
+        self._under_no_grad = None if trace.depends_on_recording else self
+        self._made_of = function, arguments, backend
         self._compiled: dict[bool, Compiled] = {}
         self.only_eager = False
         self.retraced = -1
+
+    def under_no_grad(self) -> Specialised:
+        """The programs for calls under no_grad, where transforms inside give plain numbers in the place of Values."""
+        if self._under_no_grad is None:
+            self._under_no_grad = Specialised(*self._made_of, is_recorded=False)
+        return self._under_no_grad
 
     def is_outdated(self) -> bool:
         """Whether what it closes over was replaced since it was traced, or gradients are wanted elsewhere."""

@@ -19,7 +19,7 @@ from micrograd.engine.recorder import Recorder, RecorderContext
 from micrograd.engine.value import Value, record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from types import CodeType
 
     from micrograd.engine.recorder import Shares
@@ -65,6 +65,7 @@ class _Detector(Recorder):
 
     def __init__(self, inner: Recorder | None) -> None:
         self.inner = inner
+        self.remembers = inner is None or inner.remembers
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Apply a primitive, and refuse a NaN or a new infinity."""
@@ -92,6 +93,10 @@ class _Detector(Recorder):
     def shares(self, node: Any, gradient: Any, give: Callable[[], Shares]) -> Shares:
         """What a node gives to its operands: finite gradients, for a finite one."""
         return _checked_shares(node, gradient, give)
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool | None:
+        """What the inner recorder says."""
+        return None if self.inner is None else self.inner.reaches(results, sources)
 
     def quietly(self) -> Recorder:
         """Check what is computed under no_grad, too."""

@@ -42,8 +42,8 @@ def adjoints(
     if recorder is not None and (unknown := recorder.adjoints(root, wanted, create_graph)) is not None:
         return unknown
     order = topological_order(root)
-    needed = set(order) if wanted is None else _leading_to(set(wanted), order)
-    useful = needed.union(wanted or ())
+    every = set(order)
+    needed, useful = (every, every) if wanted is None else _leading_to(wanted, order)
     found = {root: start}
     for node in reversed(order):
         if node in found and node in needed:
@@ -93,13 +93,15 @@ def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
     return found
 
 
-def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
-    """The nodes that a wanted Value was an operand of, directly or further down."""
+def _leading_to(wanted: Collection[Node], order: list[Node]) -> tuple[set[Node], set[Node]]:
+    """The nodes that a wanted Value was an operand of, directly or further down; and these with the wanted ones."""
     leading: set[Node] = set()
+    useful = set(wanted)
     for node in order:
-        if any(operand in wanted or operand in leading for operand in node._operands()):
+        if not useful.isdisjoint(node._operands()):
             leading.add(node)
-    return leading
+            useful.add(node)
+    return leading, useful
 
 
 def _shares(node: Node, gradient: Any, create_graph: bool, useful: Collection[Node] | None) -> Shares:

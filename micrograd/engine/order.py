@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from micrograd.engine.node import Node
+from micrograd.engine.primitive import CONSTANT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
 AnyNode = TypeVar("AnyNode", bound=Node)
 
@@ -48,3 +49,23 @@ def order_of(roots: Iterable[AnyNode]) -> list[AnyNode]:
                     raise ValueError(f"the graph has a cycle: {operand!r} is computed from itself")
                 stack.append(operand)
     return list(order)
+
+
+def recorded(roots: Iterable[AnyNode], passed_over: Collection[Node] = ()) -> Iterator[AnyNode]:
+    """Every Value that gradients flow to from one of several, and these, each once and in no particular order.
+
+    Args:
+        roots: Values; constants among them are left out.
+        passed_over: Values that are left out, with what they were computed from, unless there is another way to it.
+    """
+    seen: set[Node] = set(passed_over)
+    stack = [node for node in dict.fromkeys(roots) if node._primitive is not CONSTANT and node not in seen]
+    seen.update(stack)
+    while stack:
+        node = stack.pop()
+        yield node
+        primitive = node._primitive
+        for operand in primitive.receivers(node) if primitive.wide else (node._first, node._second):
+            if operand._primitive is not CONSTANT and operand not in seen:
+                seen.add(operand)
+                stack.append(operand)

@@ -137,8 +137,12 @@ class Recorder(Layer):
         """What a node with this gradient gives to its operands: what give() returns."""
         return give()
 
-    def copied(self, scalar: Any) -> Any:
-        """A copy of a number or Value to differentiate by; None for one as the operators make it."""
+    def copied(self, scalar: Any, source: Any) -> Any:
+        """A copy of a number or Value for a transform, the source, to differentiate by; None for an ordinary one."""
+        return None
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool | None:
+        """Whether gradients flow to results from sources, as differentiation.reaches has it; None if they are known."""
         return None
 
     def number_of(self, value: Any) -> Any:
