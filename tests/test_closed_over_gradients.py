@@ -1,6 +1,8 @@
 """Derivatives inside a loss: what a transform gives is connected to the Values that its function closes over."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
@@ -198,3 +200,75 @@ class TestForms:
 
 def formula_name(form):
     return next(name for name, (each, _) in FORMS.items() if each is form)
+
+
+# Random nestings: expressions over the variables that are bound around them, with derivatives inside of one another
+
+
+def expressions(bound=1, depth=3):
+    """Programs that take the values of so many variables."""
+    variables = st.integers(0, bound - 1).map(lambda index: lambda *given: given[index])
+    constants = st.sampled_from([0.5, -1.0, 2.0]).map(lambda number: lambda *given: number)
+    if depth == 0:
+        return variables | constants
+    smaller = st.deferred(lambda: expressions(bound, depth - 1))
+    inner = st.deferred(lambda: expressions(bound + 1, depth - 1))
+    return st.one_of(
+        variables,
+        st.builds(lambda f, g: lambda *given: f(*given) + g(*given), smaller, smaller),
+        st.builds(lambda f, g: lambda *given: f(*given) * g(*given), smaller, smaller),
+        st.builds(lambda f: lambda *given: mg.sin(f(*given)), smaller),
+        st.builds(
+            lambda transform, f, at: lambda *given: transform(lambda y: f(*given, y), at(*given)),
+            st.sampled_from(TRANSFORMS),
+            inner,
+            smaller,
+        ),
+    )
+
+
+TRANSFORMS = [
+    lambda f, x: mg.grad(f)(x),
+    lambda f, x: sum(mg.value_and_grad(f)(x)),
+    lambda f, x: mg.hessian(f)(x),
+    lambda f, x: mg.hvp(f)(x, 0.5),
+    lambda f, x: mg.jacobian(lambda y: [f(y), y])(x)[0],
+    lambda f, x: mg.jvp(f, (x,), (0.5,))[1],
+    lambda f, x: pulled_back(f, x, 0.5),
+    lambda f, x: mg.grad(lambda p: f(p[0]) * p[1])([x, 2.0])[0],
+    lambda f, x: sum(mg.vmap(mg.grad(f))([x, 0.5])),
+]
+
+
+@given(expressions())
+@settings(max_examples=150, deadline=None)
+def test_random_nestings_against_differences_of_the_outer_function(expression):
+    assert mg.testing.gradcheck(lambda w: expression(w) + w, [0.75])
+    w = Value(0.75)
+    number = expression(0.75)
+    assert not isinstance(number, Value)
+    result = expression(w)
+    assert float(result) == pytest.approx(number, rel=1e-9, abs=1e-9)
+    with mg.no_grad():
+        assert not getattr(expression(w) + 0.0, "requires_grad", False)
+
+
+@pytest.mark.slow
+@given(expressions())
+@settings(max_examples=60, deadline=None)
+def test_random_nestings_compiled(expression):
+    w = Value(0.75)
+
+    def loss(x):
+        return expression(w) + w * x
+
+    def by_float(x):
+        return expression(x) + x
+
+    eager = backpropagated(lambda: loss(0.5), w)
+    fast = mg.compile(loss, backend="numpy")
+    assert backpropagated(lambda: fast(0.5), w) == pytest.approx(eager, rel=1e-9, abs=1e-9)
+    for transform in (mg.grad, mg.hessian):
+        found = mg.compile(transform(by_float), backend="numpy")(0.75)
+        assert type(found) is float
+        assert found == pytest.approx(transform(by_float)(0.75), rel=1e-9, abs=1e-9)

@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from struct import error as StructError  # noqa: N812  # it is a class
 from struct import pack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from micrograd._support.checks import check_unchanged
 from micrograd.engine.commit import commit, setting
+from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import refusing_floats
@@ -52,23 +54,40 @@ class Source(NamedTuple):
     wanted: Integers
 
 
-class _Numeric(Primitive):
-    """A primitive whose gradients are numbers, and no graphs."""
+class _OfOneCall(Primitive):
+    """A primitive that belongs to one call of a compiled function."""
 
     __slots__ = ()
-
-    def check_differentiable_again(self) -> None:
-        """Refuse: these gradients are numbers, and no graphs."""
-        raise ValueError("the gradient of a compiled function is no graph: differentiate the function itself")
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(f"the result of the compiled {self.name} cannot be copied or pickled; call {self.name} itself")
 
 
-class _OfProgram(_Numeric):
-    """The primitive of a node whose operands are what a program read."""
+class _OfProgram(_OfOneCall):
+    """The primitive of a node whose operands are what a program read.
 
-    __slots__ = ()
+    Args:
+        name: the function's.
+        written: runs the function as it is written on the same numbers, and gives the results.
+        source: what it is a run of.
+    """
+
+    __slots__ = ("_results", "_written", "source")
+
+    def __init__(self, name: str, written: Callable[[], list[Any]], source: Source) -> None:
+        super().__init__(name, f"compiled {name}", float)
+        self.source = source
+        self._written = written
+        self._results: list[Any] | None = None
+
+    def graphs_of(self, result: int, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
+        """What each operand is given by one of the results, as graphs: those of the function as it is written."""
+        if self._results is None:
+            self._results = self._written()
+        operands = [
+            o for o in dict.fromkeys(node._x) if o._primitive is not CONSTANT and (useful is None or o in useful)
+        ]
+        return list(partial_gradients(self._results[result], gradient, node._x, operands).items())
 
     def gradients(self, gradient: float) -> Floats:
         """What each operand is given, for this gradient of the node."""
@@ -91,17 +110,22 @@ class Call(_OfProgram):
         name: the function's.
         derivatives: of the result, with respect to each operand.
         leaves_only: whether all operands are leaves, and none is there twice.
-        source: what it is a run of.
+        written, source: see above.
     """
 
-    __slots__ = ("_derivatives", "_version", "leaves_only", "source")
+    __slots__ = ("_derivatives", "_version", "leaves_only")
 
-    def __init__(self, name: str, derivatives: Floats, leaves_only: bool, source: Source) -> None:
-        super().__init__(name, f"compiled {name}", float)
-        self.source = source
+    def __init__(
+        self, name: str, derivatives: Floats, leaves_only: bool, written: Callable[[], list[Any]], source: Source
+    ) -> None:
+        super().__init__(name, written, source)
         self._derivatives = derivatives
         self.leaves_only = leaves_only
         self._version = requires_grad_version()
+
+    def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
+        """What each operand is given, as graphs."""
+        return self.graphs_of(0, node, gradient, useful)
 
     def gradients(self, gradient: float) -> Floats:
         """The derivatives times the gradient of the result."""
@@ -129,23 +153,24 @@ class CallOfSeveral(_OfProgram):
         name: the function's.
         results: how many there are.
         run: takes the gradients of the results, and gives those of the operands.
-        source: what it is a run of.
+        written, source: see above.
 
     Attributes:
-        results, source: the same.
+        results: the same.
     """
 
-    __slots__ = ("_run", "results", "source")
+    __slots__ = ("_run", "results")
 
     def __init__(
         self,
         name: str,
         results: int,
         run: Callable[[Floats], Floats],
+        written: Callable[[], list[Any]],
         source: Source,
     ) -> None:
-        super().__init__(name, f"compiled {name}", float)
-        self.results, self._run, self.source = results, run, source
+        super().__init__(name, written, source)
+        self.results, self._run = results, run
 
     def gradients(self, gradient: float) -> Floats:
         """What the reverse program gives for the gradients of the results; a plain float is that of each of them."""
@@ -155,7 +180,7 @@ class CallOfSeveral(_OfProgram):
         return self._run(seeds)
 
 
-class OneOfSeveral(_Numeric):
+class OneOfSeveral(_OfOneCall):
     """The primitive of one of several results: it hands its gradient, and which one it is, to the call.
 
     Args:
@@ -172,6 +197,12 @@ class OneOfSeveral(_Numeric):
         self.result = result
         symbol = f"output {result + 1} of {name}"
         super().__init__(name, symbol, float, lambda gradient, out, call: Seeds(gradient, result))
+
+    def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
+        """What the operands of the call are given, as graphs. The call is passed over: graphs are no Seeds."""
+        call = node._first
+        check_unchanged(call._x, call._y)
+        return cast("CallOfSeveral", call._primitive).graphs_of(self.result, call, gradient, useful)
 
 
 class Seeds(float):

@@ -31,17 +31,18 @@ from micrograd.compiler.picture import draw_program
 from micrograd.compiler.profile import profile
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
+from micrograd.contexts.no_grad import differentiating
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
-from micrograd.engine.differentiation import needs_graphs, would_need_graphs
+from micrograd.engine.differentiation import needs_graphs
+from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.primitive import LEAF, Primitive
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
-from micrograd.transforms import gradient
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import graphviz
 
@@ -92,13 +93,10 @@ class CompiledFunction:
         given = Structure((arguments, named))
         with self._lock:
             special = self._specialise(given)
-            is_recorded = recorder is None or recorder.remembers
-            differentiable = is_recorded and len(special.wanted) > 0
-            if differentiable and would_need_graphs(lambda: [*special.trained, *given.operands()]):
-                result = None
-            else:
-                special = special if is_recorded else special.under_no_grad()
-                result = self._run(special, given, differentiable)
+            if recorder is not None and not recorder.remembers:
+                special = special.under_no_grad()
+            differentiable = (recorder is None or recorder.remembers) and len(special.wanted) > 0
+            result = self._run(special, given, differentiable)
         if result is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         if recorder is not None and recorder.remembers_calls:
@@ -239,12 +237,13 @@ class CompiledFunction:
             are_leaves = {value._primitive for value in values} == {LEAF}
             leaves_only = leaves_only and are_leaves and len(set(operands)) == len(operands)
         source = Source(self.function, program, inputs, special.wanted)
+        written = partial(self._as_written, special, given, outputs)
         if not several:
-            made_by = Call(special.name, gradients, leaves_only, source)
+            made_by = Call(special.name, gradients, leaves_only, written, source)
             made = [_node(outputs[0], made_by, operands, inputs[special.wanted])]
         else:
             of_seeds = partial(self._gradients, special, given, inputs, operands)
-            made_of = CallOfSeveral(special.name, len(outputs), of_seeds, source)
+            made_of = CallOfSeveral(special.name, len(outputs), of_seeds, written, source)
             call = _node(0.0, made_of, operands, inputs[special.wanted])
             while len(self._parts) < len(outputs):
                 self._parts.append(OneOfSeveral(special.name, len(self._parts)))
@@ -264,11 +263,23 @@ class CompiledFunction:
             special.only_eager = True
         if not np.array_equal(special.numbers(given), inputs):
             raise ValueError(f"numbers that {self} read have changed since the call; call it again")
+        results = self._as_written(special, given)
+        with differentiating():
+            terms = [result * seed for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
+            total = sum(terms, Value(0.0, requires_grad=False))
+            slopes = partial_gradients(total, 1.0, operands, operands, create_graph=False)
+        return np.array([slopes.get(operand, 0.0) for operand in operands])
+
+    def _as_written(self, special: Specialised, given: Structure, outputs: Sequence[float] | None = None) -> list[Any]:
+        """The results that the function gives as it is written, if they are still those of the program."""
         positional, named = given.nested
-        leaves = Structure(self.function(*positional, **named)).leaves
+        with differentiating():
+            leaves = Structure(self.function(*positional, **named)).leaves
         results = [leaf for leaf, computed in zip(leaves, special.computed, strict=True) if computed]
-        used = [(result, seed) for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
-        return np.array(gradient(sum(result * seed for result, seed in used), list(operands)), dtype=float)
+        numbers = [result._data if isinstance(result, Value) else float(result) for result in results]
+        if outputs is not None and not np.allclose(numbers, outputs, 1e-6, 1e-9):
+            raise ValueError(f"{self} gives other numbers now than at the call, as something it read was replaced")
+        return results
 
     def __reduce__(self) -> str:
         """As functions do: a copy is the same one, and pickle writes its name."""

@@ -17,10 +17,8 @@ from micrograd.engine.primitive import LEAF
 from micrograd.engine.recorder import Layer, holding, on_top, recorder_on_top
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import NoReturn
-
-    from micrograd.engine.node import Node
 
 INPUT_OF_A_TRANSFORM = ("the input of a transform",)  # what such a leaf has for _x, where other leaves have ()
 
@@ -31,15 +29,14 @@ class Differentiation(Layer):
     Attributes:
         is_recorded: whether the transform was called where operations are recorded, and not under no_grad.
         inputs: the Values that it is differentiated by; none before and after the run.
-        as_written: whether the transform needs graphs, so that compiled functions inside run as they are written.
-        alone: Values that are known to be computed from the inputs and constants alone.
+        as_written: whether the transform needs graphs, so that compiled functions inside run as they are written,
+            which need not run twice then.
     """
 
     def __init__(self) -> None:
         self.is_recorded = is_recording()
         self.inputs: Sequence[Any] = ()
         self.as_written = False
-        self.alone: set[Any] = set()
 
 
 _differentiation: ContextVar[Differentiation | None] = ContextVar("differentiation", default=None)
@@ -52,7 +49,7 @@ def differentiated(run: Differentiation, inputs: Sequence[Any], as_written: bool
     try:
         yield from holding(_differentiation, run)
     finally:
-        run.inputs, run.alone = (), set()
+        run.inputs = ()
 
 
 def running() -> list[Differentiation]:
@@ -65,44 +62,25 @@ def running() -> list[Differentiation]:
     return runs
 
 
-def reaches(
-    results: Sequence[Any], sources: Sequence[Differentiation | None], passed_over: Collection[Node] = ()
-) -> bool:
+def reaches(results: Sequence[Any], sources: Sequence[Differentiation | None]) -> bool:
     """Whether a gradient flows to one of several Values from a source.
 
     Args:
         results: the Values.
         sources: None stands for all leaves that require a gradient, other than the inputs of transforms; a
             differentiation for its inputs.
-        passed_over: Values that are not looked at.
     """
     recorder = recorder_on_top()
     if recorder is not None and (unknown := recorder.reaches(results, sources)) is not None:
         return unknown
     inputs = {value for run in sources if run is not None for value in run.inputs}
     leaves = None in sources
-    return any(
-        (leaves and node._primitive is LEAF and not node._x) or node in inputs
-        for node in recorded(results, passed_over)
-    )
+    return any((leaves and node._primitive is LEAF and not node._x) or node in inputs for node in recorded(results))
 
 
 def needs_graphs() -> bool:
     """Whether the transform that runs this, if any, differentiates gradients again."""
     return (run := on_top(_differentiation)) is not None and run.as_written
-
-
-def would_need_graphs(operands: Callable[[], Sequence[Any]]) -> bool:
-    """Whether the transform that runs this, if any, would have to if a result depended on these Values."""
-    runs = running()
-    if not runs or not runs[0].is_recorded:
-        return False
-    run, values = runs[0], operands()
-    alone = run.alone or set(run.inputs)
-    if reaches(values, [None, *runs[1:]], alone):
-        return True
-    run.alone = alone.union(recorded(values, alone))
-    return False
 
 
 def is_recording() -> bool:

@@ -13,7 +13,7 @@ from micrograd._support.checks import check_unchanged, explained
 from micrograd.engine.commit import changing_gradients, commit, setting, walk
 from micrograd.engine.node import Node
 from micrograd.engine.order import order_of, topological_order
-from micrograd.engine.recorder import NO_RECORDER, recorder_on_top, refusing_floats
+from micrograd.engine.recorder import recorder_on_top, refusing_floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 def shares(node: Node, gradient: Any, create_graph: bool = False, useful: Collection[Node] | None = None) -> Shares:
     """What a node with this gradient gives to each of its operands, or to the useful ones."""
-    recorder = recorder_on_top() or NO_RECORDER
+    recorder = recorder_on_top()
+    if recorder is None:
+        return _shares(node, gradient, create_graph, useful)
     return recorder.shares(node, gradient, lambda: _shares(node, gradient, create_graph, useful))
 
 
@@ -52,6 +54,19 @@ def adjoints(
     return found
 
 
+def partial_gradients(
+    root: Node, start: Any, operands: Collection[Node], wanted: Collection[Node], create_graph: bool = True
+) -> dict[Any, Any]:
+    """The gradient of a root, times start, by some of its operands, while the others stand still; 0 is left out."""
+    standing = set(operands)
+
+    def give(node: Node, *settings: Any) -> Shares:
+        return [] if node in standing else shares(node, *settings)
+
+    found = adjoints(root, start, create_graph, wanted, give)
+    return {operand: found[operand] for operand in wanted if operand in found}
+
+
 def tangents(outputs: Sequence[Node], given: Mapping[Node, Any], create_graph: bool) -> list[Any]:
     """How fast outputs change where some Values change as fast as given: the chain rule from the operands on.
 
@@ -66,8 +81,11 @@ def tangents(outputs: Sequence[Node], given: Mapping[Node, Any], create_graph: b
         constant: Any = type(next(iter(given)))  # Value
         found = {n: t if isinstance(t, Node) else constant(t, requires_grad=False) for n, t in found.items()}
     for node in order_of(outputs):
-        moving = [operand for operand in dict.fromkeys(node._operands()) if operand in found]
-        if node not in given and moving and (terms := _terms(node, moving, found, create_graph)):
+        operands = node._operands()
+        if node in given or found.keys().isdisjoint(operands):
+            continue
+        moving = [operand for operand in dict.fromkeys(operands) if operand in found]
+        if terms := _terms(node, moving, found, create_graph):
             found[node] = sum(terms[1:], terms[0])
     return [found.get(output, 0.0) for output in outputs]
 
@@ -118,9 +136,11 @@ def _graphs(node: Node, gradient: Any, useful: Collection[Node] | None) -> Share
     """What a node gives to each of its operands, as graphs on the operands themselves."""
     primitive, operands = node._primitive, node._operands()
     primitive.check_differentiable_again()
+    check_unchanged(operands, node._inputs())
+    if (graphs := primitive.graphs(node, gradient, useful)) is not None:
+        return graphs
     if not primitive.derivatives:
         raise ValueError("this primitive has no derivative")
-    check_unchanged(operands, node._inputs())
     with refusing_floats("a rule must be written with operators and mg.exp, not math.exp, to be differentiated again"):
         return [
             (operand, rule(gradient, node, *operands))

@@ -8,7 +8,7 @@ from micrograd.engine.node import Node
 from micrograd.engine.primitive import CONSTANT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 AnyNode = TypeVar("AnyNode", bound=Node)
 
@@ -51,16 +51,10 @@ def order_of(roots: Iterable[AnyNode]) -> list[AnyNode]:
     return list(order)
 
 
-def recorded(roots: Iterable[AnyNode], passed_over: Collection[Node] = ()) -> Iterator[AnyNode]:
-    """Every Value that gradients flow to from one of several, and these, each once and in no particular order.
-
-    Args:
-        roots: Values; constants among them are left out.
-        passed_over: Values that are left out, with what they were computed from, unless there is another way to it.
-    """
-    seen: set[Node] = set(passed_over)
-    stack = [node for node in dict.fromkeys(roots) if node._primitive is not CONSTANT and node not in seen]
-    seen.update(stack)
+def recorded(roots: Iterable[AnyNode]) -> Iterator[AnyNode]:
+    """Every Value that gradients flow to from one of several, and these, each once and in no particular order."""
+    stack = [node for node in dict.fromkeys(roots) if node._primitive is not CONSTANT]
+    seen: set[Node] = set(stack)
     while stack:
         node = stack.pop()
         yield node
