@@ -94,7 +94,7 @@ class CompiledFunction:
         with self._lock:
             special = self._specialise(given)
             if recorder is not None and not recorder.remembers:
-                special = special.under_no_grad()
+                special = special.under_no_grad(self.function, given)
             differentiable = (recorder is None or recorder.remembers) and len(special.wanted) > 0
             result = self._run(special, given, differentiable)
         if result is None:  # eager, it gives the infinity, or raises what says more than a NaN

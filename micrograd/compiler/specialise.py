@@ -116,15 +116,19 @@ class Specialised:
         self.leaves_only = all(value.is_leaf for value in self.values)
         self._nodes = columns.nodes
         self._under_no_grad = None if trace.depends_on_recording else self
-        self._made_of = function, arguments, backend
         self._compiled: dict[bool, Compiled] = {}
         self.only_eager = False
         self.retraced = -1
 
-    def under_no_grad(self) -> Specialised:
-        """The programs for calls under no_grad, where transforms inside give plain numbers in the place of Values."""
+    def under_no_grad(self, function: Callable[..., Any], arguments: Structure) -> Specialised:
+        """The programs for calls under no_grad, where transforms inside give plain numbers in the place of Values.
+
+        Args:
+            function: the same as before.
+            arguments: of the same structure as before.
+        """
         if self._under_no_grad is None:
-            self._under_no_grad = Specialised(*self._made_of, is_recorded=False)
+            self._under_no_grad = Specialised(function, arguments, self._request.backend, is_recorded=False)
         return self._under_no_grad
 
     def is_outdated(self) -> bool:
