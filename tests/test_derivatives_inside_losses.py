@@ -445,6 +445,21 @@ class TestLoops:
         assert [plain(slope) for slope in given] == [n % 3 != 0 for n in range(12)]
 
     @eager_and_compiled
+    def test_turns_of_detached_and_other_numbers(self, backend):
+        """Symbols alike: what tells the turns apart is whether a gradient flows to them."""
+        w = Value(2.0)
+
+        def f(x):
+            given = [mg.detach(w * x) if n < 6 else w * x for n in range(12)]
+            return mg.vmap(lambda v: mg.grad(lambda y: v * y**2)(3.0))(given)
+
+        slopes = made(f, backend)(Value(1.0))
+        assert [plain(slope) for slope in slopes] == [n < 6 for n in range(12)]
+        assert [number(slope) for slope in slopes] == [12.0] * 12
+        sum(slopes).backward()
+        assert w.grad == 36.0
+
+    @eager_and_compiled
     def test_a_state_that_becomes_connected_on_the_way(self, backend):
         w = Value(2.0)
 
