@@ -65,6 +65,7 @@ class _Detector(Recorder):
 
     def __init__(self, inner: Recorder | None) -> None:
         self.inner = inner
+        self.remembers = inner is None or inner.remembers
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Apply a primitive, and refuse a NaN or a new infinity."""

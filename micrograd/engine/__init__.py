@@ -18,6 +18,7 @@ special_functions.py    sinc, lgamma and digamma, which are longer formulas
 closures.py      operations whose derivative is a closure
 order.py         every Value after its operands
 higher_order.py  gradients that are graphs themselves
+differentiation.py  which function a transform is running, and what its result depends on
 recorder.py      who records what the operators do
 tracer.py        what a recorder of numbers that are not known yet is asked
 calls.py         which run of which function a Value came out of, for pages

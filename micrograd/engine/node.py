@@ -71,7 +71,8 @@ class Node(Operand):
 
     # How it was made: a primitive, its operands _first and _second, and the numbers _x and _y that they had.
     # NUMBER stands for a plain number, and for no operand. A wide primitive (of more operands, or hand-written)
-    # has all of them in _x and their numbers in _y. There is no tuple and no closure, because the garbage
+    # has all of them in _x and their numbers in _y. A leaf has () in both, or says in _x that it is the input of a
+    # transform (see differentiation.py). There is no tuple and no closure, because the garbage
     # collector's time grows with the objects that it tracks: a node is one of them. _uses is 0 unless backward()
     # is running. All other attributes are in a dictionary, which is made when the first of them is set: the label,
     # those of the user's own, and three by which pages find groups: _call, in what a Neuron returns, is the Neuron, its

@@ -37,8 +37,12 @@ class Tracer(Recorder):
         """Someone gives a Value a derivative that is a closure: raise, because that cannot be recorded."""
         raise NotImplementedError
 
-    def copied(self, scalar: Any) -> Any:
-        """A copy of a number or Value to differentiate by; None for one as the operators make it."""
+    def copied(self, scalar: Any, source: Any) -> Any:
+        """A copy of a number or Value for a transform, the source, to differentiate by; None for an ordinary one."""
+        raise NotImplementedError
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
+        """Whether gradients flow to results from sources, as in differentiation.py."""
         raise NotImplementedError
 
     def number_of(self, value: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from micrograd._support.checks import explained, real_number, required_number
 from micrograd.engine import primitives
 from micrograd.engine.backward import backpropagate
+from micrograd.engine.differentiation import check_no_gradient_is_lost
 from micrograd.engine.higher_order import set_adjoints
 from micrograd.engine.methods import Methods, method, named
 from micrograd.engine.node import NUMBER, Node, evaluated, forget
@@ -188,7 +189,8 @@ class Value(Methods, Node):
             create_graph: make each ``grad`` a Value with a graph of its own, to differentiate again.
 
         Raises:
-            ValueError: if no gradient is required, an operation has no derivative, or the graph has a cycle.
+            ValueError: if no gradient is required, an operation has no derivative, or the graph has a cycle; without
+                create_graph, also inside of a function that a transform differentiates, if this depends on its inputs.
             ArithmeticError: what a derivative raises, as that of sqrt at 0 does.
         """
         if self._primitive is CONSTANT:
@@ -197,4 +199,5 @@ class Value(Methods, Node):
             start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
             set_adjoints(self, start, create_graph=True)
         else:
+            check_no_gradient_is_lost(self, "backward()")
             backpropagate(self, required_number(gradient, "the gradient of a Value"))

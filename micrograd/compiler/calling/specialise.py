@@ -57,6 +57,7 @@ class Specialised:
         backend: what its programs are compiled for.
         first: Values that shall be its first inputs.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
+        is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
 
     Attributes:
         name: of the function.
@@ -80,14 +81,15 @@ class Specialised:
         backend: Backend,
         first: Sequence[Value] = (),
         as_floats: bool = True,
+        is_recorded: bool = True,
     ) -> None:
-        self._function = function
+        self._function, self._backend = function, backend
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = Request(backend.run_of, name=self.name)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            source = Source(traced_once(function), arguments, first, as_floats)
+            source = Source(traced_once(function), arguments, first, as_floats, is_recorded)
             traced = run_stages(Made(source), "trace", self._request)
         except BaseException:
             self.closed_over.put_back()
@@ -121,10 +123,22 @@ class Specialised:
         self._stored = Stored(self.values) if many else None
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         self._nodes = columns.nodes
+        self._under_no_grad = None if trace.depends_on_recording else self
         self._compiled: dict[bool, Compiled] = {}
         self._size = (-1, 0)  # for how many compiled programs it was found, and the bytes
         self.only_eager = False
         self.retraced = -1
+
+    def under_no_grad(self, function: Callable[..., Any], arguments: Structure) -> Specialised:
+        """The programs for calls under no_grad, where transforms inside give plain numbers in the place of Values.
+
+        Args:
+            function: the same as before.
+            arguments: of the same structure as before.
+        """
+        if self._under_no_grad is None:
+            self._under_no_grad = Specialised(function, arguments, self._backend, is_recorded=False)
+        return self._under_no_grad
 
     def is_outdated(self) -> bool:
         """Whether what it closes over was replaced since it was traced, or gradients are wanted elsewhere."""

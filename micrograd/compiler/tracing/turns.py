@@ -30,6 +30,7 @@ import numpy as np
 from micrograd.compiler.guards.closed_over import ClosedOver, is_foreign
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
 from micrograd.compiler.tracing.trace import Tape
+from micrograd.engine.differentiation import running
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import Turns, taking
 
@@ -73,6 +74,7 @@ class _Loop:
         self._bodies: dict[Any, Body] = {}  # by what turns are told by
         self._confirmed: set[Any] = set()  # of which another turn has written the same
         self._recordings = 0
+        self._asks_what_is_reached = False  # whether a turn has
         self._as_written = False  # whether all turns from now on run as they are written
 
     def __call__(self, *given: Any) -> Any:
@@ -83,14 +85,18 @@ class _Loop:
             return self._first(given)
         leaves = Leaves()
         try:
-            key = told(given, leaves.described)
+            key = self._key(told(given, leaves.described), leaves)
         except UnlikeError:
             return self._last(given)
-        if key not in self._confirmed and (
-            self._recordings == _MOST_RECORDINGS or not self._record(key, given, leaves)
-        ):
-            return self._last(given)
-        return self._bodies[key].repeated(leaves.all)
+        body = self._bodies[key] if key in self._confirmed else self._recorded(key, given, leaves)
+        return self._last(given) if body is None else body.repeated(leaves.all)
+
+    def _key(self, told_by: Any, leaves: Leaves) -> Any:
+        """What turns that are alike are told by."""
+        if not self._asks_what_is_reached:
+            return told_by
+        sources = [None, *running()]
+        return told_by, tuple([self._tape.is_reached(leaf, source) for leaf in leaves.all for source in sources])
 
     def _first(self, given: tuple[Any, ...]) -> Any:
         """Run the first turn, and see whether others can be repeated."""
@@ -104,22 +110,28 @@ class _Loop:
         self._as_written = True
         return self._function(*given)
 
-    def _record(self, key: Any, given: tuple[Any, ...], leaves: Leaves) -> bool:
-        """Record a turn; whether that could be done."""
+    def _recorded(self, key: Any, given: tuple[Any, ...], leaves: Leaves) -> Body | None:
+        """Record a turn; None if that could not be done."""
         assert self._reached is not None
-        body, before = Body(self._tape), self._bodies.get(key)
+        if self._recordings == _MOST_RECORDINGS:
+            return None
+        body = Body(self._tape)
         try:
             body.record(self._function, given, leaves)
         except Exception:  # an error of the turn's own comes again where it runs as it is written
             if not self._reached.is_as_before():
                 raise
-            return False
+            return None
+        if body.asks_what_is_reached and not self._asks_what_is_reached:
+            self._asks_what_is_reached = True
+            key = self._key(key, leaves)
+        before = self._bodies.get(key)
         self._bodies[key] = body
         self._recordings += 1
         if before is not None and before.written == body.written:
             self._confirmed.add(key)
         self._as_written = (before is not None and key not in self._confirmed) or not self._reached.is_as_before()
-        return True
+        return body
 
 
 class _Reached(ClosedOver):
