@@ -19,7 +19,8 @@ from micrograd.contexts.no_grad import differentiating
 from micrograd.engine import primitives
 from micrograd.engine.higher_order import adjoints
 from micrograd.engine.higher_order import tangents as tangents_of
-from micrograd.engine.recorder import Layer, holding, on_top, recorder_on_top, refusing_floats
+from micrograd.engine.recorder import Layer, holding, on_top, refusing_floats
+from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -340,8 +341,7 @@ def _is_value(scalar: Any) -> bool:
 
 
 def _number(output: Value) -> Any:
-    recorder = recorder_on_top()
-    return output.data if recorder is None else recorder.number_of(output)
+    return output.data if (tracer := tracer_on_top()) is None else tracer.number_of(output)
 
 
 def _fresh(scalar: Any) -> Value:
@@ -350,8 +350,8 @@ def _fresh(scalar: Any) -> Value:
     if isinstance(scalar, Value):
         check_class(scalar, "a function that is differentiated is given other Values in place of its arguments")
     with differentiating():
-        recorder = recorder_on_top()
-        if recorder is not None and (copied := recorder.copied(scalar)) is not None:
+        tracer = tracer_on_top()
+        if tracer is not None and (copied := tracer.copied(scalar)) is not None:
             return copied
         if not isinstance(scalar, Value):
             return Value(scalar)

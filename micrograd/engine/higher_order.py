@@ -15,6 +15,7 @@ from micrograd.engine.node import Node
 from micrograd.engine.order import order_of, topological_order
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top, refusing_floats
 from micrograd.engine.stored import bring_up_to_date, changing
+from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -39,8 +40,8 @@ def adjoints(
 
     Where only some are wanted, what does not lie on a way to them is not differentiated.
     """
-    recorder = recorder_on_top()
-    if recorder is not None and (unknown := recorder.adjoints(root, wanted, create_graph)) is not None:
+    tracer = tracer_on_top()
+    if tracer is not None and (unknown := tracer.adjoints(root, wanted, create_graph)) is not None:
         return unknown
     bring_up_to_date()
     order = topological_order(root)
@@ -60,9 +61,8 @@ def tangents(outputs: Sequence[Node], given: Mapping[Node, Any], create_graph: b
     A rule is linear in the gradient that it is handed. So it gives the tangent of the output, too, if it is handed that
     of the operand. Where a tangent is the plain number 0, no derivative is asked for.
     """
-    recorder = recorder_on_top()
-    if recorder is not None and (unknown := recorder.tangents(outputs, given, create_graph)) is not None:
-        return unknown
+    if (tracer := tracer_on_top()) is not None:
+        return list(tracer.tangents(outputs, given, create_graph))
     bring_up_to_date()
     found: dict[Node, Any] = {node: tangent for node, tangent in given.items() if isinstance(tangent, Node) or tangent}
     if create_graph:

@@ -43,7 +43,8 @@ from micrograd.engine import composites, further_primitives, primitives, special
 from micrograd.engine.methods import named
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
-from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_in_use, recorder_on_top, using
+from micrograd.engine.recorder import Recorder, recording_in_use, using
+from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 }
 
 
-class Tape(Recorder):
+class Tape(Tracer):
     """The operations of one trace, in order; an operation's place is its number.
 
     Attributes:
@@ -422,11 +423,16 @@ class Tape(Recorder):
         return symbol
 
 
-class _QuietTape(Recorder):
+class _QuietTape(Tracer):
     """What writes on a tape under no_grad: no gradient flows through the results."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
+
+    @property
+    def is_open(self) -> bool:  # type: ignore[override]  # as long as the tape is
+        """Whether the tape records."""
+        return self._tape.is_open
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down, detached."""
@@ -484,7 +490,7 @@ class _LoudTape(_QuietTape):
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down."""
-        return self._tape.apply(primitive, *operands) if self.is_open else self.passed_over(primitive, operands)
+        return self._tape.apply(primitive, *operands)
 
     def aloud(self) -> None:
         """It is the one."""
@@ -544,7 +550,8 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
 
     def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
         tape: Tape = self._tape
-        if type(self) is Symbol and recorder_in_use() is tape and tape.is_open:
+        recording = recording_in_use()
+        if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
             kind, place, is_repeatable = type(other), None, self._is_used
             if kind is Symbol:
                 if other._tape is tape:
@@ -721,8 +728,8 @@ class _Plain(Symbol):
         """Whether two plain numbers are equal."""
         if isinstance(other, Value) and not is_plain(other):
             return super().__eq__(other)
-        recorder = recorder_on_top() or NO_RECORDER
-        recorded = recorder.compared(operator.eq, self, other)
+        tracer = tracer_on_top()
+        recorded = None if tracer is None else tracer.compared(operator.eq, self, other)
         if recorded is NotImplemented:
             return super().__eq__(other)
         return refuse("==", "Compare with < and <=.") if recorded is None else recorded
