@@ -44,19 +44,22 @@ def numbers_of(arguments: Structure, values: Sequence[Value] = ()) -> Floats:
     arrays: list[Any] = []
     for holds, run in runs:
         if holds is ARRAY:
-            arrays += _in_bytes(scalars), np.asarray(run).ravel()
+            arrays += _array_of(scalars), np.asarray(run).ravel()
             scalars = []
         else:
             scalars += run if holds is float else map(_READERS[holds], run)
-    last = _in_bytes(scalars)
+    last = _array_of(scalars)
     return np.concatenate([*arrays, last], dtype=np.float64, casting="unsafe") if arrays else last
 
 
-def _in_bytes(numbers: list[float]) -> Floats:
-    """An array of floats; NumPy would take three times as long."""
+def _array_of(numbers: list[float]) -> Floats:
+    """An array of floats: NumPy takes 0.2 us for three, in place of 0.4, and three times as long for many."""
+    if len(numbers) < _MANY:
+        return np.fromiter(numbers, np.float64, len(numbers))
     return np.frombuffer(pack(f"{len(numbers)}d", *numbers))
 
 
+_MANY = 40
 _number_of = attrgetter("_data")
 
 
