@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.function import CompiledFunction
     from micrograd.compiler.steps import CompiledSteps
     from micrograd.optim import Optimizer
+    from micrograd.training.noise import Noise
 
 __all__ = ["TraceError", "compile", "compiled_steps", "from_jax", "to_jax"]
 
@@ -163,17 +164,19 @@ def compiled_steps(
     batch_size: int = 1,
     devices: int | str | None = None,
     precision: str = "float64",
+    noise: Noise | None = None,
 ) -> CompiledSteps:
     """The steps of micrograd.fit as compiled programs; devices and precision are for the JAX backend."""
     _need_numpy()
+    named = {} if noise is None else {"noise": noise.example}
     if backend == "jax":
         _need_jax("the jax backend")
         from micrograd.compiler.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision)
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named)
     from micrograd.compiler.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size)
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named)
 
 
 def _need_jax(what: str) -> None:

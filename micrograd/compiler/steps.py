@@ -31,7 +31,7 @@ from micrograd.engine.value import Value
 from micrograd.optim import Optimizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from micrograd.compiler.backends.backend import Backend
@@ -48,6 +48,7 @@ class CompiledSteps(ABC):
         optimizer: whose update is compiled too.
         eager: takes the steps that the programs cannot.
         backend: what runs the programs.
+        named: the named arguments of the loss, which have other numbers in each step.
 
     Attributes:
         leads: whether this process is the one that shows how far the training is.
@@ -60,13 +61,20 @@ class CompiledSteps(ABC):
     leads = True
 
     def __init__(
-        self, loss: Callable[..., Any], examples: Sequence[Any], optimizer: Optimizer, eager: Any, backend: Backend
+        self,
+        loss: Callable[..., Any],
+        examples: Sequence[Any],
+        optimizer: Optimizer,
+        eager: Any,
+        backend: Backend,
+        named: Mapping[str, Any],
     ) -> None:
         if type(optimizer).step is not Optimizer.step:
             raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
         self._optimizer, self._eager = optimizer, eager
         self._loss, self._backend = loss, backend
-        self._examples, self._structures = examples, _structures(examples)
+        self._named = dict(named)
+        self._examples, self._structures = examples, _structures(examples, self._named)
         self._seen = self._fingerprint()
         self._build()
 
@@ -75,8 +83,8 @@ class CompiledSteps(ABC):
         return nullcontext()
 
     @abstractmethod
-    def step(self, batch: list[int], epoch: int) -> float:
-        """One update from the mean loss of a batch, which is returned."""
+    def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
+        """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
 
     def read_examples(self) -> None:
         """Take the numbers of the examples again, if a callback has changed them in place."""
@@ -84,7 +92,7 @@ class CompiledSteps(ABC):
         if fingerprint is not None and fingerprint == self._seen:
             return
         keys = [structure.key for structure in self._structures]
-        self._structures, self._seen = _structures(self._examples), fingerprint
+        self._structures, self._seen = _structures(self._examples, self._named), fingerprint
         if [structure.key for structure in self._structures] == keys:
             self._give_numbers()
         else:
@@ -232,9 +240,16 @@ def mean_of(losses: Sequence[float]) -> float:
         return math.nan
 
 
-def _structures(examples: Sequence[Any]) -> list[Structure]:
-    """The structure of each example, as the loss is given it."""
-    found = [Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples]
+def numbers_of_noise(noise: Sequence[Any]) -> Floats:
+    """The numbers of each item, in a row of their own."""
+    if isinstance(noise, np.ndarray):
+        return noise.reshape(len(noise), -1).astype(float)
+    return np.array([Structure(item).numbers() for item in noise])
+
+
+def _structures(examples: Sequence[Any], named: Mapping[str, Any]) -> list[Structure]:
+    """The structure of each example, as the loss is given it; the numbers of the named arguments come last."""
+    found = [Structure((example if isinstance(example, tuple) else (example,), named)) for example in examples]
     for number, structure in enumerate(found):
         if any(isinstance(leaf, Value) and leaf.requires_grad for leaf in structure.leaves):
             raise ValueError(
