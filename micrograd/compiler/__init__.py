@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, overload
 from micrograd.compiler.trace import TraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from micrograd.compiler.function import CompiledFunction
     from micrograd.compiler.steps import CompiledSteps
     from micrograd.optim import Optimizer
-    from micrograd.training.noise import Noise
 
 __all__ = ["TraceError", "compile", "compiled_steps", "from_jax", "to_jax"]
 
@@ -164,19 +163,30 @@ def compiled_steps(
     batch_size: int = 1,
     devices: int | str | None = None,
     precision: str = "float64",
-    noise: Noise | None = None,
+    named: Mapping[str, Any] | None = None,
 ) -> CompiledSteps:
-    """The steps of micrograd.fit as compiled programs; devices and precision are for the JAX backend."""
+    """The steps of micrograd.fit as compiled programs.
+
+    Args:
+        loss: of one example.
+        examples: all of them.
+        optimizer: whose update is compiled too.
+        eager: takes the steps that the programs cannot.
+        backend: the name of the backend, or "auto".
+        batch_size: how many examples a step has.
+        devices: for the JAX backend, how many.
+        precision: for the JAX backend, "float64" or "float32".
+        named: the named arguments of the loss, which have other numbers in each step.
+    """
     _need_numpy()
-    named = {} if noise is None else {"noise": noise.example}
     if backend == "jax":
         _need_jax("the jax backend")
         from micrograd.compiler.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named)
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {})
     from micrograd.compiler.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named)
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {})
 
 
 def _need_jax(what: str) -> None:

@@ -155,7 +155,8 @@ def fit(
     steps: Any = _Eager(loss, examples, optimizer)
     if compile:
         backend = "auto" if compile is True else compile
-        steps = compiled_steps(loss, examples, optimizer, steps, backend, batch_size, devices, precision, noises)
+        named = {} if noises is None else {"noise": noises.example}
+        steps = compiled_steps(loss, examples, optimizer, steps, backend, batch_size, devices, precision, named)
     if record is not None:
         record.start(Run(loss, examples, optimizer, batch_size, seed))
     bar = None
