@@ -79,8 +79,8 @@ class Specialised:
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            source = Source(traced_once(function), arguments, first, as_floats)
-            traced = run_stages(Made(source), "trace", self._request)
+            source = Made(Source(traced_once(function), arguments, first, as_floats))
+            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "trace", self._request))
         except BaseException:
             self.closed_over.put_back()
             raise

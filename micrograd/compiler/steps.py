@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.closed_over import EXACT
+from micrograd.compiler.library_state import EXACT
 from micrograd.compiler.progress import line_of
 from micrograd.compiler.specialise import Specialised
 from micrograd.compiler.structure import Structure
