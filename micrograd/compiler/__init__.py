@@ -164,6 +164,7 @@ def compiled_steps(
     devices: int | str | None = None,
     precision: str = "float64",
     named: Mapping[str, Any] | None = None,
+    draw: Callable[..., Any] | None = None,
 ) -> CompiledSteps:
     """The steps of micrograd.fit as compiled programs.
 
@@ -177,16 +178,17 @@ def compiled_steps(
         devices: for the JAX backend, how many.
         precision: for the JAX backend, "float64" or "float32".
         named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
     """
     _need_numpy()
     if backend == "jax":
         _need_jax("the jax backend")
         from micrograd.compiler.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {})
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw)
     from micrograd.compiler.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {})
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw)
 
 
 def _need_jax(what: str) -> None:

@@ -9,6 +9,7 @@ up, until all of the batch have run. Then the update computes the next parameter
 from __future__ import annotations
 
 import math
+from itertools import chain, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from micrograd.compiler.backends.choice import backend_of
 from micrograd.compiler.backends.executable import new_buffer
 from micrograd.compiler.steps import CompiledSteps, mean_of, numbers_of_noise
+from micrograd.engine.commit import commit, setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +40,7 @@ class BufferSteps(CompiledSteps):
         backend: "auto", or the name of a backend that keeps a buffer.
         batch_size: how many examples a step has, most of the time.
         named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
@@ -53,6 +56,7 @@ class BufferSteps(CompiledSteps):
         backend: str,
         batch_size: int = 1,
         named: Mapping[str, Any] = MappingProxyType({}),
+        draw: Callable[..., Any] | None = None,
     ) -> None:
         self._batch_size = min(batch_size, len(examples))
         chosen = backend_of(backend)
@@ -60,7 +64,7 @@ class BufferSteps(CompiledSteps):
         self._rows: Floats | None = None
         if isinstance(examples, np.ndarray):
             self._rows, examples = examples, [examples[0].tolist()]
-        super().__init__(loss, examples, optimizer, eager, chosen, named)
+        super().__init__(loss, examples, optimizer, eager, chosen, named, draw)
 
     def _programs(self) -> list[Program]:
         """A program for each structure there is; they lie in the buffer one after the other."""
@@ -112,16 +116,20 @@ class BufferSteps(CompiledSteps):
     def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
         if not self._current:
+            if self._rate_can_change or self._draw_can_change:
+                self.read_examples()
             self._read_values()
         if noise is not None:
             for index, numbers in zip(batch, numbers_of_noise(noise), strict=True):
                 self._numbers[index][len(self._numbers[index]) - len(numbers) :] = numbers
         optimizer, update, buffer = self._optimizer, self._update, self._buffer
-        rate = optimizer.next_rate(self._steps)
         losses = self._batches.run(batch)
         mean = mean_of(losses)
         if math.isfinite(mean) and np.isfinite(buffer[update.gradients]).all():
-            buffer[update.rate] = rate
+            if self._rate_can_change:
+                self._update_eagerly()
+                return mean
+            buffer[update.rate] = rate = optimizer.next_rate(self._steps)
             self._step.run()
             following, steps = buffer[update.next], self._steps + 1
             if buffer[update.check] == 0.0:
@@ -131,6 +139,13 @@ class BufferSteps(CompiledSteps):
                 return mean
         self.update_values()
         return float(self._eager.step(batch, epoch, noise))
+
+    def _update_eagerly(self) -> None:
+        """Leave the update to the optimiser, as its learning rate may read or change what only the Values have."""
+        self.update_values()
+        gradients = self._buffer[self._update.gradients].tolist()
+        commit(chain(setting(self._parameters, "_grad", gradients), setting(self._frozen, "_grad", repeat(0.0))))
+        self._optimizer.step()
 
     def _give(self, current: Floats, others: list[Floats]) -> None:
         self._buffer[self._update.current] = current

@@ -132,6 +132,7 @@ class ClosedOver:
         self._absent: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
         self._open: dict[int, tuple[str, str, Any, Any, dict[str, None]]] = {}
         self._new: list[int] = []
+        self._classes: dict[int, type] = {}
         self._queue = deque(roots)
         self._watched: list[_Watched] = []
         self._bare: dict[Value, None] = {}  # the Values that have no attributes of their own
@@ -155,15 +156,12 @@ class ClosedOver:
         """What a trace gives; a TraceError if it asks for something that is another number each time."""
         return self.sources.refusing(self.codes, trace)
 
-    def can_change(self, others: Iterable[ClosedOver]) -> bool:
-        """Whether what is reached can, when it runs, change what others reach, or ask a Value for its number."""
-        if self._bare or self._attributed or sets_variables(self.codes):
-            return True
-        own = self._containers()
-        return any(not own.isdisjoint(other._containers()) for other in others)
+    def reaches_values_or_sets_variables(self) -> bool:
+        """Whether a Value is reached, or code that sets variables outside of it."""
+        return bool(self._bare or self._attributed) or sets_variables(self.codes)
 
-    def _containers(self) -> set[int]:
-        """What of what is reached can be changed in place."""
+    def containers(self) -> set[int]:
+        """The identities of what is reached and can be changed in place."""
         watched = {id(w.container) for w in self._watched if type(w.container) not in (CellType, FunctionType)}
         opened = {key for key, (_, form, *_) in self._open.items() if form != "L"}
         return (watched | opened) - self._globals.keys()
@@ -433,25 +431,28 @@ class ClosedOver:
             self.sources.unwatched.append((path, item))
 
     def _visit_class(self, path: str, kind: type, owner: Any) -> None:
-        for base in (*type.mro(kind), *type.mro(type(kind))):
+        meta: Any = type(kind)
+        for base in (*kind.__mro__, *meta.__mro__):
             if not is_foreign(base.__module__) and (id(base) not in self._open or isinstance(owner, _ByName)):
                 taken = self._open[id(base)][-1] if id(base) in self._open else {}
+                self._classes[id(base)] = base
                 self._open_up(id(base), base.__qualname__, "C", owner, vars(base), taken)
 
     def _arrange(self) -> None:
         """Sort what is watched by how it is compared fastest."""
         for content, taken in self._globals.values():
             self._watch("", content, taken, "")
-        for path, form, _, content, taken in self._open.values():
+        for key, (path, form, _, content, taken) in self._open.items():
             if form in (".", "*") and len(taken) == len(content):
                 self._watched.append(_Watched(path, ".", content, None, list(content.values()), tuple(content)))
             elif form == "C":  # or a class below might get what is one of a class above
                 absent = {name: None for name in self._names if name not in content and self._is_in_a_class(name)}
-                self._watch(path, content, {**taken, **absent}, ".")
+                self._watch(path, content, {**taken, **absent, **self._special_above(self._classes[key])}, ".")
             elif form == "L":
                 self._watch(path, content, {name: None for name in taken if _is_data(content[name])}, ".")
             else:
                 self._watch(path, content, taken, ".")
+        self._comparison.classes += self._classes.values()
         self._arrange_containers()
         self._arrange_names()
         self._comparison.freeze()
@@ -538,6 +539,11 @@ class ClosedOver:
         if names or form == ".":
             keys, known = tuple(names), tuple(content) if form == "." else ()
             self._watched.append(_Watched(path, form, content, keys, _items(content, keys), known))
+
+    def _special_above(self, kind: type) -> dict[str, None]:
+        """The special methods that a class has from those above it."""
+        above = [self._open[id(base)][-1] for base in kind.__mro__[1:] if id(base) in self._open]
+        return {name: None for taken in above for name in taken if _is_special(name) and name not in vars(kind)}
 
     def _is_in_a_class(self, name: str) -> bool:
         return any(form == "C" and name in content for _, form, _, content, _ in self._open.values())

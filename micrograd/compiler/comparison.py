@@ -23,7 +23,7 @@ from micrograd.compiler.library_state import EXACT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sized
 
-_code_of = attrgetter("__code__")
+_code_of, _bases_of = attrgetter("__code__"), attrgetter("__mro__")
 
 
 class Comparison:
@@ -37,6 +37,7 @@ class Comparison:
         getters: functions that give objects, which are compared by identity, and plain numbers by value.
         instances: objects whose classes are compared.
         functions: those whose code is compared.
+        classes: those whose bases are compared.
         absent: functions that say whether names are still absent.
     """
 
@@ -48,6 +49,7 @@ class Comparison:
         self.getters: list[Callable[[], Iterable[Any]]] = []
         self.instances: list[Any] = []
         self.functions: list[Any] = []
+        self.classes: list[type] = []
         self.absent: list[Callable[[], bool]] = []
         self._equal_before: list[Any] = []
         self._arrays: list[tuple[Any, Any, Any, Any, bytearray]] = []
@@ -80,6 +82,7 @@ class Comparison:
         self._keys = list(chain.from_iterable(self.keys))
         self._kinds = list(map(type, self.instances))
         self._codes = list(map(_code_of, self.functions))
+        self._bases = list(map(_bases_of, self.classes))
 
     def is_same(self) -> bool:
         """Whether the same is there now."""
@@ -108,6 +111,8 @@ class Comparison:
         if self.instances and list(map(type, self.instances)) != self._kinds:
             return False
         if self.functions and list(map(_code_of, self.functions)) != self._codes:
+            return False
+        if self.classes and list(map(_bases_of, self.classes)) != self._bases:
             return False
         if self.absent and not all(are_absent() for are_absent in self.absent):
             return False

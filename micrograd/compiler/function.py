@@ -29,7 +29,7 @@ from micrograd.compiler.call import Call, CallOfSeveral, OneOfSeveral, Source
 from micrograd.compiler.kept import ROOM, Kept
 from micrograd.compiler.picture import draw_program
 from micrograd.compiler.profile import profile
-from micrograd.compiler.specialise import Specialised
+from micrograd.compiler.specialise import TOO_OFTEN, Specialised
 from micrograd.compiler.structure import Structure
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.executable import Executable
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.program import Program
-
-
-_TOO_OFTEN = 10  # traces in a row
 
 
 class Explanation(str):
@@ -195,7 +192,7 @@ class CompiledFunction:
                 _warn_of_objects(self, given.objects)
         elif special.is_outdated():
             retraced = max(special.retraced, 0) + 1
-            if retraced == _TOO_OFTEN:
+            if retraced == TOO_OFTEN:
                 _warn_of_retraces(self, special.closed_over.change())
             special = self._kept.programs[given.key] = Specialised(self.function, given, self._backend)
             special.retraced = retraced
@@ -291,7 +288,7 @@ def _result(data: float, primitive: Primitive, call: Value) -> Value:
 def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
     code, line = calling_line()
     warnings.warn_explicit(
-        f"{compiled} was traced anew at each of {_TOO_OFTEN} calls, as {what} was replaced before each: that takes "
+        f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
         f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
         RuntimeWarning,
         code.co_filename,

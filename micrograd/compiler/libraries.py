@@ -44,7 +44,7 @@ def is_foreign(module: Any) -> bool:
         return True
     top = module.partition(".")[0]
     if top not in sys.stdlib_module_names:
-        return top in _LIBRARIES
+        return top in _LIBRARIES or top.startswith("_cython_")
     file = getattr(sys.modules.get(top), "__file__", None)  # a user's module may have the name of a standard one
     return file is None or (file.startswith(_STANDARD) and not any(folder in file for folder in _INSTALLED))
 

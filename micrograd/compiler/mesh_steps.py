@@ -56,6 +56,7 @@ class MeshSteps(CompiledSteps):
         devices: how many, "all", or None for the one on which JAX computes anyway.
         precision: "float64" or "float32".
         named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
@@ -73,14 +74,16 @@ class MeshSteps(CompiledSteps):
         devices: int | str | None,
         precision: str,
         named: Mapping[str, Any],
+        draw: Callable[..., Any] | None,
     ) -> None:
         self._devices = Devices(devices, precision)
         self._processes = Processes(self._devices.firsts) if len(self._devices.firsts) > 1 else None
         self.leads = self._processes is None or self._processes.leads
         self._warned = False  # that a step went beyond float32
+        self._warned_of_rate = False  # that the learning rate makes all steps eager
         self._given = 0  # a digest of all numbers that were given so far
         self._share = min(batch_size / len(examples), 1.0)
-        super().__init__(loss, examples, optimizer, eager, BACKEND, named)
+        super().__init__(loss, examples, optimizer, eager, BACKEND, named, draw)
 
     def together(self) -> AbstractContextManager[None]:
         """All steps are taken inside of this, so that processes that train together begin and end alike."""
@@ -141,7 +144,11 @@ class MeshSteps(CompiledSteps):
     def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
         if not self._current:
+            if self._rate_can_change or self._draw_can_change:
+                self.read_examples()
             self._read_values()
+        if self._rate_can_change:
+            return self._take_eagerly(batch, epoch, noise)
         drawn = np.zeros(0) if noise is None else numbers_of_noise(noise)
         for index, numbers in zip(batch, drawn, strict=False):  # none are drawn without noise
             self._groups[self._which[index]].give_last(self._place[index], numbers)
@@ -159,12 +166,29 @@ class MeshSteps(CompiledSteps):
             self._numbers = following
             self._steps, self._rate, self._changed = steps, rate, True
             return mean
-        self.update_values()
-        mean = float(self._eager.step(batch, epoch, noise))
+        mean = self._take_eagerly(batch, epoch, noise)
         if self._devices.type != np.float64 and not self._warned:
             self._warned = True
             _warn_of_float32(self._steps)
         return mean
+
+    def _take_eagerly(self, batch: list[int], epoch: int, noise: Sequence[Any] | None) -> float:
+        self.update_values()
+        if self._rate_can_change and not self._warned_of_rate:
+            self._warned_of_rate = True
+            _warn_of_rate()
+        return float(self._eager.step(batch, epoch, noise))
+
+
+def _warn_of_rate() -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        "the learning rate is a function that may read or change what the loss reads, so all steps are taken without "
+        "JAX, which is slow: let a callback do that, or train with another backend",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
 
 
 def _warn_of_float32(step: int) -> None:

@@ -48,6 +48,7 @@ _READS: dict[str, tuple[tuple[str, str], frozenset[str]]] = {
     **dict.fromkeys(("_socket", "_posixsubprocess", "_winapi", "select"), (_SYSTEM, frozenset())),
 }
 _OPENS = frozenset(("open", "open_code", "input", "fromfile"))
+_OPENS_OF_NUMPY = frozenset(("fromfile", "genfromtxt", "load", "loadtxt", "memmap", "fromregex"))
 _TELLS_TIME = frozenset(("now", "utcnow", "today"))
 # Who calls such functions for other purposes than numbers.
 _EXCUSED = frozenset(
@@ -94,7 +95,7 @@ class Sources:
         kind = type(item)
         if (state := _state_of(item)) is not None:
             self.generators.append(state)
-        elif hasattr(kind, "__next__") and is_foreign(kind.__module__):
+        elif hasattr(kind, "__next__") and is_foreign(kind.__module__) and not hasattr(kind, "getvalue"):
             self.iterators.append((path, item))
             self.is_suspicious = True
         else:
@@ -105,6 +106,7 @@ class Sources:
         """Take note of a function or class that the code mentions."""
         module = str(getattr(item, "__module__", None) or "")
         is_pure = module.partition(".")[0] in _PURE and "random" not in module and item is not input
+        is_pure = is_pure and getattr(item, "__name__", "") not in _OPENS_OF_NUMPY
         is_of_user = not is_foreign(module) and not isinstance(item, BuiltinFunctionType)
         self.is_suspicious = self.is_suspicious or not (is_pure or is_of_user or not module)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.structure import Structure
 
 
+TOO_OFTEN = 10  # traces in a row, of which the user is warned
 _ALONE = Packing()
 
 

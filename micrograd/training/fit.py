@@ -156,7 +156,8 @@ def fit(
     if compile:
         backend = "auto" if compile is True else compile
         named = {} if noises is None else {"noise": noises.example}
-        steps = compiled_steps(loss, examples, optimizer, steps, backend, batch_size, devices, precision, named)
+        settings = batch_size, devices, precision
+        steps = compiled_steps(loss, examples, optimizer, steps, backend, *settings, named, noise)
     if record is not None:
         record.start(Run(loss, examples, optimizer, batch_size, seed))
     bar = None
@@ -168,6 +169,7 @@ def fit(
                 total = 0.0
                 for start in range(0, len(order), batch_size):
                     batch = order[start : start + batch_size]
+                    steps.before_noise()
                     mean = steps.step(batch, epoch, None if noises is None else noises.draw(len(batch)))
                     history.steps.append(mean)
                     if record is not None:
@@ -224,6 +226,9 @@ class _Eager:
     def together(self) -> AbstractContextManager[None]:
         """Nothing is to be done before the first step and after the last."""
         return nullcontext()
+
+    def before_noise(self) -> None:
+        """Do nothing: the Values are up to date."""
 
     def read_examples(self) -> None:
         """Do nothing: each step reads its own."""
