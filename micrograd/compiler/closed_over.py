@@ -132,7 +132,9 @@ class ClosedOver:
         self._absent: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
         self._open: dict[int, tuple[str, str, Any, Any, dict[str, None]]] = {}
         self._new: list[int] = []
-        self._classes: dict[int, type] = {}
+        self._classes: dict[int, type] = {}  # of the user
+        self._instances: list[Any] = []  # of these
+        self._functions: list[FunctionType] = []
         self._queue = deque(roots)
         self._watched: list[_Watched] = []
         self._bare: dict[Value, None] = {}  # the Values that have no attributes of their own
@@ -312,7 +314,7 @@ class ClosedOver:
         if is_foreign(function.__globals__.get("__name__") or ""):
             self.sources.suspect(function)
         else:
-            self._comparison.functions.append(function)
+            self._functions.append(function)
             self._visit_code(function.__code__, function.__globals__)
 
     def _visit_code(self, code: CodeType, variables: dict[str, Any]) -> None:
@@ -406,7 +408,7 @@ class ClosedOver:
             self._watched.append(_Watched(path, ".", item, slots, found))
             self._queue += [(f"{path}.{name}", part) for name, part in zip(slots, found, strict=True)]
         if own:
-            self._comparison.instances.append(item)
+            self._instances.append(item)
         elif not (attributes is not None or slots or is_read or ours or kind.__module__ == "builtins"):
             self._visit_pickle(path, item)
         for base in own:
@@ -452,7 +454,6 @@ class ClosedOver:
                 self._watch(path, content, {name: None for name in taken if _is_data(content[name])}, ".")
             else:
                 self._watch(path, content, taken, ".")
-        self._comparison.classes += self._classes.values()
         self._arrange_containers()
         self._arrange_names()
         self._comparison.freeze()
@@ -530,9 +531,17 @@ class ClosedOver:
                 comparison.sized.append(content)
         if misses_of_values:
             comparison.sized += [value.__dict__ for value in self._bare]
-        # A global that is defined later may come before a builtin of its name
-        comparison.absent += [
-            partial(variables.keys().isdisjoint, tuple(names)) for variables, names in self._absent.values() if names
+        # What hardly ever changes: the classes of objects, the bases of classes, the code of functions. And a global
+        # that is defined later may come before a builtin of its name.
+        classes = [kind for kind in self._classes.values() if kind.__bases__ != (object,)]  # others must keep theirs
+        parts = [*classes, *self._functions]
+        names = ["__mro__"] * len(classes) + ["__code__"] * len(self._functions)
+        comparison.getters += [partial(map, getattr, parts, names)] if parts else []
+        comparison.instances += self._instances
+        comparison.getters += [
+            partial(map, variables.keys().isdisjoint, [tuple(absent)])
+            for variables, absent in self._absent.values()
+            if absent
         ]
 
     def _watch(self, path: str, content: Mapping[str, Any], names: dict[str, None], form: str) -> None:

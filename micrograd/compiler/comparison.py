@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from itertools import chain
 from marshal import dumps
-from operator import attrgetter, eq, is_
+from operator import eq, is_
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,6 @@ from micrograd.compiler.library_state import EXACT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sized
 
-_code_of, _bases_of = attrgetter("__code__"), attrgetter("__mro__")
-
 
 class Comparison:
     """What was there before, and functions that give what is there now.
@@ -34,11 +32,8 @@ class Comparison:
         numbers: functions that give plain numbers, which are compared with their types, and to the bit.
         keys: iterables of names.
         sized: objects whose lengths are compared.
-        getters: functions that give objects, which are compared by identity, and plain numbers by value.
         instances: objects whose classes are compared.
-        functions: those whose code is compared.
-        classes: those whose bases are compared.
-        absent: functions that say whether names are still absent.
+        getters: functions that give objects, which are compared by identity, and plain numbers by value.
     """
 
     def __init__(self) -> None:
@@ -48,9 +43,6 @@ class Comparison:
         self.sized: list[Sized] = []
         self.getters: list[Callable[[], Iterable[Any]]] = []
         self.instances: list[Any] = []
-        self.functions: list[Any] = []
-        self.classes: list[type] = []
-        self.absent: list[Callable[[], bool]] = []
         self._equal_before: list[Any] = []
         self._arrays: list[tuple[Any, Any, Any, Any, bytearray]] = []
 
@@ -79,15 +71,23 @@ class Comparison:
         self._getters_before = self._now()
         self._numbers_before = self._numbers_now()
         self._lengths = list(map(len, self.sized))
-        self._keys = list(chain.from_iterable(self.keys))
         self._kinds = list(map(type, self.instances))
-        self._codes = list(map(_code_of, self.functions))
-        self._bases = list(map(_bases_of, self.classes))
+        self._keys = list(chain.from_iterable(self.keys))
 
     def is_same(self) -> bool:
         """Whether the same is there now."""
         try:
-            if not self._has_same_containers():
+            if self.equal != self._equal_before:
+                return False
+            if self.numbers and self._numbers_now() != self._numbers_before:
+                return False
+            if self.keys and list(chain.from_iterable(self.keys)) != self._keys:
+                return False
+            if self.sized and list(map(len, self.sized)) != self._lengths:
+                return False
+            if self.instances and list(map(type, self.instances)) != self._kinds:
+                return False
+            if self._arrays and not all(map(_has_same_bytes, self._arrays)):
                 return False
             if all(map(is_, chain.from_iterable([get() for get in self.getters]), self._getters_before)):
                 return True
@@ -98,25 +98,6 @@ class Comparison:
             return False
         self._getters_before = now  # equal numbers: the next comparison is quick again
         return True
-
-    def _has_same_containers(self) -> bool:
-        if self.equal != self._equal_before:
-            return False
-        if self.numbers and self._numbers_now() != self._numbers_before:
-            return False
-        if self.keys and list(chain.from_iterable(self.keys)) != self._keys:
-            return False
-        if self.sized and list(map(len, self.sized)) != self._lengths:
-            return False
-        if self.instances and list(map(type, self.instances)) != self._kinds:
-            return False
-        if self.functions and list(map(_code_of, self.functions)) != self._codes:
-            return False
-        if self.classes and list(map(_bases_of, self.classes)) != self._bases:
-            return False
-        if self.absent and not all(are_absent() for are_absent in self.absent):
-            return False
-        return not self._arrays or all(map(_has_same_bytes, self._arrays))
 
     def _numbers_now(self) -> bytes:
         return dumps([list(get()) for get in self.numbers], EXACT)

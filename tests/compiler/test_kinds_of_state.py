@@ -922,7 +922,7 @@ draws("generator", lambda: lambda numbers=(float(n) for n in range(1, 9)): next(
 draws("zip", lambda: lambda numbers=zip([2.0, 3.0], [4.0, 5.0], strict=True): next(numbers)[0])  # noqa: B008
 draws("map", lambda: lambda numbers=map(float, [2, 3]): next(numbers))  # noqa: B008
 draws("cycle", lambda: lambda numbers=itertools.cycle([2.0, 3.0]): next(numbers))  # noqa: B008
-draws("loop over an iterator", lambda: lambda numbers=iter([2.0, 3.0]): [n for n in numbers].pop(0))  # noqa: B008, C416
+draws("loop over an iterator", lambda: lambda numbers=iter([2.0, 3.0]): sum(n for n in numbers))  # noqa: B008
 draws("file", lambda: lambda: float(len(open(__file__, encoding="utf-8").read())))  # noqa: SIM115
 draws("size of a file", lambda: lambda: os.path.getsize(__file__))
 draws("np.fromfile", lambda: lambda: np.fromfile(__file__, dtype=np.uint8)[0])
