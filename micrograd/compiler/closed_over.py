@@ -387,11 +387,14 @@ class ClosedOver:
         if attributes is not None and "__wrapped__" in attributes:  # a compiled function, or one with a cache
             self._queue.append((path, attributes["__wrapped__"]))
         self._names.update(names_asked_by(item))
+        if kind is _CACHE:  # what it keeps is for calls that are alike
+            self._visit_state(path, item)
+            return
         if mentions(item):
             self.sources.suspect(item)
             self._names |= _READS_ALL & {item.__name__}
             return
-        if kind is _CACHE or self.sources.take(path, item):
+        if self.sources.take(path, item):
             return
         ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.")]
         own = [base for base in kind.__mro__ if not is_foreign(base.__module__)]
@@ -430,7 +433,7 @@ class ClosedOver:
         if (reading := pickled(item)) is not None:
             self._watched.append(_Watched(path, "", reading, None, reading.read()))
         else:
-            self.sources.unwatched.append((path, item))
+            self.sources.take_unwatched(path, item)
 
     def _visit_class(self, path: str, kind: type, owner: Any) -> None:
         meta: Any = type(kind)

@@ -18,7 +18,7 @@ import threading
 import weakref
 from collections import defaultdict
 from contextvars import ContextVar
-from functools import partial
+from functools import lru_cache, partial
 from marshal import dumps
 from operator import attrgetter, methodcaller
 from types import BuiltinFunctionType, MappingProxyType, MethodWrapperType, ModuleType
@@ -123,6 +123,7 @@ _READERS: list[tuple[Any, Callable[[Any], list[Any]]]] = [
     (weakref.ref, lambda reference: [reference()]),
     (ContextVar, lambda variable: [variable.get(MISSING)]),
     (threading.local, _of_this_thread),
+    (type(lru_cache(len)), lambda function: [function.cache_info().misses]),  # none, once it was cleared
     (defaultdict, lambda table: [table.default_factory]),
     ((io.StringIO, io.BytesIO), lambda file: [file.tell(), file.getvalue()]),
 ]

@@ -102,6 +102,11 @@ class Sources:
             return False
         return True
 
+    def take_unwatched(self, path: str, item: Any) -> None:
+        """Take note of an object whose state cannot be read: a trace that calls its methods is refused."""
+        self.unwatched.append((path, item))
+        self.is_suspicious = True
+
     def suspect(self, item: Any) -> None:
         """Take note of a function or class that the code mentions."""
         module = str(getattr(item, "__module__", None) or "")

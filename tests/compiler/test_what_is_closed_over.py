@@ -1174,6 +1174,8 @@ def test_what_is_kept_by_a_cache_is_as_eagerly(monkeypatch):
     assert fast(3.0) == 6.0
     monkeypatch.setitem(globals(), "SCALE", 5.0)
     assert fast(3.0) == 3.0 * cached() == 6.0
+    cached.cache_clear()
+    assert fast(3.0) == 3.0 * cached() == 15.0
 
 
 def test_what_is_read_by_globals_or_from_a_metaclass_is_noticed(monkeypatch, backend):
