@@ -38,13 +38,16 @@ _CLOCK = ("the clock is read", "Read it outside, and pass it as an argument")
 _SYSTEM = ("a file or the system is read", "Read it outside, and pass it as an argument")
 _ITERATOR = ("an iterator is read", "Take what it gives outside, and pass it as an argument")
 
+_READS_NOTHING = frozenset(
+    [
+        *("_exit", "abort", "close", "fork", "fspath", "isatty", "kill", "killpg", "mkdir", "pipe", "putenv"),
+        *("register_at_fork", "remove", "rename", "replace", "rmdir", "unlink", "unsetenv", "waitpid", "write"),
+    ]
+)
 # What functions written in C read, by their modules; and those functions that read nothing.
 _READS: dict[str, tuple[tuple[str, str], frozenset[str]]] = {
     "time": (_CLOCK, frozenset(("sleep", "mktime", "strptime", "get_clock_info"))),
-    **dict.fromkeys(
-        ("posix", "nt"),
-        (_SYSTEM, frozenset(("close", "fspath", "isatty", "putenv", "register_at_fork", "unsetenv", "write"))),
-    ),
+    **dict.fromkeys(("posix", "nt"), (_SYSTEM, _READS_NOTHING)),
     **dict.fromkeys(("_socket", "_posixsubprocess", "_winapi", "select"), (_SYSTEM, frozenset())),
 }
 _OPENS = frozenset(("open", "open_code", "input", "fromfile"))
