@@ -403,6 +403,8 @@ class ClosedOver:
         is_library = not own and not ours
         if is_library and (issubclass(kind, Enum) or is_without_numbers(kind.__module__)) and not _is_local(kind):
             return
+        if is_library:
+            self.sources.suspect(kind)
         is_read = not ours and not is_array(item) and self._visit_state(path, item)
         if attributes is not None and attributes is not item and not is_read:
             self._open_up(id(attributes), path, _form(kind, own, ours), item, attributes, {})

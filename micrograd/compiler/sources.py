@@ -60,11 +60,12 @@ _EXCUSED = frozenset(
 # The functions of these modules ask no source, but for those of numpy.random.
 _NAMES_OF_PURE = """
 abc bisect cmath collections contextlib copy dataclasses decimal enum fractions functools heapq inspect itertools
-json logging math micrograd numbers numpy operator pprint re statistics string textwrap types typing warnings
+json logging math micrograd numbers numpy operator pprint re string textwrap types typing warnings
 weakref jax jaxlib _operator _functools _collections _weakref _abc _struct struct gc builtins contextvars
 _contextvars pytest _pytest threading _thread array _bisect _heapq _json argparse configparser ctypes _ctypes
 """
 _PURE = frozenset(_NAMES_OF_PURE.split())
+_DRAWS = ("micrograd.nn", "micrograd.learn", "micrograd.testing", "micrograd.training")  # weights, data, programs
 
 
 class _State(NamedTuple):
@@ -78,17 +79,14 @@ class Sources:
     """The sources that a function reaches.
 
     Attributes:
-        generators: of random numbers.
+        generators: of random numbers, beside those of Python and NumPy that all functions share.
         iterators: each with how it is written.
         unwatched: objects whose state cannot be read, each with how it is written.
         is_suspicious: whether the code mentions library functions that may ask a source.
     """
 
     def __init__(self) -> None:
-        self.generators = [
-            _State(random.getstate, random.setstate),
-            _State(lambda: np.random.get_state(legacy=False), np.random.set_state),
-        ]
+        self.generators: list[_State] = []
         self.iterators: list[tuple[str, Any]] = []
         self.unwatched: list[tuple[str, Any]] = []
         self.is_suspicious = False
@@ -113,10 +111,11 @@ class Sources:
     def suspect(self, item: Any) -> None:
         """Take note of a function or class that the code mentions."""
         module = str(getattr(item, "__module__", None) or "")
-        is_pure = module.partition(".")[0] in _PURE and "random" not in module and item is not input
-        is_pure = is_pure and getattr(item, "__name__", "") not in _OPENS_OF_NUMPY
-        is_of_user = not is_foreign(module) and not isinstance(item, BuiltinFunctionType)
-        self.is_suspicious = self.is_suspicious or not (is_pure or is_of_user or not module)
+        if not module or (not is_foreign(module) and not isinstance(item, BuiltinFunctionType)):
+            return
+        draws = module.partition(".")[0] not in _PURE or "random" in module or module.startswith(_DRAWS)
+        reads = item is input or getattr(item, "__name__", "") in _OPENS_OF_NUMPY
+        self.is_suspicious = self.is_suspicious or draws or reads
 
     def refusing(self, codes: Iterable[CodeType], run: Callable[[], Any]) -> Any:
         """What a trace gives; it is refused if it asks a source.
@@ -128,6 +127,8 @@ class Sources:
         Raises:
             TraceError: if a source is asked; random generators have the state then that they had before.
         """
+        if self.is_suspicious:
+            self.generators += _shared()
         states = self._states()
         before = [pickle.dumps(state) for state in states]
         positions = [_position(iterator) for _, iterator in self.iterators]
@@ -155,6 +156,14 @@ class Sources:
 
     def _states(self) -> list[Any]:
         return [generator.get() for generator in self.generators]
+
+
+def _shared() -> list[_State]:
+    """The generators that are used by functions such as random.random."""
+    return [
+        _State(random.getstate, random.setstate),
+        _State(lambda: np.random.get_state(legacy=False), np.random.set_state),
+    ]
 
 
 def _state_of(item: Any) -> _State | None:

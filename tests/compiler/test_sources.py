@@ -7,6 +7,7 @@ import itertools
 import logging
 import random
 import sqlite3
+import statistics
 import sys
 import threading
 import time
@@ -126,6 +127,24 @@ def test_generators_that_are_made_inside_with_a_seed_are_as_eagerly():
 
     fast = compiled(f)
     assert [fast(2.0), fast(3.0)] == [f(2.0), f(3.0)]
+
+
+def test_weights_that_are_drawn_inside_are_refused():
+    def f(x):
+        return mg.nn.MLP(1, [1])([x])
+
+    with pytest.raises(TraceError, match=rf"drawn \({__file__}:{f.__code__.co_firstlineno + 1}\)"):
+        compiled(f)(1.0)
+
+
+def test_what_the_object_of_a_library_draws_is_refused():
+    mixture = pytest.importorskip("sklearn.mixture").GaussianMixture(1, random_state=0).fit([[1.0], [2.0], [3.0]])
+    mixture.set_params(random_state=None)
+    with pytest.raises(TraceError, match="a random number is drawn"):
+        compiled(lambda x: x * float(mixture.sample(1)[0][0, 0]))(1.0)
+    normal = statistics.NormalDist(0.0, 1.0)
+    with pytest.raises(TraceError, match="a random number is drawn"):
+        compiled(lambda x: x * normal.samples(1)[0])(1.0)
 
 
 def test_sources_that_are_mentioned_and_not_asked_are_let_pass():
