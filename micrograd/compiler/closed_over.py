@@ -406,7 +406,8 @@ class ClosedOver:
         if is_library:
             self.sources.suspect(kind)
         is_read = not ours and not is_array(item) and self._visit_state(path, item)
-        if attributes is not None and attributes is not item and not is_read:
+        is_all = is_read and (is_library or _is_local(kind))  # of a library, nothing else counts
+        if attributes is not None and attributes is not item and not is_all:
             self._open_up(id(attributes), path, _form(kind, own, ours), item, attributes, {})
         if slots := tuple(name for base in kind.__mro__ if base not in ours for name in _slots(base)):
             found = _items(item, slots)

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.libraries import is_foreign
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -70,7 +72,8 @@ def reading_of(item: Any) -> Reading | None:
     for kinds, read in _READERS:
         if issubclass(kind, kinds):
             return Reading(partial(read, item))
-    if hasattr(kind, "__array__"):
+    home = next((base for base in kind.__mro__ if "__array__" in vars(base)), None)
+    if home is not None and is_foreign(home.__module__):  # in a class of the user, it reads attributes
         return _readable(_columns if hasattr(kind, "columns") else _elements, item)
     return _readable(_bytes, item)
 

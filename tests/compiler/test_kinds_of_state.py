@@ -821,6 +821,39 @@ def tree_that_is_fitted_again():
     return lambda x: x * float(inner.value[0, 0, 0]), lambda: inner.value.__setitem__((0, 0, 0), 9.0)
 
 
+class OwnArray(Plain):
+    """With an array made of an attribute."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.full(2, self.number)
+
+
+class OwnLocal(threading.local):
+    number = 2.0
+
+
+of_container("class with an array of its own", OwnArray, lambda p: float(np.asarray(p)[0]), set_number)
+of_container("attribute of a class with an array of its own", OwnArray, lambda p: p.number, set_number)
+of_container("thread-local of a class of its own", OwnLocal, lambda p: p.number, set_number)
+
+
+@case()
+def frame_of_a_class_of_its_own():
+    pandas = pytest.importorskip("pandas")
+
+    class Frame(pandas.DataFrame):
+        _metadata = ("number",)
+
+    frame = Frame({"a": [2.0, 3.0]})
+    frame.number = 2.0
+
+    def change():
+        frame.loc[0, "a"] += 1.0
+        frame.number += 1.0
+
+    return lambda x: x * frame["a"].iloc[0] * frame.number, change
+
+
 class Tensor:
     """As torch has them: NumPy makes an array of it, and what it holds is not in attributes."""
 
