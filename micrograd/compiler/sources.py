@@ -55,7 +55,10 @@ _OPENS_OF_NUMPY = frozenset(("fromfile", "genfromtxt", "load", "loadtxt", "memma
 _TELLS_TIME = frozenset(("now", "utcnow", "today"))
 # Who calls such functions for other purposes than numbers.
 _EXCUSED = frozenset(
-    ("importlib", "logging", "warnings", "traceback", "linecache", "threading", "tqdm", "_pytest", "coverage")
+    [
+        *("importlib", "logging", "warnings", "traceback", "linecache", "threading", "multiprocessing", "concurrent"),
+        *("joblib", "threadpoolctl", "tqdm", "_pytest", "coverage"),
+    ]
 )
 # The functions of these modules ask no source, but for those of numpy.random.
 _NAMES_OF_PURE = """

@@ -23,6 +23,8 @@ from micrograd.compiler.closed_over import ClosedOver
 from micrograd.compiler.libraries import is_foreign
 from micrograd.compiler.library_state import reading_of
 from micrograd.compiler.sources import Sources, _LineFinder, _Observer, _position
+from micrograd.engine.primitive import PRIMITIVES
+from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from tests.compiler.runs import Runs
 
 
@@ -135,6 +137,27 @@ def test_weights_that_are_drawn_inside_are_refused():
 
     with pytest.raises(TraceError, match=rf"drawn \({__file__}:{f.__code__.co_firstlineno + 1}\)"):
         compiled(f)(1.0)
+
+
+def test_a_forest_that_asks_for_the_number_of_cores_is_let_pass():
+    forest = pytest.importorskip("sklearn.ensemble").RandomForestRegressor(2, random_state=0)
+    forest.fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])
+
+    def f(x):
+        return x * float(forest.predict([[2.0]])[0])
+
+    fast = compiled(f)
+    assert fast(2.0) == f(2.0)
+    forest.fit([[1.0], [2.0], [3.0]], [7.0, 8.0, 9.0])
+    assert fast(2.0) == f(2.0)
+
+
+def test_what_the_engine_is_made_of_is_not_looked_into():
+    tape = recorder_on_top()
+    primitive, layer = PRIMITIVES["tanh"], NO_RECORDER
+
+    fast = compiled(lambda x: x * len(primitive.name) if layer is not tape else x)
+    assert fast(2.0) == 8.0
 
 
 def test_what_the_object_of_a_library_draws_is_refused():
