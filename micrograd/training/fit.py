@@ -134,15 +134,8 @@ def fit(
     examples = required_sequence(data, "data must be a list of examples")
     if not examples:
         raise ValueError("there is no data to fit")
-    for name, function in (("loss", loss), ("callback", callback), ("noise", noise)):
-        if not callable(function) and (name == "loss" or function is not None):
-            raise TypeError(f"{name} must be a function, not {type(function).__name__}: {function!r:.80}")
-    if isinstance(optimizer, type):
-        name = optimizer.__name__
-        made = f"make one, {name}(model.parameters())"
-        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not the class {name}: {made}")
-    if not hasattr(optimizer, "zero_grad") or not hasattr(optimizer, "step"):
-        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not {optimizer!r:.80}")
+    _check_functions(loss=loss, callback=callback, noise=noise)
+    _check_optimizer(optimizer)
     epochs, batch_size = required_count(epochs, "epochs"), required_count(batch_size, "batch_size")
     if record is not None and not isinstance(record, Recording):
         raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
@@ -235,6 +228,23 @@ class _Eager:
 
     def update_values(self) -> None:
         """Do nothing: the Values are what is trained."""
+
+
+def _check_functions(**functions: Any) -> None:
+    """Refuse what is no function; only the loss must be there."""
+    for name, function in functions.items():
+        if not callable(function) and (name == "loss" or function is not None):
+            raise TypeError(f"{name} must be a function, not {type(function).__name__}: {function!r:.80}")
+
+
+def _check_optimizer(optimizer: Any) -> None:
+    """Refuse what is no optimiser of micrograd."""
+    if isinstance(optimizer, type):
+        name = optimizer.__name__
+        made = f"make one, {name}(model.parameters())"
+        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not the class {name}: {made}")
+    if not hasattr(optimizer, "zero_grad") or not hasattr(optimizer, "step"):
+        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not {optimizer!r:.80}")
 
 
 def _check_devices(devices: Any, precision: Any, compile: bool | str) -> None:
