@@ -15,7 +15,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.tracing.refusals import TraceError
+from micrograd.compiler.guards.refusals import TraceError
 from micrograd.engine.recorder import Recorder, Recording, using
 from micrograd.engine.stored import SPECIAL
 from micrograd.engine.value import record

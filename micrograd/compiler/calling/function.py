@@ -28,7 +28,7 @@ from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile
-from micrograd.compiler.calling.specialise import Specialised
+from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite
 from micrograd.contexts.no_grad import differentiating
@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.shared.executable import Executable
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
-
-
-_TOO_OFTEN = 10  # traces in a row
 
 
 class Explanation(str):
@@ -220,7 +217,7 @@ class CompiledFunction:
                 _warn_of_objects(self, given.objects)
         elif special.is_outdated():
             retraced = max(special.retraced, 0) + 1
-            if retraced == _TOO_OFTEN:
+            if retraced == TOO_OFTEN:
                 _warn_of_retraces(self, special.closed_over.change())
             special = self._kept.programs[given.key] = Specialised(self.function, given, self._backend)
             self._kept.traces += 1
@@ -310,7 +307,7 @@ class CompiledFunction:
 def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
     code, line = calling_line()
     warnings.warn_explicit(
-        f"{compiled} was traced anew at each of {_TOO_OFTEN} calls, as {what} was replaced before each: that takes "
+        f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
         f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
         RuntimeWarning,
         code.co_filename,

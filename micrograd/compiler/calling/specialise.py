@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats
 
 
+TOO_OFTEN = 10  # traces in a row, of which the user is warned
 _ALONE = Packing()
 
 
@@ -89,8 +90,8 @@ class Specialised:
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            source = Source(traced_once(function), arguments, first, as_floats, is_recorded)
-            traced = run_stages(Made(source), "trace", self._request)
+            source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded))
+            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "trace", self._request))
         except BaseException:
             self.closed_over.put_back()
             raise

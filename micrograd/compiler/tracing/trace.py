@@ -24,6 +24,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from micrograd._support.checks import is_array, is_unknown, real_number, required_number
+from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
+from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.compiler.guards.structure import Structure, array_of, is_unchanged
 from micrograd.compiler.ir.entries import (
     EQUAL,
@@ -37,8 +39,6 @@ from micrograd.compiler.ir.entries import (
     EqualsInOrder,
     Trace,
 )
-from micrograd.compiler.tracing.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
-from micrograd.compiler.tracing.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.methods import named
