@@ -277,6 +277,29 @@ class TestPlainNumbersInside:
         fast = mg.compile(lambda y: mg.grad(lambda z: z * mg.gradient(w**3, w))(y), backend=backend)
         assert fast(2.0) == 12.0  # it depends on w alone
 
+    @pytest.mark.parametrize("backend", NATIVE)
+    def test_a_program_with_such_numbers_is_no_way_around(self, backend):
+        """It was traced where they are allowed, and is differentiated later."""
+
+        def alone(x):
+            return mg.gradient(x**3, x) * x
+
+        def in_turns(x):
+            return sum(mg.vmap(lambda n: mg.gradient(x**3 * n, x) * x)([1.0] * 8))
+
+        def quietly(x):
+            with mg.no_grad():
+                return mg.grad(lambda y: y * mg.gradient(x**3, x))(x) * x
+
+        for function in (alone, in_turns):
+            fast = mg.compile(function, backend=backend)
+            assert fast(Value(2.0)).data == function(Value(2.0)).data
+            for transform in (mg.grad, mg.hessian):
+                with pytest.raises(ValueError, match=r"^mg\.gradient inside of a function"):
+                    transform(fast)(2.0)
+        fast = mg.compile(quietly, backend=backend)
+        assert fast(Value(2.0)).data == quietly(Value(2.0)).data == 24.0
+
     def test_what_does_not_depend_on_the_inputs_may_be_trained_inside(self):
         def f(x):
             w = Value(0.0)

@@ -63,6 +63,7 @@ class Specialised:
         trained: the Values read from outside that gradients flow to.
         leaves_only: whether all Values read from outside are leaves.
         closed_over: what else the function reads, as it was before the trace.
+        takes_numbers: whether it takes gradients as plain numbers, which is refused inside of a transform.
         only_eager: whether its gradient cannot be compiled.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
     """
@@ -115,6 +116,7 @@ class Specialised:
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
         self._nodes = columns.nodes
+        self.takes_numbers = trace.takes_numbers
         self._under_no_grad = None if trace.depends_on_recording else self
         self._compiled: dict[bool, Compiled] = {}
         self.only_eager = False

@@ -80,11 +80,12 @@ class Tape(Recorder):
         tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
         is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
         depends_on_recording: whether it was asked for a gradient that flows to such a Value.
+        takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
     """
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
-        self.tells_apart = self.depends_on_recording = False
+        self.tells_apart = self.depends_on_recording = self.takes_numbers = False
         self._arguments = 0  # the places before this one are those of the arguments
         self.operations = Entries()
         self.known: dict[tuple[Any, ...], int] = {}
@@ -285,6 +286,10 @@ class Tape(Recorder):
                 self.depends_on_recording = self.depends_on_recording or source is None
                 return True
         return False
+
+    def numbers_taken(self, output: Any) -> None:
+        """Take note that gradients of a Value are taken as plain numbers, which would lose those of a transform."""
+        self.takes_numbers = self.takes_numbers or self.is_reached(output, None)
 
     def is_reached(self, result: Value, source: Any) -> bool:
         """Whether a gradient flows to a symbol, or to a Value from outside, from a source."""
@@ -548,6 +553,10 @@ class _LoudTape(_QuietTape):
     """What writes on a tape where a derivative is asked for under no_grad."""
 
     remembers = True
+
+    def numbers_taken(self, output: Any) -> None:
+        """Let the tape take note."""
+        self._tape.numbers_taken(output)
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down."""
@@ -956,6 +965,7 @@ def trace(
         result=result,
         tells_apart=tape.tells_apart,
         depends_on_recording=tape.depends_on_recording,
+        takes_numbers=tape.takes_numbers,
     )
 
 

@@ -157,6 +157,9 @@ class Recorder(Layer):
         """The tangents of Values that are not known yet, from those that are given; None if they are known."""
         return None
 
+    def numbers_taken(self, output: Any) -> None:
+        """Someone takes plain numbers for the gradients of an output."""
+
     def quietly(self) -> Recorder | None:
         """A recorder to use under no_grad inside of this one; None for the one that records nothing."""
         return None
