@@ -366,21 +366,16 @@ class Tape(Recorder):
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
         written = self.trace((), ())
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
-        found: dict[int, Any] = {}
-        for value, tangent in given.items():
-            place = value._place if isinstance(value, Symbol) else self.values.get(value)
-            if place is not None:
-                found[place] = self._symbol(self.place(tangent), Symbol)
+        found: dict[int, Any] = {  # what is given is by copies
+            value._place: self._symbol(self.place(tangent), Symbol) for value, tangent in given.items()
+        }
         last = max((place for place in places if place is not None), default=-1)
         for place in range(min(found, default=0), last + 1):
             if place not in found and any(operand in found for operand in written.operands(place)):
                 tangent = self._tangent(place, written, found)
                 if tangent is not None:
                     found[place] = tangent
-        made = [
-            given.get(output, 0.0) if place is None else found.get(place, 0.0)
-            for output, place in zip(outputs, places, strict=True)
-        ]
+        made = [0.0 if place is None else found.get(place, 0.0) for place in places]
         return made if create_graph else [self.number_of(t) if isinstance(t, Symbol) else t for t in made]
 
     def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
