@@ -10,7 +10,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.engine.differentiation import running
+from micrograd.engine.differentiation import Differentiation, differentiated, running
 
 NATIVE = [pytest.param("numpy", marks=pytest.mark.slow), pytest.param("llvm", marks=pytest.mark.slow)]
 each_backend = pytest.mark.parametrize("backend", [*NATIVE, pytest.param("jax", marks=pytest.mark.slow)])
@@ -73,6 +73,19 @@ class TestIssue:
         loss = made(lambda v: mg.grad(lambda y: y * y * w)(v), backend)
         loss(w).backward()
         assert w.grad == 12.0  # of 2 * v * w, by both
+
+    @eager_and_compiled
+    def test_a_function_that_returns_what_it_closes_over(self, backend):
+        w = Value(3.0)
+
+        def loss(x):
+            value, slope = mg.value_and_grad(lambda y: w)(x)
+            forward, tangent = mg.jvp(lambda y: [w, y], (x,), (2.0,))
+            return value + slope + sum(forward) + 10 * sum(tangent)
+
+        result = made(loss, backend)(2.0)
+        result.backward()
+        assert (result.data, w.grad) == (3.0 + 3.0 + 2.0 + 20.0, 2.0)
 
     @eager_and_compiled
     def test_a_value_computed_outside(self, backend):
@@ -276,6 +289,29 @@ class TestPlainNumbersInside:
             mg.compile(mg.grad(lambda y: mg.gradient(y**3, y) * y), backend=backend)(2.0)
         fast = mg.compile(lambda y: mg.grad(lambda z: z * mg.gradient(w**3, w))(y), backend=backend)
         assert fast(2.0) == 12.0  # it depends on w alone
+
+    @pytest.mark.parametrize("backend", NATIVE)
+    def test_a_program_with_such_numbers_is_no_way_around(self, backend):
+        """It was traced where they are allowed, and is differentiated later."""
+
+        def alone(x):
+            return mg.gradient(x**3, x) * x
+
+        def in_turns(x):
+            return sum(mg.vmap(lambda n: mg.gradient(x**3 * n, x) * x)([1.0] * 8))
+
+        def quietly(x):
+            with mg.no_grad():
+                return mg.grad(lambda y: y * mg.gradient(x**3, x))(x) * x
+
+        for function in (alone, in_turns):
+            fast = mg.compile(function, backend=backend)
+            assert fast(Value(2.0)).data == function(Value(2.0)).data
+            for transform in (mg.grad, mg.hessian):
+                with pytest.raises(ValueError, match=r"^mg\.gradient inside of a function"):
+                    transform(fast)(2.0)
+        fast = mg.compile(quietly, backend=backend)
+        assert fast(Value(2.0)).data == quietly(Value(2.0)).data == 24.0
 
     def test_what_does_not_depend_on_the_inputs_may_be_trained_inside(self):
         def f(x):
@@ -501,6 +537,23 @@ class TestLoops:
         assert made(mg.hessian(f), backend)(5.0) == 2 * 3 * 140
 
     @eager_and_compiled
+    def test_a_loop_in_a_loop(self, backend):
+        w = Value(2.0)
+
+        def f(x):
+            outer, inner = [w * x * n for n in range(7)], [x * n for n in range(7)]
+
+            def cell(a, b):
+                value, slope = mg.value_and_grad(lambda y: a)(3.0)
+                return value + slope + mg.grad(lambda y: a * y**2 * b)(3.0)
+
+            return sum(sum(row) for row in mg.vmap(lambda a: mg.vmap(lambda b: cell(a, b))(inner))(outer))
+
+        result = made(f, backend)(Value(1.0))
+        result.backward()
+        assert (result.data, w.grad) == (2 * 7 * 21 + 2 * 6 * 21 * 21, 7 * 21 + 6 * 21 * 21)
+
+    @eager_and_compiled
     def test_a_derivative_around_a_loop_that_closes_over_values(self, backend):
         w = Value(0.5)
 
@@ -520,6 +573,17 @@ class TestLoops:
 
 
 class TestAround:
+    def test_runs_that_end_in_another_order(self):
+        """As those of two generators may."""
+        runs = [Differentiation(), Differentiation()]
+        first, second = (differentiated(run, (), as_written=False) for run in runs)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert running() == [runs[1]]
+        second.__exit__(None, None, None)
+        assert running() == []
+
     def test_threads(self):
         w = Value(5.0)
         found = []

@@ -83,6 +83,11 @@ def needs_graphs() -> bool:
     return (run := on_top(_differentiation)) is not None and run.as_written
 
 
+def is_differentiated() -> bool:
+    """Whether a transform runs this."""
+    return on_top(_differentiation) is not None
+
+
 def is_recording() -> bool:
     """Whether operations are recorded: not under no_grad."""
     return (recorder := recorder_on_top()) is None or recorder.remembers
@@ -95,6 +100,8 @@ def check_no_gradient_is_lost(output: Any, name: str) -> None:
         output: what is backpropagated from.
         name: of the function that does it.
     """
+    if (tracer := tracer_on_top()) is not None:
+        tracer.numbers_taken(output)
     if _differentiation.get() is not None and (runs := running()) and is_recording() and reaches([output], runs):
         raise ValueError(
             f"{name} inside of a function that mg.grad or another transform differentiates gives plain numbers, and no "

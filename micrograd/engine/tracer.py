@@ -45,6 +45,10 @@ class Tracer(Recorder):
         """Whether gradients flow to results from sources, as in differentiation.py."""
         raise NotImplementedError
 
+    def numbers_taken(self, output: Any) -> None:
+        """Someone takes plain numbers for the gradients of an output."""
+        raise NotImplementedError
+
     def number_of(self, value: Any) -> Any:
         """What stands for the plain number of a Value."""
         raise NotImplementedError

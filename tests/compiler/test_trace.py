@@ -453,7 +453,7 @@ def test_threads_may_call_one_compiled_function():
     assert wrong == []
 
 
-def test_the_result_draws_and_has_a_second_derivative_and_refuses_a_copy():
+def test_the_result_draws_refuses_a_copy_and_has_a_second_derivative():
     w = Value(2.0)
 
     @mg.compile

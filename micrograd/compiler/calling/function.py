@@ -34,7 +34,7 @@ from micrograd.compiler.numbers import all_finite
 from micrograd.contexts.no_grad import differentiating
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
-from micrograd.engine.differentiation import needs_graphs
+from micrograd.engine.differentiation import is_differentiated, needs_graphs
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
@@ -237,6 +237,8 @@ class CompiledFunction:
         kinds = special.results.kinds
         if not kinds or (special.only_eager and differentiable) or special.confuses(given):
             return None
+        if special.takes_numbers and is_differentiated():
+            return None  # eager, it raises where that would lose a gradient
         try:
             compiled = special.compiled(differentiable and len(kinds) == 1)
         except (ValueError, ArithmeticError):  # the rule of a primitive raises: eager, only backward() would

@@ -81,11 +81,12 @@ class Tape(Tracer):
         tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
         is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
         depends_on_recording: whether it was asked for a gradient that flows to such a Value.
+        takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
     """
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
-        self.tells_apart = self.depends_on_recording = False
+        self.tells_apart = self.depends_on_recording = self.takes_numbers = False
         self._arguments = 0  # the places before this one are those of the arguments
         self.operations = Entries()
         self.known: dict[tuple[Any, ...], int] = {}
@@ -287,6 +288,10 @@ class Tape(Tracer):
                 return True
         return False
 
+    def numbers_taken(self, output: Any) -> None:
+        """Take note that gradients of a Value are taken as plain numbers, which would lose those of a transform."""
+        self.takes_numbers = self.takes_numbers or self.is_reached(output, None)
+
     def is_reached(self, result: Value, source: Any) -> bool:
         """Whether a gradient flows to a symbol, or to a Value from outside, from a source."""
         if isinstance(result, Symbol):
@@ -363,21 +368,16 @@ class Tape(Tracer):
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
         written = self.trace((), ())
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
-        found: dict[int, Any] = {}
-        for value, tangent in given.items():
-            place = value._place if isinstance(value, Symbol) else self.values.get(value)
-            if place is not None:
-                found[place] = self._symbol(self.place(tangent), Symbol)
+        found: dict[int, Any] = {  # what is given is by copies
+            value._place: self._symbol(self.place(tangent), Symbol) for value, tangent in given.items()
+        }
         last = max((place for place in places if place is not None), default=-1)
         for place in range(min(found, default=0), last + 1):
             if place not in found and any(operand in found for operand in written.operands(place)):
                 tangent = self._tangent(place, written, found)
                 if tangent is not None:
                     found[place] = tangent
-        made = [
-            given.get(output, 0.0) if place is None else found.get(place, 0.0)
-            for output, place in zip(outputs, places, strict=True)
-        ]
+        made = [0.0 if place is None else found.get(place, 0.0) for place in places]
         return made if create_graph else [self.number_of(t) if isinstance(t, Symbol) else t for t in made]
 
     def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
@@ -555,6 +555,10 @@ class _LoudTape(_QuietTape):
     """What writes on a tape where a derivative is asked for under no_grad."""
 
     remembers = True
+
+    def numbers_taken(self, output: Any) -> None:
+        """Let the tape take note."""
+        self._tape.numbers_taken(output)
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down."""
@@ -976,6 +980,7 @@ def trace(
         result=result,
         tells_apart=tape.tells_apart,
         depends_on_recording=tape.depends_on_recording,
+        takes_numbers=tape.takes_numbers,
     )
 
 
