@@ -18,8 +18,8 @@ from micrograd.compiler.calling.boundary import Results, numbers_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.numbers import part_of
-from micrograd.compiler.passes.packs import Packing, packed
-from micrograd.compiler.passes.stages import Made, Request, Source, run_stages
+from micrograd.compiler.passes.packs import Packing
+from micrograd.compiler.passes.stages import Made, Source, run_stages
 from micrograd.compiler.tracing.trace import TraceError
 from micrograd.compiler.tracing.turns import traced_once
 from micrograd.engine.node import requires_grad_version
@@ -83,12 +83,12 @@ class Specialised:
     ) -> None:
         self._function = function
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._request = Request(backend.run_of, name=self.name)
+        self._request = backend.request(self.name)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
             source = Source(traced_once(function), arguments, first, as_floats)
-            traced = run_stages(Made(source), "trace", self._request)
+            traced = run_stages(Made(source), "cse", self._request)
         except BaseException:
             self.closed_over.put_back()
             raise
@@ -185,14 +185,13 @@ class Specialised:
             examples: how many sets of arguments there are at a time.
             packing: how many of them may be in the program, which has an output for each; see packs.py.
         """
-        graph = self._graph._replace(thing=packed(self._graph.thing, examples, packing))
-        made = self._rerolled(graph, gradients, start)
+        made = self._made(gradients, start=start, examples=examples, packing=packing)
         return self._described(made.thing, made)
 
     def compiled(self, gradients: bool) -> Compiled:
         """A program that can be run; it is made once."""
         if gradients not in self._compiled:
-            rerolled = self._rerolled(self._graph, gradients, 0)
+            rerolled = self._made(gradients)
             made = run_stages(rerolled, "compile", self._request)
             program = self._described(rerolled.thing, made)
             names = self.name, f"compiled {self.name}"
@@ -204,9 +203,10 @@ class Specialised:
             self._compiled[gradients] = compiled
         return self._compiled[gradients]
 
-    def _rerolled(self, graph: Made, gradients: bool, start: int) -> Made:
+    def _made(self, gradients: bool, **asked: Any) -> Made:
+        """The program of the passes that all backends have."""
         wanted = self.wanted if gradients else self.wanted[:0]
-        return run_stages(graph, "reroll", replace(self._request, wanted=wanted, start=start))
+        return run_stages(self._graph, "transpose", replace(self._request, wanted=wanted, **asked))
 
     def _described(self, program: Program, made: Made) -> Program:
         """The program, with what is known of how it was made."""

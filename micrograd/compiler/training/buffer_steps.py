@@ -76,11 +76,10 @@ class BufferSteps(CompiledSteps):
         return int(self._batch_size * np.mean(self._which == program) / 2)
 
     def _make_runs(self, programs: list[Program]) -> None:
-        executable = self._executable
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = new_buffer(end)
-        self._step = executable(self._update.program, self._buffer)
-        self._runs = [executable(program, self._buffer) for program in programs]
+        runs: Any = [self._backend.run_of(program, self._buffer) for program in (self._update.program, *programs)]
+        self._step, *self._runs = runs
         count = len(self._parameters)
         self._places_of_others = [
             program.inputs[count : count + len(others)] for program, others in zip(programs, self._others, strict=True)
