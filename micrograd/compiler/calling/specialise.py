@@ -18,6 +18,8 @@ from micrograd.compiler.calling.boundary import Results, numbers_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.numbers import part_of
+from micrograd.compiler.passes.effects import table_of
+from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.stages import Made, Source, run_stages
 from micrograd.compiler.tracing.trace import TraceError
@@ -46,6 +48,7 @@ class Compiled(NamedTuple):
     program: Program
     run: Run
     origin: Origin
+    passes: str  # a table of them
 
 
 class Specialised:
@@ -57,6 +60,7 @@ class Specialised:
         backend: what its programs are compiled for.
         first: Values that shall be its first inputs.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
+        disable: the names of passes that shall not run.
 
     Attributes:
         name: of the function.
@@ -80,10 +84,11 @@ class Specialised:
         backend: Backend,
         first: Sequence[Value] = (),
         as_floats: bool = True,
+        disable: Sequence[str] = (),
     ) -> None:
         self._function = function
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._request = backend.request(self.name)
+        self._request = backend.request(self.name, disabled_passes(disable))
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
@@ -197,7 +202,8 @@ class Specialised:
             names = self.name, f"compiled {self.name}"
             wanted, given = part_of(self.wanted), len(self.trained)
             origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, self.stored_and_trained)
-            compiled = Compiled(program, made.thing, origin)
+            passes = table_of(made.seconds, made.effects, self._request.disabled)
+            compiled = Compiled(program, made.thing, origin, passes)
             if isinstance(compiled.run, Executable):
                 compiled.run.program = compiled.program
             self._compiled[gradients] = compiled

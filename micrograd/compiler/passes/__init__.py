@@ -17,5 +17,6 @@ turn_graph.py    what one iteration of such a loop computes, as a graph
 transposing.py   numbers that belong to samples are laid out so that those of all samples are neighbours
 fusing.py        one kernel of two, where only the one reads what the other writes
 sharing.py       kernels write over numbers that nobody reads any more
+effects.py       how large a program is after each pass
 progress.py      a compile that takes long says what it does
 """

@@ -17,6 +17,7 @@ runs in its place if it is disabled.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -55,3 +56,24 @@ NATIVE = (
 NUMPY = JAX = COMMON
 
 OPTIONAL = tuple(each.name for each in NATIVE if each.without is not None)  # those that can be disabled
+
+
+def disabled_passes(names: Any) -> frozenset[str]:
+    """The names of passes that shall not run, with those in the environment variable MICROGRAD_DISABLE.
+
+    Args:
+        names: some of OPTIONAL.
+
+    Raises:
+        TypeError: if names is no list or tuple of texts.
+        ValueError: if there is no such pass, or one that cannot be left out.
+    """
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"disable takes a list of names of passes, not {names!r:.80}")
+    variable = os.environ.get("MICROGRAD_DISABLE", "").replace(",", " ").split()
+    for source, found in ("disable", names), ("MICROGRAD_DISABLE", variable):
+        if unknown := [name for name in found if name not in OPTIONAL]:
+            raise ValueError(
+                f"{source} names {unknown[0]!r:.80}; the passes that can be left out are {', '.join(OPTIONAL)}"
+            )
+    return frozenset([*names, *variable])

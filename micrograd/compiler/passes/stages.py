@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.passes.effects import effect_of
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.progress import line_of
 from micrograd.compiler.tracing.trace import without_collecting
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.passes.effects import Effect
     from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
 
@@ -93,15 +95,16 @@ class Request:
 
 
 class Made(NamedTuple):
-    """What the passes have made so far, and how many seconds each took."""
+    """What the passes have made so far, how many seconds each took, and how large the program was after each."""
 
     thing: Any
     seconds: dict[str, float] = {}  # noqa: RUF012  # never changed: run_stages makes another one
+    effects: dict[str, Effect] = {}  # noqa: RUF012  # the same
 
 
 def run_stages(made: Made, last: str, request: Request) -> Made:
     """Run the passes that come after those that have run, up to and including the last one; say so if it takes long."""
-    thing, seconds = made.thing, dict(made.seconds)
+    thing, seconds, effects = made.thing, dict(made.seconds), dict(made.effects)
     passes = (*request.passes, Pass("compile", lambda program, request: request.lower(program)))
     names = [each.name for each in passes]
     with without_collecting(), line_of(request.name, sum(seconds.values())) as line:
@@ -110,4 +113,6 @@ def run_stages(made: Made, last: str, request: Request) -> Made:
             begin = time.perf_counter()
             thing = each.of(thing, request)
             seconds[each.name] = time.perf_counter() - begin
-    return Made(thing, seconds)
+            if (effect := effect_of(thing)) is not None:
+                effects[each.name] = effect
+    return Made(thing, seconds, effects)

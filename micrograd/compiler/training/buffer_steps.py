@@ -16,6 +16,7 @@ import numpy as np
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.backends.shared.executable import new_buffer
 from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.training.steps import CompiledSteps, mean_of
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ class BufferSteps(CompiledSteps):
     def _make_runs(self, programs: list[Program]) -> None:
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = new_buffer(end)
-        runs: Any = [self._backend.run_of(program, self._buffer) for program in (self._update.program, *programs)]
+        every, disabled = (self._update.program, *programs), disabled_passes(())
+        runs: Any = [self._backend.run_of(program, self._buffer, disabled) for program in every]
         self._step, *self._runs = runs
         count = len(self._parameters)
         self._places_of_others = [
