@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, overload
 from micrograd.compiler.tracing.trace import TraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from micrograd.compiler.calling.function import CompiledFunction
     from micrograd.compiler.training.steps import CompiledSteps
@@ -173,17 +173,32 @@ def compiled_steps(
     batch_size: int = 1,
     devices: int | str | None = None,
     precision: str = "float64",
+    named: Mapping[str, Any] | None = None,
+    draw: Callable[..., Any] | None = None,
 ) -> CompiledSteps:
-    """The steps of micrograd.fit as compiled programs; devices and precision are for the JAX backend."""
+    """The steps of micrograd.fit as compiled programs.
+
+    Args:
+        loss: of one example.
+        examples: all of them.
+        optimizer: whose update is compiled too.
+        eager: takes the steps that the programs cannot.
+        backend: the name of the backend, or "auto".
+        batch_size: how many examples a step has.
+        devices: for the JAX backend, how many.
+        precision: for the JAX backend, "float64" or "float32".
+        named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
+    """
     _need_numpy()
     if backend == "jax":
         _need_jax("the jax backend")
         from micrograd.compiler.training.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision)
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw)
     from micrograd.compiler.training.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size)
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw)
 
 
 def _need_jax(what: str) -> None:

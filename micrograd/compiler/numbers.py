@@ -46,6 +46,11 @@ def part_of(indices: Integers) -> Any:
     return indices
 
 
+def taken(numbers: Floats, part: Any) -> Floats:
+    """A copy of a part; ``take`` needs half the time of an index for many numbers that lie apart."""
+    return numbers[part].copy() if type(part) is slice else numbers.take(part)
+
+
 def all_finite(numbers: Floats) -> bool:
     """Whether there is neither an infinity nor a NaN."""
     if len(numbers) <= _FEW and math.isfinite(sum(numbers.tolist())):  # 0.1 us for three, in place of 0.4

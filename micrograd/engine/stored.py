@@ -20,10 +20,27 @@ from micrograd.engine.commit import changing_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from weakref import ref
 
-# Weak references to the storages that are newer than their Values. The operators look at nothing else where no recorder
-# is in use: see SPECIAL in recorder.py.
-LATER: list[Any] = []
+# Weak references: to what puts a recorder in use, as long as any thread, task or copied context has it (see
+# recorder.py); and to the storages that are newer than their Values. Where it is empty, the operators look at nothing
+# else, which is faster than to ask a ContextVar.
+SPECIAL: list[ref[Any]] = []
+LATER: list[ref[Any]] = []  # the storages alone
+
+
+def note(reference: Any) -> None:
+    """Note that a storage is newer than its Values: first for the operators, which look at LATER only then."""
+    for noted in (SPECIAL, LATER):
+        if reference not in noted:
+            noted.append(reference)
+
+
+def drop(reference: Any) -> None:
+    """Note that a storage is not newer than its Values, or that nothing refers to it any more."""
+    for noted in (LATER, SPECIAL):
+        if reference in noted:
+            noted.remove(reference)
 
 
 def bring_up_to_date() -> None:

@@ -265,7 +265,7 @@ def _loss_of(plan: Plan, model: MLP) -> Callable[[list[Any]], Any]:
 class _Diverged:
     """Takes the steps that the programs cannot: none, as only those that are not finite are left to it."""
 
-    def step(self, batch: Sequence[int], epoch: int) -> float:
+    def step(self, batch: Sequence[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         raise ArithmeticError(
             f"the loss or a parameter is not finite in epoch {epoch + 1}: scale the columns, as StandardScaler does, "
             "or take a smaller learning_rate_init"

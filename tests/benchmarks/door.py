@@ -1,9 +1,9 @@
 """What a call costs from the user's side, beside peers: ``python tests/benchmarks/door.py``, which takes ten minutes.
 
 Plain data go in, and plain results come out: lists, floats, and arrays of NumPy. Each side lives in a process of its
-own, on a core and a thread of its own, with the garbage collector on. The sides take turns; what stands in the table
-are medians. First each side must compute the same numbers as its peer, or as eager does, to nine digits. Peers that
-are not installed are left out.
+own, with one thread and with the garbage collector on. The sides take turns on one core; what stands in the table are
+medians of the processor's seconds. First each side must compute the same numbers as its peer, or as eager does, to
+nine digits. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -87,18 +87,18 @@ def timed(step: Callable[[], object]) -> Callable[[], float]:
     """A sample of a step: the seconds of one of as many calls as take a hundredth of a second."""
     count = 1
     while True:
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(count):
             step()
-        if time.perf_counter() - start > SAMPLE:
+        if time.process_time() - start > SAMPLE:
             break
         count *= 2
 
     def sample() -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(count):
             step()
-        return (time.perf_counter() - start) / count
+        return (time.process_time() - start) / count
 
     return sample
 
@@ -303,7 +303,7 @@ def loop_by_torch(*sizes: int) -> Side:
 def epochs_of(fit: Callable[..., Any], count: int) -> list[float]:
     """The seconds of each epoch of a fit but the first."""
     ends: list[float] = []
-    fit(epochs=count + 1, callback=lambda history: ends.append(time.perf_counter()))
+    fit(epochs=count + 1, callback=lambda history: ends.append(time.process_time()))
     return [end - start for start, end in itertools.pairwise(ends)]
 
 
@@ -401,11 +401,10 @@ def rows() -> list[Row]:
     ]
 
 
-def serve(side: Side, core: int) -> Iterator[Any]:
+def serve(side: Side) -> Iterator[Any]:
     """In the worker: yield the numbers, and then one sample after another."""
     if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[core % len(cores)]})
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     yield side.numbers
     while True:
         yield side.sample()
@@ -417,7 +416,7 @@ def measured(row: Row, rounds: int) -> list[str]:
     if row.peer is not None and importlib.util.find_spec(row.peer.needs):
         cases.append(row.peer)
     with ExitStack() as stack:
-        workers = [stack.enter_context(Worker(case, serve, core)) for core, case in enumerate(cases)]  # type: ignore[arg-type]
+        workers = [stack.enter_context(Worker(case, serve)) for case in cases]  # type: ignore[arg-type]
         numbers = [worker.ask() for worker in workers]
         for other in numbers[1:]:
             check(numbers[0], other, row.what)

@@ -4,7 +4,6 @@ import inspect
 import math
 import sys
 from fractions import Fraction
-from itertools import count
 
 import numpy as np
 import pytest
@@ -49,15 +48,14 @@ def test_arrays_are_read_whatever_their_strides_and_their_dtype(layout, backend)
 
 
 def test_an_array_has_a_program_for_its_dtype_and_its_shape():
-    traces = count()
-    fast = mg.compile(lambda a: (next(traces), a.sum())[1])
+    fast = mg.compile(lambda a: a.sum())
     for array in (np.ones(3), np.zeros(3), np.ones(6)[::2], np.ones((3, 4)).T[0]):
         assert fast(array) == array.sum()
-    assert next(traces) == 1
+    assert fast.cache_info().traces == 1
     for array in (np.ones(3, dtype=np.float32), np.ones(3, dtype=int), np.ones((3, 1)), mg.array(np.ones(3))):
         result = fast(array)
         assert (result.data if isinstance(result, Value) else result) == 3.0
-    assert next(traces) == 6
+    assert fast.cache_info().traces == 5
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16])
@@ -257,15 +255,14 @@ def test_freezing_an_argument_after_the_call_counts():
 
 
 def test_attributes_on_one_of_many_values_are_part_of_the_key():
-    traces = count()
-    fast = mg.compile(lambda xs: (next(traces), sum(xs))[1])
+    fast = mg.compile(lambda xs: sum(xs))
     xs = [Value(1.0) for _ in range(5)]
     fast(xs)
     fast([Value(2.0, label=f"x{place}") for place in range(5)])
-    assert next(traces) == 1
+    assert fast.cache_info().traces == 1
     xs[3].mine = "attribute"
     assert fast(xs).data == 5.0
-    assert next(traces) == 3
+    assert fast.cache_info().traces == 2
 
 
 def test_plain_numbers_beside_values_are_in_no_block():

@@ -7,21 +7,22 @@ outputs is copied.
 
 from __future__ import annotations
 
-from array import array
 from operator import attrgetter
+from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.checks import is_array
 from micrograd.compiler.guards.structure import ARRAY, MIXED, TOO_DEEP, assembler_of, is_leaf, is_result, parts_of
-from micrograd.compiler.numbers import part_of
+from micrograd.compiler.numbers import part_of, taken
 from micrograd.compiler.tracing.trace import is_plain
+from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.stored import LATER, bring_up_to_date
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
     from micrograd.compiler.guards.structure import Structure
@@ -39,27 +40,34 @@ def numbers_of(arguments: Structure, values: Sequence[Value] = ()) -> Floats:
     runs = arguments.runs
     if LATER and (values or arguments.has_values):
         bring_up_to_date()
-    if not arguments.has_arrays:
-        flat = array("d", map(_number_of, values) if values else ())
-        for holds, run in runs:
-            flat.extend(_floats_of(holds, run))
-        return np.frombuffer(flat)
-    found: list[Any] = [array("d", map(_number_of, values))] if values else []
+    scalars: list[float] = list(map(_number_of, values)) if values else []
+    arrays: list[Any] = []
     for holds, run in runs:
-        found.append(np.asarray(run).ravel() if holds is ARRAY else array("d", _floats_of(holds, run)))
-    return np.concatenate(found, dtype=np.float64, casting="unsafe")
+        if holds is ARRAY:
+            arrays += _array_of(scalars), np.asarray(run).ravel()
+            scalars = []
+        else:
+            scalars += run if holds is float else map(_READERS[holds], run)
+    last = _array_of(scalars)
+    return np.concatenate([*arrays, last], dtype=np.float64, casting="unsafe") if arrays else last
 
 
-def _floats_of(holds: Any, run: Any) -> Iterable[float]:
-    """The numbers in a run of leaves that is no array."""
-    return run if holds is float else map(_float_of if holds is MIXED else _number_of, run)
+def _array_of(numbers: list[float]) -> Floats:
+    """An array of floats: NumPy takes 0.2 us for three, in place of 0.4, and three times as long for many."""
+    if len(numbers) < _MANY:
+        return np.fromiter(numbers, np.float64, len(numbers))
+    return np.frombuffer(pack(f"{len(numbers)}d", *numbers))
 
 
+_MANY = 40
 _number_of = attrgetter("_data")
 
 
 def _float_of(leaf: Any) -> float:
     return leaf._data if isinstance(leaf, Value) else float(leaf)
+
+
+_READERS: dict[Any, Callable[[Any], float]] = {MIXED: _float_of, int: float, Value: _number_of, CONSTANT: _number_of}
 
 
 class Results:
@@ -164,7 +172,7 @@ class Results:
         sources = np.array([output for _, output in leaves if output is not None], dtype=np.int64)
         if len(sources) == len(leaves):
             part = part_of(sources)
-            return (lambda numbers: numbers[part].copy()) if isinstance(part, slice) else lambda numbers: numbers[part]
+            return lambda numbers: taken(numbers, part)
         template = np.array([float(leaf) if output is None else 0.0 for leaf, output in leaves])
         targets = np.flatnonzero([output is not None for _, output in leaves])
 

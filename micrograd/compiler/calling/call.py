@@ -18,25 +18,26 @@ What the results pass on to the call are Seeds. When all have done so, one run o
 
 from __future__ import annotations
 
-from array import array
 from itertools import chain
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter, countOf
+from struct import pack
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from micrograd._support.checks import check_unchanged
 from micrograd.engine.commit import commit, setting
-from micrograd.engine.node import requires_grad_version
+from micrograd.engine.higher_order import partial_gradients
+from micrograd.engine.node import NUMBER, requires_grad_version
 from micrograd.engine.primitive import CONSTANT, LEAF, Primitive
 from micrograd.engine.stored import forget_stored
-from micrograd.engine.value import wide_node
+from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
-    from micrograd.engine.value import Value
     from micrograd.storage import Stored
 
 
@@ -80,20 +81,16 @@ class Source(NamedTuple):
     wanted: Any
 
 
-class _Numeric(Primitive):
-    """A primitive whose gradients are numbers, and no graphs."""
+class _OfOneCall(Primitive):
+    """A primitive that belongs to one call of a compiled function."""
 
     __slots__ = ()
-
-    def check_differentiable_again(self) -> None:
-        """Refuse: these gradients are numbers, and no graphs."""
-        raise ValueError("the gradient of a compiled function is no graph: differentiate the function itself")
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(f"the result of the compiled {self.name} cannot be copied or pickled; call {self.name} itself")
 
 
-class _OfProgram(_Numeric):
+class _OfProgram(_OfOneCall):
     """The primitive of a node whose operands are what a program read.
 
     Each call makes one. So what is the same for all of them is in the class, and in the origin.
@@ -101,9 +98,10 @@ class _OfProgram(_Numeric):
     Args:
         origin: what it has in common with the other calls.
         inputs: the numbers that the program was given.
+        written: runs the function as it is written on the same numbers, and gives the results.
     """
 
-    __slots__ = ("_inputs", "_origin")
+    __slots__ = ("_inputs", "_origin", "_results", "_written")
 
     forward = float
     composite, first, second, wide = None, None, None, True
@@ -111,9 +109,11 @@ class _OfProgram(_Numeric):
     domain = ()
     settings: dict[str, Any] = {}  # noqa: RUF012  # there are none
 
-    def __init__(self, origin: Origin, inputs: Floats) -> None:
+    def __init__(self, origin: Origin, inputs: Floats, written: Callable[[], list[Any]]) -> None:
         self.name, self.symbol = origin.name, origin.symbol
         self._origin, self._inputs = origin, inputs
+        self._written = written
+        self._results: list[Any] | None = None
 
     @property
     def source(self) -> Source:
@@ -122,7 +122,16 @@ class _OfProgram(_Numeric):
 
     def node(self, data: float, operands: tuple[Any, ...]) -> Value:
         """The node of this number; the operands are what gradients flow to, in the order of the inputs."""
-        return wide_node(self, data, operands, self._inputs[self._origin.wanted])
+        return _node(self, data, operands, self._inputs[self._origin.wanted])
+
+    def graphs_of(self, result: int, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
+        """What each operand is given by one of the results, as graphs: those of the function as it is written."""
+        if self._results is None:
+            self._results = self._written()
+        operands = [
+            o for o in dict.fromkeys(node._x) if o._primitive is not CONSTANT and (useful is None or o in useful)
+        ]
+        return list(partial_gradients(self._results[result], gradient, node._x, operands).items())
 
     def gradients(self, gradient: float) -> Floats:
         """What each operand is given, for this gradient of the node."""
@@ -145,14 +154,19 @@ class Call(_OfProgram):
         origin: what it has in common with the other calls.
         inputs: the numbers that the program was given.
         derivatives: of the result, with respect to each operand.
+        written: runs the function as it is written on the same numbers, and gives the results.
     """
 
     __slots__ = ("_derivatives", "_version")
 
-    def __init__(self, origin: Origin, inputs: Floats, derivatives: Floats) -> None:
-        super().__init__(origin, inputs)
+    def __init__(self, origin: Origin, inputs: Floats, derivatives: Floats, written: Callable[[], list[Any]]) -> None:
+        super().__init__(origin, inputs, written)
         self._derivatives = derivatives
         self._version = requires_grad_version()
+
+    def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
+        """What each operand is given, as graphs."""
+        return self.graphs_of(0, node, gradient, useful)
 
     def gradients(self, gradient: float) -> Floats:
         """The derivatives times the gradient of the result."""
@@ -164,7 +178,7 @@ class Call(_OfProgram):
         if not origin.leaves_only or self._version is not requires_grad_version():
             return False
         if len(leaves) > origin.trained:
-            if set(map(_primitive_of, leaves)) != {LEAF} or len(set(leaves)) < len(leaves):
+            if countOf(map(_primitive_of, leaves), LEAF) < len(leaves) or len(set(leaves)) < len(leaves):
                 return False
         elif origin.stored is not None and (sums := origin.stored.grad()) is not None:
             sums = sums + self.gradients(gradient)
@@ -172,8 +186,8 @@ class Call(_OfProgram):
             return True
         forget_stored(leaves)
         before = list(map(_gradient_of, leaves))
-        if len(leaves) > _FEW and set(map(type, before)) == {float}:
-            after = (np.frombuffer(array("d", before)) + self.gradients(gradient)).tolist()
+        if len(leaves) > _FEW and countOf(map(type, before), float) == len(before):
+            after = (np.frombuffer(pack(f"{len(before)}d", *before)) + self.gradients(gradient)).tolist()
         else:  # of a few, or one of them is a graph
             pairs = zip(before, self._derivatives.tolist(), strict=True)
             after = [earlier + gradient * derivative for earlier, derivative in pairs]
@@ -192,6 +206,7 @@ class CallOfSeveral(_OfProgram):
         origin: what it has in common with the other calls.
         inputs: the numbers that the program was given.
         run: takes the gradients of the results, and gives those of the operands.
+        written: runs the function as it is written on the same numbers, and gives the results.
 
     Attributes:
         results: how many there are.
@@ -199,8 +214,14 @@ class CallOfSeveral(_OfProgram):
 
     __slots__ = ("_run", "results")
 
-    def __init__(self, origin: Origin, inputs: Floats, run: Callable[[Floats], Floats]) -> None:
-        super().__init__(origin, inputs)
+    def __init__(
+        self,
+        origin: Origin,
+        inputs: Floats,
+        run: Callable[[Floats], Floats],
+        written: Callable[[], list[Any]],
+    ) -> None:
+        super().__init__(origin, inputs, written)
         self.results, self._run = len(origin.program.outputs), run
 
     def gradients(self, gradient: float) -> Floats:
@@ -211,7 +232,7 @@ class CallOfSeveral(_OfProgram):
         return self._run(seeds)
 
 
-class OneOfSeveral(_Numeric):
+class OneOfSeveral(_OfOneCall):
     """The primitive of one of several results: it hands its gradient, and which one it is, to the call.
 
     Args:
@@ -231,9 +252,15 @@ class OneOfSeveral(_Numeric):
 
     def node(self, data: float, call: Value) -> Value:
         """The node of this result of a call."""
-        node: Any = wide_node(self, data, (), 0.0)
+        node: Any = _node(self, data, (), 0.0)
         node._first, node._x = call, 0.0
         return node
+
+    def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
+        """What the operands of the call are given, as graphs. The call is passed over: graphs are no Seeds."""
+        call = node._first
+        check_unchanged(call._x, call._y)
+        return cast("CallOfSeveral", call._primitive).graphs_of(self.result, call, gradient, useful)
 
 
 class Seeds(float):
@@ -274,3 +301,13 @@ class Seeds(float):
     def __radd__(self, other: float) -> Seeds:
         """A sum that keeps its parts."""
         return Seeds(other, None) + self
+
+
+def _node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:
+    """A node as the operators make it, but that its operands are not asked whether gradients flow to them."""
+    node = object.__new__(Value)
+    node._data, node._grad, node._uses = data, 0.0, 0
+    node._primitive = primitive
+    node._first = node._second = NUMBER
+    node._x, node._y = operands, numbers
+    return node

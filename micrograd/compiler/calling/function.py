@@ -28,15 +28,17 @@ from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile
-from micrograd.compiler.calling.specialise import Specialised
+from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite
 from micrograd.compiler.passes.lists import disabled_passes
+from micrograd.contexts.no_grad import differentiating
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
+from micrograd.engine.differentiation import is_differentiated, needs_graphs
+from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
-from micrograd.transforms import gradient, graphs_are_wanted
 
 if TYPE_CHECKING:
     import os
@@ -47,9 +49,6 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.shared.executable import Executable
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
-
-
-_TOO_OFTEN = 10  # traces in a row
 
 
 class Explanation(str):
@@ -88,13 +87,15 @@ class CompiledFunction:
         recorder = recorder_on_top()
         if recorder is not None and not recorder.lets_programs_run:
             return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
-        if graphs_are_wanted():
+        if needs_graphs():
             return self.function(*arguments, **named)  # a program's gradients are numbers
         given = Structure.of_call(arguments, named)
         with self._lock:
             special = self._specialise(given)
-            differentiable = special.is_differentiable and (recorder is None or recorder.remembers)
-            found = self._run(special, given, differentiable)
+            remembers = recorder is None or recorder.remembers
+            if not remembers:
+                special = special.under_no_grad(self.function, given)
+            found = self._run(special, given, remembers and special.is_differentiable)
         if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         if recorder is not None and recorder.remembers_calls:
@@ -233,7 +234,7 @@ class CompiledFunction:
                 _warn_of_objects(self, given.objects)
         elif special.is_outdated():
             retraced = max(special.retraced, 0) + 1
-            if retraced == _TOO_OFTEN:
+            if retraced == TOO_OFTEN:
                 _warn_of_retraces(self, special.closed_over.change())
             special = self._kept.programs[given.key] = self._traced(given)
             self._kept.traces += 1
@@ -253,6 +254,8 @@ class CompiledFunction:
         kinds = special.results.kinds
         if not kinds or (special.only_eager and differentiable) or special.confuses(given):
             return None
+        if special.takes_numbers and is_differentiated():
+            return None  # eager, it raises where that would lose a gradient
         try:
             compiled = special.compiled(differentiable and len(kinds) == 1)
         except (ValueError, ArithmeticError):  # the rule of a primitive raises: eager, only backward() would
@@ -268,10 +271,11 @@ class CompiledFunction:
             pairs = zip(numbers.tolist(), kinds, strict=True)
             return numbers, [None if kind else Value(number, requires_grad=False) for number, kind in pairs]
         operands = (*special.trained, *given.operands())
+        written = partial(self._as_written, special, given, numbers)
         if len(kinds) == 1:
-            return numbers, [Call(compiled.origin, inputs, gradients).node(numbers.item(), operands)]
+            return numbers, [Call(compiled.origin, inputs, gradients, written).node(numbers.item(), operands)]
         of_seeds = partial(self._gradients, special, given, inputs, operands)
-        call = CallOfSeveral(compiled.origin, inputs, of_seeds).node(0.0, operands)
+        call = CallOfSeveral(compiled.origin, inputs, of_seeds, written).node(0.0, operands)
         while len(self._parts) < len(kinds):
             self._parts.append(OneOfSeveral(special.name, len(self._parts)))
         made = zip(numbers.tolist(), self._parts, kinds, strict=False)
@@ -290,11 +294,24 @@ class CompiledFunction:
             special.only_eager = True
         if not np.array_equal(special.numbers(Structure(given.nested)), inputs):
             raise ValueError(f"numbers that {self} read have changed since the call; call it again")
+        results = self._as_written(special, given)
+        with differentiating():
+            terms = [result * seed for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
+            total = sum(terms, Value(0.0, requires_grad=False))
+            slopes = partial_gradients(total, 1.0, operands, operands, create_graph=False)
+        return np.array([slopes.get(operand, 0.0) for operand in operands])
+
+    def _as_written(self, special: Specialised, given: Structure, outputs: Floats | None = None) -> list[Any]:
+        """The results that the function gives as it is written, if they are still those of the program."""
         positional, named = given.nested
-        leaves = Structure(self.function(*positional, **named)).leaves
-        results = dict(zip(special.results.outputs, leaves, strict=True))
-        used = [(results[output], seed) for output, seed in enumerate(seeds.tolist()) if seed]
-        return np.array(gradient(sum(result * seed for result, seed in used), list(operands)), dtype=float)
+        with differentiating():
+            leaves = Structure(self.function(*positional, **named)).leaves
+        found = dict(zip(special.results.outputs, leaves, strict=True))
+        results = [found[output] for output in range(len(special.results.kinds))]
+        numbers = [result.data if isinstance(result, Value) else float(result) for result in results]
+        if outputs is not None and not np.allclose(numbers, outputs, 1e-6, 1e-9):
+            raise ValueError(f"{self} gives other numbers now than at the call, as something it read was replaced")
+        return results
 
     def __reduce__(self) -> str:
         """As functions do: a copy is the same one, and pickle writes its name."""
@@ -309,7 +326,7 @@ class CompiledFunction:
 def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
     code, line = calling_line()
     warnings.warn_explicit(
-        f"{compiled} was traced anew at each of {_TOO_OFTEN} calls, as {what} was replaced before each: that takes "
+        f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
         f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
         RuntimeWarning,
         code.co_filename,

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from micrograd._support.checks import is_array
-from micrograd._support.containers import base_of, own_attributes, remade
+from micrograd._support.containers import base_of, own_attributes
 from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered, check_jax
 from micrograd.compiler.backends.jax.jax_reads import NO_PLACE
 from micrograd.compiler.calling.jax_parameters import Origin, Parameters
@@ -62,9 +62,9 @@ def pure_function(function: Callable[..., Any], arguments: tuple[Any, ...]) -> t
         vectors = [numbers_of_frozen, *_checked(parameters, origin)]
         for number, (example, argument) in enumerate(zip(structure.nested[0], arguments, strict=True)):
             vectors.append(_joined(_numbers(example, argument, f"argument {number}")))
-        computed = [_Result(number) for number in compute(constants, *vectors)]
+        computed = list(compute(constants, *vectors))
         pairs = zip(special.result.leaves, special.results.outputs, strict=True)
-        return _unwrapped(special.result.rebuilt(_Result(leaf) if o is None else computed[o] for leaf, o in pairs))
+        return special.result.rebuilt([leaf if o is None else computed[o] for leaf, o in pairs], _array)
 
     pure.__name__ = pure.__qualname__ = special.name
     return pure, Parameters({name: jnp.asarray(numbers) for name, numbers in origin.numbers().items()}, origin)
@@ -138,21 +138,6 @@ def _joined(parts: list[Any]) -> Any:
     return jnp.concatenate(parts) if parts else jnp.zeros(0)
 
 
-class _Result:
-    """A number of the result, while its containers are made anew: NumPy would ask an array of JAX for its elements."""
-
-    def __init__(self, number: Any) -> None:
-        self.number = number
-
-
-def _unwrapped(item: Any) -> Any:
-    """Containers with the numbers themselves; an array of numbers is an array of JAX."""
-    if isinstance(item, _Result):
-        return item.number
-    if is_array(item) and item.dtype == object:
-        return jnp.stack([jnp.asarray(_unwrapped(part), dtype=float) for part in item.flat]).reshape(item.shape)
-    if isinstance(item, dict):
-        return remade(item, [_unwrapped(part) for part in base_of(item).values(item)])
-    if isinstance(item, (list, tuple)):
-        return remade(item, [_unwrapped(part) for part in item])
-    return item
+def _array(like: Any, parts: list[Any]) -> Any:
+    """An array of JAX in place of one in the result."""
+    return jnp.array([jnp.asarray(part, dtype=float) for part in parts], dtype=float).reshape(like.shape)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats
 
 
+TOO_OFTEN = 10  # traces in a row, of which the user is warned
 _ALONE = Packing()
 
 
@@ -60,6 +61,7 @@ class Specialised:
         backend: what its programs are compiled for.
         first: Values that shall be its first inputs.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
+        is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
         disable: the names of passes that shall not run.
 
     Attributes:
@@ -73,6 +75,7 @@ class Specialised:
         trained: the Values read from outside that gradients flow to.
         leaves_only: whether all Values read from outside are leaves.
         closed_over: what else the function reads, as it was before the trace.
+        takes_numbers: whether it takes gradients as plain numbers, which is refused inside of a transform.
         only_eager: whether its gradient cannot be compiled.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
     """
@@ -84,16 +87,17 @@ class Specialised:
         backend: Backend,
         first: Sequence[Value] = (),
         as_floats: bool = True,
+        is_recorded: bool = True,
         disable: Sequence[str] = (),
     ) -> None:
-        self._function = function
+        self._function, self._backend, self._disable = function, backend, disable
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable))
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            source = Source(traced_once(function), arguments, first, as_floats)
-            traced = run_stages(Made(source), "cse", self._request)
+            source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded))
+            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "cse", self._request))
         except BaseException:
             self.closed_over.put_back()
             raise
@@ -126,10 +130,25 @@ class Specialised:
         self._stored = Stored(self.values) if many else None
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         self._nodes = columns.nodes
+        self.takes_numbers = trace.takes_numbers
+        self._under_no_grad = None if trace.depends_on_recording else self
         self._compiled: dict[bool, Compiled] = {}
         self._size = (-1, 0)  # for how many compiled programs it was found, and the bytes
         self.only_eager = False
         self.retraced = -1
+
+    def under_no_grad(self, function: Callable[..., Any], arguments: Structure) -> Specialised:
+        """The programs for calls under no_grad, where transforms inside give plain numbers in the place of Values.
+
+        Args:
+            function: the same as before.
+            arguments: of the same structure as before.
+        """
+        if self._under_no_grad is None:
+            self._under_no_grad = Specialised(
+                function, arguments, self._backend, is_recorded=False, disable=self._disable
+            )
+        return self._under_no_grad
 
     def is_outdated(self) -> bool:
         """Whether what it closes over was replaced since it was traced, or gradients are wanted elsewhere."""

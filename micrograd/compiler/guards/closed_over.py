@@ -8,22 +8,25 @@ over the variables that the code names (closures, globals, attributes, defaults)
 the containers that it reaches writes down which objects are where. At the next call it is compared with what is
 there now, container by container in C, and the function is traced anew where something else is there.
 
-Attributes are followed where some code that is reached names them, those that the user has set on Values, too.
-What belongs to Python, NumPy or another installed package is not looked into.
+Attributes are followed where some code that is reached names them, those that the user has set on Values, too. The
+code of libraries is not inspected (libraries.py), so all attributes of their objects count; objects written in C are
+read as library_state.py says. What gives another number each time, such as a generator of random numbers, is
+collected in sources.py.
 """
 
 from __future__ import annotations
 
-import dis
+import builtins
+import os
 import sys
-from collections import ChainMap, UserDict, UserList, deque
+import threading
+import weakref
+from collections import deque
 from contextlib import suppress
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import chain, repeat
-from marshal import dumps
-from operator import attrgetter, is_, itemgetter
-from struct import pack
+from operator import attrgetter, itemgetter
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -33,7 +36,6 @@ from types import (
     MemberDescriptorType,
     MethodType,
     ModuleType,
-    SimpleNamespace,
 )
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,26 +43,34 @@ import numpy as np
 
 from micrograd._support.checks import is_array, is_unknown
 from micrograd._support.containers import base_of
+from micrograd.compiler.guards.code_names import (
+    full_name,
+    line_that_stores,
+    names_in,
+    sets_variables,
+)
+from micrograd.compiler.guards.comparison import Comparison, is_same
+from micrograd.compiler.guards.libraries import is_foreign, is_without_numbers
+from micrograd.compiler.guards.library_state import MISSING, Reading, names_asked_by, owner_of, pickled, reading_of
+from micrograd.compiler.guards.sources import Sources, mentions
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-_MISSING: Any = object()
 _by_identity: Any = object.__eq__
-_LENGTH: Any = ("length",)  # in the place of keys: look at the length only
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
 _NUMBERS = frozenset((float, int, bool, complex, type(None)))
 _SINGLE = frozenset((bool, type(None)))  # of which there is one object each
 _TEXTS = frozenset((str, bytes))
 _ATOMS = _NUMBERS | _TEXTS
-_OPAQUE = (BuiltinFunctionType, CodeType, Enum, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis))
+_OPAQUE = (CodeType, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis), np.generic, np.dtype, range, slice)
 _LOOKED_AT_ONE_BY_ONE = 256  # texts in a list; in a longer one, equal texts of other types are alike
-_LOOKED_AT = 100_000  # plain numbers in a list or an array; of a longer one, the length
-EXACT = 2  # the version of marshal's format: this one writes each number with its type, and to the bit
+_TOLD_BY_TYPE = 100_000  # plain numbers in a list; in a longer one, equal numbers of other types are alike
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _LONGEST = 200  # characters of how a place is written
-_OF_COLLECTIONS = (ChainMap, UserDict, UserList)
+_BARE = frozenset(("builtins", "abc", "typing", "enum", "collections.abc", "numpy", "_io", "types"))  # bases' modules
+_CACHE: Any = type(lru_cache(len))
 # Code that names one of these may read any attribute.
 _READS_ALL = frozenset(
     [
@@ -76,15 +86,8 @@ _READS_ALL_OF_VALUES = _READS_ALL - frozenset(
 _MISSES_OF_VALUES = _READS_ALL_OF_VALUES | {"AttributeError", "Exception"}
 _MAKE = frozenset(("__init__", "__new__", "__post_init__", "__repr__", "__str__"))  # run for no instance that is there
 _READ_BY_NAME_ONLY = ("__annotations__", "__dict__", "__doc__", "__module__", "__qualname__", "__weakref__")
-_SET = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
-_ADD = frozenset(("add", "append", "appendleft", "extend", "insert", "setdefault", "update"))
-
-
-class _Names(NamedTuple):
-    """The names in a code object and those nested in it."""
-
-    of_globals: frozenset[str]
-    of_attributes: frozenset[str]
+_ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb", "expandvars"))
+_IMPORTERS = frozenset(("modules", "import_module", "__import__"))
 
 
 class _Watched(NamedTuple):
@@ -116,68 +119,64 @@ class ClosedOver:
 
     Attributes:
         symbols: how the places are written where there is a symbol.
+        codes: the code of the functions of the user that are reached.
+        sources: what is reached that gives another number each time, such as iterators.
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]], whole: bool = False) -> None:
         self._seen: dict[int, Any] = {}
         self._names: set[str] = {"vars"} if whole else set()
-        self._codes: dict[CodeType, None] = {}
+        self.codes: dict[CodeType, None] = {}
         self._globals: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
+        self._absent: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
         self._open: dict[int, tuple[str, str, Any, Any, dict[str, None]]] = {}
         self._new: list[int] = []
+        self._classes: dict[int, type] = {}  # of the user
+        self._instances: list[Any] = []  # of these
+        self._functions: list[FunctionType] = []
         self._queue = deque(roots)
         self._watched: list[_Watched] = []
         self._bare: dict[Value, None] = {}  # the Values that have no attributes of their own
         self._attributed: list[tuple[dict[str, Any], list[str]]] = []  # those of the others, and their names
         self._has_new_attributes = False
+        self._comparison = Comparison()
+        self.sources = Sources()
         self.symbols: list[str] = []
-        self._before: list[Any] = []
-        self._lengths: list[int] = []
-        self._keys: list[Any] = []
         self._walk()
         self._arrange()
 
     def is_current(self) -> bool:
         """Whether all of it is still there."""
-        try:
-            if self._has_new_attributes or self._alike != self._alike_before:
-                return False
-            if self._numbers and self._numbers_now() != self._numbers_before:
-                return False
-            if self._keyed and list(chain.from_iterable(self._keyed)) != self._keys:
-                return False
-            if self._sized and list(map(len, self._sized)) != self._lengths:
-                return False
-            if self._made and [get() for get in self._made] != self._made_before:
-                return False
-            if all(map(is_, chain.from_iterable([get() for get in self._getters]), self._before)):
-                return True
-            now = self._now()
-        except Exception:  # an object that cannot be compared, a variable that was deleted, a dict that grows
-            return False
-        if not all(map(_same, now, self._before)):
-            return False
-        self._before = now  # equal numbers: the next look is quick again
-        return True
+        return not self._has_new_attributes and self._comparison.is_same()
 
     def holds(self, value: Value) -> bool:
         """Whether a Value is among what is reached."""
         return value in self._bare or id(value) in self._seen
 
-    def _numbers_now(self) -> bytes:
-        return dumps([list(get()) for get in self._numbers], EXACT)
+    def refusing_sources(self, trace: Callable[[], Any]) -> Any:
+        """What a trace gives; a TraceError if it asks for something that is another number each time."""
+        return self.sources.refusing(self.codes, trace)
 
-    def _now(self) -> list[Any]:
-        return list(chain.from_iterable([get() for get in self._getters]))
+    def reaches_values_or_sets_variables(self) -> bool:
+        """Whether a Value is reached, or code that sets variables outside of it."""
+        return bool(self._bare or self._attributed) or sets_variables(self.codes)
+
+    def containers(self) -> set[int]:
+        """The identities of what is reached and can be changed in place."""
+        watched = {id(w.container) for w in self._watched if type(w.container) not in (CellType, FunctionType)}
+        opened = {key for key, (_, form, *_) in self._open.items() if form != "L"}
+        return (watched | opened) - self._globals.keys()
 
     def change(self) -> str:
         """How the first place is written where there is something else now."""
         for watched in self._watched:
-            now = _items(watched.container, watched.keys)
+            if not self._comparison.has_same_bytes(watched.container):
+                return watched.path
+            now = _items(watched.container, watched.keys) if watched.items else []
             if len(now) != len(watched.items):
                 return f"the length of {watched.path}" if watched.form == "[" else watched.path
             for number, (item, before) in enumerate(zip(now, watched.items, strict=True)):
-                if not _same(item, before):
+                if not is_same(item, before):
                     return _written(watched, number)
         return "something"
 
@@ -191,6 +190,8 @@ class ClosedOver:
         for watched in self._watched:
             with suppress(Exception):  # what takes nothing back keeps its symbol, which is refused when it is used
                 container = watched.container
+                if is_array(container) and container.dtype != object:
+                    continue
                 items: Any = container.ravel() if is_array(container) else _items(container, watched.keys)
                 keys = container if isinstance(container, dict) and watched.keys is None else ()
                 if any(map(_holds_symbol, chain(items, keys))):
@@ -204,20 +205,14 @@ class ClosedOver:
 
     def line_of(self, place: str) -> tuple[str, int] | None:
         """The file and the line where such a place is set; None if that cannot be told, or there are several."""
-        found: set[tuple[str, int]] = set()
+        found = None
         while place and not found:
             if place.endswith("]"):
                 place, name = place.rpartition("[")[0], ""
             else:
                 place, _, name = place.rpartition(".")
-            found = {
-                (code.co_filename, line)
-                for code in self._codes
-                for nested in _nested(code)
-                for line, operation, argument in _instructions(nested)
-                if (operation in _SET and argument == name if name else _sets_an_element(operation, argument))
-            }
-        return found.pop() if len(found) == 1 else None
+            found = line_that_stores(self.codes, name)
+        return found
 
     def _walk(self) -> None:
         """Visit all that is reached, until no code names an attribute that was not looked at."""
@@ -232,17 +227,25 @@ class ClosedOver:
             all_names = not self._names.isdisjoint(_READS_ALL)
             all_of_values = not self._names.isdisjoint(_READS_ALL_OF_VALUES)
             for key in objects:
-                path, form, owner, content, taken = self._open[key]
-                whole = form == "*" or (all_names and form == ".") or (all_of_values and form == "V")
-                for name, item in list(content.items()):
-                    if name in taken or not (whole or name in self._names or (form == "C" and _is_special(name))):
-                        continue
-                    if form == "C" and name in _MAKE and not isinstance(owner, _ByName):
-                        continue
-                    taken[name] = None
-                    self._queue.append((f"{path}.{name}", item))
+                form = self._open[key][1]
+                self._look_into(key, form == "*" or (all_names and form == ".") or (all_of_values and form == "V"))
             if not self._queue and len(self._names) == known and not self._new:
                 return
+
+    def _look_into(self, key: int, whole: bool) -> None:
+        """Visit the attributes of an object that code names, or all of them."""
+        path, form, owner, content, taken = self._open[key]
+        if form == "L":  # a library has hundreds of names
+            taken.update(dict.fromkeys(new := [n for n in self._names if n in content and n not in taken]))
+            self._queue += [(f"{path}.{name}", content[name]) for name in new]
+            return
+        for name, item in list(content.items()):
+            if name in taken or not (whole or name in self._names or (form == "C" and _is_special(name))):
+                continue
+            if form == "C" and name in _MAKE and not isinstance(owner, _ByName):
+                continue
+            taken[name] = None
+            self._queue.append((f"{path}.{name}", item))
 
     def _open_up(self, key: int, path: str, form: str, owner: Any, content: Any, taken: dict[str, None]) -> None:
         """Let the attributes of an object be looked at."""
@@ -263,26 +266,20 @@ class ClosedOver:
         path = path if len(path) < _LONGEST else f"...{path[-_LONGEST // 2 :]}"
         if kind is FunctionType:
             self._visit_function(path, item)
-        elif isinstance(item, (list, tuple, dict, set, frozenset, deque)):
+        elif issubclass(kind, weakref.ProxyTypes):
+            self._visit_state(path, item)
+        elif issubclass(kind, (list, tuple, dict, set, frozenset, deque)):
             self._visit_container(path, item)
         elif is_array(item):
             self._visit_array(path, item)
-        elif kind is MethodType:
-            self._queue += [("self" if path == "" else path, item.__self__), (path, item.__func__)]
-        elif kind is partial:
-            self._queue += [(path, item.func), (path, item.args), (path, item.keywords)]
-        elif kind is staticmethod or kind is classmethod:
-            self._queue.append((path, item.__func__))
-        elif kind is property:
-            self._queue += [(path, function) for function in (item.fget, item.fset) if function is not None]
-        elif isinstance(item, _OPAQUE):
-            return
-        elif kind is ModuleType:
-            if not is_foreign(item.__name__):
-                self._open_up(id(item), path, "M", item, vars(item), {})
-        elif isinstance(item, type):
+        elif issubclass(kind, ModuleType):
+            self._open_up(id(item), path, "L" if is_foreign(item.__name__) else "M", item, vars(item), {})
+        elif issubclass(kind, type):
+            self.sources.suspect(item)
             self._visit_class(item.__qualname__, item, _ByName())
-        else:
+        elif (parts := _parts(path, item)) is not None:
+            self._queue += parts
+        elif not issubclass(kind, _OPAQUE):
             self._visit_object(path, item)
 
     def _visit_value(self, path: str, value: Value) -> None:
@@ -313,24 +310,50 @@ class ClosedOver:
             self._queue += [(path, part) for part in found]
         if function.__dict__:
             self._open_up(id(function), function.__name__, ".", function, function.__dict__, {})
-        if not is_foreign(function.__globals__.get("__name__") or ""):
-            self._codes[function.__code__] = None
-            of_globals, of_attributes = _names_in(function.__code__)
-            self._names |= of_attributes
-            known, names = self._globals.setdefault(id(function.__globals__), (function.__globals__, {}))
-            self._names |= of_globals & (_READS_ALL | _MISSES_OF_VALUES)
-            for name in of_globals:
-                if name in known and name not in names:
-                    names[name] = None
-                    self._queue.append((name, known[name]))
+        if is_foreign(function.__globals__.get("__name__") or ""):
+            self.sources.suspect(function)
+        else:
+            self._functions.append(function)
+            self._visit_code(function.__code__, function.__globals__)
+
+    def _visit_code(self, code: CodeType, variables: dict[str, Any]) -> None:
+        """Visit what code of the user names."""
+        self.codes[code] = None
+        names = names_in(code)
+        self._names.update(f"_{name}_" for name in ("name", "value") if name in names.of_attributes)  # of enum members
+        self._names |= names.of_attributes | (names.of_globals & (_READS_ALL | _MISSES_OF_VALUES))
+        known = self._globals.setdefault(id(variables), (variables, {}))[1]
+        absent = self._absent.setdefault(id(variables), (variables, {}))[1]
+        for name in names.of_globals:
+            if name not in variables:
+                absent[name] = None
+                self.sources.suspect(getattr(builtins, name, None))
+            elif name not in known:
+                known[name] = None
+                self._queue.append((name, variables[name]))
+        if not _ENVIRONMENT.isdisjoint(names.of_attributes | names.of_globals):
+            self._queue.append(("os.environ", os.environ))
+        modules = {full_name(module, level, variables.get("__package__")) for module, level in names.of_modules}
+        if not _IMPORTERS.isdisjoint(names.of_attributes | names.of_globals):
+            modules |= {text for text in names.texts if text in sys.modules}
+        if modules:
+            self._visit_modules(modules)
+
+    def _visit_modules(self, modules: Iterable[str]) -> None:
+        """Visit modules that code imports when it runs, and those that they are in."""
+        watched = self._globals.setdefault(id(sys.modules), (sys.modules, {}))[1]
+        for module in modules:
+            parts = module.split(".")
+            for length in range(1, len(parts) + 1):
+                name = ".".join(parts[:length])
+                watched[name] = None
+                self._queue.append((name, sys.modules.get(name)))
 
     def _visit_container(self, path: str, container: Any) -> None:
         items = _items(container, None)
         kinds = set(map(type, items))
         names = tuple(base_of(container).keys(container)) if isinstance(container, dict) else ()
-        if kinds <= _ATOMS and len(items) > _LOOKED_AT:
-            self._watched.append(_Watched(path, "[", container, _LENGTH, [len(items)]))
-        elif not isinstance(container, (tuple, frozenset)):
+        if not isinstance(container, (tuple, frozenset)):
             self._watched.append(_Watched(path, "[", container, None, items, names))
         if any(map(is_unknown, names)):
             self.symbols.append(path)
@@ -354,121 +377,187 @@ class ClosedOver:
             else:
                 self._queue += [(f"{path}[{number}]", element) for number, element in enumerate(elements)]
         else:
-            keys = None if array.size <= _LOOKED_AT else _LENGTH
-            self._watched.append(_Watched(path, "[", array, keys, _items(array, keys)))
+            self._watched.append(_Watched(path, "[", array, None, []))
+        if type(array) is not np.ndarray:
+            self._visit_object(path, array)
 
     def _visit_object(self, path: str, item: Any) -> None:
         kind, attributes = type(item), _attributes(item)
         if attributes is not None and "__wrapped__" in attributes:  # a compiled function, or one with a cache
             self._queue.append((path, attributes["__wrapped__"]))
-        ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.") or base in _OF_COLLECTIONS]
+        self._names.update(names_asked_by(item))
+        if kind is _CACHE:  # what it keeps is for calls that are alike
+            self._visit_state(path, item)
+            return
+        if mentions(item):
+            self.sources.suspect(item)
+            self._names |= _READS_ALL & {item.__name__}
+            return
+        if self.sources.take(path, item):
+            return
+        ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.")]
         own = [base for base in kind.__mro__ if not is_foreign(base.__module__)]
         if any(base.__module__.startswith(_INSIDE) for base in ours) and not issubclass(kind, Value):
             return
-        if not own and not ours and kind is not SimpleNamespace:
+        is_library = not own and not ours
+        if is_library and (issubclass(kind, Enum) or is_without_numbers(kind.__module__)) and not _is_local(kind):
             return
-        # Code that is not looked into may read all attributes; a Module itself reads none.
-        form = "." if own and all(base.__name__ == "Module" or issubclass(base, Value) for base in ours) else "*"
-        if attributes is not None and attributes is not item:
-            self._open_up(id(attributes), path, form, item, attributes, {})
-        if slots := tuple(name for base in own for name in _slots(base)):
+        if is_library:
+            self.sources.suspect(kind)
+        is_read = not ours and not is_array(item) and self._visit_state(path, item)
+        is_all = is_read and (is_library or _is_local(kind))  # of a library, nothing else counts
+        if attributes is not None and attributes is not item and not is_all:
+            self._open_up(id(attributes), path, _form(kind, own, ours), item, attributes, {})
+        if slots := tuple(name for base in kind.__mro__ if base not in ours for name in _slots(base)):
             found = _items(item, slots)
             self._watched.append(_Watched(path, ".", item, slots, found))
             self._queue += [(f"{path}.{name}", part) for name, part in zip(slots, found, strict=True)]
+        if own:
+            self._instances.append(item)
+        elif not (attributes is not None or slots or is_read or ours or kind.__module__ == "builtins"):
+            self._visit_pickle(path, item)
         for base in own:
             if id(base) not in self._open:
                 self._visit_class(base.__qualname__, base, base)
 
+    def _visit_state(self, path: str, item: Any) -> bool:
+        """Watch what can be read from an object beside attributes; whether that is all."""
+        reading = reading_of(item)
+        if reading is None:
+            return False
+        found = reading.read()
+        self._watched.append(_Watched(path, "", reading, None, found))
+        self._queue += [(path, part) for part in found]
+        return True
+
+    def _visit_pickle(self, path: str, item: Any) -> None:
+        """Watch the pickle of an object that cannot be looked into in any other way."""
+        if (reading := pickled(item)) is not None:
+            self._watched.append(_Watched(path, "", reading, None, reading.read()))
+        else:
+            self.sources.take_unwatched(path, item)
+
     def _visit_class(self, path: str, kind: type, owner: Any) -> None:
-        for base in kind.__mro__:
+        meta: Any = type(kind)
+        for base in (*kind.__mro__, *meta.__mro__):
             if not is_foreign(base.__module__) and (id(base) not in self._open or isinstance(owner, _ByName)):
                 taken = self._open[id(base)][-1] if id(base) in self._open else {}
+                self._classes[id(base)] = base
                 self._open_up(id(base), base.__qualname__, "C", owner, vars(base), taken)
 
     def _arrange(self) -> None:
         """Sort what is watched by how it is compared fastest."""
         for content, taken in self._globals.values():
             self._watch("", content, taken, "")
-        for path, form, _, content, taken in self._open.values():
+        for key, (path, form, _, content, taken) in self._open.items():
             if form in (".", "*") and len(taken) == len(content):
                 self._watched.append(_Watched(path, ".", content, None, list(content.values()), tuple(content)))
             elif form == "C":  # or a class below might get what is one of a class above
                 absent = {name: None for name in self._names if name not in content and self._is_in_a_class(name)}
-                self._watch(path, content, {**taken, **absent}, ".")
+                self._watch(path, content, {**taken, **absent, **self._special_above(self._classes[key])}, ".")
+            elif form == "L":
+                self._watch(path, content, {name: None for name in taken if _is_data(content[name])}, ".")
             else:
                 self._watch(path, content, taken, ".")
-        self._alike: list[Any] = []
-        self._alike_before: list[Any] = []
-        self._sized: list[Any] = []
-        self._keyed: list[Any] = []
+        self._arrange_containers()
+        self._arrange_names()
+        self._comparison.freeze()
+
+    def _arrange_containers(self) -> None:
+        comparison = self._comparison
         cells: list[Any] = []
         views: list[Any] = []
-        self._numbers: list[Callable[[], Iterable[Any]]] = []
-        self._made: list[Callable[[], list[Any]]] = []  # what is made anew each time, lengths and bytes
-        self._getters: list[Callable[[], Iterable[Any]]] = []
         of_numbers: dict[tuple[str, ...], list[Any]] = {}  # dicts that have plain numbers under these names
         named: dict[tuple[Any, tuple[str, ...]], list[Any]] = {}  # containers that have items of these names
-        misses_of_values = not self._names.isdisjoint(_MISSES_OF_VALUES)
         in_order = not self._names.isdisjoint(_READS_ALL)  # or the order of attributes makes no difference
         for watched in self._watched:
             container, items = watched.container, watched.items
-            if type(container) is CellType and items[0] is not _MISSING:
+            kind = type(container)
+            if kind is CellType and items[0] is not MISSING:
                 cells.append(container)
-            elif watched.keys is not None and watched.keys is not _LENGTH:
-                get = itemgetter if isinstance(container, _MAPPINGS) else attrgetter
-                missing = tuple(k for k, item in zip(watched.keys, items, strict=True) if item is _MISSING)
-                if present := tuple(key for key in watched.keys if key not in missing):
-                    named.setdefault((get, present), []).append(container)
-                if missing:
-                    self._getters.append(partial(_items, container, missing))
-            elif watched.keys is not None or is_array(container):
-                self._made.append(partial(_items, container, watched.keys))
+            elif kind is Reading:
+                comparison.getters.append(container.read)
+            elif watched.keys is not None:
+                self._arrange_named(watched, named)
+            elif is_array(container):
+                comparison.add_array(container)
             elif not isinstance(container, (list, dict)):
-                self._getters.append(partial(_items, container, None))
-                if type(container) is not CellType:
-                    self._sized.append(container)
-            elif type(container) is list and _is_compared_by_equality(items):
-                self._alike.append(container)
-                self._alike_before.append(items)
-            elif type(container) is list and set(map(type, items)) <= _NUMBERS:
-                self._numbers.append(partial(iter, container))
+                comparison.getters.append(partial(_items, container, None))
+                comparison.sized += [container] if kind is not CellType else []
+            elif kind is list and _is_compared_by_equality(items):
+                comparison.add_equal(container, items)
+            elif kind is list and set(map(type, items)) <= _NUMBERS:
+                comparison.numbers.append(partial(iter, container))
             elif watched.form == "." and not in_order and all(type(i) in _ATOMS or _is_told_apart(i) for i in items):
-                self._alike.append(container)
-                self._alike_before.append(dict(zip(watched.names, items, strict=True)))
-                pairs = list(zip(watched.names, items, strict=True))
-                if names := tuple(name for name, item in pairs if type(item) in _NUMBERS - _SINGLE):
-                    of_numbers.setdefault(names, []).append(container)
-                if names := tuple(name for name, item in pairs if type(item) in _TEXTS | _SINGLE):
-                    named.setdefault((itemgetter, names), []).append(container)
+                self._arrange_attributes(watched, of_numbers, named)
             else:
                 views.append(base_of(container).values(container) if isinstance(container, dict) else container)
-                if isinstance(container, dict):
-                    self._keyed.append(base_of(container).keys(container))
-        self._numbers += [_getter(itemgetter, *found) for found in of_numbers.items()]
-        self._getters += [_getter(get, names, containers) for (get, names), containers in named.items()]
+                comparison.keys += [base_of(container).keys(container)] if isinstance(container, dict) else []
+        comparison.numbers += [_getter(itemgetter, *found) for found in of_numbers.items()]
+        comparison.getters += [_getter(get, names, containers) for (get, names), containers in named.items()]
+        comparison.sized += views
+        if cells:
+            comparison.getters.append(partial(map, _cell_contents, cells))
+        if views:
+            comparison.getters.append(partial(chain.from_iterable, views))
+
+    def _arrange_named(self, watched: _Watched, named: dict[tuple[Any, tuple[str, ...]], list[Any]]) -> None:
+        """Arrange a container of which some items are looked at, by their names."""
+        get = itemgetter if isinstance(watched.container, _MAPPINGS) else attrgetter
+        pairs = list(zip(watched.keys or (), watched.items, strict=True))
+        if present := tuple(key for key, item in pairs if item is not MISSING):
+            named.setdefault((get, present), []).append(watched.container)
+        if missing := tuple(key for key, item in pairs if item is MISSING):
+            self._comparison.getters.append(partial(_items, watched.container, missing))
+
+    def _arrange_attributes(
+        self,
+        watched: _Watched,
+        of_numbers: dict[tuple[str, ...], list[Any]],
+        named: dict[tuple[Any, tuple[str, ...]], list[Any]],
+    ) -> None:
+        """Arrange attributes that are compared by equality, with their types where these are plain numbers or texts."""
+        pairs = list(zip(watched.names, watched.items, strict=True))
+        self._comparison.add_equal(watched.container, dict(pairs))
+        if names := tuple(name for name, item in pairs if type(item) in _NUMBERS - _SINGLE):
+            of_numbers.setdefault(names, []).append(watched.container)
+        if names := tuple(name for name, item in pairs if type(item) in _TEXTS | _SINGLE):
+            named.setdefault((itemgetter, names), []).append(watched.container)
+
+    def _arrange_names(self) -> None:
+        """Arrange the names that there are, and those that there are not."""
+        comparison = self._comparison
+        misses_of_values = not self._names.isdisjoint(_MISSES_OF_VALUES)
         for _, form, _, content, taken in self._open.values():
             if form in (".", "*") and len(taken) < len(content):  # a new attribute may come before that of a class
-                self._keyed.append(content.keys())
+                comparison.keys.append(content.keys())
             elif form == "V" and misses_of_values:
-                self._keyed.append(content.keys())
-                self._sized.append(content)
+                comparison.keys.append(content.keys())
+                comparison.sized.append(content)
         if misses_of_values:
-            self._sized += [value.__dict__ for value in self._bare]
-        self._sized += views
-        if cells:
-            self._getters.append(partial(map, _cell_contents, cells))
-        if views:
-            self._getters.append(partial(chain.from_iterable, views))
-        self._made_before = [get() for get in self._made]
-        self._before = self._now()
-        self._numbers_before = self._numbers_now()
-        self._lengths = list(map(len, self._sized))
-        self._keys = list(chain.from_iterable(self._keyed))
+            comparison.sized += [value.__dict__ for value in self._bare]
+        # What hardly ever changes: the classes of objects, the bases of classes, the code of functions. And a global
+        # that is defined later may come before a builtin of its name.
+        classes = [kind for kind in self._classes.values() if kind.__bases__ != (object,)]  # others must keep theirs
+        parts = [*classes, *self._functions]
+        names = ["__mro__"] * len(classes) + ["__code__"] * len(self._functions)
+        comparison.getters += [partial(map, getattr, parts, names)] if parts else []
+        comparison.instances += self._instances
+        comparison.getters += [
+            partial(map, variables.keys().isdisjoint, [tuple(absent)])
+            for variables, absent in self._absent.values()
+            if absent
+        ]
 
     def _watch(self, path: str, content: Mapping[str, Any], names: dict[str, None], form: str) -> None:
         if names or form == ".":
             keys, known = tuple(names), tuple(content) if form == "." else ()
             self._watched.append(_Watched(path, form, content, keys, _items(content, keys), known))
+
+    def _special_above(self, kind: type) -> dict[str, None]:
+        """The special methods that a class has from those above it."""
+        above = [self._open[id(base)][-1] for base in kind.__mro__[1:] if id(base) in self._open]
+        return {name: None for taken in above for name in taken if _is_special(name) and name not in vars(kind)}
 
     def _is_in_a_class(self, name: str) -> bool:
         return any(form == "C" and name in content for _, form, _, content, _ in self._open.values())
@@ -478,12 +567,38 @@ class _ByName:
     """Stands for a class that code names, and so may call."""
 
 
-def _sets_an_element(operation: str, argument: Any) -> bool:
-    return operation == "STORE_SUBSCR" or (_of_attributes(operation) and argument in _ADD)
+def _parts(path: str, item: Any) -> list[tuple[str, Any]] | None:
+    """What an object stands for that calls or shows others; None for other objects."""
+    kind = type(item)
+    if kind is MethodType:
+        return [("self" if path == "" else path, item.__self__), (path, item.__func__)]
+    if kind is partial:
+        return [(path, item.func), (path, item.args), (path, item.keywords)]
+    if kind is staticmethod or kind is classmethod:
+        return [(path, item.__func__)]
+    if kind is property:
+        return [(path, function) for function in (item.fget, item.fset) if function is not None]
+    owner = owner_of(item)
+    return None if owner is MISSING else [(path, owner)]
 
 
-def _of_attributes(operation: str) -> bool:
-    return "ATTR" in operation or "METHOD" in operation
+def _form(kind: type, own: list[type], ours: list[type]) -> str:
+    """How attributes of an object count: "." those that code names; "*" all, for code of libraries may read them.
+
+    A Module of micrograd itself reads none, and neither do the classes that are the base of others.
+    """
+    of_library = [base for base in kind.__mro__ if base not in own and base.__module__ not in _BARE]
+    reads = [b for b in of_library if not (b.__name__ == "Module" if b in ours else is_without_numbers(b.__module__))]
+    return "." if own and all(issubclass(base, Value) for base in reads) else "*"
+
+
+def _is_local(kind: type) -> bool:
+    return issubclass(kind, threading.local)
+
+
+def _is_data(item: Any) -> bool:
+    """Whether an item of a library is no part of its code."""
+    return not isinstance(item, (FunctionType, BuiltinFunctionType, type, ModuleType)) and type(item) not in _ATOMS
 
 
 def _holds_symbol(item: Any, depth: int = 10) -> bool:
@@ -500,22 +615,22 @@ def _contents(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # not assigned yet
-        return _MISSING
+        return MISSING
 
 
 def _items(container: Any, keys: tuple[Any, ...] | None) -> list[Any]:
     """What is in a container."""
     if type(container) is CellType:
         return [_contents(container)]
-    if keys is _LENGTH:
-        return [container.shape if is_array(container) else len(container)]
+    if type(container) is Reading:
+        return container.read()
     if is_array(container):  # an array of objects has their addresses in its bytes
         return [container.shape, container.dtype.str, container.tobytes()]
     if keys is None:
         return list(base_of(container).values(container) if isinstance(container, dict) else container)
     if isinstance(container, _MAPPINGS):
-        return list(map(container.get, keys, repeat(_MISSING)))
-    return [getattr(container, key, _MISSING) for key in keys]
+        return list(map(container.get, keys, repeat(MISSING)))
+    return [getattr(container, key, MISSING) for key in keys]
 
 
 _MAPPINGS: Any = (dict, type(vars(object)))
@@ -551,7 +666,7 @@ def _restore(watched: _Watched) -> None:
             del container[key]
     elif keys is not None:
         for key, item in zip(keys, items, strict=True):
-            if item is not _MISSING:
+            if item is not MISSING:
                 setattr(container, key, item)
             elif hasattr(container, key):  # a slot that was empty
                 delattr(container, key)
@@ -574,29 +689,12 @@ def _written(watched: _Watched, number: int) -> str:
     return f"{watched.path}.{keys[number]}"
 
 
-def _same(item: Any, before: Any) -> bool:
-    """Whether it is the same object, or an equal plain number or text of the same type."""
-    if item is before:
-        return True
-    kind = type(item)
-    if kind is not type(before):
-        return False
-    if kind is float:
-        return pack("d", item) == pack("d", before)
-    if isinstance(item, np.generic):
-        return item.tobytes() == before.tobytes()
-    return kind in (int, bool, str, bytes, tuple) and _equal(item, before)
-
-
-def _equal(item: Any, before: Any) -> bool:
-    if type(item) is tuple:
-        return len(item) == len(before) and all(map(_same, item, before))
-    return bool(item == before)
-
-
 def _is_compared_by_equality(items: list[Any]) -> bool:
     """Whether two lists are equal only if they hold the same; and long lists of texts, to be quick."""
-    return all(map(_is_told_apart, items)) or (len(items) > _LOOKED_AT_ONE_BY_ONE and set(map(type, items)) <= _TEXTS)
+    if all(map(_is_told_apart, items)):
+        return True
+    kinds = set(map(type, items)) if len(items) > _LOOKED_AT_ONE_BY_ONE else _NUMBERS
+    return kinds <= _TEXTS or (len(items) > _TOLD_BY_TYPE and kinds <= _ATOMS)
 
 
 def _is_told_apart(item: Any, depth: int = 3) -> bool:
@@ -616,48 +714,3 @@ def _slots(kind: type) -> list[str]:
     names = [slots] if isinstance(slots, str) else list(slots)
     mangled = (f"_{kind.__name__.lstrip('_')}{n}" if n.startswith("__") and not n.endswith("__") else n for n in names)
     return [name for name in mangled if name not in ("__dict__", "__weakref__")]
-
-
-@lru_cache(1024)
-def is_foreign(module: str) -> bool:
-    """Whether a module belongs to Python, NumPy, this package or another one that is installed."""
-    top = module.partition(".")[0]
-    if top == "__main__":  # in a notebook, its file is that of another package
-        return False
-    if top in ("micrograd", "numpy") or top in sys.stdlib_module_names:
-        return True
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    return "site-packages" in file or "dist-packages" in file
-
-
-@lru_cache(1024)
-def _names_in(code: CodeType) -> _Names:
-    of_globals: set[str] = set()
-    of_attributes: set[str] = set()
-    for nested in _nested(code):
-        for _, operation, argument in _instructions(nested):
-            if operation in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"):
-                of_globals.add(argument)
-            elif _of_attributes(operation):
-                of_attributes.add(argument)
-        for constant in nested.co_consts:
-            constants = constant if isinstance(constant, tuple) else (constant,)
-            of_attributes.update(text for text in constants if isinstance(text, str) and text.isidentifier())
-    return _Names(frozenset(of_globals), frozenset(of_attributes))
-
-
-def _nested(code: CodeType) -> list[CodeType]:
-    found = [code]
-    for outer in found:
-        found += [constant for constant in outer.co_consts if isinstance(constant, CodeType)]
-    return found
-
-
-def _instructions(code: CodeType) -> list[tuple[int, str, Any]]:
-    """The line, the operation and the argument of each instruction."""
-    line, found = code.co_firstlineno, []
-    for instruction in dis.get_instructions(code):
-        starts: Any = getattr(instruction, "line_number", instruction.starts_line)
-        line = starts or line
-        found.append((line, instruction.opname, instruction.argval))
-    return found

@@ -21,7 +21,7 @@ import numpy as np
 
 from micrograd._support.checks import is_array
 from micrograd._support.containers import base_of
-from micrograd.compiler.guards.closed_over import is_foreign
+from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.engine.value import Value
 from micrograd.nn import Module
 

@@ -20,7 +20,7 @@ from collections import defaultdict
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import zip_longest
-from operator import attrgetter
+from operator import attrgetter, countOf
 from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -43,8 +43,8 @@ class Structure:
     Attributes:
         nested: the arguments.
         key: hashable; equal for arguments that differ in their numbers only.
-        runs: the numbers and Values in order, as arrays and sequences, each with what it holds: ARRAY of numbers, float
-            for floats and ints, Value for those that require gradients, CONSTANT for those that require none, or MIXED.
+        runs: the numbers and Values in order, as arrays and sequences, each with what it holds: ARRAY of numbers,
+            float, int, Value for those that require gradients, CONSTANT for those that require none, or MIXED.
         objects: the static objects that are told apart by identity, or have code of their own.
         returned: whether it is what a function returned, and not its arguments.
         has_arrays, has_values: whether there are arrays of numbers, and Values.
@@ -127,13 +127,13 @@ class Structure:
     def _of_one_kind(self, container: type, items: tuple[Any, ...]) -> Key | None:
         """The key of floats, of ints, or of Values that all require gradients or all do not: what, and how many."""
         kind = type(items[0])
-        if len(set(map(type, items))) > 1:
+        if countOf(map(type, items), kind) < len(items):  # a set of them takes twice as long
             return None
-        holds: Any = float
+        holds: Any = kind
         if kind is Value:
-            primitives = set(map(_primitive_of, items))
-            holds = Value if CONSTANT not in primitives else CONSTANT if len(primitives) == 1 else None
-            if holds is None or (any(map(_attributes_of, items)) and any(map(user_attributes, items))):
+            constants = countOf(map(_primitive_of, items), CONSTANT)
+            holds = Value if constants == 0 else CONSTANT
+            if 0 < constants < len(items) or (any(map(_attributes_of, items)) and any(map(user_attributes, items))):
                 return None
             self.has_values = True
         self.runs.append((holds, items))
@@ -189,25 +189,21 @@ class Structure:
                 found += [leaf for leaf in run if isinstance(leaf, Value) and leaf._primitive is not CONSTANT]
         return found
 
-    def rebuilt(self, leaves: Iterable[Any], arranged: Callable[[Any], Any] | None = None) -> Any:
+    def rebuilt(self, leaves: Iterable[Any], make_array: Callable[[Any, list[Any]], Any] | None = None) -> Any:
         """The same containers with other leaves.
 
         Args:
             leaves: the other leaves, in their order.
-            arranged: makes an array of symbols of an object array that has some.
+            make_array: makes an array like another one of its elements, if ``array_of`` is not to do that.
         """
         try:
-            return _rebuilt(self.nested, iter(leaves), arranged or _as_it_is)
+            return _rebuilt(self.nested, iter(leaves), make_array or array_of)
         except RecursionError:
             raise ValueError(TOO_DEEP) from None
 
 
-def _as_it_is(array: Any) -> Any:
-    return array
-
-
 _ONLY_FLOATS = {float}
-ARRAY, MIXED = "array", "mixed"  # what a run of leaves may hold, beside float, Value and CONSTANT
+ARRAY, MIXED = "array", "mixed"  # what a run of leaves may hold, beside float, int, Value and CONSTANT
 _OF_ONE_KIND = frozenset((float, int, Value))
 _primitive_of, _attributes_of = attrgetter("_primitive"), attrgetter("__dict__")
 
@@ -315,13 +311,12 @@ def is_leaf(item: Any) -> bool:
     return isinstance(item, Value) or _is_number(item)
 
 
-def _rebuilt(item: Any, leaves: Iterator[Any], arranged: Callable[[Any], Any]) -> Any:
+def _rebuilt(item: Any, leaves: Iterator[Any], make_array: Callable[[Any, list[Any]], Any]) -> Any:
     parts = parts_of(item)
     if parts is None:
         return next(leaves) if is_leaf(item) else item
-    new = [_rebuilt(part, leaves, arranged) for part in parts]
-    result = assembler_of(item)(new)
-    return arranged(result) if is_array(item) and any(map(is_unknown, new)) else result
+    new = [_rebuilt(part, leaves, make_array) for part in parts]
+    return make_array(item, new) if is_array(item) else assembler_of(item)(new)
 
 
 def is_result(array: Any) -> bool:
@@ -332,8 +327,12 @@ def is_result(array: Any) -> bool:
     return hasattr(kind, "of_symbols") or (kind is np.ndarray and any(map(is_unknown, _elements(array))))
 
 
+def array_of(like: Any, parts: list[Any]) -> Any:
+    """An array of the shape of another one, of these elements."""
+    return _array_of(like, is_result(like), parts)
+
+
 def _array_of(like: Any, is_result: bool, parts: list[Any]) -> Any:
-    """An array of the shape of another one."""
     import numpy as np
 
     if is_result and (numbers := _of_plain_numbers(parts)) is not None:

@@ -118,6 +118,8 @@ class Trace(NamedTuple):
         checked: the places of what stands for an operation that raises where it is not finite.
         result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
         tells_apart: whether the function asked which Value is which, by == or as a key.
+        depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
+        takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
     """
 
     operations: Entries
@@ -129,6 +131,8 @@ class Trace(NamedTuple):
     checked: tuple[int, ...] = ()
     result: Any = None
     tells_apart: bool = False
+    depends_on_recording: bool = False
+    takes_numbers: bool = False
 
     def operands(self, place: int) -> tuple[int, ...]:
         """The places that a gradient flows to from the operation at a place."""

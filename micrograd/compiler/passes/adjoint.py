@@ -29,7 +29,7 @@ from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.passes.checks import may_raise
 from micrograd.compiler.passes.normalise import ARITHMETIC, flatten
 from micrograd.compiler.tracing.trace import Symbol, Tape, tracing
-from micrograd.engine.recorder import Recorder
+from micrograd.engine.tracer import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class _TapeOfARule(Tape):
 
     def take(self, elements: Sequence[Any], index: Any) -> Any:
         """Refuse an index that is not known, as it is refused where nothing is compiled."""
-        return Recorder.take(self, elements, 0.0 if isinstance(index, Symbol) else index)
+        return Tracer.take(self, elements, 0.0 if isinstance(index, Symbol) else index)
 
 
 @dataclass

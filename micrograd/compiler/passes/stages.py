@@ -39,12 +39,14 @@ class Source(NamedTuple):
         arguments: its positional and its named arguments.
         first: Values that shall be the first inputs; see trace.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
+        is_recorded: whether calls are recorded; see trace.
     """
 
     function: Callable[..., Any]
     arguments: Structure
     first: Sequence[Value] = ()
     as_floats: bool = True
+    is_recorded: bool = True
 
 
 class Pass(NamedTuple):

@@ -4,6 +4,4 @@ trace.py           the tape, the symbols, and the trace of a function
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
 turns.py           the loops of a traced function, whose body runs a few times and is then repeated
 body.py            what one iteration of such a loop writes down
-refusals.py        what a compiled function may not do while it is traced
-words.py           which expression of the user's program is refused, and what to write in its place
 """

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.containers import remade
+from micrograd.compiler.guards.refusals import in_place_of_others, refuse
 from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
-from micrograd.compiler.tracing.refusals import in_place_of_others, refuse
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
 from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, tracing
 from micrograd.engine.node import user_attributes
@@ -157,10 +157,11 @@ class Body(Tape):
     Attributes:
         written: all that two turns have in common if the function does the same in both.
         has_refused: whether the turn has asked what only another Value knows, and may have gone on without the answer.
+        asks_what_is_reached: whether what the turn does depends on which gradients flow to what it is given.
     """
 
     def __init__(self, outer: Tape) -> None:
-        super().__init__()
+        super().__init__(outer.as_floats, outer.is_recorded)
         self._outer = outer
         self._given: list[Symbol] = []
         self._outside: dict[int, int] = {}  # the place here of what has a place on the tape around
@@ -168,7 +169,7 @@ class Body(Tape):
         self._uses: dict[int, tuple[int, Primitive | None, int]] = {}
         self._result: Any = None
         self.written: Any = None
-        self.has_refused = False
+        self.has_refused = self.asks_what_is_reached = False
         self._steps: list[_Step] = []  # of the next turn
         self._later: list[_Step] = []  # of those after it
         self._places: list[Any] = []  # on the tape around, of what stands on this one
@@ -182,6 +183,7 @@ class Body(Tape):
             UnlikeError: if it cannot be repeated.
             Exception: whatever the function raises, which it may not do where it runs as it is written.
         """
+        self._now = leaves.all
         for number, leaf in enumerate(leaves.all):
             kind: type[Symbol] = type(leaf) if is_plain(leaf) else _Given  # type: ignore[assignment]  # it is plain
             self._given.append(self._symbol(self.operations.append_input(("given", number)), kind))
@@ -247,6 +249,27 @@ class Body(Tape):
         """The tangents of symbols, from those of copies that were made in this turn."""
         self._check_own(outputs, given)
         return super().tangents(outputs, given, create_graph)
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
+        """Whether a gradient flows to results from a source; see Tape."""
+        self.asks_what_is_reached = True
+        found = super().reaches(results, sources)
+        self._outer.depends_on_recording = self._outer.depends_on_recording or self.depends_on_recording
+        return found
+
+    def is_reached(self, result: Value, source: Any) -> bool:
+        """Whether a gradient flows to a symbol of this tape or one around it, or to a Value, from a source."""
+        if isinstance(result, Symbol) and result._tape is not self:
+            return self._outer.is_reached(result, source)
+        return super().is_reached(result, source)
+
+    def _is_source(self, place: int, source: Any) -> bool:
+        if self.operations.primitives[place] is INPUT and isinstance(name := self.operations[place][1], tuple):
+            kind, number = name
+            if kind == "given":
+                return self._outer.is_reached(self._now[number], source)
+            return self._outer.place_is_reached(number, source)
+        return super()._is_source(place, source)
 
     def _check_own(self, results: Collection[Any], sources: Collection[Any]) -> None:
         if not all(map(self._is_own, results)) or not all(
@@ -345,7 +368,7 @@ class Body(Tape):
 
     def _write_copy(self, key: Any, place: int) -> int:
         copy = self._outer.operations.append(key[0], *[self._places[operand] for operand in key[1:]])
-        self._outer._copies.add(copy)
+        self._outer._copies[copy] = self._copies[place]
         return copy
 
     def _write_taken(self, key: Any, place: int) -> int:

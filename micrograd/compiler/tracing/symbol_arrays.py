@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.compiler.tracing.refusals import FOR_AN_INDEX, THE_INT, refuse
+from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, refuse
 from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:

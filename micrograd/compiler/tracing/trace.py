@@ -23,8 +23,10 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from micrograd._support.checks import is_array, real_number, required_number
-from micrograd.compiler.guards.structure import Structure, is_unchanged
+from micrograd._support.checks import is_array, is_unknown, real_number, required_number
+from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
+from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
+from micrograd.compiler.guards.structure import Structure, array_of, is_unchanged
 from micrograd.compiler.ir.entries import (
     EQUAL,
     INPUT,
@@ -37,13 +39,13 @@ from micrograd.compiler.ir.entries import (
     EqualsInOrder,
     Trace,
 )
-from micrograd.compiler.tracing.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
-from micrograd.compiler.tracing.refusals import TraceError as TraceError  # those who catch it import it from here
 from micrograd.engine import composites, further_primitives, primitives, special_functions
+from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.methods import named
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
-from micrograd.engine.recorder import NO_RECORDER, Recorder, recorder_in_use, recorder_on_top, using
+from micrograd.engine.recorder import Recorder, recording_in_use, using
+from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 }
 
 
-class Tape(Recorder):
+class Tape(Tracer):
     """The operations of one trace, in order; an operation's place is its number.
 
     Attributes:
@@ -77,11 +79,14 @@ class Tape(Recorder):
         attributes: for the places of arguments, the names of the attributes that the user has set on them.
         as_floats: whether no gradient flows through derivatives that are plain numbers, as eagerly they are floats.
         tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
+        is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
+        depends_on_recording: whether it was asked for a gradient that flows to such a Value.
+        takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
     """
 
-    def __init__(self, as_floats: bool = True) -> None:
-        self.as_floats = as_floats
-        self.tells_apart = False
+    def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
+        self.as_floats, self.is_recorded = as_floats, is_recorded
+        self.tells_apart = self.depends_on_recording = self.takes_numbers = False
         self._arguments = 0  # the places before this one are those of the arguments
         self.operations = Entries()
         self.known: dict[tuple[Any, ...], int] = {}
@@ -94,12 +99,16 @@ class Tape(Recorder):
         # Rows that were written: by their first factor if it is a Value, else the last one on that side.
         self._rows_known: dict[Value | int, tuple[tuple[Any, ...], int]] = {}
         self._start: tuple[Any, int] = _NONE_KNOWN  # what the last sum of products began with, and its place
-        self._copies: set[int] = set()
+        self._copies: dict[int, Any] = {}  # which transform differentiates by it
+        self._trained: set[int] = set()  # the places of arguments that require a gradient
+        self._reached: dict[Any, _Reached] = {}  # the places that a gradient flows from to the inputs of a transform
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
 
     def argument(self, number: int, leaf: Any) -> Symbol:
         """A new number in the place of a Value, a float or an int among the arguments."""
+        if isinstance(leaf, Value) and leaf.requires_grad:
+            self._trained.add(len(self.operations))
         if isinstance(leaf, Value) and (attributes := user_attributes(leaf)):
             self.attributes[len(self.operations)] = attributes.keys()
             return self._symbol(self.operations.append_input(number), _Attributed)
@@ -264,14 +273,54 @@ class Tape(Recorder):
         number = self.tables.setdefault(table, before)
         return self._written((TAKE, self.place(index), number), number < before, _kind_of(TAKE, (index, *elements)))
 
-    def copied(self, scalar: Any) -> Any:
+    def copied(self, scalar: Any, source: Any) -> Any:
         """The number times one, which is a product that no other operation is equal to."""
-        if not isinstance(scalar, Value):
-            return None
         one = self.operations.append_literal(1.0)  # which is used nowhere else
         copy = self.operations.append(primitives.mul, self.place(scalar), one)
-        self._copies.add(copy)
+        self._copies[copy] = source
         return self._symbol(copy, Symbol)
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
+        """Whether a gradient flows to results from a source: a transform, or None for Values that require one."""
+        for source in sources:
+            if any(self.is_reached(result, source) for result in results):
+                self.depends_on_recording = self.depends_on_recording or source is None
+                return True
+        return False
+
+    def numbers_taken(self, output: Any) -> None:
+        """Take note that gradients of a Value are taken as plain numbers, which would lose those of a transform."""
+        self.takes_numbers = self.takes_numbers or self.is_reached(output, None)
+
+    def is_reached(self, result: Value, source: Any) -> bool:
+        """Whether a gradient flows to a symbol, or to a Value from outside, from a source."""
+        if isinstance(result, Symbol):
+            return self.place_is_reached(self.place(result), source)
+        return source is None and self.is_recorded and result.requires_grad
+
+    def place_is_reached(self, place: int, source: Any) -> bool:
+        """Whether a gradient flows from a place to a source."""
+        reached = self._reached.setdefault(source, _Reached())
+        if reached.size <= place:
+            written = self.trace((), ())
+            for further in range(reached.size, place + 1):
+                if self._is_source(further, source) or not reached.isdisjoint(_receivers(further, written)):
+                    reached.add(further)
+            reached.size = place + 1
+        return place in reached
+
+    def _is_source(self, place: int, source: Any) -> bool:
+        """Whether an input of a transform is at a place; for None, whether a Value is that requires a gradient."""
+        if source is not None:
+            return self._copies.get(place) is source
+        if self.operations.primitives[place] is not INPUT:
+            return False
+        return self.is_recorded and self._is_trained(place)
+
+    def _is_trained(self, place: int) -> bool:
+        """Whether the input at a place stands for a Value that requires a gradient."""
+        name = self.operations[place][1]
+        return name.requires_grad if isinstance(name, Value) else place in self._trained
 
     def number_of(self, value: Any) -> Any:
         """The plain number in the place of a Value, which is a derivative or was differentiated."""
@@ -292,6 +341,8 @@ class Tape(Recorder):
         places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
         sources = {place for place in places.values() if place is not None}
         applied = self.operations.primitives
+        if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in sources):
+            refuse_constant("an argument of the compiled function")
         if not all(place in self._copies or applied[place] is INPUT for place in sources):
             _refuse_gradient()
         # A function may ask for many derivatives, each of a little: only what the root depends on is gone through.
@@ -317,21 +368,16 @@ class Tape(Recorder):
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
         written = self.trace((), ())
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
-        found: dict[int, Any] = {}
-        for value, tangent in given.items():
-            place = value._place if isinstance(value, Symbol) else self.values.get(value)
-            if place is not None:
-                found[place] = self._symbol(self.place(tangent), Symbol)
+        found: dict[int, Any] = {  # what is given is by copies
+            value._place: self._symbol(self.place(tangent), Symbol) for value, tangent in given.items()
+        }
         last = max((place for place in places if place is not None), default=-1)
         for place in range(min(found, default=0), last + 1):
             if place not in found and any(operand in found for operand in written.operands(place)):
                 tangent = self._tangent(place, written, found)
                 if tangent is not None:
                     found[place] = tangent
-        made = [
-            given.get(output, 0.0) if place is None else found.get(place, 0.0)
-            for output, place in zip(outputs, places, strict=True)
-        ]
+        made = [0.0 if place is None else found.get(place, 0.0) for place in places]
         return made if create_graph else [self.number_of(t) if isinstance(t, Symbol) else t for t in made]
 
     def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
@@ -412,6 +458,7 @@ class Tape(Recorder):
             self._rows_known,
             self.checked,
             self.attributes,
+            self._reached,
         ):
             written.clear()
 
@@ -422,11 +469,32 @@ class Tape(Recorder):
         return symbol
 
 
-class _QuietTape(Recorder):
+class _Reached(set[int]):
+    """The places that a gradient flows from to a source, of those that were looked at: the first ones, up to size."""
+
+    size = 0
+
+
+def _receivers(place: int, written: Trace) -> Sequence[int]:
+    """The places that the operation at a place passes gradients on to."""
+    operands, rules = written.operands(place), written.operations.primitives[place].derivatives
+    if None not in rules:
+        return operands
+    return [operand for operand, rule in zip(operands, rules, strict=True) if rule is not None]
+
+
+class _QuietTape(Tracer):
     """What writes on a tape under no_grad: no gradient flows through the results."""
+
+    remembers = False
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
+
+    @property
+    def is_open(self) -> bool:  # type: ignore[override]  # as long as the tape is
+        """Whether the tape records."""
+        return self._tape.is_open
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down, detached."""
@@ -462,9 +530,13 @@ class _QuietTape(Recorder):
         """One that writes as the tape does: a derivative is asked for on purpose."""
         return _LoudTape(self._tape)
 
-    def copied(self, scalar: Any) -> Any:
+    def copied(self, scalar: Any, source: Any) -> Any:
         """The copy that the tape makes."""
-        return self._tape.copied(scalar)
+        return self._tape.copied(scalar, source)
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
+        """What the tape says."""
+        return self._tape.reaches(results, sources)
 
     def number_of(self, value: Any) -> Any:
         """What the tape says."""
@@ -482,9 +554,15 @@ class _QuietTape(Recorder):
 class _LoudTape(_QuietTape):
     """What writes on a tape where a derivative is asked for under no_grad."""
 
+    remembers = True
+
+    def numbers_taken(self, output: Any) -> None:
+        """Let the tape take note."""
+        self._tape.numbers_taken(output)
+
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down."""
-        return self._tape.apply(primitive, *operands) if self.is_open else self.passed_over(primitive, operands)
+        return self._tape.apply(primitive, *operands)
 
     def aloud(self) -> None:
         """It is the one."""
@@ -544,7 +622,8 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
 
     def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
         tape: Tape = self._tape
-        if type(self) is Symbol and recorder_in_use() is tape and tape.is_open:
+        recording = recording_in_use()
+        if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
             kind, place, is_repeatable = type(other), None, self._is_used
             if kind is Symbol:
                 if other._tape is tape:
@@ -621,7 +700,10 @@ class Symbol(Value):
         "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or that "
         "the function closes over, write mg.array(x), which can be compared.",
     )
-    __float__ = _refused("the float of a number", "Write mg.exp for math.exp, and x for float(x) and Value(x).")
+    __float__ = _refused(
+        "the float of a number",
+        "Write mg.exp for math.exp, and x for float(x). To differentiate by it, as by a Value(x), write mg.grad(f)(x).",
+    )
     __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(THE_INT, FOR_AN_INDEX)
     __deepcopy__ = __reduce_ex__ = _refused("a deep copy or a pickle of a number", "Use it as it is, or return it.")
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
@@ -721,8 +803,8 @@ class _Plain(Symbol):
         """Whether two plain numbers are equal."""
         if isinstance(other, Value) and not is_plain(other):
             return super().__eq__(other)
-        recorder = recorder_on_top() or NO_RECORDER
-        recorded = recorder.compared(operator.eq, self, other)
+        tracer = tracer_on_top()
+        recorded = None if tracer is None else tracer.compared(operator.eq, self, other)
         if recorded is NotImplemented:
             return super().__eq__(other)
         return refuse("==", "Compare with < and <=.") if recorded is None else recorded
@@ -852,7 +934,11 @@ _REWRITES: dict[Primitive, Callable[..., Any]] = {
 
 
 def trace(
-    function: Callable[..., Any], arguments: Structure, first: Sequence[Value] = (), as_floats: bool = True
+    function: Callable[..., Any],
+    arguments: Structure,
+    first: Sequence[Value] = (),
+    as_floats: bool = True,
+    is_recorded: bool = True,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
@@ -861,21 +947,21 @@ def trace(
         arguments: its positional and its named arguments.
         first: Values that shall be the first inputs, in this order, whether it reads them or not.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see Tape.
+        is_recorded: whether calls are recorded, and not under no_grad; see Tape.
 
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments.
     """
-    tape = Tape(as_floats)
+    tape = Tape(as_floats, is_recorded)
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
         symbols = [tape.argument(number, leaf) for number, leaf in enumerate(arguments.leaves)]
         tape.all_given()
-        arranged = _symbol_arrays().arranged
-        positional, named = arguments.rebuilt(symbols, arranged)
+        positional, named = arguments.rebuilt(symbols, _array)
         with in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
-        if not is_unchanged((positional, named), arguments.rebuilt(symbols, arranged)):
+        if not is_unchanged((positional, named), arguments.rebuilt(symbols, _array)):
             raise TraceError(
                 "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
                 "arguments, so nothing would be changed for the caller. Change a copy, and return what is needed of it"
@@ -889,7 +975,19 @@ def trace(
     written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
     tape.finish()
     values = tuple(value for values in groups for value in values)
-    return written._replace(values=values, result=result, tells_apart=tape.tells_apart)
+    return written._replace(
+        values=values,
+        result=result,
+        tells_apart=tape.tells_apart,
+        depends_on_recording=tape.depends_on_recording,
+        takes_numbers=tape.takes_numbers,
+    )
+
+
+def _array(like: Any, parts: list[Any]) -> Any:
+    """An array among the arguments, with symbols in it."""
+    array = array_of(like, parts)
+    return _symbol_arrays().arranged(array) if any(map(is_unknown, parts)) else array
 
 
 def _check_attributes(what: str, leaves: Sequence[Any]) -> None:

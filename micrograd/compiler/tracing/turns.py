@@ -16,20 +16,12 @@ differentiates by one that was there before, which a recording cannot know.
 
 from __future__ import annotations
 
-import random
-from collections import deque, namedtuple
-from functools import cached_property, lru_cache
-from numbers import Number
-from operator import attrgetter, itemgetter, methodcaller
-from pickle import dumps
-from types import BuiltinFunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from micrograd.compiler.guards.closed_over import ClosedOver, is_foreign
+from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
 from micrograd.compiler.tracing.trace import Tape
+from micrograd.engine.differentiation import running
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import Turns, taking
 
@@ -69,10 +61,11 @@ class _Loop:
 
     def __init__(self, function: Callable[..., Any], tape: Tape) -> None:
         self._function, self._tape = function, tape
-        self._reached: _Reached | None = None  # before the first turn
+        self._reached: ClosedOver | None = None  # before the first turn
         self._bodies: dict[Any, Body] = {}  # by what turns are told by
         self._confirmed: set[Any] = set()  # of which another turn has written the same
         self._recordings = 0
+        self._asks_what_is_reached = False  # whether a turn has
         self._as_written = False  # whether all turns from now on run as they are written
 
     def __call__(self, *given: Any) -> Any:
@@ -83,83 +76,56 @@ class _Loop:
             return self._first(given)
         leaves = Leaves()
         try:
-            key = told(given, leaves.described)
+            key = self._key(told(given, leaves.described), leaves)
         except UnlikeError:
             return self._last(given)
-        if key not in self._confirmed and (
-            self._recordings == _MOST_RECORDINGS or not self._record(key, given, leaves)
-        ):
-            return self._last(given)
-        return self._bodies[key].repeated(leaves.all)
+        body = self._bodies[key] if key in self._confirmed else self._recorded(key, given, leaves)
+        return self._last(given) if body is None else body.repeated(leaves.all)
+
+    def _key(self, told_by: Any, leaves: Leaves) -> Any:
+        """What turns that are alike are told by."""
+        if not self._asks_what_is_reached:
+            return told_by
+        sources = [None, *running()]
+        return told_by, tuple([self._tape.is_reached(leaf, source) for leaf in leaves.all for source in sources])
 
     def _first(self, given: tuple[Any, ...]) -> Any:
         """Run the first turn, and see whether others can be repeated."""
-        self._reached = _Reached(self._function)
+        self._reached = ClosedOver([("", self._function)])
         result = self._function(*given)
-        self._as_written = not self._reached.is_as_before()
+        self._as_written = not self._is_as_before()
         return result
+
+    def _is_as_before(self) -> bool:
+        """Whether all that the function reaches could be looked into, and is still there."""
+        assert self._reached is not None
+        self._reached.notice_new_attributes()
+        return not self._reached.sources.iterators and self._reached.is_current()
 
     def _last(self, given: tuple[Any, ...]) -> Any:
         """Run a turn as it is written, and all that come after it."""
         self._as_written = True
         return self._function(*given)
 
-    def _record(self, key: Any, given: tuple[Any, ...], leaves: Leaves) -> bool:
-        """Record a turn; whether that could be done."""
+    def _recorded(self, key: Any, given: tuple[Any, ...], leaves: Leaves) -> Body | None:
+        """Record a turn; None if that could not be done."""
         assert self._reached is not None
-        body, before = Body(self._tape), self._bodies.get(key)
+        if self._recordings == _MOST_RECORDINGS:
+            return None
+        body = Body(self._tape)
         try:
             body.record(self._function, given, leaves)
         except Exception:  # an error of the turn's own comes again where it runs as it is written
-            if not self._reached.is_as_before():
+            if not self._is_as_before():
                 raise
-            return False
+            return None
+        if body.asks_what_is_reached and not self._asks_what_is_reached:
+            self._asks_what_is_reached = True
+            key = self._key(key, leaves)
+        before = self._bodies.get(key)
         self._bodies[key] = body
         self._recordings += 1
         if before is not None and before.written == body.written:
             self._confirmed.add(key)
-        self._as_written = (before is not None and key not in self._confirmed) or not self._reached.is_as_before()
-        return True
-
-
-class _Reached(ClosedOver):
-    """What a function can reach, before it runs."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._is_looked_into = True
-        super().__init__([("", function)])
-        self._drawn = _drawn()
-
-    def is_as_before(self) -> bool:
-        """Whether all of it could be looked into, and is still there."""
-        self.notice_new_attributes()
-        return self._is_looked_into and self.is_current() and self._drawn == _drawn()
-
-    def _visit(self, path: str, item: Any) -> None:
-        if isinstance(item, BuiltinFunctionType) and not isinstance(item.__self__, (ModuleType, type)):
-            self._is_looked_into = False  # it is of an object, as append is of a list
-        super()._visit(path, item)
-
-    def _visit_object(self, path: str, item: Any) -> None:
-        self._is_looked_into = self._is_looked_into and _can_be_looked_into(item)
-        super()._visit_object(path, item)
-
-
-def _drawn() -> Any:
-    """What changes where random numbers of Python or NumPy are drawn."""
-    return random.getstate(), dumps(np.random.get_state(legacy=False))
-
-
-def _can_be_looked_into(item: Any) -> bool:
-    """Whether the walk finds what changes in an object, if anything does."""
-    homes = [base.__module__ for base in type(item).__mro__]
-    is_known = not all(map(is_foreign, homes)) or any(home.startswith("micrograd.") for home in homes)
-    return isinstance(item, _LOOKED_INTO) or (is_known and not isinstance(item, random.Random))
-
-
-_LOOKED_INTO = (
-    *(list, tuple, dict, set, frozenset, deque, SimpleNamespace),  # by the walk; what follows does not change
-    *(Number, range, slice, attrgetter, itemgetter, methodcaller, cached_property, type(lru_cache(len))),
-    type(namedtuple("_", "field").field),  # type: ignore[attr-defined]  # it is there
-    *(np.generic, np.dtype, np.ufunc, type(np.dot)),
-)
+        self._as_written = (before is not None and key not in self._confirmed) or not self._is_as_before()
+        return body

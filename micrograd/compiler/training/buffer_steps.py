@@ -9,6 +9,8 @@ up, until all of the batch have run. Then the update computes the next parameter
 from __future__ import annotations
 
 import math
+from itertools import chain, repeat
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +19,11 @@ from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.backends.shared.executable import new_buffer
 from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.passes.lists import disabled_passes
-from micrograd.compiler.training.steps import CompiledSteps, mean_of
+from micrograd.compiler.training.steps import CompiledSteps, mean_of, numbers_of_noise
+from micrograd.engine.commit import commit, setting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
@@ -38,6 +41,8 @@ class BufferSteps(CompiledSteps):
         eager: takes the steps that the programs cannot.
         backend: "auto", or the name of a backend that keeps a buffer.
         batch_size: how many examples a step has, most of the time.
+        named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
@@ -52,6 +57,8 @@ class BufferSteps(CompiledSteps):
         eager: Any,
         backend: str,
         batch_size: int = 1,
+        named: Mapping[str, Any] = MappingProxyType({}),
+        draw: Callable[..., Any] | None = None,
     ) -> None:
         self._batch_size = min(batch_size, len(examples))
         chosen = backend_of(backend)
@@ -59,7 +66,7 @@ class BufferSteps(CompiledSteps):
         self._rows: Floats | None = None
         if isinstance(examples, np.ndarray):
             self._rows, examples = examples, [examples[0].tolist()]
-        super().__init__(loss, examples, optimizer, eager, chosen)
+        super().__init__(loss, examples, optimizer, eager, chosen, named, draw)
 
     def _programs(self) -> list[Program]:
         """A program for each structure there is; they lie in the buffer one after the other."""
@@ -97,7 +104,8 @@ class BufferSteps(CompiledSteps):
         self._give_examples(np.ascontiguousarray(rows))
 
     def _give_numbers(self) -> None:
-        self._give_examples([numbers_of(structure) for structure in self._structures])
+        self._numbers = [numbers_of(structure) for structure in self._structures]
+        self._give_examples(self._numbers)
 
     def _give_examples(self, numbers: Sequence[Floats] | Floats) -> None:
         self._batches = self._executable.batches(self._buffer, self._runs, numbers, self._which, self._update.gradients)
@@ -107,16 +115,23 @@ class BufferSteps(CompiledSteps):
         found: list[float] = self._buffer[self._update.parameters].tolist()
         return found
 
-    def step(self, batch: list[int], epoch: int) -> float:
-        """One update from the mean loss of a batch, which is returned."""
+    def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
+        """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
         if not self._current:
+            if self._rate_can_change or self._draw_can_change:
+                self.read_examples()
             self._read_values()
+        if noise is not None:
+            for index, numbers in zip(batch, numbers_of_noise(noise), strict=True):
+                self._numbers[index][len(self._numbers[index]) - len(numbers) :] = numbers
         optimizer, update, buffer = self._optimizer, self._update, self._buffer
-        rate = optimizer.next_rate(self._steps)
         losses = self._batches.run(batch)
         mean = mean_of(losses)
         if math.isfinite(mean) and np.isfinite(buffer[update.gradients]).all():
-            buffer[update.rate] = rate
+            if self._rate_can_change:
+                self._update_eagerly()
+                return mean
+            buffer[update.rate] = rate = optimizer.next_rate(self._steps)
             self._step.run()
             following, steps = buffer[update.next], self._steps + 1
             if buffer[update.check] == 0.0:
@@ -125,7 +140,14 @@ class BufferSteps(CompiledSteps):
                 self._steps, self._rate, self._changed = steps, rate, True
                 return mean
         self.update_values()
-        return float(self._eager.step(batch, epoch))
+        return float(self._eager.step(batch, epoch, noise))
+
+    def _update_eagerly(self) -> None:
+        """Leave the update to the optimiser, as its learning rate may read or change what only the Values have."""
+        self.update_values()
+        gradients = self._buffer[self._update.gradients].tolist()
+        commit(chain(setting(self._parameters, "_grad", gradients), setting(self._frozen, "_grad", repeat(0.0))))
+        self._optimizer.step()
 
     def _give(self, current: Floats, others: list[Floats]) -> None:
         self._buffer[self._update.current] = current

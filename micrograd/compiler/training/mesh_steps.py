@@ -33,10 +33,10 @@ from micrograd.compiler.backends.jax.jax_functions import PLAIN
 from micrograd.compiler.backends.jax.jax_mesh import AXIS, SAME, SPLIT, Devices
 from micrograd.compiler.backends.jax.jax_processes import Processes
 from micrograd.compiler.calling.boundary import numbers_of
-from micrograd.compiler.training.steps import CompiledSteps, mean_of
+from micrograd.compiler.training.steps import CompiledSteps, mean_of, numbers_of_noise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from micrograd.compiler.ir.program import Program
@@ -56,6 +56,8 @@ class MeshSteps(CompiledSteps):
         batch_size: how many examples a step has, at most.
         devices: how many, "all", or None for the one on which JAX computes anyway.
         precision: "float64" or "float32".
+        named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
@@ -72,14 +74,17 @@ class MeshSteps(CompiledSteps):
         batch_size: int,
         devices: int | str | None,
         precision: str,
+        named: Mapping[str, Any],
+        draw: Callable[..., Any] | None,
     ) -> None:
         self._devices = Devices(devices, precision)
         self._processes = Processes(self._devices.firsts) if len(self._devices.firsts) > 1 else None
         self.leads = self._processes is None or self._processes.leads
         self._warned = False  # that a step went beyond float32
+        self._warned_of_rate = False  # that the learning rate makes all steps eager
         self._given = 0  # a digest of all numbers that were given so far
         self._share = min(batch_size / len(examples), 1.0)
-        super().__init__(loss, examples, optimizer, eager, BACKEND)
+        super().__init__(loss, examples, optimizer, eager, BACKEND, named, draw)
 
     def together(self) -> AbstractContextManager[None]:
         """All steps are taken inside of this, so that processes that train together begin and end alike."""
@@ -137,14 +142,21 @@ class MeshSteps(CompiledSteps):
     def _current_numbers(self) -> Floats:
         return np.array(self._numbers, dtype=float)
 
-    def step(self, batch: list[int], epoch: int) -> float:
-        """One update from the mean loss of a batch, which is returned."""
+    def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
+        """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
         if not self._current:
+            if self._rate_can_change or self._draw_can_change:
+                self.read_examples()
             self._read_values()
+        if self._rate_can_change:
+            return self._take_eagerly(batch, epoch, noise)
+        drawn = np.zeros(0) if noise is None else numbers_of_noise(noise)
+        for index, numbers in zip(batch, drawn, strict=False):  # none are drawn without noise
+            self._groups[self._which[index]].give_last(self._place[index], numbers)
         rate = self._optimizer.next_rate(self._steps)
         processes = self._processes
         if processes is not None:
-            processes.agree(self._digest, self._given, crc32(pack(f"d{len(batch)}q", rate, *batch)))
+            processes.agree(self._digest, self._given, crc32(pack(f"d{len(batch)}q", rate, *batch) + drawn.tobytes()))
         with nullcontext() if processes is None else processes.waiting():
             following, losses, is_finite = self._run(self._numbers, self._which[batch], self._place[batch], rate)
         self._devices.caught.check()
@@ -155,12 +167,29 @@ class MeshSteps(CompiledSteps):
             self._numbers = following
             self._steps, self._rate, self._changed = steps, rate, True
             return mean
-        self.update_values()
-        mean = float(self._eager.step(batch, epoch))
+        mean = self._take_eagerly(batch, epoch, noise)
         if self._devices.type != np.float64 and not self._warned:
             self._warned = True
             _warn_of_float32(self._steps)
         return mean
+
+    def _take_eagerly(self, batch: list[int], epoch: int, noise: Sequence[Any] | None) -> float:
+        self.update_values()
+        if self._rate_can_change and not self._warned_of_rate:
+            self._warned_of_rate = True
+            _warn_of_rate()
+        return float(self._eager.step(batch, epoch, noise))
+
+
+def _warn_of_rate() -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        "the learning rate is a function that may read or change what the loss reads, so all steps are taken without "
+        "JAX, which is slow: let a callback do that, or train with another backend",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
 
 
 def _warn_of_float32(step: int) -> None:
@@ -220,6 +249,10 @@ class _Group:
         """Take these numbers of the examples from now on."""
         self.numbers = numbers.astype(self._devices.type)
         self.digest = crc32(self.numbers.tobytes(), self._digest_of_program)
+
+    def give_last(self, place: int, numbers: Floats) -> None:
+        """Let these be the last numbers of an example."""
+        self.numbers[place, self.numbers.shape[1] - len(numbers) :] = numbers
 
     def rows(self, places: Integers, weight: float) -> Any:
         """The numbers and the weights of up to so many examples, shared out to the devices."""

@@ -11,6 +11,7 @@ what is wrong.
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from itertools import chain, repeat
@@ -19,8 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.calling.specialise import Specialised
-from micrograd.compiler.guards.closed_over import EXACT
+from micrograd._support.callers import calling_line
+from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
+from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.library_state import EXACT
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.passes.progress import line_of
 from micrograd.compiler.tracing.trace import is_plain
@@ -32,7 +36,7 @@ from micrograd.engine.value import Value
 from micrograd.optim import Optimizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from micrograd.compiler.backends.shared.backend import Backend
@@ -49,6 +53,8 @@ class CompiledSteps(ABC):
         optimizer: whose update is compiled too.
         eager: takes the steps that the programs cannot.
         backend: what runs the programs.
+        named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
 
     Attributes:
         leads: whether this process is the one that shows how far the training is.
@@ -61,13 +67,22 @@ class CompiledSteps(ABC):
     leads = True
 
     def __init__(
-        self, loss: Callable[..., Any], examples: Sequence[Any], optimizer: Optimizer, eager: Any, backend: Backend
+        self,
+        loss: Callable[..., Any],
+        examples: Sequence[Any],
+        optimizer: Optimizer,
+        eager: Any,
+        backend: Backend,
+        named: Mapping[str, Any],
+        draw: Callable[..., Any] | None = None,
     ) -> None:
         if type(optimizer).step is not Optimizer.step:
             raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
         self._optimizer, self._eager = optimizer, eager
         self._loss, self._backend = loss, backend
-        self._examples, self._structures = examples, _structures(examples)
+        self._named, self._draw = dict(named), draw
+        self._retraced = 0  # times in a row that the loss was traced anew
+        self._examples, self._structures = examples, _structures(examples, self._named)
         self._seen = self._fingerprint()
         self._build()
 
@@ -76,8 +91,13 @@ class CompiledSteps(ABC):
         return nullcontext()
 
     @abstractmethod
-    def step(self, batch: list[int], epoch: int) -> float:
-        """One update from the mean loss of a batch, which is returned."""
+    def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
+        """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
+
+    def before_noise(self) -> None:
+        """Bring the Values up to date, if the function that draws the noise may read or change them."""
+        if self._draw_can_change:
+            self.update_values()
 
     def read_examples(self) -> None:
         """Take the numbers of the examples again, if a callback has changed them in place."""
@@ -85,7 +105,7 @@ class CompiledSteps(ABC):
         if fingerprint is not None and fingerprint == self._seen:
             return
         keys = [structure.key for structure in self._structures]
-        self._structures, self._seen = _structures(self._examples), fingerprint
+        self._structures, self._seen = _structures(self._examples, self._named), fingerprint
         if [structure.key for structure in self._structures] == keys:
             self._give_numbers()
         else:
@@ -132,6 +152,11 @@ class CompiledSteps(ABC):
         self._built_for = self._settings()
         self._update: Update = update_of(optimizer, self._states())
         self._specialise()
+        schedule: Callable[..., Any] = optimizer._schedule
+        if type(optimizer).next_rate is not Optimizer.next_rate:
+            schedule = optimizer.next_rate
+        self._rate_can_change = self._can_change(schedule)
+        self._draw_can_change = self._draw is not None and self._can_change(self._draw)
         programs = self._programs()
         with line_of(getattr(self._loss, "__name__", "a loss")) as line:
             line.stage = "compile"
@@ -164,6 +189,16 @@ class CompiledSteps(ABC):
             self._special.append(special)
             self._others.append(others)
         self._which = np.array([known[structure.key] for structure in self._structures])
+
+    def _can_change(self, function: Callable[..., Any]) -> bool:
+        """Whether a function of the user's that runs between steps can change what the loss reads, or read Values."""
+        reached = ClosedOver([("", function)])
+        if reached.reaches_values_or_sets_variables():
+            return True
+        if not (own := reached.containers()):
+            return False
+        others = [*(special.closed_over for special in self._special), ClosedOver([("data", self._examples)])]
+        return any(not own.isdisjoint(other.containers()) for other in others)
 
     def update_values(self) -> None:
         """Write the parameters, their gradients and the state back to where they came from."""
@@ -202,7 +237,10 @@ class CompiledSteps(ABC):
         """Take the numbers of the Values and the optimiser's state; first make new programs if these no longer fit."""
         bring_up_to_date()
         states = self._states()
-        replaced = not all(special.closed_over.is_current() for special in self._special)
+        replaced = [special for special in self._special if not special.closed_over.is_current()]
+        self._retraced = self._retraced + 1 if replaced else 0
+        if self._retraced == TOO_OFTEN:
+            _warn_of_retraces(replaced[0])
         if (
             replaced
             or self._settings() != self._built_for
@@ -226,6 +264,18 @@ class CompiledSteps(ABC):
         return np.array(states, dtype=float)
 
 
+def _warn_of_retraces(special: Specialised) -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        f"{special.name} was traced anew before each of {TOO_OFTEN} steps, as {special.closed_over.change()} was "
+        "replaced before each: that takes longer than the steps. Change the data of a Value instead, or pass the "
+        "number to the loss with noise=",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
+
+
 def mean_of(losses: Sequence[float]) -> float:
     """The mean of some losses; NaN where they have no sum, as infinities of both signs: eager says what is wrong."""
     try:
@@ -234,9 +284,16 @@ def mean_of(losses: Sequence[float]) -> float:
         return math.nan
 
 
-def _structures(examples: Sequence[Any]) -> list[Structure]:
-    """The structure of each example, as the loss is given it."""
-    found = [Structure((example if isinstance(example, tuple) else (example,), {})) for example in examples]
+def numbers_of_noise(noise: Sequence[Any]) -> Floats:
+    """The numbers of each item, in a row of their own."""
+    if isinstance(noise, np.ndarray):
+        return noise.reshape(len(noise), -1).astype(float)
+    return np.array([numbers_of(Structure(item)) for item in noise])
+
+
+def _structures(examples: Sequence[Any], named: Mapping[str, Any]) -> list[Structure]:
+    """The structure of each example, as the loss is given it; the numbers of the named arguments come last."""
+    found = [Structure((example if isinstance(example, tuple) else (example,), named)) for example in examples]
     for number, structure in enumerate(found):
         if any(isinstance(leaf, Value) and leaf.requires_grad for leaf in structure.leaves):
             raise ValueError(

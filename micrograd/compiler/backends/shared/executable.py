@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd.compiler.numbers import part_of
+from micrograd.compiler.numbers import part_of, taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +74,7 @@ class Executable(ABC):
         buffer = self.buffer
         buffer[self._inputs] = numbers
         self.run()
-        return buffer[self._outputs].copy(), buffer[self._gradients].copy() if self._gradients else _NONE
+        return taken(buffer, self._outputs), buffer[self._gradients].copy() if self._gradients else _NONE
 
     @abstractmethod
     def run(self) -> None:

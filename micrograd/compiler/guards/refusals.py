@@ -31,7 +31,7 @@ def refuse(what: str, instead: str) -> NoReturn:
         what: which use of a number cannot be written down.
         instead: a sentence that says what to write.
     """
-    from micrograd.compiler.tracing.words import in_words_of
+    from micrograd.compiler.guards.words import in_words_of
 
     frame = calling_frame()
     what, instead = in_words_of(frame, what, instead, asks_for_an_int=what is THE_INT)
