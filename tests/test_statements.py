@@ -24,7 +24,7 @@ from micrograd.compiler.calling.function import CompiledFunction
 from micrograd.compiler.guards import closed_over
 from micrograd.compiler.ir import program
 from micrograd.compiler.passes import progress
-from micrograd.compiler.passes.stages import STAGES
+from micrograd.compiler.passes.lists import NATIVE
 from micrograd.compiler.tracing import turns
 from micrograd.draw.folding import groups, patterns
 from micrograd.engine.further_primitives import TABLE
@@ -304,9 +304,9 @@ def test_the_exit_codes_are_those_that_the_page_of_the_command_lists():
     assert [int(code) for code, _ in tables(section("command.md", "In scripts"))[0]] == codes
 
 
-def test_the_stages_are_those_that_the_page_of_the_compiler_lists():
+def test_the_passes_are_those_that_the_page_of_the_compiler_lists():
     listed = [row[0] for row in tables(section("compiler.md", "Where it is written"))[0]]
-    assert listed == [stage.name for stage in STAGES]
+    assert listed == [*(each.name for each in NATIVE), "compile"]
 
 
 def test_the_verdicts_and_columns_are_those_that_the_page_on_testing_lists():

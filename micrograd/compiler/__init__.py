@@ -38,14 +38,16 @@ __all__ = ["TraceError", "compile", "compiled_steps", "from_jax", "to_jax"]
 
 
 @overload
-def compile(function: Callable[..., Any], *, backend: str = ...) -> CompiledFunction: ...
+def compile(function: Callable[..., Any], *, backend: str = ..., disable: Sequence[str] = ...) -> CompiledFunction: ...
 
 
 @overload
-def compile(*, backend: str = ...) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+def compile(
+    *, backend: str = ..., disable: Sequence[str] = ...
+) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
-def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto") -> Any:
+def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto", disable: Sequence[str] = ()) -> Any:
     """Make a function of Values run as array kernels; a decorator too.
 
     The function is traced at its first call, with symbols in the place of numbers, and again for each
@@ -58,6 +60,8 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
             micrograd from its arguments and from Values that it closes over.
         backend: "llvm" for native code, "numpy", "jax" for what JAX finds, or "auto" for llvm where it is installed,
             and numpy elsewhere.
+        disable: names of passes that shall not run, to find out what each is good for: "cse", "batch", "transpose",
+            "fuse" or "share". The numbers stay the same, up to the rounding of sums.
 
     Returns:
         A function of the same arguments with the same result, whose ``backward()`` fills the same ``grad``.
@@ -66,8 +70,8 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
         TraceError: when called, where the function reads a number that is not known yet.
         ImportError: if NumPy is not installed, or llvmlite for "llvm", or jax for "jax".
         RuntimeError: when called, if JAX has float64 switched off.
-        TypeError: if function is not callable.
-        ValueError: for an unknown backend.
+        TypeError: if function is not callable, or disable is no list of names.
+        ValueError: for an unknown backend or pass.
 
     Example:
         >>> from micrograd import Value
@@ -86,7 +90,7 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
     def compiled(function: Callable[..., Any]) -> CompiledFunction:
         if not callable(function):
             raise TypeError(f"compile takes a function, not {type(function).__name__}: {function!r:.80}")
-        return CompiledFunction(function, backend)
+        return CompiledFunction(function, backend, disable)
 
     return compiled if function is None else compiled(function)
 

@@ -187,6 +187,8 @@ TESTS = {
     "compiler.calling.specialise": ["compiler/test_trace", "compiler/test_reroll", "compiler/test_against_eager",
                                     "compiler/backends/test_backends", "compiler/test_training",
                                     "compiler/test_what_is_closed_over", "compiler/test_kept"],
+    "compiler.passes.effects": ["compiler/test_passes"],
+    "compiler.passes.lists": ["compiler/test_passes", "compiler/test_stages"],
     "compiler.passes.stages": ["compiler/test_stages", "compiler/test_reroll"],
     "compiler.training.steps": ["compiler/test_training"],
     "compiler.training.buffer_steps": ["compiler/test_training", "test_estimators"],

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +20,11 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.shared.backend import Backend
-from micrograd.compiler.passes import progress, stages
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.calling import function
+from micrograd.compiler.passes import progress
+from micrograd.compiler.passes.lists import COMMON
+from micrograd.compiler.passes.stages import Pass
 from tests.interrupts import interrupted_and_recording
 
 PATIENCE = 60.0  # seconds after which a test fails
@@ -106,9 +111,10 @@ def test_each_stage_is_shown_and_the_seconds_are_those_of_the_whole_compile(term
             terminal.wait_for(f"micrograd: compiling loss: {stage.name}, ")
             return stage.make(thing, request)
 
-        return stages.Stage(stage.name, make)
+        return Pass(stage.name, make)
 
-    monkeypatch.setattr(stages, "STAGES", tuple(map(slowly, stages.STAGES)))
+    numpy = backend_of("numpy")
+    monkeypatch.setattr(function, "backend_of", lambda name: replace(numpy, passes=tuple(map(slowly, numpy.passes))))
     ticks = itertools.count()
     monkeypatch.setattr(progress, "clock", lambda: float(next(ticks)))
 
@@ -118,29 +124,24 @@ def test_each_stage_is_shown_and_the_seconds_are_those_of_the_whole_compile(term
     assert mg.compile(loss, backend="numpy")(Value(3.0)).data == 9.0
     shown = [line for line in terminal.shown if line]
     names = [line.partition("loss: ")[2].partition(",")[0] for line in shown]
-    assert [name for name, _ in itertools.groupby(names)] == ["trace", "normalise", "adjoint", "reroll", "compile"]
+    assert [name for name, _ in itertools.groupby(names)][:8] == [each.name for each in COMMON]
     seconds = [float(line.split()[-2]) for line in shown]
     assert seconds[0] >= 1.0
     assert all(line.endswith(" s") for line in shown)
 
 
 def test_fit_shows_what_it_compiles(terminal, monkeypatch):
-    find = Backend.executable
+    make = Backend.run_of
 
-    def executable(self, what):
-        def make(*arguments):
-            terminal.wait_for("micrograd: compiling loss: compile, ")
-            return found(*arguments)
-
-        found = find(self, what)
-        make.batches = found.batches
-        return make
+    def slowly(*arguments):
+        terminal.wait_for("micrograd: compiling loss: compile, ")
+        return make(*arguments)
 
     def loss(x):
         return (w * x - 3.0) ** 2
 
     w = Value(1.0)
-    monkeypatch.setattr(Backend, "executable", executable)
+    monkeypatch.setattr(Backend, "run_of", slowly)
     mg.fit(loss, [1.0, 2.0], mg.optim.SGD([w], 0.1), epochs=1, compile="numpy", progress=False)
     assert w.data != 1.0
     assert any("loss: compile" in shown for shown in terminal.shown)

@@ -35,7 +35,7 @@ def everything_moves(monkeypatch):
         return kernels
 
     monkeypatch.setattr(module, "_STRETCH", 1)
-    monkeypatch.setattr("micrograd.compiler.backends.llvm.llvm_backend.sharing", watched)
+    monkeypatch.setattr("micrograd.compiler.passes.lists.sharing", watched)
     return found
 
 

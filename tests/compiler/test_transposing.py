@@ -84,7 +84,7 @@ def test_random_programs_of_samples_give_what_eager_gives(count, backend, monkey
         moved.append(result is not program)
         return result
 
-    monkeypatch.setattr("micrograd.compiler.passes.reroll.transposed", watched)
+    monkeypatch.setattr("micrograd.compiler.passes.lists.transposed", watched)
     checked = 0
     for number in range({"numpy": 20, "llvm": 4, "jax": 2}[backend]):
         of_number = program_of(11, number, size=7)

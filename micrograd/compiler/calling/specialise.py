@@ -18,8 +18,10 @@ from micrograd.compiler.calling.boundary import Results, numbers_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.numbers import part_of
-from micrograd.compiler.passes.packs import Packing, packed
-from micrograd.compiler.passes.stages import Made, Request, Source, run_stages
+from micrograd.compiler.passes.effects import table_of
+from micrograd.compiler.passes.lists import disabled_passes
+from micrograd.compiler.passes.packs import Packing
+from micrograd.compiler.passes.stages import Made, Source, run_stages
 from micrograd.compiler.tracing.trace import TraceError
 from micrograd.compiler.tracing.turns import traced_once
 from micrograd.engine.node import requires_grad_version
@@ -47,6 +49,7 @@ class Compiled(NamedTuple):
     program: Program
     run: Run
     origin: Origin
+    passes: str  # a table of them
 
 
 class Specialised:
@@ -59,6 +62,7 @@ class Specialised:
         first: Values that shall be its first inputs.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
         is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
+        disable: the names of passes that shall not run.
 
     Attributes:
         name: of the function.
@@ -84,15 +88,16 @@ class Specialised:
         first: Sequence[Value] = (),
         as_floats: bool = True,
         is_recorded: bool = True,
+        disable: Sequence[str] = (),
     ) -> None:
-        self._function, self._backend = function, backend
+        self._function, self._backend, self._disable = function, backend, disable
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._request = Request(backend.run_of, name=self.name)
+        self._request = backend.request(self.name, disabled_passes(disable))
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
             source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded))
-            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "trace", self._request))
+            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "cse", self._request))
         except BaseException:
             self.closed_over.put_back()
             raise
@@ -140,7 +145,9 @@ class Specialised:
             arguments: of the same structure as before.
         """
         if self._under_no_grad is None:
-            self._under_no_grad = Specialised(function, arguments, self._backend, is_recorded=False)
+            self._under_no_grad = Specialised(
+                function, arguments, self._backend, is_recorded=False, disable=self._disable
+            )
         return self._under_no_grad
 
     def is_outdated(self) -> bool:
@@ -202,28 +209,29 @@ class Specialised:
             examples: how many sets of arguments there are at a time.
             packing: how many of them may be in the program, which has an output for each; see packs.py.
         """
-        graph = self._graph._replace(thing=packed(self._graph.thing, examples, packing))
-        made = self._rerolled(graph, gradients, start)
+        made = self._made(gradients, start=start, examples=examples, packing=packing)
         return self._described(made.thing, made)
 
     def compiled(self, gradients: bool) -> Compiled:
         """A program that can be run; it is made once."""
         if gradients not in self._compiled:
-            rerolled = self._rerolled(self._graph, gradients, 0)
+            rerolled = self._made(gradients)
             made = run_stages(rerolled, "compile", self._request)
             program = self._described(rerolled.thing, made)
             names = self.name, f"compiled {self.name}"
             wanted, given = part_of(self.wanted), len(self.trained)
             origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, self.stored_and_trained)
-            compiled = Compiled(program, made.thing, origin)
+            passes = table_of(made.seconds, made.effects, self._request.disabled)
+            compiled = Compiled(program, made.thing, origin, passes)
             if isinstance(compiled.run, Executable):
                 compiled.run.program = compiled.program
             self._compiled[gradients] = compiled
         return self._compiled[gradients]
 
-    def _rerolled(self, graph: Made, gradients: bool, start: int) -> Made:
+    def _made(self, gradients: bool, **asked: Any) -> Made:
+        """The program of the passes that all backends have."""
         wanted = self.wanted if gradients else self.wanted[:0]
-        return run_stages(graph, "reroll", replace(self._request, wanted=wanted, start=start))
+        return run_stages(self._graph, "transpose", replace(self._request, wanted=wanted, **asked))
 
     def _described(self, program: Program, made: Made) -> Program:
         """The program, with what is known of how it was made."""

@@ -353,6 +353,7 @@ class Program:
         seeds: where the gradients of the outputs themselves are: each is 1 before it is set.
         gradients: where the gradients of the inputs that were asked for are, side by side.
         constants: where runs of constants begin, and what they are.
+        groups: where runs of numbers begin that are computed in the same way, and how many they are; none of a loop.
         nodes: how many scalar operations were traced.
         seconds: how long each stage took.
     """
@@ -364,6 +365,7 @@ class Program:
     seeds: Integers = field(default_factory=no_integers)
     gradients: slice = field(default_factory=lambda: slice(0, 0))
     constants: tuple[tuple[int, Floats], ...] = ()
+    groups: tuple[tuple[int, int], ...] = ()
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 

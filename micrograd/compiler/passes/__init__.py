@@ -1,6 +1,7 @@
 """The passes of the compiler, each from one representation of a program to the next.
 
-stages.py        the list of the passes, and what runs and times them
+lists.py         the lists of the passes, one for each kind of backend
+stages.py        what a pass is, and what runs and times them
 equals.py        equal operations of a trace become one
 normalise.py     everything becomes a sum of products, or a primitive
 checks.py        which numbers must be checked to be finite, as eager would have raised
@@ -14,6 +15,8 @@ placing.py       where each number lies in the buffer
 repeats.py       stretches of operations that come again and again, which become loops
 turn_graph.py    what one iteration of such a loop computes, as a graph
 transposing.py   numbers that belong to samples are laid out so that those of all samples are neighbours
+fusing.py        one kernel of two, where only the one reads what the other writes
 sharing.py       kernels write over numbers that nobody reads any more
+effects.py       how large a program is after each pass
 progress.py      a compile that takes long says what it does
 """

@@ -88,8 +88,13 @@ class Equals:
         return self.first_row + number < self.first_table, self._sequences[number]
 
 
-def in_columns(trace: Trace) -> Columns:
-    """The columns of a trace."""
+def in_columns(trace: Trace, merged: bool = True) -> Columns:
+    """The columns of a trace.
+
+    Args:
+        trace: what was written down.
+        merged: whether equal operations become one.
+    """
     entries, equal = trace.operations, Equals(trace)
     codes: defaultdict[Primitive, int] = defaultdict(count().__next__)
     code = np.fromiter(map(codes.__getitem__, entries.primitives), np.int64, len(entries))
@@ -97,7 +102,8 @@ def in_columns(trace: Trace) -> Columns:
     inputs, literals = (places.pop(kind, no_integers()) for kind in (INPUT, LITERAL))
     code[inputs] = code[literals] = NO_PLACE
     operands = _operands(entries, places, equal)
-    find_equals(trace, code, operands, equal)
+    if merged:
+        find_equals(trace, code, operands, equal)
     operations = []
     for primitive, of_primitive in places.items():
         number = len(entries.operands(int(of_primitive[0])))

@@ -23,6 +23,7 @@ from micrograd.compiler.ir.program import Singles
 from micrograd.compiler.ir.vectors import Dots
 from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.passes.reroll import reroll
+from micrograd.compiler.passes.sums import in_pieces
 
 if TYPE_CHECKING:
     from typing import Any
@@ -97,7 +98,7 @@ def _is_irregular(graph: Graph, own: Booleans) -> bool:
     nodes = int(own.sum())
     if nodes <= _KERNELS:
         return False
-    kernels = reroll(graph, 0).kernels
+    kernels = reroll(in_pieces(graph), 0).kernels
     count = sum(len(kernel.targets) if isinstance(kernel, Singles) else 1 for kernel in kernels)
     terms = graph.terms.kept(own[graph.terms.owner] & (graph.terms.second != ONE))
     of_own = own[terms.first] & own[terms.second]

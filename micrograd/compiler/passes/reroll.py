@@ -13,8 +13,7 @@ factor at ``base of w + 2 * o + t`` and its second at ``base of x + t``: a matri
 In an irregular program hardly two nodes are alike. So after many kernels, those that are like few others are found all
 at once (see alone.py), and come between the levels as single numbers, not as a kernel each.
 
-Where the levels repeat (see repeats.py and turn_graph.py), the kernels of one turn become a loop. In the end, where
-there are many samples, what belongs to them is laid side by side (see transposing.py).
+Where the levels repeat (see repeats.py and turn_graph.py), the kernels of one turn become a loop.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ from micrograd.compiler.passes.alone import Alone
 from micrograd.compiler.passes.checks import to_look_at
 from micrograd.compiler.passes.placing import CONSTANTS, NOTHING
 from micrograd.compiler.passes.repeats import repeats
-from micrograd.compiler.passes.sums import Owners, Sums, in_pieces
-from micrograd.compiler.passes.transposing import transposed
+from micrograd.compiler.passes.sums import Owners, Sums
 from micrograd.compiler.passes.turn_graph import turn_graph_of
 
 if TYPE_CHECKING:
@@ -58,14 +56,13 @@ def reroll(graph: Graph, start: int) -> Program:
     """Kernels for a graph.
 
     Args:
-        graph: in normal form.
+        graph: in normal form, and what is whole is of one piece; see in_pieces.
         start: the place from which on all but the first group of inputs lies. Programs that share a buffer have
             the first group in common, and begin each where the one before it ends.
 
     Returns:
         The program. The inputs lie in its buffer in order, and the gradients one after the other.
     """
-    graph = in_pieces(graph)
     rolling = _Rolling(graph, Layout(), numbers())
     for nodes in (*graph.inputs, graph.seeds):
         rolling.place(nodes)
@@ -77,7 +74,7 @@ def reroll(graph: Graph, start: int) -> Program:
     outputs = rolling.with_checks(rolling.outputs(graph.outputs), to_look_at(graph))
     made = rolling.placed[len(graph.inputs) + 1 :]  # after the inputs and the seeds
     stretches = [(int(rolling.position[nodes[0]]), len(nodes)) for nodes in made]
-    program = Program(
+    return Program(
         size=rolling.layout.end,
         kernels=tuple(rolling.kernels),
         inputs=rolling.position[np.concatenate(given)],
@@ -85,8 +82,8 @@ def reroll(graph: Graph, start: int) -> Program:
         seeds=rolling.position[graph.seeds],
         gradients=gradients,
         constants=tuple(rolling.layout.constants),
+        groups=tuple(stretches),
     )
-    return transposed(program, stretches)
 
 
 class _ByLevel(NamedTuple):

@@ -1,14 +1,11 @@
-"""The stages of the compiler, in the order in which they run, and what runs and times them.
+"""Passes, what is asked of them, and what runs and times them.
 
-Each stage makes one thing that does not change of another one, which it leaves as it is:
-
-    Source  --trace-->  Columns  --normalise-->  Graph  --adjoint-->  Graph  --reroll-->  Program  --compile-->  Run
-
-One trace serves several programs, with gradients and without. So whoever runs the stages may stop after
-each, and go on from there as often as needed:
+Each pass makes one thing that does not change of another one, which it leaves as it is; lists.py has their lists. One
+trace serves several programs, with gradients and without. So whoever runs the passes may stop after each, and go on
+from there as often as needed:
 
     graph = run_stages(Made(Source(function, arguments)), "normalise", request)
-    program = run_stages(graph, "reroll", request)
+    program = run_stages(graph, "transpose", request)
 """
 
 from __future__ import annotations
@@ -18,12 +15,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.compiler.numbers import no_integers
-from micrograd.compiler.passes.adjoint import adjoint
-from micrograd.compiler.passes.equals import in_columns
-from micrograd.compiler.passes.normalise import normalise
+from micrograd.compiler.passes.effects import effect_of
+from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.progress import line_of
-from micrograd.compiler.passes.reroll import reroll
-from micrograd.compiler.tracing.trace import trace, without_collecting
+from micrograd.compiler.tracing.trace import without_collecting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +26,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.passes.effects import Effect
+    from micrograd.engine.primitive import Primitive
     from micrograd.engine.value import Value
 
 
@@ -52,59 +49,72 @@ class Source(NamedTuple):
     is_recorded: bool = True
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is asked of the stages.
-
-    Attributes:
-        run_of: makes what runs a program: that of a backend.
-        wanted: the numbers of the inputs whose gradients it returns too.
-        start: where in the buffer all but the first inputs begin; see reroll.
-        name: what is compiled, as its progress shows it.
-    """
-
-    run_of: Callable[[Program], Any]
-    wanted: Integers = field(default_factory=no_integers)
-    start: int = 0
-    name: str = ""
-
-
-class Stage(NamedTuple):
+class Pass(NamedTuple):
     """A step from one thing to the next.
 
     Attributes:
         name: what explain() calls it.
         make: makes its thing of the one before; the request says which of several there may be.
+        without: what runs in its place where it is disabled; None if it is not an optimisation.
     """
 
     name: str
     make: Callable[[Any, Request], Any]
+    without: Callable[[Any, Request], Any] | None = None
+
+    def of(self, thing: Any, request: Request) -> Any:
+        """What it makes of a thing, or what comes in its place where it is disabled."""
+        if self.without is not None and self.name in request.disabled:
+            return self.without(thing, request)
+        return self.make(thing, request)
 
 
-STAGES = (
-    Stage("trace", lambda source, request: in_columns(trace(*source))),
-    Stage("normalise", lambda columns, request: normalise(columns)),
-    Stage("adjoint", lambda graph, request: adjoint(graph, request.wanted)),
-    Stage("reroll", lambda graph, request: reroll(graph, request.start)),
-    Stage("compile", lambda program, request: request.run_of(program)),
-)
+@dataclass(frozen=True)
+class Request:
+    """What is asked of the passes.
+
+    Attributes:
+        lower: makes what runs a program: that of a backend.
+        passes: those that come before.
+        wanted: the numbers of the inputs whose gradients it returns too.
+        start: where in the buffer all but the first inputs begin; see reroll.
+        name: what is compiled, as its progress shows it.
+        examples: how many sets of arguments there are at a time.
+        packing: how many of them may be in a program; see packs.py.
+        has_code: whether the backend has code for a primitive.
+        disabled: the names of the passes that do not run.
+    """
+
+    lower: Callable[[Program], Any]
+    passes: tuple[Pass, ...]
+    wanted: Integers = field(default_factory=no_integers)
+    start: int = 0
+    name: str = ""
+    examples: int = 1
+    packing: Packing = Packing()  # noqa: RUF009  # a tuple of two numbers
+    has_code: Callable[[Primitive], object] = bool
+    disabled: frozenset[str] = frozenset()
 
 
 class Made(NamedTuple):
-    """What the stages have made so far, and how many seconds each took."""
+    """What the passes have made so far, how many seconds each took, and how large the program was after each."""
 
     thing: Any
     seconds: dict[str, float] = {}  # noqa: RUF012  # never changed: run_stages makes another one
+    effects: dict[str, Effect] = {}  # noqa: RUF012  # the same
 
 
 def run_stages(made: Made, last: str, request: Request) -> Made:
-    """Run the stages that come after those that have run, up to and including the last one; say so if it takes long."""
-    thing, seconds = made.thing, dict(made.seconds)
-    names = [stage.name for stage in STAGES]
+    """Run the passes that come after those that have run, up to and including the last one; say so if it takes long."""
+    thing, seconds, effects = made.thing, dict(made.seconds), dict(made.effects)
+    passes = (*request.passes, Pass("compile", lambda program, request: request.lower(program)))
+    names = [each.name for each in passes]
     with without_collecting(), line_of(request.name, sum(seconds.values())) as line:
-        for stage in STAGES[len(seconds) : names.index(last) + 1]:
-            line.stage = stage.name
+        for each in passes[len(seconds) : names.index(last) + 1]:
+            line.stage = each.name
             begin = time.perf_counter()
-            thing = stage.make(thing, request)
-            seconds[stage.name] = time.perf_counter() - begin
-    return Made(thing, seconds)
+            thing = each.of(thing, request)
+            seconds[each.name] = time.perf_counter() - begin
+            if (effect := effect_of(thing)) is not None:
+                effects[each.name] = effect
+    return Made(thing, seconds, effects)

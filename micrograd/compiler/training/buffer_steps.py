@@ -18,6 +18,7 @@ import numpy as np
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.backends.shared.executable import new_buffer
 from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.training.steps import CompiledSteps, mean_of, numbers_of_noise
 from micrograd.engine.commit import commit, setting
 
@@ -83,11 +84,11 @@ class BufferSteps(CompiledSteps):
         return int(self._batch_size * np.mean(self._which == program) / 2)
 
     def _make_runs(self, programs: list[Program]) -> None:
-        executable = self._executable
         end = max([self._update.program.size, *(program.size for program in programs)])
         self._buffer: Floats = new_buffer(end)
-        self._step = executable(self._update.program, self._buffer)
-        self._runs = [executable(program, self._buffer) for program in programs]
+        every, disabled = (self._update.program, *programs), disabled_passes(())
+        runs: Any = [self._backend.run_of(program, self._buffer, disabled) for program in every]
+        self._step, *self._runs = runs
         count = len(self._parameters)
         self._places_of_others = [
             program.inputs[count : count + len(others)] for program, others in zip(programs, self._others, strict=True)

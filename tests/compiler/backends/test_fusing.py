@@ -7,10 +7,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends.llvm.llvm_fusing import fused
+from micrograd.compiler.backends.llvm.llvm_functions import native_name
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
-from micrograd.compiler.passes import sharing
+from micrograd.compiler.passes import fusing, sharing
 from micrograd.engine.primitives import add, exp, less_equal, mul, neg, tanh, where
 from tests.campaigns.integers import program_of
 
@@ -18,6 +18,10 @@ SIZE = 96  # numbers of a stretch, as 8 rows of 12, or 96 rows of 1
 GIVEN = 4 * SIZE
 A, B, C, D = range(GIVEN, GIVEN + 4 * SIZE, SIZE)
 SHAPES = [(1, SIZE), (SIZE, 1), (8, 12)]
+
+
+def fused(program):
+    return fusing.fused(program, native_name)
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,7 @@ from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.executable import Executable, Pace
 from micrograd.compiler.ir.program import Loop, Map, Singles
 from micrograd.compiler.numbers import no_integers
+from micrograd.compiler.passes.lists import JAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -229,4 +230,4 @@ class JaxExecutable(Executable):
         return Pace.IN_VECTORS
 
 
-BACKEND = Backend("jax", JaxExecutable)
+BACKEND = Backend("jax", JaxExecutable, JAX)

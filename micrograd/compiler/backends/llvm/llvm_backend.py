@@ -34,7 +34,6 @@ from micrograd.compiler.backends.llvm.llvm_codes import (
     vector_of,
 )
 from micrograd.compiler.backends.llvm.llvm_functions import native_name
-from micrograd.compiler.backends.llvm.llvm_fusing import fused
 from micrograd.compiler.backends.llvm.llvm_interpreter import (
     PLACES,
     Words,
@@ -50,7 +49,7 @@ from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.executable import Executable, Pace
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
-from micrograd.compiler.passes.sharing import sharing
+from micrograd.compiler.passes.lists import NATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,7 +76,7 @@ class NativeExecutable(Executable):
         self._kept: list[Any] = []  # what the table has addresses of must stay in memory
         self._engines: list[Any] = []  # and so must its functions
         self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
-        neighbours = [(small, [*kernels]) for small, kernels in groupby(sharing(fused(program)), self._is_small)]
+        neighbours = [(small, [*kernels]) for small, kernels in groupby(program.kernels, self._is_small)]
         self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
         self._run = RUN(self._link())
         addresses = map(ctypes.c_void_p, (self.buffer.ctypes.data, self.table.ctypes.data))
@@ -215,4 +214,4 @@ def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) 
     return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(in_python(primitive, raised))
 
 
-BACKEND = Backend("llvm", NativeExecutable)
+BACKEND = Backend("llvm", NativeExecutable, NATIVE, native_name)

@@ -22,6 +22,7 @@ from micrograd.compiler.backends.shared.batches import Batches, first_own_input,
 from micrograd.compiler.backends.shared.executable import Executable, Pace
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
+from micrograd.compiler.passes.lists import NUMPY
 from micrograd.compiler.passes.packs import Packing
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import Operations
@@ -336,4 +337,4 @@ def _elementwise(primitive: Primitive) -> Callable[..., Floats]:
     return function
 
 
-BACKEND = Backend("numpy", NumpyExecutable)
+BACKEND = Backend("numpy", NumpyExecutable, NUMPY)

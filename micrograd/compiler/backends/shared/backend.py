@@ -19,9 +19,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.numbers import Floats
+from micrograd.compiler.passes.lists import COMMON
+from micrograd.compiler.passes.stages import Request
 
 if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.passes.stages import Pass
+    from micrograd.engine.primitive import Primitive
 
 Run: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 
@@ -32,11 +36,35 @@ class Backend:
 
     Attributes:
         name: as compile and fit take it.
-        run_of: makes a run of a program; a subclass of Executable where programs stay in a buffer.
+        lower: makes a run of a program; a subclass of Executable where programs stay in a buffer.
+        passes: those that its programs go through; see passes/lists.py.
+        has_code: whether it has code for a primitive, so that kernels of it may be fused.
     """
 
     name: str
-    run_of: Callable[[Program], Run]
+    lower: Callable[..., Run]
+    passes: tuple[Pass, ...] = COMMON
+    has_code: Callable[[Primitive], object] = bool
+
+    def request(self, name: str = "", disabled: frozenset[str] = frozenset()) -> Request:
+        """What is asked of the passes for this backend."""
+        return Request(self.lower, self.passes, name=name, has_code=self.has_code, disabled=disabled)
+
+    def run_of(self, program: Program, buffer: Floats | None = None, disabled: frozenset[str] = frozenset()) -> Run:
+        """A run of a program, after the passes of this backend only.
+
+        Args:
+            program: what to run.
+            buffer: the buffer to run it in, if it shares one with others.
+            disabled: the names of the passes that do not run.
+        """
+        request, kernels = self.request("", disabled), program
+        for each in self.passes[len(COMMON) :]:
+            kernels = each.of(kernels, request)
+        run = self.lower(kernels) if buffer is None else self.lower(kernels, buffer)
+        if isinstance(run, Executable):
+            run.program = program
+        return run
 
     def executable(self, purpose: str) -> type[Executable]:
         """The subclass of Executable that its runs are of.
@@ -47,6 +75,6 @@ class Backend:
         Raises:
             ValueError: if its runs have no buffer.
         """
-        if isinstance(self.run_of, type) and issubclass(self.run_of, Executable):
-            return self.run_of
+        if isinstance(self.lower, type) and issubclass(self.lower, Executable):
+            return self.lower
         raise ValueError(f"{purpose} keeps numbers in the buffer of a program, and the {self.name} backend has none")

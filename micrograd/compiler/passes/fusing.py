@@ -13,8 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from micrograd.compiler.backends.llvm.llvm_codes import WIDE
-from micrograd.compiler.backends.llvm.llvm_functions import native_name
 from micrograd.compiler.ir.program import Access, Map, Reduction
 from micrograd.compiler.passes.sharing import Stretches, is_worth_it
 from micrograd.engine.primitive import PRIMITIVES, Primitive, composite
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Kernel, Loop, Program
 
 _OPERANDS = 8  # of a fused kernel, at most
+_FEWEST = 8  # columns of a kernel that is cut into rows: with fewer, they would be no vectors
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,19 @@ class _Each:
         return replace(self, rows=rows, columns=columns, target=found[0], operands=tuple(found[1:]))
 
 
-def fused(program: Program) -> Program:
-    """The program with fewer kernels."""
+def fused(program: Program, has_code: Callable[[Primitive], object]) -> Program:
+    """The program with fewer kernels.
+
+    Args:
+        program: whose kernels are to be fused.
+        has_code: whether a backend has code for a primitive; others are called in Python, and are not fused.
+    """
     if not is_worth_it(program):
         return program
     stretches = Stretches(program)
     of_two = stretches.moves & (stretches.kernels == 2)
     pairs = sorted(zip(stretches.ends[of_two].tolist(), stretches.begins[of_two].tolist(), strict=True))
-    each = {number: _each(program.kernels[number]) for pair in pairs for number in pair}
+    each = {number: _each(program.kernels[number], has_code) for pair in pairs for number in pair}
     kernels = dict(enumerate(program.kernels))
     for second, first in pairs:  # readers in their order: each has its makers in it before it is one
         maker, reader = each[first], each[second]
@@ -73,10 +77,10 @@ def fused(program: Program) -> Program:
     return replace(program, kernels=tuple(kernels.values()))
 
 
-def _each(kernel: Kernel | Loop) -> _Each | None:
-    """What a kernel computes number by number, in native code; None if it does not."""
+def _each(kernel: Kernel | Loop, has_code: Callable[[Primitive], object]) -> _Each | None:
+    """What a kernel computes number by number, in code of the backend; None if it does not."""
     if isinstance(kernel, Map):
-        if PRIMITIVES.get(kernel.primitive.name) is not kernel.primitive or not native_name(kernel.primitive):
+        if PRIMITIVES.get(kernel.primitive.name) is not kernel.primitive or not has_code(kernel.primitive):
             return None
         name = kernel.primitive.name
         return _Each(
@@ -182,7 +186,7 @@ def _in_shape(access: Access, each: _Each, columns: int) -> Access | None:
     step = _step(access, each)
     if step is not None:
         return Access(access.base, step * columns, step)
-    if access.table is not None or columns < WIDE or each.columns % columns:
+    if access.table is not None or columns < _FEWEST or each.columns % columns:
         return None
     starts = access.positions(each.rows, each.columns, 1)[:, ::columns, 0]
     return Access(column_step=access.column_step, row_table=starts.ravel())

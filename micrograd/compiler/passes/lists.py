@@ -1,0 +1,79 @@
+"""The lists of the passes: what is done to a function until a backend runs it, in this order.
+
+    trace       Source   Trace     run the function once on symbols, which write down what is done to them
+    cse         Trace    Columns   equal operations become one (common subexpression elimination)
+    normalise   Columns  Graph     everything becomes a sum of products, or a primitive
+    batch       Graph    Graph     several examples of a batch get one program
+    adjoint     Graph    Graph     the reverse program, from the primitives' own derivative rules
+    split       Graph    Graph     dot products that cannot stay whole are taken term by term
+    reroll      Graph    Program   what is alike becomes a kernel over arrays, and what repeats a loop
+    transpose   Program  Program   the numbers of all samples are neighbours
+    fuse        Program  Program   one kernel of two, where only the one reads what the other writes
+    share       Program  Program   kernels write over numbers that nobody reads any more
+
+Then the backend makes something that runs the program. Where a pass is an optimisation, its last argument says what
+runs in its place if it is disabled.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+from micrograd.compiler.passes.adjoint import adjoint
+from micrograd.compiler.passes.equals import in_columns
+from micrograd.compiler.passes.fusing import fused
+from micrograd.compiler.passes.normalise import normalise
+from micrograd.compiler.passes.packs import packed
+from micrograd.compiler.passes.reroll import reroll
+from micrograd.compiler.passes.sharing import sharing
+from micrograd.compiler.passes.stages import Pass, Request
+from micrograd.compiler.passes.sums import in_pieces
+from micrograd.compiler.passes.transposing import transposed
+from micrograd.compiler.tracing.trace import trace
+
+
+def _as_it_is(thing: Any, request: Request) -> Any:
+    return thing
+
+
+COMMON = (
+    Pass("trace", lambda source, request: trace(*source)),
+    Pass("cse", lambda trace, request: in_columns(trace), lambda trace, request: in_columns(trace, merged=False)),
+    Pass("normalise", lambda columns, request: normalise(columns)),
+    Pass("batch", lambda graph, request: packed(graph, request.examples, request.packing), _as_it_is),
+    Pass("adjoint", lambda graph, request: adjoint(graph, request.wanted)),
+    Pass("split", lambda graph, request: in_pieces(graph)),
+    Pass("reroll", lambda graph, request: reroll(graph, request.start)),
+    Pass("transpose", lambda program, request: transposed(program, program.groups), _as_it_is),
+)
+NATIVE = (
+    *COMMON,
+    Pass("fuse", lambda program, request: fused(program, request.has_code), _as_it_is),
+    Pass("share", lambda program, request: replace(program, kernels=tuple(sharing(program))), _as_it_is),
+)
+NUMPY = JAX = COMMON
+
+OPTIONAL = tuple(each.name for each in NATIVE if each.without is not None)  # those that can be disabled
+
+
+def disabled_passes(names: Any) -> frozenset[str]:
+    """The names of passes that shall not run, with those in the environment variable MICROGRAD_DISABLE.
+
+    Args:
+        names: some of OPTIONAL.
+
+    Raises:
+        TypeError: if names is no list or tuple of texts.
+        ValueError: if there is no such pass, or one that cannot be left out.
+    """
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"disable takes a list of names of passes, not {names!r:.80}")
+    variable = os.environ.get("MICROGRAD_DISABLE", "").replace(",", " ").split()
+    for source, found in ("disable", names), ("MICROGRAD_DISABLE", variable):
+        if unknown := [name for name in found if name not in OPTIONAL]:
+            raise ValueError(
+                f"{source} names {unknown[0]!r:.80}; the passes that can be left out are {', '.join(OPTIONAL)}"
+            )
+    return frozenset([*names, *variable])
