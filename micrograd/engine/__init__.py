@@ -21,6 +21,7 @@ higher_order.py  gradients that are graphs themselves
 recorder.py      who records what the operators do
 calls.py         which run of which function a Value came out of, for pages
 commit.py        all or nothing: many numbers set in one step
+value_arrays.py  arrays of Values, and functions that NumPy lacks for them
 copying.py       pickling and copying graphs of any depth
 freeing.py       graphs of any depth freed in a browser
 """

@@ -191,7 +191,9 @@ class Node(Operand):
 
     @staticmethod
     def _array(array: Any) -> Any:
-        return (recorder_on_top() or NO_RECORDER).array(array)
+        from micrograd.engine.value_arrays import arranged  # it needs NumPy, which an array has loaded
+
+        return arranged((recorder_on_top() or NO_RECORDER).array(array))
 
     def _operands(self) -> tuple[Any, ...]:
         """The operands in order. A plain number among them becomes a constant Value, and stays one."""

@@ -254,12 +254,14 @@ def _rebuilt(item: Any, leaves: Iterator[Any], arranged: Callable[[Any], Any]) -
     if _is_array_of_numbers(item):
         import numpy as np
 
+        from micrograd.engine.value_arrays import ValueArray
+
         elements = _elements(item)
         is_result = hasattr(type(item), "of_symbols") or (type(item) is np.ndarray and any(map(is_unknown, elements)))
         parts = [_rebuilt(part, leaves, arranged) for part in elements]
         if is_result and (numbers := _of_plain_numbers(parts)) is not None:
             return numbers.reshape(item.shape)
-        result = np.empty_like(np.asarray(item) if is_result else item, dtype=object)
+        result = np.empty_like(item.view(ValueArray) if is_result else item, dtype=object)
         flat = np.empty(item.size, dtype=object)
         for place, part in enumerate(parts):
             flat[place] = part
