@@ -29,6 +29,7 @@ FUNCTIONS = {
     "x.round, out=": lambda x, y: [z := x.copy(), x.round(out=z), x.round(1, out=z), z * y],
     "np.rint": lambda x, y: np.rint(x) * y,
     "np.trunc": lambda x, y: np.trunc(x) * y,
+    "np.trunc of ints": lambda x, y: np.trunc(np.ones_like(x)) * y,
     "np.float_power": lambda x, y: np.float_power(y, 1.5),
     "np.cbrt": lambda x, y: np.cbrt(y),
     "np.cbrt of negative numbers": lambda x, y: np.cbrt(-y),
@@ -140,3 +141,11 @@ def test_an_array_of_objects_is_numpys_own():
     plain = np.array([Value(1.0), 2], dtype=object)
     with pytest.raises(TypeError, match="loop of ufunc does not support"):
         np.exp(plain)
+
+
+def test_parts_of_a_plain_float():
+    fast = mg.compile(lambda x: x.real * 2 + x.imag + x.conjugate(), backend="numpy")
+    assert fast(1.5) == 4.5
+    for method in ("is_integer", "hex", "as_integer_ratio"):
+        with pytest.raises(mg.TraceError, match="would freeze a number"):
+            mg.compile(lambda x, method=method: getattr(x, method)(), backend="numpy")(1.5)
