@@ -24,6 +24,7 @@ tracer.py        what a recorder of numbers that are not known yet is asked
 calls.py         which run of which function a Value came out of, for pages
 commit.py        all or nothing: many numbers set in one step
 stored.py        leaves whose numbers are stored in arrays, brought up to date when somebody looks
+value_arrays.py  arrays of Values, and functions that NumPy lacks for them
 copying.py       pickling and copying graphs of any depth
 freeing.py       graphs of any depth freed in a browser
 """

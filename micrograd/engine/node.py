@@ -204,7 +204,9 @@ class Node(Operand):
 
     @staticmethod
     def _array(array: Any) -> Any:
-        return array if (tracer := tracer_on_top()) is None else tracer.array(array)
+        from micrograd.engine.value_arrays import arranged  # it needs NumPy, which an array has loaded
+
+        return arranged(array if (tracer := tracer_on_top()) is None else tracer.array(array))
 
     def _operands(self) -> tuple[Any, ...]:
         """The operands in order. A plain number among them becomes a constant Value, and stays one."""

@@ -335,9 +335,11 @@ def array_of(like: Any, parts: list[Any]) -> Any:
 def _array_of(like: Any, is_result: bool, parts: list[Any]) -> Any:
     import numpy as np
 
+    from micrograd.engine.value_arrays import ValueArray
+
     if is_result and (numbers := _of_plain_numbers(parts)) is not None:
         return numbers.reshape(like.shape)
-    result = np.empty_like(np.asarray(like) if is_result else like, dtype=object)
+    result = np.empty_like(like.view(ValueArray) if is_result else like, dtype=object)
     result[...] = np.fromiter(parts, object, len(parts)).reshape(like.shape)
     return result
 

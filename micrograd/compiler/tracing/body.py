@@ -29,6 +29,7 @@ from micrograd.compiler.tracing.symbol_arrays import SymbolArray
 from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, tracing
 from micrograd.engine.node import user_attributes
 from micrograd.engine.value import Value
+from micrograd.engine.value_arrays import ValueArray
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -64,7 +65,7 @@ def told(nested: Any, of_value: Callable[[Value], Any]) -> Any:
         return kind, *[told(part, of_value) for part in nested]
     if kind is dict and _STATIC.issuperset(map(type, nested)):
         return kind, *[(type(name), name, told(part, of_value)) for name, part in nested.items()]
-    if kind in (np.ndarray, SymbolArray) and nested.dtype == object:
+    if kind in (np.ndarray, ValueArray, SymbolArray) and nested.dtype == object:
         return kind, nested.shape, *[told(part, of_value) for part in nested.ravel().tolist()]
     if kind is float:
         return kind, pack("d", nested)

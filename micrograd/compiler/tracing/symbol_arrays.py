@@ -25,7 +25,8 @@ import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, refuse
-from micrograd.engine import further_primitives, primitives
+from micrograd.engine import further_primitives, primitives, value_arrays
+from micrograd.engine.value_arrays import ValueArray, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-class SymbolArray(np.ndarray[Any, Any]):
+class SymbolArray(ValueArray):
     """An object array with symbols in it, which writes down what NumPy cannot carry out."""
 
-    __array_priority__ = 1.0
+    __slots__ = ()
     of_symbols = True  # which a structure tells an array of the function's own by
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
@@ -93,7 +94,7 @@ for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress
 
 def arranged(result: Any) -> Any:
     """An object array as one whose comparisons are written down; so in a list or tuple. All else stays as it is."""
-    if type(result) is np.ndarray and result.dtype == object:
+    if type(result) in (np.ndarray, ValueArray) and result.dtype == object:
         return result.view(SymbolArray)
     if type(result) in (list, tuple):
         return type(result)(map(arranged, result))
@@ -130,7 +131,7 @@ def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: d
         refuse(f"np.{name} of a comparison, a float of 16 bits,", "Write mask.astype(float).")
     function: Any = _FUNCTIONS.get(name)
     if not settings and function is None:
-        return arranged(getattr(ufunc, method)(*operands))
+        return arranged(value_arrays.computed(ufunc, method, operands, settings))
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
@@ -145,7 +146,10 @@ def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: d
         if finish is None:
             return getattr(ufunc, method)(*operands, **settings)  # NumPy says what is wrong
         del settings["dtype"]
-    result = getattr(function or ufunc, method)(*operands, **settings)
+    if function is None:
+        result = value_arrays.computed(ufunc, method, operands, settings)
+    else:
+        result = getattr(function, method)(*operands, **settings)
     if len(out) == 1:
         return out[0]
     if finish is not None:
@@ -163,7 +167,7 @@ def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) 
         return result
     if function in _PRODUCTS:
         _check_product(function.__name__, arguments)
-    return arranged(np.ndarray.__array_function__(np.empty(0), function, (np.ndarray,), arguments, settings))
+    return arranged(value_arrays.called(function, arguments, settings))
 
 
 # What the elements of arrays give.
@@ -290,6 +294,7 @@ _FUNCTIONS: dict[str, Any] = {
     "sign": _function(_sign, 1),
     "floor": _function(_whole(further_primitives.floor), 1),
     "ceil": _function(_whole(further_primitives.ceil), 1),
+    "trunc": _function(_whole(value_arrays.truncated), 1),
     "bitwise_and": _function(operator.and_, 2),
     "bitwise_or": _function(operator.or_, 2),
     "bitwise_xor": _function(operator.xor, 2),
@@ -301,7 +306,7 @@ _FUNCTIONS: dict[str, Any] = {
 }
 
 # Those of them that give numbers of numbers
-_OF_NUMBERS = ("maximum", "fmax", "minimum", "fmin", "clip", "sign", "floor", "ceil")
+_OF_NUMBERS = ("maximum", "fmax", "minimum", "fmin", "clip", "sign", "floor", "ceil", "trunc")
 
 # What Python has for numbers
 _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
@@ -470,9 +475,7 @@ def _is_of_bools(x: Any) -> bool:
 
 def _plain(x: Any) -> Any:
     """A SymbolArray, and a symbol, as an ordinary array of objects."""
-    if type(x) is SymbolArray:
-        return x.view(np.ndarray)
-    return _box(x) if is_unknown(x) else x
+    return _box(x) if is_unknown(x) else plain(x)
 
 
 def _box(symbol: Any) -> Array:

@@ -815,6 +815,10 @@ class FloatSymbol(_Plain):
 
     __slots__ = ()
     __class__ = property(lambda self: float)  # isinstance asks for it
+    real, imag = property(lambda self: self), 0.0
+    is_integer = hex = as_integer_ratio = _refused(
+        "the digits of a number", "Call it outside of the function, and pass the result in."
+    )
 
 
 class IntSymbol(_Plain):

@@ -1,0 +1,151 @@
+"""NumPy's functions of arrays of Values, the same eagerly and compiled: values, shapes, types, gradients and errors."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+
+X = np.array([[0.5, -1.25, 2.0], [0.0, 3.5, -0.5]])
+Y = np.array([[2.0, 0.5, 3.0], [0.25, 2.0, 1.0]])
+
+FUNCTIONS = {
+    "a number among Values": lambda x, y: np.exp(np.maximum(x, 0)),
+    "a number from np.clip": lambda x, y: np.log(np.clip(x, 1e-9, None)),
+    "a number from np.where": lambda x, y: np.exp(np.where(x > 1, x, 0)),
+    "ints behind Values": lambda x, y: np.sin(np.concatenate([x.ravel(), np.arange(3)])),
+    "zeros around Values": lambda x, y: np.hypot(np.pad(x, 1), 1.0),
+    "zeros below Values": lambda x, y: np.sqrt(1 + np.triu(y)),
+    "np.arctan2 of a number": lambda x, y: np.arctan2(1.5, y),
+    "np.hypot of a number": lambda x, y: np.hypot(1.5, y),
+    "nothing but numbers": lambda x, y: np.exp(np.ones_like(x)) * x,
+    "a power of a number": lambda x, y: 2**x,
+    "x.round": lambda x, y: x.round() * y,
+    "x.round to decimals": lambda x, y: [x.round(1) * y, (10 * x).round(-1) * y],
+    "x.round, out=": lambda x, y: [z := x.copy(), x.round(out=z), x.round(1, out=z), z * y],
+    "np.rint": lambda x, y: np.rint(x) * y,
+    "np.trunc": lambda x, y: np.trunc(x) * y,
+    "np.trunc of ints": lambda x, y: np.trunc(np.ones_like(x)) * y,
+    "np.float_power": lambda x, y: np.float_power(y, 1.5),
+    "np.cbrt": lambda x, y: np.cbrt(y),
+    "np.cbrt of negative numbers": lambda x, y: np.cbrt(-y),
+    "np.fabs": lambda x, y: np.fabs(x),
+    "np.isfinite": lambda x, y: [np.isfinite(x), np.isnan(x), np.isinf(x)],
+    "infinities by sign": lambda x, y: [np.isposinf(x), np.isneginf(x)],
+    "np.isclose": lambda x, y: [np.isclose(x, y), np.isclose(x, x), np.isclose(x, 0.5, equal_nan=True)],
+    "np.allclose": lambda x, y: [np.allclose(x, y), np.allclose(x, x)],
+    "np.logaddexp": lambda x, y: np.logaddexp(x, y),
+    "np.logaddexp of equal numbers": lambda x, y: np.logaddexp(x, x + 0.0),
+    "np.logaddexp2": lambda x, y: np.logaddexp2(x, y),
+    "np.logaddexp.reduce": lambda x, y: np.logaddexp.reduce(x),
+    "np.nansum": lambda x, y: [np.nansum(x), np.nansum(x, axis=0)],
+    "np.nanprod": lambda x, y: [np.nanprod(y), np.nancumsum(y), np.nancumprod(y)],
+    "np.nanmax": lambda x, y: [np.nanmax(x), np.nanmin(x, axis=1)],
+    "np.nanmean": lambda x, y: [np.nanmean(x), np.nanmean(x, axis=1, keepdims=True)],
+    "out=": lambda x, y: [z := x.copy(), np.exp(x, out=z) is z, z * y],
+}
+REFUSED = {
+    "copysign": lambda x, y: np.copysign(x, y),
+    "nextafter": lambda x, y: np.nextafter(x, y),
+    "fmod": lambda x, y: np.fmod(x, 2),
+    "spacing": lambda x, y: np.spacing(x),
+    "solve": lambda x, y: np.linalg.solve(x[:, :2], x[:, 2]),
+    "fft": lambda x, y: np.fft.fft(x),
+}
+
+
+def parts_of(result):
+    if isinstance(result, list):
+        return [part for item in result for part in parts_of(item)]
+    if isinstance(result, np.ndarray):
+        return [result.shape, *result.ravel().tolist()]
+    return [result]
+
+
+def outcome(function):
+    """The numbers, shapes and kinds of what a function of two arrays of Values gives, and the gradients."""
+    x, y = mg.array(X), mg.array(Y)
+    parts = parts_of(function(x, y))
+    roots = [weight * part for weight, part in enumerate(parts) if isinstance(part, Value) and part.requires_grad]
+    if roots:
+        sum(roots).backward()
+    shown = [part.data if isinstance(part, Value) else part for part in parts]
+    return shown, mg.gradients(x).ravel().tolist() + mg.gradients(y).ravel().tolist()
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_compiled_as_eagerly(backend, name):
+    if backend == "llvm":
+        pytest.importorskip("llvmlite")
+    expected, found = outcome(FUNCTIONS[name]), outcome(mg.compile(FUNCTIONS[name], backend=backend))
+    assert len(found[0]) == len(expected[0])
+    for x, y in zip(found[0], expected[0], strict=True):
+        assert x == (y if isinstance(y, (bool, tuple)) else pytest.approx(y, rel=1e-14))
+    assert found[1] == pytest.approx(expected[1], rel=1e-13)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+def test_a_function_that_values_do_not_have(name, make):
+    with pytest.raises(TypeError, match=rf"micrograd has no np\.{name} of Values: write .*micrograd\.numbers"):
+        make(REFUSED[name])(mg.array(X), mg.array(Y))
+
+
+@pytest.mark.parametrize("function", [np.rint, np.isfinite, np.isnan, np.isinf, np.fabs, np.trunc])
+def test_numbers_as_numpy_has_them(function):
+    numbers = np.array([0.5, 1.5, 2.5, -0.5, -2.5, 1e300, 2.0**52 + 1, 0.0])
+    assert mg.numbers(function(mg.array(numbers))).tolist() == function(numbers).tolist()
+
+
+def test_what_is_not_finite():
+    x = mg.array([math.inf, -math.inf, math.nan, 1.0])
+    assert np.isfinite(x).tolist() == [False, False, False, True]
+    assert np.isnan(x).tolist() == [False, False, True, False]
+    assert np.isinf(x).tolist() == [True, True, False, False]
+    assert np.nansum(x[2:]).data == np.nanmean(x[2:]).data == 1.0
+    assert np.isclose(x, x).tolist() == [True, True, False, True]
+    assert np.isclose(x, x, equal_nan=True).tolist() == [True] * 4
+    for a in (math.inf, -math.inf, math.nan, 0.0):
+        for b in (math.inf, -math.inf, math.nan, 700.0):
+            with np.errstate(invalid="ignore"):
+                expected = np.logaddexp(a, b)
+            assert np.logaddexp(mg.array([a]), b)[0].data == pytest.approx(expected, nan_ok=True)
+
+
+def test_views_copies_and_elements():
+    w = mg.array(X)
+    kind = type(w)
+    for made in (w[0], w.T, w.reshape(-1), w.copy(), w + 1, np.where([True, False, True], w, 0), np.stack([w, w])):
+        assert type(made) is kind
+    assert type(copy.deepcopy(w)) is type(pickle.loads(pickle.dumps(w))) is kind
+    assert isinstance(w[0, 0], Value)
+    assert isinstance(w.sum(), Value)
+    assert type(np.asarray(w)) is np.ndarray
+    w += 1
+    assert type(w) is kind
+
+
+def test_an_error_of_an_element_is_raised_as_it_is():
+    with pytest.raises(TypeError, match="bad operand type"):
+        ~mg.array(X)
+    with pytest.raises(TypeError, match="missing 1 required"):
+        np.percentile(mg.array(X))
+
+
+def test_an_array_of_objects_is_numpys_own():
+    plain = np.array([Value(1.0), 2], dtype=object)
+    with pytest.raises(TypeError, match="loop of ufunc does not support"):
+        np.exp(plain)
+
+
+def test_parts_of_a_plain_float():
+    fast = mg.compile(lambda x: x.real * 2 + x.imag + x.conjugate(), backend="numpy")
+    assert fast(1.5) == 4.5
+    for method in ("is_integer", "hex", "as_integer_ratio"):
+        with pytest.raises(mg.TraceError, match="would freeze a number"):
+            mg.compile(lambda x, method=method: getattr(x, method)(), backend="numpy")(1.5)
