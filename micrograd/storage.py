@@ -19,7 +19,7 @@ from weakref import ref
 from micrograd.engine.commit import changing_gradients, commit, setting, walk
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.primitive import LEAF
-from micrograd.engine.stored import LATER, changing, drop, note
+from micrograd.engine.stored import LATER, changing, drop, note, temporary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,18 +82,21 @@ class Storage:
         import numpy as np
 
         with changing_gradients:
-            if self._data is None:
-                self._data = np.fromiter(map(_number_of, self.leaves), np.float64, len(self.leaves))
-            return self._data
+            data = self._data
+            if data is None:
+                data = np.fromiter(map(_number_of, self.leaves), np.float64, len(self.leaves))
+                self._data = None if temporary.on else data
+            return data
 
     def grad(self) -> Any:
-        """The gradients, to be read only; None where one is a graph, or backward() is running."""
+        """The gradients, to be read only; None where one is a graph, or others are there for a while."""
         import numpy as np
 
         with changing_gradients:
             if self._grad is None:
                 gradients = list(map(_gradient_of, self.leaves))
-                if set(map(type, gradients)) != {float} or walk.undo is not None:  # backward() sets them to 0 meanwhile
+                # backward() sets them to 0 meanwhile, and a page to those that it shows
+                if set(map(type, gradients)) != {float} or walk.undo is not None or temporary.on:
                     return None
                 self._grad = np.array(gradients)
             return self._grad

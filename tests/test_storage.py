@@ -282,6 +282,23 @@ class TestLooks:
 
         assert run() == one_by_one(run)
 
+    @pytest.mark.parametrize("compiled", [False, True])
+    def test_a_page_of_a_network_leaves_its_numbers_and_gradients_alone(self, compiled, tmp_path):
+        model = seeded()
+        optimizer = optim.Adam(model, 0.1)
+        fast = mg.compile(lambda x: model(x) ** 2, backend="numpy") if compiled else lambda x: model(x) ** 2
+        for _ in range(2):
+            loss = fast([1.0, 2.0])
+            loss.backward()
+            optimizer.step()
+        other = mg.compile(lambda x: model(x) * 3.0, backend="numpy")
+        before = numbers_of(model.parameters())
+        mg.explore(loss, tmp_path / "page.html")
+        assert numbers_of(model.parameters()) == before
+        assert other([1.0, 2.0]).data == pytest.approx(3.0 * model([1.0, 2.0]).data)
+        optimizer.step()
+        assert numbers_of(model.parameters()) != before
+
     def test_fit_begins_with_the_last_step_and_its_end_is_seen(self, one_by_one):
         def run(compiled):
             leaves, optimizer = stepped()

@@ -66,6 +66,18 @@ def set_on(leaf: Any, name: str, number: Any) -> None:
         setattr(leaf, name, number)
 
 
+class Temporary:
+    """Whether Values have other numbers or gradients for a while, which storages must not keep.
+
+    Whoever sets it does so inside of a try, after ``changing``, and sets it back by the plan that undoes the rest.
+    """
+
+    on = False
+
+
+temporary = Temporary()
+
+
 @contextmanager
 def changing(leaves: Iterable[Any]) -> Iterator[None]:
     """Around what sets numbers or gradients of leaves: their storages are written back before, and read again after."""

@@ -6,12 +6,13 @@ import math
 import sys
 from array import array
 from base64 import b64encode
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd.draw.text import enclosed
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
-from micrograd.engine.stored import changing
+from micrograd.engine.stored import changing, temporary
 from micrograd.engine.value import Value
 from micrograd.explore.formulas import composites
 from micrograd.explore.laboratory import Programs, Untrainable, activations, laboratory, loss_of, run_of
@@ -57,14 +58,13 @@ def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[
     leaves = [parameter for parameter in parameters if parameter.is_leaf]
     with changing(leaves):
         commit(setting(parameters, "_data", own))  # where there is room on the stack for this, there is to undo it
-    undo = setting(parameters, "_data", own)
+    undo = chain(setting(parameters, "_data", own), setting([temporary], "on", [temporary.on]))
     try:
-        with changing(leaves):
-            commit(setting(parameters, "_data", numbers))
+        temporary.on = True
+        commit(setting(parameters, "_data", numbers))
         return make()
     finally:
-        with changing(leaves):
-            commit(undo)
+        commit(undo)
 
 
 def _film(recording: Recording, moments: list[Moment], parameters: list[Value]) -> dict[str, Any]:

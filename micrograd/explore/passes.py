@@ -8,6 +8,7 @@ shares up in that order gives the gradients after every step, to the last bit.
 from __future__ import annotations
 
 import math
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,8 +17,8 @@ from micrograd.draw.folding.groups import Grouping
 from micrograd.draw.folding.order import in_program_order, in_their_operations
 from micrograd.draw.text import enclosed, readable
 from micrograd.engine.backward import backpropagate
-from micrograd.engine.commit import commit, keeping_gradients
-from micrograd.engine.stored import changing
+from micrograd.engine.commit import commit, keeping_gradients, setting
+from micrograd.engine.stored import changing, temporary
 from micrograd.explore.formulas import composites, formulas, formulas_for_reading, forward_formula, in_library
 
 if TYPE_CHECKING:
@@ -165,15 +166,15 @@ def _gradients(root: Value, nodes: list[Value]) -> list[tuple[Value, float]]:
     """The Values in the order of the engine's backpropagation, with the gradients it gives them."""
     leaves = [node for node in nodes if node.is_leaf]
     with changing(leaves):
-        undo = keeping_gradients(nodes)
+        undo = chain(keeping_gradients(nodes), setting([temporary], "on", [temporary.on]))
         try:
+            temporary.on = True
             for node in nodes:
                 node._grad = 0.0
             turns: list[Any] = backpropagate(root, 1.0)
-            return [(node, node.grad) for node in turns]
+            return [(node, node._grad) for node in turns]
         finally:
-            with changing(leaves):
-                commit(undo)
+            commit(undo)
 
 
 def _turn(node: Value, gradient: float, number: dict[Value, int]) -> dict[str, Any]:

@@ -161,7 +161,7 @@ class TestTheSameAsEager:
         other_leaves, other, other_loss = line(lambda leaves: mg.optim.Adam(leaves, 0.1))
         for leaf, saved in zip(other_leaves, copy[0], strict=True):
             leaf.data = saved.data
-        other._state, other.steps = copy[1:]
+        other._kept, other.steps = copy[1:]
         assert same(after((other_leaves, other, other_loss), compile="jax", devices=3), expected)
 
     def test_a_recording_sees_each_step(self):
@@ -298,7 +298,7 @@ class TestAllOrNothing:
         while not complete:
             for leaf, number in zip(leaves, states[0], strict=False):
                 leaf.data = number
-            optimizer._state, optimizer.steps = [(0.0,), (0.0,)], 0
+            optimizer._kept, optimizer.steps = [(0.0,), (0.0,)], 0
             steps.step([0, 1, 2], 0)
             count += 1
             try:
