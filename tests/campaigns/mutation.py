@@ -188,6 +188,7 @@ TESTS = {
                                     "compiler/backends/test_backends", "compiler/test_training",
                                     "compiler/test_what_is_closed_over", "compiler/test_kept"],
     "compiler.passes.effects": ["compiler/test_passes"],
+    "compiler.passes.listing": ["compiler/test_passes"],
     "compiler.passes.lists": ["compiler/test_passes", "compiler/test_stages"],
     "compiler.passes.stages": ["compiler/test_stages", "compiler/test_reroll"],
     "compiler.training.steps": ["compiler/test_training"],

@@ -88,6 +88,59 @@ class TestExplain:
         assert effects.effect_of(len) is None
 
 
+class TestShow:
+    def test_a_graph_is_shown_node_by_node_and_a_program_kernel_by_kernel(self, capsys):
+        fast = mg.compile(lambda x: mg.take([x, 2 * x], 1) + 2.0 * x * x + mg.tanh(x), backend="numpy")
+        fast(Value(1.0))
+        fast.show(after="batch")
+        assert capsys.readouterr().out.splitlines() == [
+            "inputs n0", "n2 = 2 * n0", "n6 = tanh(n0)", "n7 = n2 + n2 * n0 + n6", "outputs n7"
+        ]  # fmt: skip
+        fast.show(after="normalise")
+        assert "n6 = tanh(n0)" in capsys.readouterr().out
+        fast.show(after="adjoint")
+        assert re.search(r"^gradients n\d+$", capsys.readouterr().out, re.MULTILINE)
+        fast.show(after="reroll")
+        assert "[9] = tanh 1x1 of [0]" in capsys.readouterr().out.splitlines()
+
+    def test_arguments_may_be_given_and_takes_maxima_and_tables_are_shown(self, capsys):
+        def f(xs, index):
+            return mg.take(mg.softmax(xs), index) + sum(xs[(7 * i * i) % 11] * xs[i] for i in range(11))
+
+        fast = mg.compile(f, backend="numpy")
+        fast.show([Value(0.1 * i) for i in range(11)], 1.0, after="normalise")
+        text = capsys.readouterr().out
+        assert re.search(r"^n\d+ = take\(n11, (n\d+, )*n\d+\)$", text, re.MULTILINE)
+        assert re.search(r"^n\d+ = max\(n0, n1, ", text, re.MULTILINE)
+        fast.show(after="transpose")
+        assert "[table" in capsys.readouterr().out
+
+    def test_loops_single_numbers_and_long_listings(self, capsys, monkeypatch):
+        def recurrent(xs, w):
+            h = w
+            for x in xs:
+                h = mg.tanh(h * x + w)
+            return h
+
+        fast = mg.compile(recurrent, backend="numpy")
+        fast(POINTS[:40], Value(0.5))
+        fast.show(after="reroll")
+        assert re.search(r"^loop of \d\d iterations\n    \[\d+ \+ \d+i\] = ", capsys.readouterr().out, re.MULTILINE)
+        monkeypatch.setenv("MICROGRAD_LOOPS", "0")
+        monkeypatch.setattr("micrograd.compiler.passes.reroll._MANY", 1)
+        monkeypatch.setattr("micrograd.compiler.passes.listing._MOST", 10)
+        fast.show(after="reroll")
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 11
+        assert re.fullmatch(r"\.\.\. and \d\d+ lines more", lines[-1])
+
+    @pytest.mark.parametrize("name", ["trace", "cse", "compile", "fuse", "folding"])
+    def test_what_is_not_kept_or_no_pass_is_refused(self, name):
+        fast = mg.compile(lambda x: x * x, backend="numpy")
+        with pytest.raises(ValueError, match=f"show takes one of normalise, batch, adjoint, .* not '{name}'"):
+            fast.show(Value(2.0), after=name)
+
+
 @pytest.fixture
 def small(monkeypatch):
     """As if small programs were worth all passes."""

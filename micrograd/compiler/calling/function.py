@@ -31,6 +31,7 @@ from micrograd.compiler.calling.profile import profile
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite
+from micrograd.compiler.passes.listing import listing_of
 from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.contexts.no_grad import differentiating
 from micrograd.contexts.scope import block_on_top
@@ -124,6 +125,29 @@ class CompiledFunction:
             return Explanation(self._compiled_for(arguments, named).explain())
         with self._lock:
             return Explanation(self._asked_for(arguments, named)[0].compiled(True).passes)
+
+    def show(self, *arguments: Any, after: str = "transpose", **named: Any) -> None:
+        """Print the program, gradients included, as it is after a pass.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            after: the name of the pass, as explain(passes=True) lists it, from "normalise" on; by default the last that
+                all backends have.
+            **named: the same as the arguments.
+
+        Raises:
+            ValueError: for another name.
+
+        Example:
+            >>> import micrograd as mg
+            >>> mg.compile(lambda x: 2.0 * x + mg.tanh(x), backend="numpy").show(1.0, after="normalise")
+            inputs n0
+            n3 = tanh(n0)
+            n4 = 2 * n0 + n3
+            outputs n4
+        """
+        with self._lock:
+            print(listing_of(self._asked_for(arguments, named)[0].after(after)))  # noqa: T201  # it is what show does
 
     def profile(self, *arguments: Any, **named: Any) -> str:
         """Measure the kernels one by one: which take the time, and what keeps them from being fast.

@@ -233,6 +233,18 @@ class Specialised:
         wanted = self.wanted if gradients else self.wanted[:0]
         return run_stages(self._graph, "transpose", replace(self._request, wanted=wanted, **asked))
 
+    def after(self, name: str) -> Any:
+        """The graph or the program, gradients included, after a pass of this name.
+
+        Raises:
+            ValueError: if there is no such pass, or what it makes is not kept, or cannot be shown.
+        """
+        names = [each.name for each in self._request.passes]
+        shown = names[names.index("normalise") :]
+        if name not in shown:
+            raise ValueError(f"show takes one of {', '.join(shown)} for after, not {name!r:.80}")
+        return run_stages(self._graph, name, replace(self._request, wanted=self.wanted)).thing
+
     def _described(self, program: Program, made: Made) -> Program:
         """The program, with what is known of how it was made."""
         return program.described(self._nodes, made.seconds)

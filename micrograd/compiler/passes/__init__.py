@@ -18,5 +18,6 @@ transposing.py   numbers that belong to samples are laid out so that those of al
 fusing.py        one kernel of two, where only the one reads what the other writes
 sharing.py       kernels write over numbers that nobody reads any more
 effects.py       how large a program is after each pass
+listing.py       a graph or a program as text
 progress.py      a compile that takes long says what it does
 """

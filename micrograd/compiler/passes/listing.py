@@ -1,0 +1,79 @@
+"""Listing: a graph or a program as text, an operation a line, as ``fast.show(after=...)`` prints it."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from micrograd.compiler.ir.graph import MAXIMUM, ONE, Graph
+from micrograd.compiler.ir.program import Loop, Program, Singles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from micrograd.compiler.ir.program import Access, Kernel
+
+_MOST = 200  # lines
+
+
+def listing_of(thing: Graph | Program) -> str:
+    """A graph or a program as text; of a long one the beginning.
+
+    Nodes of a graph are ``n0``, ``n1`` and so on. Where the numbers of a kernel are is said by the place of the first,
+    and how far apart rows (r), columns (c), terms (t) and iterations (i) are.
+    """
+    lines = _of_graph(thing) if isinstance(thing, Graph) else _of_program(thing)
+    shown = list(islice(lines, _MOST))
+    rest = sum(1 for _ in lines)
+    return "\n".join([*shown, *([f"... and {rest:,} lines more"] if rest else [])])
+
+
+def _of_graph(graph: Graph) -> Iterator[str]:
+    yield f"inputs {', '.join(f'n{node}' for group in (*graph.inputs, graph.seeds) for node in group.tolist())}"
+    graph, found = graph.expanded(), dict[int, list[str]]()
+    terms = graph.terms
+    columns = (terms.owner, terms.coefficient, terms.first, terms.second)
+    for owner, coefficient, *factors in zip(*(column.tolist() for column in columns), strict=True):
+        names = [_name(graph, factor) for factor in factors if factor != ONE]
+        found.setdefault(owner, []).append(" * ".join([*([f"{coefficient:g}"] if coefficient != 1 else []), *names]))
+    texts = {
+        node: f"max({', '.join(parts)})" if graph.kind[node] == MAXIMUM else " + ".join(parts)
+        for node, parts in found.items()
+    }
+    for application in graph.applications:
+        for row, node in enumerate(application.nodes.tolist()):
+            operands: Any = [_name(graph, operand) for operand in application.operands[row].tolist()]
+            if application.tables is not None:
+                operands += [_name(graph, element) for element in graph.tables[application.tables[row]].tolist()]
+            texts[node] = f"{application.primitive.name}({', '.join(operands)})"
+    for node in sorted(texts):
+        yield f"n{node} = {texts[node]}"
+    for name, nodes in (("outputs", graph.outputs), ("gradients", graph.gradients))[: 1 + bool(len(graph.gradients))]:
+        yield f"{name} {', '.join(_name(graph, node) for node in nodes.tolist())}"
+
+
+def _name(graph: Graph, node: int) -> str:
+    return f"{graph.constants[node]:g}" if graph.is_constant[node] else f"n{node}"
+
+
+def _of_program(program: Program) -> Iterator[str]:
+    for kernel in program.kernels:
+        if isinstance(kernel, Loop):
+            yield f"loop of {kernel.turns:,} iterations"
+            yield from (f"    {_of_kernel(inside)}" for inside in kernel.kernels)
+        elif isinstance(kernel, Singles):
+            yield from map(_of_kernel, kernel.unrolled())
+        else:
+            yield _of_kernel(kernel)
+
+
+def _of_kernel(kernel: Kernel) -> str:
+    shape = f"{kernel.rows}x{kernel.columns}" + (f"x{kernel.terms}" if kernel.terms > 1 else "")
+    return f"{_where(kernel.target)} = {kernel.kind} {shape} of {', '.join(map(_where, kernel.accesses))}"
+
+
+def _where(access: Access) -> str:
+    steps = ("r", access.row_step), ("c", access.column_step), ("t", access.term_step), ("i", access.turn_step)
+    moves = [f"{step}{name}" for name, step in steps if step]
+    start = str(access.base) if access.table is None and access.row_table is None else "table"
+    return f"[{' + '.join([start, *moves])}]"
