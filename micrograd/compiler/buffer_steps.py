@@ -109,6 +109,8 @@ class BufferSteps(CompiledSteps):
         """One update from the mean loss of a batch, which is returned."""
         if not self._current:
             self._read_values()
+        if self._has_constant_loss(batch):
+            return self._eager_step(batch, epoch)
         optimizer, update, buffer = self._optimizer, self._update, self._buffer
         rate = optimizer.next_rate(self._steps)
         losses = self._batches.run(batch)
@@ -122,8 +124,7 @@ class BufferSteps(CompiledSteps):
                 buffer[update.current] = following
                 self._steps, self._rate, self._changed = steps, rate, True
                 return mean
-        self.update_values()
-        return float(self._eager.step(batch, epoch))
+        return self._eager_step(batch, epoch)
 
     def _give(self, current: Floats, others: list[Floats]) -> None:
         self._buffer[self._update.current] = current

@@ -140,6 +140,8 @@ class MeshSteps(CompiledSteps):
         """One update from the mean loss of a batch, which is returned."""
         if not self._current:
             self._read_values()
+        if self._has_constant_loss(batch):
+            return self._eager_step(batch, epoch)
         rate = self._optimizer.next_rate(self._steps)
         processes = self._processes
         if processes is not None:
@@ -154,8 +156,7 @@ class MeshSteps(CompiledSteps):
             self._numbers = following
             self._steps, self._rate, self._changed = steps, rate, True
             return mean
-        self.update_values()
-        mean = float(self._eager.step(batch, epoch))
+        mean = self._eager_step(batch, epoch)
         if self._devices.type != np.float64 and not self._warned:
             self._warned = True
             _warn_of_float32(self._steps)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.backends.backend import Backend, Run
     from micrograd.compiler.columns import Columns
+    from micrograd.compiler.graph import Graph
     from micrograd.compiler.numbers import Floats
     from micrograd.compiler.program import Program
     from micrograd.compiler.structure import Structure
@@ -63,6 +64,7 @@ class Specialised:
         firsts: for each of them, where in the result the same object is for the first time.
         plain: for each that the program computes, float or int where it is a plain number; None for a Value.
         wanted: the numbers of the inputs whose gradients are wanted.
+        requires_grad: whether a gradient flows from the outputs to an input that requires one.
         of_floats: whether there are no Values among the inputs.
         trained: the Values read from outside that gradients flow to.
         leaves_only: whether all Values read from outside are leaves.
@@ -115,6 +117,8 @@ class Specialised:
         given += [isinstance(leaf, Value) and leaf.requires_grad for leaf in arguments.leaves]
         self.of_floats = not self.values and not any(isinstance(leaf, Value) for leaf in arguments.leaves)
         self.wanted = np.flatnonzero(given)
+        graph: Graph = self._graph.thing
+        self.requires_grad = bool(graph.differentiable[np.concatenate(graph.inputs)[self.wanted]].any())
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
         # Of fewer Values than this, it is quicker to read each of them at every call.
