@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -93,17 +94,21 @@ def read_text(path: StrPath) -> bytes:
         path: of the file; ``-`` for the standard input.
 
     Raises:
-        ValueError: if it is not UTF-8, naming the line, or what gzip has packed is damaged.
+        ValueError: if it is not UTF-8, naming the line, or what gzip has packed is damaged or too large; see
+            archives.most_unpacked.
         OSError: if it cannot be read.
     """
     import gzip
     import sys
     import zlib
 
+    from micrograd._support.archives import most_unpacked, read_at_most
+
     data = sys.stdin.buffer.read() if os.fspath(path) == "-" else Path(path).read_bytes()
     try:
         if data.startswith(b"\x1f\x8b"):
-            data = gzip.decompress(data)
+            with gzip.open(io.BytesIO(data)) as file:
+                data = read_at_most(file.read, most_unpacked())
         data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
