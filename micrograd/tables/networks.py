@@ -119,7 +119,6 @@ def _check_layers(fields: Mapping[str, Any], sizes: list[int], where: str) -> No
         for array, shape in zip(arrays, expected, strict=True):
             check_array(array, "f", shape, f"{name} of {where}")
     count = sum((one + 1) * other for one, other in pairs)
-    state = fields["_solver_state"]
-    if state is not None:
-        columns = state.shape[1] if isinstance(state, np.ndarray) and state.ndim == 2 else 0
-        check_array(state, "f", (count, columns), f"_solver_state of {where}")
+    state = fields["_solver_state"]  # a row for each parameter
+    columns = state.shape[1] if isinstance(state, np.ndarray) and state.ndim == 2 else 0
+    check_array(state, "f", (count, columns), f"_solver_state of {where}")

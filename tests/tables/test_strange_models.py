@@ -83,6 +83,7 @@ def test_what_is_saved_is_loaded_and_predicts_the_same(saved, tmp_path):
     path.write_bytes(data)
     loaded = models.load(path)
     assert loaded.columns == model.columns
+    assert loaded.guessed(loaded.inputs(rows)) == {}
     expected = model.pipeline.predict(model.inputs(rows)).tolist()
     assert loaded.pipeline.predict(loaded.inputs(rows)).tolist() == expected
 
@@ -226,6 +227,18 @@ def test_other_contents_are_refused(tmp_path):
     path.write_bytes(skops.io.dumps([1]))
     with pytest.raises(ValueError, match="its format is None, not 'micrograd model 3'"):
         models.load(path)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"start": 0}, {"start": 0, "stop": "2", "step": None}, {"start": 0, "stop": 2, "step": 1}]
+)
+def test_another_slice_is_refused(tmp_path, odd):
+    schema, parts = parts_of(trained(*CASES["classes"][:2])[0].dumped())
+    path = next(path for path in nodes_of(schema) if at(schema, path)["__loader__"] == "SliceNode")
+    with pytest.raises(
+        ValueError, match=r"for a slice|is another one|is slice\(0, 2, 1\), and not slice\(0, 2, None\)"
+    ):
+        models.load(written(tmp_path, replaced(schema, (*path, "content"), odd), parts))
 
 
 def test_a_schema_of_very_many_lists_is_refused(tmp_path):
