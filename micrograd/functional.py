@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 import sys
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.calls import remembered_for_terms
-from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
-from micrograd.engine.value import Value
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.tracer import tracer_on_top
+from micrograd.engine.value import Value, applied_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from micrograd.engine.primitive import Primitive
 
 Scalar = TypeVar("Scalar", Value, float)
 
@@ -36,7 +38,7 @@ def exp(x: Scalar) -> Scalar:
         >>> exp(0.0)
         1.0
     """
-    return primitives.exp(x)
+    return x._applied(primitives.exp) if type(x) is Value else primitives.exp(x)
 
 
 def expm1(x: Scalar) -> Scalar:
@@ -49,7 +51,7 @@ def expm1(x: Scalar) -> Scalar:
         >>> expm1(1e-12)
         1.0000000000005e-12
     """
-    return primitives.expm1(x)
+    return x._applied(primitives.expm1) if type(x) is Value else primitives.expm1(x)
 
 
 def exp2(x: Scalar) -> Scalar:
@@ -62,7 +64,7 @@ def exp2(x: Scalar) -> Scalar:
         >>> exp2(3.0)
         8.0
     """
-    return further_primitives.exp2(x)
+    return x._applied(further_primitives.exp2) if type(x) is Value else further_primitives.exp2(x)
 
 
 def log(x: Scalar) -> Scalar:
@@ -75,7 +77,7 @@ def log(x: Scalar) -> Scalar:
         >>> log(1.0)
         0.0
     """
-    return primitives.log(x)
+    return x._applied(primitives.log) if type(x) is Value else primitives.log(x)
 
 
 def log1p(x: Scalar) -> Scalar:
@@ -88,7 +90,7 @@ def log1p(x: Scalar) -> Scalar:
         >>> log1p(1e-12)
         9.999999999995e-13
     """
-    return primitives.log1p(x)
+    return x._applied(primitives.log1p) if type(x) is Value else primitives.log1p(x)
 
 
 def log2(x: Scalar) -> Scalar:
@@ -101,7 +103,7 @@ def log2(x: Scalar) -> Scalar:
         >>> log2(8.0)
         3.0
     """
-    return further_primitives.log2(x)
+    return x._applied(further_primitives.log2) if type(x) is Value else further_primitives.log2(x)
 
 
 def log10(x: Scalar) -> Scalar:
@@ -114,7 +116,7 @@ def log10(x: Scalar) -> Scalar:
         >>> log10(1000.0)
         3.0
     """
-    return further_primitives.log10(x)
+    return x._applied(further_primitives.log10) if type(x) is Value else further_primitives.log10(x)
 
 
 def logaddexp(x: Any, y: Any) -> Any:
@@ -137,7 +139,7 @@ def sqrt(x: Scalar) -> Scalar:
         >>> sqrt(9.0)
         3.0
     """
-    return primitives.sqrt(x)
+    return x._applied(primitives.sqrt) if type(x) is Value else primitives.sqrt(x)
 
 
 def sin(x: Scalar) -> Scalar:
@@ -150,7 +152,7 @@ def sin(x: Scalar) -> Scalar:
         >>> sin(0.0)
         0.0
     """
-    return primitives.sin(x)
+    return x._applied(primitives.sin) if type(x) is Value else primitives.sin(x)
 
 
 def cos(x: Scalar) -> Scalar:
@@ -163,7 +165,7 @@ def cos(x: Scalar) -> Scalar:
         >>> cos(0.0)
         1.0
     """
-    return primitives.cos(x)
+    return x._applied(primitives.cos) if type(x) is Value else primitives.cos(x)
 
 
 def tan(x: Scalar) -> Scalar:
@@ -176,7 +178,7 @@ def tan(x: Scalar) -> Scalar:
         >>> tan(0.0)
         0.0
     """
-    return primitives.tan(x)
+    return x._applied(primitives.tan) if type(x) is Value else primitives.tan(x)
 
 
 def asin(x: Scalar) -> Scalar:
@@ -189,7 +191,7 @@ def asin(x: Scalar) -> Scalar:
         >>> asin(0.0)
         0.0
     """
-    return primitives.asin(x)
+    return x._applied(primitives.asin) if type(x) is Value else primitives.asin(x)
 
 
 def acos(x: Scalar) -> Scalar:
@@ -202,7 +204,7 @@ def acos(x: Scalar) -> Scalar:
         >>> acos(1.0)
         0.0
     """
-    return primitives.acos(x)
+    return x._applied(primitives.acos) if type(x) is Value else primitives.acos(x)
 
 
 def atan(x: Scalar) -> Scalar:
@@ -212,7 +214,7 @@ def atan(x: Scalar) -> Scalar:
         >>> atan(0.0)
         0.0
     """
-    return primitives.atan(x)
+    return x._applied(primitives.atan) if type(x) is Value else primitives.atan(x)
 
 
 def sinh(x: Scalar) -> Scalar:
@@ -225,7 +227,7 @@ def sinh(x: Scalar) -> Scalar:
         >>> sinh(0.0)
         0.0
     """
-    return primitives.sinh(x)
+    return x._applied(primitives.sinh) if type(x) is Value else primitives.sinh(x)
 
 
 def cosh(x: Scalar) -> Scalar:
@@ -238,7 +240,7 @@ def cosh(x: Scalar) -> Scalar:
         >>> cosh(0.0)
         1.0
     """
-    return primitives.cosh(x)
+    return x._applied(primitives.cosh) if type(x) is Value else primitives.cosh(x)
 
 
 def tanh(x: Scalar) -> Scalar:
@@ -248,7 +250,7 @@ def tanh(x: Scalar) -> Scalar:
         >>> tanh(0.0)
         0.0
     """
-    return primitives.tanh(x)
+    return x._applied(primitives.tanh) if type(x) is Value else primitives.tanh(x)
 
 
 def asinh(x: Scalar) -> Scalar:
@@ -258,7 +260,7 @@ def asinh(x: Scalar) -> Scalar:
         >>> asinh(0.0)
         0.0
     """
-    return further_primitives.asinh(x)
+    return x._applied(further_primitives.asinh) if type(x) is Value else further_primitives.asinh(x)
 
 
 def acosh(x: Scalar) -> Scalar:
@@ -271,7 +273,7 @@ def acosh(x: Scalar) -> Scalar:
         >>> acosh(1.0)
         0.0
     """
-    return further_primitives.acosh(x)
+    return x._applied(further_primitives.acosh) if type(x) is Value else further_primitives.acosh(x)
 
 
 def atanh(x: Scalar) -> Scalar:
@@ -284,7 +286,7 @@ def atanh(x: Scalar) -> Scalar:
         >>> atanh(0.0)
         0.0
     """
-    return further_primitives.atanh(x)
+    return x._applied(further_primitives.atanh) if type(x) is Value else further_primitives.atanh(x)
 
 
 def atan2(y: Any, x: Any) -> Any:
@@ -294,7 +296,7 @@ def atan2(y: Any, x: Any) -> Any:
         >>> atan2(1.0, 0.0)
         1.5707963267948966
     """
-    return further_primitives.atan2(y, x)
+    return applied_with(y, further_primitives.atan2, x)
 
 
 def hypot(x: Any, y: Any) -> Any:
@@ -304,7 +306,7 @@ def hypot(x: Any, y: Any) -> Any:
         >>> hypot(3.0, 4.0)
         5.0
     """
-    return further_primitives.hypot(x, y)
+    return applied_with(x, further_primitives.hypot, y)
 
 
 def degrees(x: Scalar) -> Scalar:
@@ -334,7 +336,7 @@ def sinc(x: Scalar) -> Scalar:
         >>> sinc(0.0), sinc(0.5)
         (1.0, 0.6366197723675814)
     """
-    return further_primitives.sinc(x)
+    return x._applied(further_primitives.sinc) if type(x) is Value else further_primitives.sinc(x)
 
 
 def lgamma(x: Scalar) -> Scalar:
@@ -349,7 +351,7 @@ def lgamma(x: Scalar) -> Scalar:
         >>> lgamma(3.0) == log(2.0), lgamma(2.0)
         (True, 0.0)
     """
-    return further_primitives.lgamma(x)
+    return x._applied(further_primitives.lgamma) if type(x) is Value else further_primitives.lgamma(x)
 
 
 def digamma(x: Scalar) -> Scalar:
@@ -362,7 +364,7 @@ def digamma(x: Scalar) -> Scalar:
         >>> digamma(2.0) - digamma(1.0)
         1.0
     """
-    return further_primitives.digamma(x)
+    return x._applied(further_primitives.digamma) if type(x) is Value else further_primitives.digamma(x)
 
 
 def sigmoid(x: Scalar) -> Scalar:
@@ -372,7 +374,7 @@ def sigmoid(x: Scalar) -> Scalar:
         >>> sigmoid(0.0)
         0.5
     """
-    return primitives.sigmoid(x)
+    return x._applied(primitives.sigmoid) if type(x) is Value else primitives.sigmoid(x)
 
 
 def softplus(x: Scalar) -> Scalar:
@@ -382,7 +384,7 @@ def softplus(x: Scalar) -> Scalar:
         >>> softplus(1e4)
         10000.0
     """
-    return primitives.softplus(x)
+    return x._applied(primitives.softplus) if type(x) is Value else primitives.softplus(x)
 
 
 def relu(x: Scalar) -> Scalar:
@@ -392,7 +394,7 @@ def relu(x: Scalar) -> Scalar:
         >>> relu(-2.0)
         0.0
     """
-    return primitives.relu(x)
+    return x._applied(primitives.relu) if type(x) is Value else primitives.relu(x)
 
 
 def silu(x: Scalar) -> Scalar:
@@ -402,7 +404,7 @@ def silu(x: Scalar) -> Scalar:
         >>> silu(0.0)
         0.0
     """
-    return primitives.silu(x)
+    return x._applied(primitives.silu) if type(x) is Value else primitives.silu(x)
 
 
 def gelu(x: Scalar) -> Scalar:
@@ -412,7 +414,7 @@ def gelu(x: Scalar) -> Scalar:
         >>> gelu(0.0)
         0.0
     """
-    return primitives.gelu(x)
+    return x._applied(primitives.gelu) if type(x) is Value else primitives.gelu(x)
 
 
 def erf(x: Scalar) -> Scalar:
@@ -422,7 +424,7 @@ def erf(x: Scalar) -> Scalar:
         >>> erf(0.0)
         0.0
     """
-    return primitives.erf(x)
+    return x._applied(primitives.erf) if type(x) is Value else primitives.erf(x)
 
 
 def erfc(x: Scalar) -> Scalar:
@@ -432,7 +434,7 @@ def erfc(x: Scalar) -> Scalar:
         >>> erfc(10.0)
         2.088487583762545e-45
     """
-    return primitives.erfc(x)
+    return x._applied(primitives.erfc) if type(x) is Value else primitives.erfc(x)
 
 
 def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
@@ -444,7 +446,7 @@ def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
         >>> leaky_relu(-2.0)
         -0.02
     """
-    return primitives.leaky_relu(x, slope)
+    return applied_with(x, primitives.leaky_relu, slope)
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Any:
@@ -454,7 +456,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
         >>> elu(0.0)
         0.0
     """
-    return primitives.elu(x, alpha)
+    return applied_with(x, primitives.elu, alpha)
 
 
 def abs(x: Scalar) -> Scalar:
@@ -464,7 +466,7 @@ def abs(x: Scalar) -> Scalar:
         >>> abs(-2.0)
         2.0
     """
-    return primitives.abs(x)
+    return x._applied(primitives.abs) if type(x) is Value else primitives.abs(x)
 
 
 def sign(x: Scalar) -> Scalar:
@@ -474,7 +476,7 @@ def sign(x: Scalar) -> Scalar:
         >>> sign(-2.5)
         -1.0
     """
-    return further_primitives.sign(x)
+    return x._applied(further_primitives.sign) if type(x) is Value else further_primitives.sign(x)
 
 
 def floor(x: Scalar) -> Scalar:
@@ -486,7 +488,7 @@ def floor(x: Scalar) -> Scalar:
         >>> floor(-2.5)
         -3.0
     """
-    return further_primitives.floor(x)
+    return x._applied(further_primitives.floor) if type(x) is Value else further_primitives.floor(x)
 
 
 def ceil(x: Scalar) -> Scalar:
@@ -496,7 +498,7 @@ def ceil(x: Scalar) -> Scalar:
         >>> ceil(-2.5)
         -2.0
     """
-    return further_primitives.ceil(x)
+    return x._applied(further_primitives.ceil) if type(x) is Value else further_primitives.ceil(x)
 
 
 def maximum(x: Any, *others: Any) -> Any:
@@ -506,7 +508,9 @@ def maximum(x: Any, *others: Any) -> Any:
         >>> maximum(2.0, 3.0), maximum(1.0, 5.0, 3.0)
         (3.0, 5.0)
     """
-    return reduce(primitives.maximum, _two_or_more("maximum", x, others))
+    if len(others) == 1:
+        return applied_with(x, primitives.maximum, others[0])
+    return _reduced(primitives.maximum, x, others)
 
 
 def minimum(x: Any, *others: Any) -> Any:
@@ -516,13 +520,18 @@ def minimum(x: Any, *others: Any) -> Any:
         >>> minimum(2.0, 3.0), minimum(4.0, 1.0, 3.0)
         (2.0, 1.0)
     """
-    return reduce(primitives.minimum, _two_or_more("minimum", x, others))
+    if len(others) == 1:
+        return applied_with(x, primitives.minimum, others[0])
+    return _reduced(primitives.minimum, x, others)
 
 
-def _two_or_more(name: str, x: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:
+def _reduced(primitive: Primitive, x: Any, others: tuple[Any, ...]) -> Any:
     if not others:
+        name = primitive.name
         raise TypeError(f"{name} takes two numbers or more: write {name}(*numbers), not {name}({x!r:.80})")
-    return x, *others
+    for other in others:
+        x = applied_with(x, primitive, other)
+    return x
 
 
 def clip(x: Any, low: Any, high: Any) -> Any:
@@ -571,22 +580,24 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
         >>> take([[1.0, 2.0], [3.0, 4.0]], -1)
         [3.0, 4.0]
     """
-    later = isinstance(index, Value)  # while a function is traced: its number is not known yet
-    if not later and not hasattr(index, "__index__"):
+    tracer = tracer_on_top() if isinstance(index, Value) else None  # which takes what is not known yet
+    if tracer is None and (isinstance(index, Value) or not hasattr(index, "__index__")):
         raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
     if not hasattr(type(sequence), "__len__"):
         shown = f"{type(sequence).__name__}: {sequence!r:.80}"
         raise TypeError(f"take takes a sequence of numbers or Values, or of rows, not {shown}")
     if not len(sequence):
         raise IndexError("there is nothing to take from an empty sequence")
-    if not later and not -len(sequence) <= index < len(sequence):
+    if tracer is None and not -len(sequence) <= index < len(sequence):
         raise IndexError(f"index {index} is out of range for a sequence of {len(sequence)}")
     first = sequence[0]
     if not hasattr(type(first), "__len__"):
-        return (recorder_on_top() or NO_RECORDER).take(sequence, index) if later else sequence[index]
+        return sequence[index] if tracer is None else tracer.take(sequence, index)
     if len({len(row) for row in sequence}) > 1:
         raise ValueError("the rows of a table to take from must be equally long")
-    return [take(column, index) for column in zip(*sequence, strict=True)] if later else list(sequence[index])
+    if tracer is None:
+        return list(sequence[index])
+    return [take(column, index) for column in zip(*sequence, strict=True)]
 
 
 def detach(x: Any) -> Any:
@@ -596,7 +607,7 @@ def detach(x: Any) -> Any:
         >>> detach(Value(2.0)).requires_grad
         False
     """
-    return primitives.detach(x)
+    return x._applied(primitives.detach) if type(x) is Value else primitives.detach(x)
 
 
 def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from micrograd._support.checks import is_array, required_count, required_number, required_sequence
 from micrograd._support.saved_state import check_state, read_state, write_state
@@ -45,6 +45,13 @@ class _HasParameters(Protocol):
 # From how many parameters on a step updates them as arrays. One by one, Adam takes 1.5 us for each; as arrays, 15 us
 # for all, if there are few.
 FEWEST_AT_ONCE = 16
+
+
+class _Columns(NamedTuple):
+    """What an update of arrays keeps: a column for each number, or one number for all, in the order of a Stored."""
+
+    order: Any
+    columns: tuple[Any, ...]
 
 
 class Optimizer:
@@ -84,7 +91,7 @@ class Optimizer:
         self.steps = 0
         self.rate: float | None = None
         # What the update keeps: a tuple for each parameter; or after an update of arrays a column for each number.
-        self._kept: list[State] | tuple[Any, ...] = [(0.0,) * self.states] * len(self.parameters)
+        self._kept: list[State] | _Columns = [(0.0,) * self.states] * len(self.parameters)
         self._stored: Stored | None = None
 
     def __new__(cls, *_: Any, **settings: Any) -> Self:
@@ -147,7 +154,7 @@ class Optimizer:
                 numbers = setting(self.parameters, "_data", [number for number, _ in updates])
                 self._commit(numbers, [state for _, state in updates], rate)
 
-    def _commit(self, numbers: Iterable[None], kept: list[State] | tuple[Any, ...], rate: float) -> None:
+    def _commit(self, numbers: Iterable[None], kept: list[State] | _Columns, rate: float) -> None:
         """Carry out a step: the plan for its numbers, and what the update keeps."""
         me, steps = [self], [self.steps + 1]
         commit(chain(numbers, setting(me, "_kept", [kept]), setting(me, "steps", steps), setting(me, "rate", [rate])))
@@ -159,8 +166,9 @@ class Optimizer:
         if np is None or equal is None or len(self.parameters) < FEWEST_AT_ONCE:
             return False
         with changing_gradients:
-            stored = self._parameters_stored() or Stored(self.parameters.copy())
-            columns, gradients = self._columns(equal), stored.grad()
+            stored = self._parameters_stored() or Stored(self.parameters.copy(), any_order=True)
+            gradients = stored.grad()
+            columns = self._columns(equal, stored.order)
             if columns is None or gradients is None or not stored.all_require_grad():
                 return False
             with np.errstate(all="ignore"):
@@ -168,20 +176,23 @@ class Optimizer:
             if not all(np.isfinite(column).all() for column in (numbers, *columns)):
                 return False  # one by one, which says where
             self._stored = stored
-            self._commit(stored.replacing(data=numbers), columns, rate)
+            self._commit(stored.replacing(data=numbers), _Columns(stored.order, columns), rate)
             return True
 
     def _parameters_stored(self) -> Stored | None:
         """Where the parameters are stored, if they are: they may have been replaced in the list."""
         return self._stored if self._stored is not None and self._stored.leaves == self.parameters else None
 
-    def _columns(self, equal: tuple[int, ...]) -> tuple[Any, ...] | None:
+    def _columns(self, equal: tuple[int, ...], order: Any) -> tuple[Any, ...] | None:
         """What the update keeps, a column for each number; None where the numbers of an equal column differ."""
         import numpy as np
 
-        if isinstance(self._kept, tuple):
-            return self._kept
-        columns: list[Any] = [np.array(column) for column in zip(*self._kept, strict=True)]
+        if isinstance(self._kept, _Columns) and self._kept.order is order:
+            return self._kept.columns
+        columns: list[Any] = [np.array(column) for column in zip(*self._state, strict=True)]
+        if order is not None:
+            places = np.argsort(order)
+            columns = [column[places] for column in columns]
         for number in equal:
             first = columns[number][0]
             if (columns[number] != first).any():
@@ -194,9 +205,13 @@ class Optimizer:
         """What the update keeps: a tuple for each parameter."""
         if isinstance(self._kept, list):
             return self._kept
+        order, columns = self._kept
         count = len(self.parameters)
-        columns = [[column] * count if isinstance(column, float) else column.tolist() for column in self._kept]
-        return list(zip(*columns, strict=True)) if columns else [()] * count
+        lists = [
+            [column] * count if isinstance(column, float) else (column if order is None else column[order]).tolist()
+            for column in columns
+        ]
+        return list(zip(*lists, strict=True)) if lists else [()] * count
 
     def next_rate(self, step: int | None = None) -> float:
         """The learning rate of the next step, or of the step with this number.

@@ -19,7 +19,7 @@ from weakref import ref
 from micrograd.engine.commit import changing_gradients, commit, setting, walk
 from micrograd.engine.node import requires_grad_version
 from micrograd.engine.primitive import LEAF
-from micrograd.engine.stored import LATER, changing
+from micrograd.engine.stored import LATER, changing, drop, note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ class Storage:
         self._data: Any = None
         self._grad: Any = None
         self._data_is_newer = self._grad_is_newer = False
-        self._reference = ref(self, _drop)
+        self._reference = ref(self, drop)
 
     @classmethod
     def of(cls, leaves: Sequence[Value]) -> tuple[Storage, Any]:
@@ -100,8 +100,7 @@ class Storage:
 
     def replacing(self, data: Any = None, grad: Any = None) -> Iterator[None]:
         """The plan to have other numbers or gradients from now on; for commit, under changing_gradients."""
-        if self._reference not in LATER:
-            LATER.append(self._reference)
+        note(self._reference)
         me = [self]
         plans = []
         if data is not None:
@@ -121,7 +120,7 @@ class Storage:
             if self._grad_is_newer:
                 plans += [setting(self.leaves, "_grad", self._grad.tolist()), setting(me, "_grad_is_newer", [False])]
             commit(chain(*plans))
-            _drop(self._reference)
+            drop(self._reference)
 
     def is_read(self) -> bool:
         """Whether an array has what is in the Values, or what is newer."""
@@ -134,23 +133,24 @@ class Storage:
             self._data = self._grad = None
 
 
-def _drop(reference: Any) -> None:
-    """Note that a storage is not newer than its Values, or that nothing refers to it any more."""
-    if reference in LATER:
-        LATER.remove(reference)
-
-
 class Stored:
     """Some leaves, each of them once, and where they are stored.
 
     Args:
         leaves: a list or a tuple, which is not changed afterwards.
+        any_order: whether their arrays may have another order, which saves copies.
+
+    Attributes:
+        leaves: the same.
+        order: which element of the arrays each leaf has; None where they are in order.
     """
 
-    __slots__ = ("_members", "_position", "_require_grad", "_storage", "leaves")
+    __slots__ = ("_any_order", "_members", "_position", "_require_grad", "_storage", "leaves", "order")
 
-    def __init__(self, leaves: Sequence[Value]) -> None:
+    def __init__(self, leaves: Sequence[Value], any_order: bool = False) -> None:
         self.leaves = leaves
+        self._any_order = any_order
+        self.order: Any = None
         self._storage: Storage | None = None
         self._members: Any = None
         self._position: Any = None
@@ -160,7 +160,9 @@ class Stored:
         """Where they are stored now: another Stored may have moved them to a larger storage."""
         storage = self._storage
         if storage is None or storage.leaves is not self._members:
-            storage, self._position = Storage.of(self.leaves)
+            storage, position = Storage.of(self.leaves)
+            all_of_it = self._any_order and len(self.leaves) == len(storage.leaves)
+            self.order, self._position = (position, None) if all_of_it else (None, position)
             self._storage, self._members = storage, storage.leaves
         return storage
 

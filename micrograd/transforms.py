@@ -3,38 +3,45 @@
     slope = grad(lambda x: x**3)       # slope(2.0) is 12.0
     curvature = grad(slope)            # curvature(2.0) is 12.0 as well: 6 * x
 
-Each call makes fresh Values out of the arguments, runs f on them, and differentiates. Called inside
-another transformed function, as slope is inside curvature, it gives graphs, to be differentiated again.
+Each call makes fresh Values out of the arguments, runs f on them, and differentiates. What comes out behaves like the
+result of f. Where f reaches Values that require a gradient, among its arguments, in a closure, or inputs of a transform
+around it as slope does inside curvature, it is a graph on these, to be differentiated again:
+
+    w = Value(5.0)
+    loss = grad(lambda x: w * x**3)(2.0) ** 2       # (3 * w * 2**2)**2, a Value
+    loss.backward()                                 # w.grad is 1440.0
+
+Where f reaches none, or under no_grad, it is plain numbers.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
+from copy import copy
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import check_class, is_array, real_number
+from micrograd._support.checks import check_class, is_array, is_unknown, real_number
 from micrograd._support.containers import flatten, matching
 from micrograd.contexts.no_grad import differentiating
 from micrograd.engine import primitives
+from micrograd.engine.differentiation import (
+    INPUT_OF_A_TRANSFORM,
+    Differentiation,
+    check_no_gradient_is_lost,
+    differentiated,
+    is_recording,
+    reaches,
+    refuse_constant,
+    running,
+)
 from micrograd.engine.higher_order import adjoints
 from micrograd.engine.higher_order import tangents as tangents_of
-from micrograd.engine.recorder import Layer, holding, on_top, recorder_on_top, refusing_floats
+from micrograd.engine.recorder import refusing_floats
+from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-
-class _Transform(Layer):
-    """A function that is run to be differentiated; graphs says whether its gradients are graphs."""
-
-    def __init__(self, graphs: bool) -> None:
-        self.graphs = graphs
-
-
-# Whether a transformed function is being run by another one.
-_nested: ContextVar[_Transform | None] = ContextVar("nested", default=None)
+    from collections.abc import Callable, Sequence
 
 
 def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
@@ -43,14 +50,18 @@ def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
     Args:
         output: what to differentiate.
         inputs: a Value, or a container or array of them, anywhere in the graph of the output.
-        create_graph: whether the gradients are Values, to be differentiated again.
+        create_graph: whether the gradients are Values, to be differentiated again. Without it they are plain numbers,
+            through which no gradient flows.
 
     Returns:
-        The gradients in the shape of the inputs; 0 for what the output does not depend on.
+        The gradients in the shape of the inputs; 0 for what the output does not depend on, and for constants.
 
     Raises:
         TypeError: if output or an input is not a Value.
-        ValueError: if an operation has no derivative, or none that can be differentiated again.
+        ValueError: if an operation has no derivative; with create_graph, if it has none that can be differentiated
+            again, or if an input requires no gradient; without, inside of a function that a transform differentiates,
+            if output depends on the inputs of that: numbers that are to be constants there are asked for under
+            ``no_grad``.
 
     Example:
         >>> x = Value(2.0)
@@ -62,10 +73,17 @@ def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
     for value in (output, *wanted):
         if not isinstance(value, Value):
             raise TypeError(f"gradient takes Values, not {type(value).__name__}: {value!r:.80}")
+    if not create_graph:
+        check_no_gradient_is_lost(output, "mg.gradient")
+    elif constants := [value for value in wanted if not value.requires_grad]:
+        refuse_constant(repr(constants[0]))
+    return rebuild(_gradients(output, wanted, create_graph))
+
+
+def _gradients(output: Value, wanted: list[Value], create_graph: bool) -> list[Any]:
     start, zero = (Value(1.0, requires_grad=False), Value(0.0, requires_grad=False)) if create_graph else (1.0, 0.0)
     found = adjoints(output, start, create_graph, wanted) if output.requires_grad else {}
-    results: list[Any] = [found.get(value, zero) for value in wanted]
-    return rebuild(results)
+    return [found.get(value, zero) for value in wanted]
 
 
 def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
@@ -77,7 +95,9 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
         argnums: which arguments to differentiate by, by position; a tuple of them gives a tuple.
 
     Returns:
-        A function of the same arguments, whose result has the shape of the argument.
+        A function of the same arguments, whose result has the shape of the argument. Its numbers are Values, to be
+        differentiated again, if f reaches Values that require a gradient: in its arguments, or in a closure. They are
+        plain numbers if f reaches none, or under ``no_grad``.
 
     Raises:
         TypeError: for what is no function; when called, if f returns no number or an argument holds
@@ -86,6 +106,11 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
     Example:
         >>> grad(lambda x: x**3)(2.0)
         12.0
+        >>> w = Value(5.0)
+        >>> slope = grad(lambda x: w * x**3)(2.0)
+        >>> slope.backward()
+        >>> slope.data, w.grad
+        (60.0, 12.0)
         >>> grad(lambda p: p["a"] * p["b"][0])({"a": 2.0, "b": [5.0]})
         {'a': 5.0, 'b': [2.0]}
     """
@@ -104,13 +129,14 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
 
     def both(*arguments: Any, **settings: Any) -> tuple[Any, Any]:
         inputs = _Inputs(arguments, argnums)
-        output = _run(f, inputs, settings, inputs.create_graph)
+        output = inputs.run(f, settings)
         if not isinstance(output, Value) and real_number(output) is None:
             several = isinstance(output, (list, tuple, dict)) or is_array(output)
             instead = ": mg.jacobian takes those that return several" if several else ""
             name = type(output).__name__
             raise TypeError(f"a function to differentiate must return one number, not {name}{instead}")
-        return inputs.plain(output), inputs.joined(inputs.gradients_of(output, inputs.create_graph))
+        inputs.connect([output])
+        return inputs.returned(output), inputs.joined(inputs.gradients_of(output))
 
     return both
 
@@ -136,9 +162,10 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Calla
 
     def derivatives(*arguments: Any, **settings: Any) -> Any:
         inputs = _Inputs(arguments, argnums)
-        outputs, rebuild = flatten(_run(f, inputs, settings, inputs.create_graph), _OUTPUT)
-        rows = [inputs.gradients_of(output, inputs.create_graph) for output in outputs]
-        return inputs.joined([rebuild([row[part] for row in rows]) for part in range(len(inputs.parts))])
+        outputs, rebuild = flatten(inputs.run(f, settings), _OUTPUT)
+        inputs.connect(outputs)
+        rows = [inputs.gradients_of(output) for output in outputs]
+        return inputs.joined([rebuild([row[part] for row in rows]) for part in range(inputs.count)])
 
     return derivatives
 
@@ -191,8 +218,8 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
             need not be differentiable.
 
     Returns:
-        The value of f, and its tangent, of the same shape. Values in the arguments make them graphs, to be
-        differentiated again.
+        The value of f, and its tangent, of the same shape: Values, to be differentiated again, where f reaches some, as
+        for ``grad``, and where there are some among the primals and tangents.
 
     Raises:
         TypeError: if f is no function, primals or tangents are no list or tuple, or there is something else than
@@ -213,19 +240,19 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     pairs = zip(primals, tangents, strict=True)
     rates = [rate for primal, tangent in pairs for rate in matching(tangent, primal, "a tangent", "its primal")]
     rates = [rate if isinstance(rate, Value) else real_number(rate) for rate in rates]
-    inputs.create_graph = inputs.create_graph or any(map(_is_value, rates))
+    inputs.look_at(rates)
     # What is compiled inside gives gradients only, and so f runs as it was written.
-    outputs, rebuild = flatten(_run(f, inputs, {}, graphs=True), _OUTPUT)
-    fresh = [value for part, _ in inputs.parts for value in part]
+    outputs, rebuild = flatten(inputs.run(f, {}, as_written=True), _OUTPUT)
+    inputs.connect(outputs)
     places = [place for place, output in enumerate(outputs) if isinstance(output, Value)]
     found: list[Any] = [0.0] * len(outputs)
     with differentiating():
         made = tangents_of(
-            [outputs[place] for place in places], dict(zip(fresh, rates, strict=True)), inputs.create_graph
+            [outputs[place] for place in places], dict(zip(inputs.fresh, rates, strict=True)), inputs.in_graphs
         )
-    for place, tangent in zip(places, made, strict=True):
+    for place, tangent in zip(places, inputs.constants_or_graphs(made), strict=True):
         found[place] = tangent
-    return rebuild([inputs.plain(output) for output in outputs]), rebuild(found)
+    return rebuild([inputs.returned(output) for output in outputs]), rebuild(found)
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -238,7 +265,8 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     Returns:
         The value of f, and a function of a cotangent: a weight for each number that f returned, in the shape of the
         value. It gives a tuple with the gradient of the weighted sum by each argument, in the shape of the argument.
-        Values in the arguments or in the cotangent make them graphs, to be differentiated again.
+        The numbers are Values, to be differentiated again, where f reaches some, as for ``grad``, and where there are
+        some in the cotangent.
 
     Raises:
         TypeError: if f is no function, or there is something else than numbers.
@@ -253,13 +281,17 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     """
     _check_function(f)
     inputs = _Inputs(_required_arguments(primals, "vjp"), tuple(range(len(primals))))
-    outputs, rebuild = flatten(_run(f, inputs, {}, inputs.create_graph), _OUTPUT)
-    value = rebuild([inputs.plain(output) for output in outputs])
+    outputs, rebuild = flatten(inputs.run(f, {}), _OUTPUT)
+    inputs.connect(outputs)
+    value, is_recorded = rebuild([inputs.returned(output) for output in outputs]), is_recording()
 
     def pull_back(cotangent: Any) -> tuple[Any, ...]:
         """The gradient by each argument of the sum of what was returned, each number times its weight."""
         weights = matching(cotangent, value, "the cotangent", "the value")
-        graph = inputs.create_graph or on_top(_nested) is not None or any(map(_is_value, weights))
+        pulled = inputs.again()
+        pulled.look_at(weights)
+        if is_recorded:
+            pulled.connect(outputs)
         with differentiating():
             terms = [
                 weight * output
@@ -267,7 +299,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
                 if isinstance(output, Value) and (isinstance(weight, Value) or weight)
             ]
             total = sum(terms[1:], terms[0]) if terms else 0.0
-        return tuple(inputs.gradients_of(total, graph))
+        return tuple(pulled.gradients_of(total))
 
     return value, pull_back
 
@@ -282,7 +314,14 @@ def _required_arguments(primals: Sequence[Any], name: str) -> tuple[Any, ...]:
 
 
 class _Inputs:
-    """The arguments of one call, with fresh Values in place of the numbers to differentiate by."""
+    """The arguments of one call, with fresh Values in place of the numbers to differentiate by.
+
+    Attributes:
+        count: how many arguments there are to differentiate by.
+        fresh: these Values.
+        of_values: whether Values were given, so that the results are Values.
+        is_connected: whether gradients flow from the results to Values around the call, so that they are graphs.
+    """
 
     def __init__(self, arguments: tuple[Any, ...], argnums: int | tuple[int, ...]) -> None:
         chosen = argnums if isinstance(argnums, tuple) else (argnums,)
@@ -293,35 +332,79 @@ class _Inputs:
                 raise ValueError(f"argnums has {number}, but there are {len(arguments)} arguments")
         if len({number % len(arguments) for number in chosen}) < len(chosen):
             raise ValueError(f"argnums {argnums} has one argument twice")
-        self.arguments = list(arguments)
-        self.parts: list[tuple[list[Value], Callable[[list[Any]], Any]]] = []
-        # Who gives Values can differentiate the result: then it is a graph.
-        self.create_graph = on_top(_nested) is not None
+        self._arguments = list(arguments)
+        self._run = Differentiation()
+        self._parts: list[tuple[int, Callable[[list[Any]], Any]]] = []  # how many numbers, and what they are put into
+        self._is_single = not isinstance(argnums, tuple)
+        self.count = len(chosen)
+        self.fresh: list[Value] = []
+        self.of_values = self.is_connected = False
         for number in chosen:
             scalars, rebuild = flatten(arguments[number], f"argument {number}")
-            self.create_graph = self.create_graph or any(map(_is_value, scalars))
-            fresh = [_fresh(scalar) for scalar in scalars]
-            self.arguments[number] = rebuild(list(fresh))
-            self.parts.append((fresh, rebuild))
-        self.single = not isinstance(argnums, tuple)
+            self.look_at(scalars)
+            fresh = [_fresh(scalar, self._run) for scalar in scalars]
+            self._arguments[number] = rebuild(list(fresh))
+            self._parts.append((len(fresh), rebuild))
+            self.fresh += fresh
 
-    def gradients_of(self, output: Any, create_graph: bool) -> list[Any]:
+    def again(self) -> _Inputs:
+        """The same inputs, for another result, which is asked for later."""
+        other = copy(self)
+        other._run = Differentiation()
+        other.is_connected = other._run.is_recorded and self.is_connected
+        return other
+
+    def look_at(self, scalars: list[Any]) -> None:
+        """Note which kinds of numbers are given."""
+        if values := [scalar for scalar in scalars if _is_value(scalar)]:
+            self.of_values = True
+            self.is_connected = self.is_connected or (
+                self._run.is_recorded and any(is_unknown(value) or value.requires_grad for value in values)
+            )
+
+    def run(self, f: Callable[..., Any], settings: dict[str, Any], as_written: bool = False) -> Any:
+        """What f gives for the fresh Values; as_written says whether compiled functions inside run as written."""
+        reason = "the float of a Value has no gradient: use mg.exp, not math.exp, or v.data on purpose"
+        as_written = as_written or self.is_connected
+        with differentiated(self._run, self.fresh, as_written), refusing_floats(reason), differentiating():
+            return f(*self._arguments, **settings)
+
+    def connect(self, outputs: list[Any]) -> None:
+        """Find out whether what f gave depends on other Values that require a gradient than the fresh ones."""
+        if self._run.is_recorded and not self.is_connected:
+            self.is_connected = reaches(list(filter(_is_value, outputs)), [None, *running()])
+
+    @property
+    def in_graphs(self) -> bool:
+        """Whether derivatives are computed as graphs."""
+        return self.is_connected or self.of_values
+
+    def gradients_of(self, output: Any) -> list[Any]:
         """The gradients of an output, for each argument differentiated by, in its shape."""
-        if not isinstance(output, Value):
-            return [rebuild([0.0] * len(fresh)) for fresh, rebuild in self.parts]
-        with differentiating():
-            found = gradient(output, [fresh for fresh, _ in self.parts], create_graph=create_graph)
-        return [rebuild(slopes) for slopes, (_, rebuild) in zip(found, self.parts, strict=True)]
+        slopes: list[Any] = [0.0] * len(self.fresh)
+        if isinstance(output, Value):
+            with differentiating():
+                slopes = _gradients(output, self.fresh, self.in_graphs)
+        every = iter(self.constants_or_graphs(slopes))
+        return [rebuild(list(islice(every, count))) for count, rebuild in self._parts]
 
     def joined(self, parts: list[Any]) -> Any:
         """One result for one argument, a tuple of them for several."""
-        return parts[0] if self.single else tuple(parts)
+        return parts[0] if self._is_single else tuple(parts)
 
-    def plain(self, output: Any) -> Any:
-        """The value as the caller expects it: a float, or a Value where graphs are wanted."""
-        if isinstance(output, Value):
-            return output if self.create_graph else _number(output)
-        return real_number(output)
+    def constants_or_graphs(self, derivatives: list[Any]) -> list[Any]:
+        """Derivatives as the caller expects them: constants where no gradient may flow through them."""
+        if self.is_connected or not self.of_values:
+            return derivatives
+        return [primitives.detach(slope) if isinstance(slope, Value) else slope for slope in derivatives]
+
+    def returned(self, output: Any) -> Any:
+        """The value as the caller expects it: a float, or a Value where f reaches Values."""
+        if not isinstance(output, Value):
+            return real_number(output)
+        if self.is_connected:
+            return output
+        return primitives.detach(output) if self.of_values else _number(output)
 
 
 def _check_function(f: object) -> None:
@@ -329,41 +412,25 @@ def _check_function(f: object) -> None:
         raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
 
 
-def graphs_are_wanted() -> bool:
-    """Whether what runs is differentiated by a transform that differentiates its gradients again."""
-    layer = on_top(_nested)
-    return layer is not None and layer.graphs
-
-
 def _is_value(scalar: Any) -> bool:
     return isinstance(scalar, Value) and not isinstance(scalar, (float, int))  # as unknown plain numbers are
 
 
 def _number(output: Value) -> Any:
-    recorder = recorder_on_top()
-    return output.data if recorder is None else recorder.number_of(output)
+    return output.data if (tracer := tracer_on_top()) is None else tracer.number_of(output)
 
 
-def _fresh(scalar: Any) -> Value:
+def _fresh(scalar: Any, run: Differentiation) -> Value:
     # Of a Value in the arguments f gets a copy, and is differentiated with respect to that. Where f uses the Value
-    # itself as well, from a closure, it is a constant.
+    # itself as well, from a closure, it is a constant to this derivative.
     if isinstance(scalar, Value):
         check_class(scalar, "a function that is differentiated is given other Values in place of its arguments")
     with differentiating():
-        recorder = recorder_on_top()
-        if recorder is not None and (copied := recorder.copied(scalar)) is not None:
+        tracer = tracer_on_top()
+        if tracer is not None and (copied := tracer.copied(scalar, run)) is not None:
             return copied
-        if not isinstance(scalar, Value):
-            return Value(scalar)
-        return primitives.identity(scalar) if scalar.requires_grad else Value(scalar.data)
-
-
-def _run(f: Callable[..., Any], inputs: _Inputs, settings: dict[str, Any], graphs: bool) -> Any:
-    reason = "the float of a Value has no gradient: use mg.exp, not math.exp, or v.data on purpose"
-    with _nesting(graphs), refusing_floats(reason), differentiating():
-        return f(*inputs.arguments, **settings)
-
-
-@contextmanager
-def _nesting(graphs: bool) -> Iterator[None]:
-    yield from holding(_nested, _Transform(graphs))
+        if isinstance(scalar, Value) and scalar.requires_grad:
+            return primitives.identity(scalar)
+        leaf = Value(scalar.data if isinstance(scalar, Value) else scalar)
+        leaf._x = INPUT_OF_A_TRANSFORM
+        return leaf

@@ -15,7 +15,7 @@ import traceback
 
 from micrograd._support import locks
 from micrograd.engine import commit, recorder
-from micrograd.transforms import _nested
+from micrograd.engine.differentiation import running
 
 try:
     import _testcapi
@@ -191,7 +191,7 @@ def assert_nothing_is_left(what):
     """No recorder, no refusal, no walk and no lock is left behind."""
     assert recorder.recorder_on_top() is None, what
     assert recorder.on_top(recorder._refusal) is None, what
-    assert recorder.on_top(_nested) is None, what
+    assert not running(), what
     assert commit.walk.undo is None, what
     held = []
 

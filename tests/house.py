@@ -1,6 +1,8 @@
 """The map of the house: which rooms the package has, on which floor each is, and who imports whom.
 
-    python -m tests.house     draws docs/house.md and docs/images/house.svg anew
+    python -m tests.house     draws docs/house.md and its pictures anew
+
+The compiler, which is the largest room, is drawn in the same way: its packages and modules are rooms too.
 
 A room is what stands in the listing of the package: a package with all that is in it, or a module. The lowest floor is
 of rooms that import no other; each other room is one floor above the highest of those that it imports. An import
@@ -21,6 +23,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, MAP, PICTURE = ROOT / "micrograd", ROOT / "docs" / "house.md", ROOT / "docs" / "images" / "house.svg"
+COMPILER, PICTURE_OF_COMPILER = "micrograd.compiler", ROOT / "docs" / "images" / "compiler_house.svg"
 COMMAND = "python -m tests.house"
 
 INK, GREY, TINT = "#1f2933", "#616e7c", "#e3f0f8"
@@ -44,6 +47,17 @@ by way of another. A white box is a package, a blue one a single module.
 
 Lines are those of Python, to the nearest ten, when the map was drawn. A test compares the map with the imports. To draw
 it anew: `{command}`.
+
+## Inside the compiler
+
+The same rules hold inside `micrograd/compiler/`, the largest room. What a program is made of is in `ir/`, and what
+makes one program of another is in `passes/`.
+
+![The packages of the compiler, with arrows from each to those that it imports](images/compiler_house.svg)
+
+| floor | room | what it is for | lines |
+|---|---|---|---|
+{rows_of_compiler}
 """
 
 
@@ -58,14 +72,18 @@ class Import(NamedTuple):
 class House:
     """What a package is made of, read from its source.
 
+    Args:
+        package: its folder.
+        name: what imports call it, with the packages that it is in; by default it is in none.
+
     Attributes:
         modules: the modules by name: ``engine.value``, and ``engine.__init__`` for what its package is itself.
         imports: all imports among them.
         rooms: the names of the rooms, as in the listing: ``engine/``, ``nn.py``.
     """
 
-    def __init__(self, package: Path) -> None:
-        self.package = package
+    def __init__(self, package: Path, name: str = "") -> None:
+        self.package, self.name = package, name or package.name
         paths = (path.relative_to(package) for path in sorted(package.rglob("*.py")))
         self.modules = {".".join(path.with_suffix("").parts): path for path in paths}
         self.imports = [found for name in self.modules for found in self._imports_of(name)]
@@ -82,13 +100,13 @@ class House:
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
-                around = [self.package.name, *importer.split(".")][: -node.level] if node.level else []
+                around = [self.name, *importer.split(".")][: -node.level] if node.level else []
                 source = ".".join([*around, *([node.module] if node.module else [])])
                 names = [f"{source}.{alias.name}" for alias in node.names]
             else:
                 continue
-            inside = [name for name in names if name.partition(".")[0] == self.package.name]
-            imported = sorted({self._module_of(name.partition(".")[2]) for name in inside})
+            inside = [name[len(self.name) + 1 :] for name in names if f"{name}.".startswith(f"{self.name}.")]
+            imported = sorted({self._module_of(name) for name in inside})
             found += [Import(importer, node.lineno, module) for module in imported if module != importer]
         return found
 
@@ -126,7 +144,7 @@ class House:
             floors: the floor of each room, as on a map.
         """
         return [
-            f"{self.package.name}/{self.modules[importer].as_posix()}, line {line}: "
+            f"{self.name.replace('.', '/')}/{self.modules[importer].as_posix()}, line {line}: "
             f"{start} on floor {floors.get(start)} imports {end} on floor {floors.get(end)}"
             for importer, line, imported in self.imports
             if (start := self.room(importer)) != (end := self.room(imported))
@@ -171,13 +189,13 @@ class House:
         return [(floor, list(rooms)) for floor, rooms in groupby(ordered, key=floors.__getitem__)]
 
     def map(self) -> str:
-        """The page of the map."""
+        """The rows of the table of rooms."""
         rows = [
             f"| {floor} | `{room}` | {self.says(room)} | {round(self.lines(room), -1):,} |"
             for floor, rooms in self.by_floor()
             for room in rooms
         ]
-        return TEXT.format(rows="\n".join(rows), command=COMMAND)
+        return "\n".join(rows)
 
     def drawing(self) -> list[str]:
         """The picture in Graphviz's language, a statement a line."""
@@ -210,7 +228,9 @@ class House:
         """The picture, which says at its end what it was drawn from."""
         from micrograd.draw.layout import Picture
 
-        drawn = Picture("house", body=[f"{statement}\n" for statement in self.drawing()]).pipe("svg")
+        drawn = Picture(self.name.replace(".", "_"), body=[f"{statement}\n" for statement in self.drawing()]).pipe(
+            "svg"
+        )
         return drawn.rstrip() + f"\n{self.mark()}\n".encode()
 
     def mark(self) -> str:
@@ -225,6 +245,22 @@ def _loop(graph: dict[str, set[str]]) -> list[str]:
     except CycleError as error:
         return error.args[1]
     return []
+
+
+def houses() -> tuple[House, House]:
+    """The package, and the compiler inside it."""
+    return House(PACKAGE), House(ROOT / COMPILER.replace(".", "/"), COMPILER)
+
+
+def page() -> str:
+    """The page of both maps."""
+    package, compiler = houses()
+    return TEXT.format(rows=package.map(), rows_of_compiler=compiler.map(), command=COMMAND)
+
+
+def maps(page: str) -> list[str]:
+    """The map of the package and that of the compiler, on a page of both."""
+    return page.split("## Inside the compiler")
 
 
 def floors_of_map(text: str) -> dict[str, int]:
@@ -245,11 +281,11 @@ def without_lines(text: str) -> str:
 
 def main() -> None:
     """Draw the map."""
-    house = House(PACKAGE)
-    if _loop(house.below()):
-        raise SystemExit(f"A house with a loop among its rooms has no floors: {house.loops()[0]}")
-    MAP.write_text(house.map(), encoding="utf-8")
-    PICTURE.write_bytes(house.picture())
+    for house, picture in zip(houses(), (PICTURE, PICTURE_OF_COMPILER), strict=True):
+        if _loop(house.below()):
+            raise SystemExit(f"A house with a loop among its rooms has no floors: {house.loops()[0]}")
+        picture.write_bytes(house.picture())
+    MAP.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 TEXT = (Path(__file__).parents[1] / "docs" / "changelog.md").read_text(encoding="utf-8")
 TABLE = TEXT.partition("### Moved modules")[2].partition("\n###")[0]
 MOVED = re.findall(r"^\| `(micrograd\.[\w.]+)` \| (.*) \|$", TABLE, re.MULTILINE)
-PACKAGES_NOW = {"micrograd.draw", "micrograd.engine", "micrograd.training"}
+PACKAGES_NOW = {"micrograd.compiler.training", "micrograd.draw", "micrograd.engine", "micrograd.training"}
 
 
 @pytest.mark.parametrize(("before", "now"), MOVED, ids=[before for before, _ in MOVED])

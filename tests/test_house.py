@@ -5,11 +5,31 @@ import re
 
 import pytest
 
-from tests.house import COMMAND, MAP, PACKAGE, PICTURE, House, floors_of_map, lines_of_map, without_lines
+from tests.house import (
+    COMMAND,
+    COMPILER,
+    MAP,
+    PACKAGE,
+    PICTURE,
+    PICTURE_OF_COMPILER,
+    House,
+    floors_of_map,
+    houses,
+    lines_of_map,
+    maps,
+    page,
+    without_lines,
+)
 
 REDRAW = f"the map in docs/ is out of date; draw it anew: {COMMAND}"
-HOUSE = House(PACKAGE)
+HOUSE, INSIDE = houses()
 TEXT = MAP.read_text(encoding="utf-8")
+MAP_OF_PACKAGE, MAP_OF_COMPILER = maps(TEXT)
+BOTH = pytest.mark.parametrize(
+    ("house", "text", "picture"),
+    [(HOUSE, MAP_OF_PACKAGE, PICTURE), (INSIDE, MAP_OF_COMPILER, PICTURE_OF_COMPILER)],
+    ids=["package", "compiler"],
+)
 
 
 def built(folder, **modules):
@@ -23,11 +43,13 @@ def built(folder, **modules):
 
 
 class TestMicrograd:
-    def test_no_rooms_and_no_modules_of_a_room_import_one_another_in_a_loop(self):
-        assert HOUSE.loops() == []
+    @BOTH
+    def test_no_rooms_and_no_modules_of_a_room_import_one_another_in_a_loop(self, house, text, picture):
+        assert house.loops() == []
 
-    def test_no_import_runs_upwards_on_the_map(self):
-        assert HOUSE.upward(floors_of_map(TEXT)) == [], f"mend the import; or, if the floors are to change, {COMMAND}"
+    @BOTH
+    def test_no_import_runs_upwards_on_the_map(self, house, text, picture):
+        assert house.upward(floors_of_map(text)) == [], f"mend the import; or, if the floors are to change, {COMMAND}"
 
     def test_the_house_is_no_larger_than_it_was_meant_to_be(self):
         assert len(HOUSE.rooms) <= 24
@@ -38,8 +60,25 @@ class TestMicrograd:
         assert floors[1] == ["_support/"]
         assert floors[2] == ["engine/", "tables/"]  # tables are read and encoded without a single Value
 
-    def test_every_room_says_what_it_is_for(self):
-        assert [room for room in HOUSE.rooms if not HOUSE.says(room)] == []
+    def test_the_compiler_is_no_larger_than_it_was_meant_to_be(self):
+        assert len(INSIDE.rooms) <= 10
+        assert max(INSIDE.floors().values()) <= 8
+        assert sum(map(len, INSIDE.below().values())) <= 30  # imports between its packages
+
+    def test_the_backends_have_what_is_shared_at_the_bottom_and_do_not_know_one_another(self):
+        backends = House(PACKAGE / "compiler" / "backends", f"{COMPILER}.backends")
+        shared = {"shared/"}
+        assert backends.below() == {
+            "__init__.py": set(),
+            "jax/": shared,
+            "llvm/": shared,
+            "numpy/": shared,
+            "shared/": set(),
+        }
+
+    @BOTH
+    def test_every_room_says_what_it_is_for(self, house, text, picture):
+        assert [room for room in house.rooms if not house.says(room)] == []
 
     def test_a_package_that_lists_its_modules_lists_them_all(self):
         lists = 0
@@ -53,25 +92,29 @@ class TestMicrograd:
 
 
 class TestMap:
-    def test_everything_in_the_package_is_on_it(self):
-        entries = {path.relative_to(PACKAGE).parts for path in PACKAGE.rglob("*.py")}
+    @BOTH
+    def test_everything_in_the_package_is_on_it(self, house, text, picture):
+        entries = {path.relative_to(house.package).parts for path in house.package.rglob("*.py")}
         listed = {f"{first}/" if inner else first for first, *inner in entries}
-        assert listed == set(floors_of_map(TEXT)), REDRAW
+        assert listed == set(floors_of_map(text)), REDRAW
 
     def test_it_is_the_one_that_is_drawn_from_the_imports(self):
-        assert without_lines(TEXT) == without_lines(HOUSE.map()), REDRAW
+        assert without_lines(TEXT) == without_lines(page()), REDRAW
 
-    def test_its_lines_are_about_right(self):
-        for room, lines in lines_of_map(TEXT).items():
-            assert HOUSE.lines(room) == pytest.approx(lines, rel=0.25, abs=50), REDRAW
+    @BOTH
+    def test_its_lines_are_about_right(self, house, text, picture):
+        for room, lines in lines_of_map(text).items():
+            assert house.lines(room) == pytest.approx(lines, rel=0.25, abs=50), REDRAW
 
-    def test_its_picture_is_the_one_that_is_drawn_from_the_imports(self):
-        assert PICTURE.read_text(encoding="utf-8").endswith(f"{HOUSE.mark()}\n"), REDRAW
+    @BOTH
+    def test_its_picture_is_the_one_that_is_drawn_from_the_imports(self, house, text, picture):
+        assert picture.read_text(encoding="utf-8").endswith(f"{house.mark()}\n"), REDRAW
 
-    def test_a_drawn_picture_says_what_it_was_drawn_from(self):
-        picture = HOUSE.picture().decode()
-        assert picture.endswith(f"{HOUSE.mark()}\n")
-        assert all(f"<title>{room}</title>" in picture for room in HOUSE.rooms)
+    @BOTH
+    def test_a_drawn_picture_says_what_it_was_drawn_from(self, house, text, picture):
+        drawn = house.picture().decode()
+        assert drawn.endswith(f"{house.mark()}\n")
+        assert all(f"<title>{room}</title>" in drawn for room in house.rooms)
 
 
 class TestRules:
@@ -137,6 +180,14 @@ class TestRules:
         assert house.upward({"a.py": 1, "b.py": 1}) == [
             "made/a.py, line 1: a.py on floor 1 imports b.py on floor 1",
             "made/c.py, line 1: c.py on floor None imports d.py on floor None",
+        ]
+
+    def test_a_package_inside_another_is_read_by_its_whole_name(self, tmp_path):
+        built(tmp_path, inner__a="", inner__b="import made.inner.a, made.c, inner.a", c="import made.inner.b")
+        house = House(tmp_path / "made" / "inner", "made.inner")
+        assert house.below() == {"a.py": set(), "b.py": {"a.py"}}
+        assert house.upward({"a.py": 2, "b.py": 1}) == [
+            "made/inner/b.py, line 1: b.py on floor 1 imports a.py on floor 2"
         ]
 
     def test_what_is_of_other_packages_does_not_count(self, tmp_path):

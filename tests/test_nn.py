@@ -396,6 +396,17 @@ class TestParameters:
         assert list(named.values()) == model.parameters()
         assert named["child.b"] is model.child.b
 
+    def test_a_module_that_chooses_its_named_parameters_has_no_others(self):
+        class Head(Module):
+            def __init__(self):
+                self.body, self.head = MLP(2, [2, 1]), MLP(1, [1])
+
+            def named_parameters(self):
+                return ((f"head.{name}", parameter) for name, parameter in self.head.named_parameters())
+
+        model = Head()
+        assert set(model.parameters()) == set(model.head.parameters())
+
     def test_parameters_are_leaves_and_frozen_ones_too_but_not_results(self):
         class Model(Module):
             def __init__(self):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value, nn, optim
-from micrograd.engine.stored import LATER
+from micrograd.engine.stored import LATER, SPECIAL
 from tests import faults
 
 COUNT = 20  # parameters: enough for a step to update them at once
@@ -355,20 +355,23 @@ class TestOwnLoop:
         optimizer.step()
         assert loss.data > 0
         assert LATER
+        assert set(SPECIAL) >= set(LATER)
         assert leaves[0].grad != 0
         assert not LATER
+        assert not SPECIAL
 
 
 class TestLife:
     def test_a_model_that_nobody_refers_to_is_freed(self):
         leaves, optimizer = stepped()
         gone = weakref.ref(optimizer)
-        count = len(LATER)
+        count, special = len(LATER), len(SPECIAL)
         assert count
         del leaves, optimizer
         gc.collect()
         assert gone() is None
         assert len(LATER) < count
+        assert len(SPECIAL) < special
 
     def test_pickles_and_copies_of_an_optimiser_are_stored_apart(self):
         leaves, optimizer = stepped()

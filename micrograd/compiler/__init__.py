@@ -10,22 +10,28 @@ Take ``y[o] = w[o][0] * x[0] + w[o][1] * x[1]``, written for o in range(3). The 
 operations on numbers. Normalised, they are three dot products; rerolled, one kernel: the product of a
 3 by 2 matrix and a vector. Its adjoint becomes the product with the transpose in the same way.
 
-stages.py lists the stages and runs them. function.py is what users hold. steps.py is what fit runs, in a buffer
-(buffer_steps.py), several examples at once (packs.py), or on devices of JAX (mesh_steps.py), and pure_function.py hands
-programs over to JAX.
+The packages, from the bottom up:
+
+    guards/     what a program takes for granted of its arguments and of what it closes over
+    ir/         the representations of a program
+    tracing/    a function runs once on symbols
+    passes/     each from one representation to the next; stages.py lists and runs them
+    backends/   what runs programs: NumPy, native code through LLVM, JAX
+    calling/    what users hold, and what it does at each call
+    training/   the steps of fit as compiled programs
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from micrograd.compiler.trace import TraceError
+from micrograd.compiler.tracing.trace import TraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from micrograd.compiler.function import CompiledFunction
-    from micrograd.compiler.steps import CompiledSteps
+    from micrograd.compiler.calling.function import CompiledFunction
+    from micrograd.compiler.training.steps import CompiledSteps
     from micrograd.optim import Optimizer
 
 __all__ = ["TraceError", "compile", "compiled_steps", "from_jax", "to_jax"]
@@ -75,7 +81,7 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
         (35.0, 44.0)
     """
     _need_numpy()
-    from micrograd.compiler.function import CompiledFunction
+    from micrograd.compiler.calling.function import CompiledFunction
 
     def compiled(function: Callable[..., Any]) -> CompiledFunction:
         if not callable(function):
@@ -123,7 +129,7 @@ def to_jax(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[...,
     if not callable(function):
         raise TypeError(f"to_jax takes a function, not {type(function).__name__}: {function!r:.80}")
     _need_jax("to_jax")
-    from micrograd.compiler.pure_function import pure_function
+    from micrograd.compiler.calling.pure_function import pure_function
 
     return pure_function(function, arguments)
 
@@ -149,7 +155,7 @@ def from_jax(parameters: Any) -> None:
         2.5
     """
     _need_jax("from_jax")
-    from micrograd.compiler.jax_parameters import write_back
+    from micrograd.compiler.calling.jax_parameters import write_back
 
     write_back(parameters)
 
@@ -163,17 +169,32 @@ def compiled_steps(
     batch_size: int = 1,
     devices: int | str | None = None,
     precision: str = "float64",
+    named: Mapping[str, Any] | None = None,
+    draw: Callable[..., Any] | None = None,
 ) -> CompiledSteps:
-    """The steps of micrograd.fit as compiled programs; devices and precision are for the JAX backend."""
+    """The steps of micrograd.fit as compiled programs.
+
+    Args:
+        loss: of one example.
+        examples: all of them.
+        optimizer: whose update is compiled too.
+        eager: takes the steps that the programs cannot.
+        backend: the name of the backend, or "auto".
+        batch_size: how many examples a step has.
+        devices: for the JAX backend, how many.
+        precision: for the JAX backend, "float64" or "float32".
+        named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
+    """
     _need_numpy()
     if backend == "jax":
         _need_jax("the jax backend")
-        from micrograd.compiler.mesh_steps import MeshSteps
+        from micrograd.compiler.training.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision)
-    from micrograd.compiler.buffer_steps import BufferSteps
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw)
+    from micrograd.compiler.training.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size)
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw)
 
 
 def _need_jax(what: str) -> None:

@@ -7,6 +7,7 @@ is one of them.
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,3 +35,27 @@ def order_of(keys: Integers) -> Integers:
 def no_integers() -> Integers:
     """An empty array of integers."""
     return np.zeros(0, dtype=np.int64)
+
+
+def part_of(indices: Integers) -> Any:
+    """A slice in place of the indices of one stretch: it is read and written at once."""
+    count = len(indices)
+    if not count or (indices[-1] - indices[0] == count - 1 and (np.diff(indices) == 1).all()):
+        first = int(indices[0]) if count else 0
+        return slice(first, first + count)
+    return indices
+
+
+def taken(numbers: Floats, part: Any) -> Floats:
+    """A copy of a part; ``take`` needs half the time of an index for many numbers that lie apart."""
+    return numbers[part].copy() if type(part) is slice else numbers.take(part)
+
+
+def all_finite(numbers: Floats) -> bool:
+    """Whether there is neither an infinity nor a NaN."""
+    if len(numbers) <= _FEW and math.isfinite(sum(numbers.tolist())):  # 0.1 us for three, in place of 0.4
+        return True
+    return b"\0" not in np.isfinite(numbers).tobytes()  # which takes half as long as all() for a few
+
+
+_FEW = 32  # numbers: of more, it is quicker to look at all of them at once

@@ -65,11 +65,10 @@ class _Detector(Recorder):
 
     def __init__(self, inner: Recorder | None) -> None:
         self.inner = inner
+        self.remembers = inner is None or inner.remembers
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Apply a primitive, and refuse a NaN or a new infinity."""
-        if not self.is_open:
-            return self.passed_over(primitive, operands)
         own = _of_one_node(primitive) if self._records() else primitive
         result = record(own, operands) if self.inner is None else self.inner.apply(own, *operands)
         if isinstance(result, Value):

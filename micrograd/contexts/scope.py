@@ -132,7 +132,7 @@ class _InBlocks(Everything):
     def apply(self, primitive: Primitive, *operands: Any) -> Value:
         """The result of a primitive, which remembers the block."""
         result = super().apply(primitive, *operands)
-        if self.is_open and (block := block_on_top()) is not None and isinstance(result, Value):
+        if (block := block_on_top()) is not None and isinstance(result, Value):
             result._scope = block
         return result
 

@@ -18,7 +18,9 @@ special_functions.py    sinc, lgamma and digamma, which are longer formulas
 closures.py      operations whose derivative is a closure
 order.py         every Value after its operands
 higher_order.py  gradients that are graphs themselves
+differentiation.py  which function a transform is running, and what its result depends on
 recorder.py      who records what the operators do
+tracer.py        what a recorder of numbers that are not known yet is asked
 calls.py         which run of which function a Value came out of, for pages
 commit.py        all or nothing: many numbers set in one step
 stored.py        leaves whose numbers are stored in arrays, brought up to date when somebody looks

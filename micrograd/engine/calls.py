@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from micrograd._support.checks import is_array
 from micrograd.engine.primitive import CONSTANT, LEAF
-from micrograd.engine.recorder import recorder_in_use, recorder_on_top
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.stored import SPECIAL
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def remembered(function: AnyFunction, name: str = "", is_method: bool = False) -
 
     @wraps(function)
     def run(*arguments: Any, **named: Any) -> Any:
-        if recorder_in_use() is not None and not _is_remembering():
+        if SPECIAL and not _is_remembering():
             return function(*arguments, **named)
         inputs: list[int] = []
         _add_ids(arguments[1:] if is_method else arguments, inputs, 1)
@@ -121,7 +122,7 @@ def remembered_for_terms(function: AnyFunction, name: str) -> AnyFunction:
     """As remembered, and cheaper: for a function of a flat sequence, and of what has no Values in it."""
 
     def run(terms: Sequence[Any], *others: Any) -> Any:
-        if recorder_in_use() is not None and not _is_remembering():
+        if SPECIAL and not _is_remembering():
             return function(terms, *others)
         start = tick()
         result = function(terms, *others)

@@ -13,8 +13,9 @@ from micrograd._support.checks import check_unchanged, explained
 from micrograd.engine.commit import changing_gradients, commit, setting, walk
 from micrograd.engine.node import Node
 from micrograd.engine.order import order_of, topological_order
-from micrograd.engine.recorder import NO_RECORDER, recorder_on_top, refusing_floats
+from micrograd.engine.recorder import recorder_on_top, refusing_floats
 from micrograd.engine.stored import bring_up_to_date, changing
+from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 def shares(node: Node, gradient: Any, create_graph: bool = False, useful: Collection[Node] | None = None) -> Shares:
     """What a node with this gradient gives to each of its operands, or to the useful ones."""
-    recorder = recorder_on_top() or NO_RECORDER
+    recorder = recorder_on_top()
+    if recorder is None:
+        return _shares(node, gradient, create_graph, useful)
     return recorder.shares(node, gradient, lambda: _shares(node, gradient, create_graph, useful))
 
 
@@ -39,13 +42,13 @@ def adjoints(
 
     Where only some are wanted, what does not lie on a way to them is not differentiated.
     """
-    recorder = recorder_on_top()
-    if recorder is not None and (unknown := recorder.adjoints(root, wanted, create_graph)) is not None:
+    tracer = tracer_on_top()
+    if tracer is not None and (unknown := tracer.adjoints(root, wanted, create_graph)) is not None:
         return unknown
     bring_up_to_date()
     order = topological_order(root)
-    needed = set(order) if wanted is None else _leading_to(set(wanted), order)
-    useful = needed.union(wanted or ())
+    every = set(order)
+    needed, useful = (every, every) if wanted is None else _leading_to(wanted, order)
     found = {root: start}
     for node in reversed(order):
         if node in found and node in needed:
@@ -54,23 +57,38 @@ def adjoints(
     return found
 
 
+def partial_gradients(
+    root: Node, start: Any, operands: Collection[Node], wanted: Collection[Node], create_graph: bool = True
+) -> dict[Any, Any]:
+    """The gradient of a root, times start, by some of its operands, while the others stand still; 0 is left out."""
+    standing = set(operands)
+
+    def give(node: Node, *settings: Any) -> Shares:
+        return [] if node in standing else shares(node, *settings)
+
+    found = adjoints(root, start, create_graph, wanted, give)
+    return {operand: found[operand] for operand in wanted if operand in found}
+
+
 def tangents(outputs: Sequence[Node], given: Mapping[Node, Any], create_graph: bool) -> list[Any]:
     """How fast outputs change where some Values change as fast as given: the chain rule from the operands on.
 
     A rule is linear in the gradient that it is handed. So it gives the tangent of the output, too, if it is handed that
     of the operand. Where a tangent is the plain number 0, no derivative is asked for.
     """
-    recorder = recorder_on_top()
-    if recorder is not None and (unknown := recorder.tangents(outputs, given, create_graph)) is not None:
-        return unknown
+    if (tracer := tracer_on_top()) is not None:
+        return list(tracer.tangents(outputs, given, create_graph))
     bring_up_to_date()
     found: dict[Node, Any] = {node: tangent for node, tangent in given.items() if isinstance(tangent, Node) or tangent}
     if create_graph:
         constant: Any = type(next(iter(given)))  # Value
         found = {n: t if isinstance(t, Node) else constant(t, requires_grad=False) for n, t in found.items()}
     for node in order_of(outputs):
-        moving = [operand for operand in dict.fromkeys(node._operands()) if operand in found]
-        if node not in given and moving and (terms := _terms(node, moving, found, create_graph)):
+        operands = node._operands()
+        if node in given or found.keys().isdisjoint(operands):
+            continue
+        moving = [operand for operand in dict.fromkeys(operands) if operand in found]
+        if terms := _terms(node, moving, found, create_graph):
             found[node] = sum(terms[1:], terms[0])
     return [found.get(output, 0.0) for output in outputs]
 
@@ -98,13 +116,15 @@ def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
     return found
 
 
-def _leading_to(wanted: set[Node], order: list[Node]) -> set[Node]:
-    """The nodes that a wanted Value was an operand of, directly or further down."""
+def _leading_to(wanted: Collection[Node], order: list[Node]) -> tuple[set[Node], set[Node]]:
+    """The nodes that a wanted Value was an operand of, directly or further down; and these with the wanted ones."""
     leading: set[Node] = set()
+    useful = set(wanted)
     for node in order:
-        if any(operand in wanted or operand in leading for operand in node._operands()):
+        if not useful.isdisjoint(node._operands()):
             leading.add(node)
-    return leading
+            useful.add(node)
+    return leading, useful
 
 
 def _shares(node: Node, gradient: Any, create_graph: bool, useful: Collection[Node] | None) -> Shares:
@@ -121,9 +141,11 @@ def _graphs(node: Node, gradient: Any, useful: Collection[Node] | None) -> Share
     """What a node gives to each of its operands, as graphs on the operands themselves."""
     primitive, operands = node._primitive, node._operands()
     primitive.check_differentiable_again()
+    check_unchanged(operands, node._inputs())
+    if (graphs := primitive.graphs(node, gradient, useful)) is not None:
+        return graphs
     if not primitive.derivatives:
         raise ValueError("this primitive has no derivative")
-    check_unchanged(operands, node._inputs())
     with refusing_floats("a rule must be written with operators and mg.exp, not math.exp, to be differentiated again"):
         return [
             (operand, rule(gradient, node, *operands))

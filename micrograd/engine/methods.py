@@ -42,11 +42,12 @@ def operators(primitive: Primitive) -> tuple[Any, Any]:
 
 
 class Methods:
-    """The methods that Value inherits from here. Value defines _applied, which they all call."""
+    """The methods that Value inherits from here. Value defines _applied and _applied_with, which they call."""
 
     __slots__ = ()
 
     _applied: Callable[[Primitive], Any]
+    _applied_with: Callable[[Primitive, Any], Any]
 
     exp: Method = method(primitives.exp)
     expm1: Method = method(primitives.expm1)
@@ -87,11 +88,11 @@ class Methods:
 
     def maximum(self, other: Any) -> Any:
         """See micrograd.maximum."""
-        return primitives.maximum(self, other)
+        return self._applied_with(primitives.maximum, other)
 
     def minimum(self, other: Any) -> Any:
         """See micrograd.minimum."""
-        return primitives.minimum(self, other)
+        return self._applied_with(primitives.minimum, other)
 
     def clip(self, low: Any, high: Any) -> Any:
         """See micrograd.clip."""
@@ -99,13 +100,13 @@ class Methods:
 
     def atan2(self, other: Any) -> Any:
         """See micrograd.atan2."""
-        return further_primitives.atan2(self, other)
+        return self._applied_with(further_primitives.atan2, other)
 
     arctan2 = atan2
 
     def hypot(self, other: Any) -> Any:
         """See micrograd.hypot."""
-        return further_primitives.hypot(self, other)
+        return self._applied_with(further_primitives.hypot, other)
 
     def degrees(self) -> Any:
         """See micrograd.degrees."""
@@ -129,11 +130,11 @@ class Methods:
 
     def leaky_relu(self, slope: Any = 0.01) -> Any:
         """See micrograd.leaky_relu."""
-        return primitives.leaky_relu(self, slope)
+        return self._applied_with(primitives.leaky_relu, slope)
 
     def elu(self, alpha: Any = 1.0) -> Any:
         """See micrograd.elu."""
-        return primitives.elu(self, alpha)
+        return self._applied_with(primitives.elu, alpha)
 
     def conjugate(self) -> Any:
         """This Value, which is real; NumPy asks for it in dot products."""
@@ -159,7 +160,7 @@ class Methods:
             >>> x.grad
             3.0
         """
-        return primitives.detach(self)
+        return self._applied(primitives.detach)
 
     def zero_grad(self: Any) -> None:
         """Set ``grad`` to 0. Those of a whole model are set by ``model.zero_grad()``, all of them or none.

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import Operand, real_number, required_number
 from micrograd.engine.closures import HandWritten
 from micrograd.engine.primitive import CONSTANT, LEAF
-from micrograd.engine.recorder import NO_RECORDER, float_read, recorder_in_use, recorder_on_top
-from micrograd.engine.stored import LATER, bring_up_to_date, looked_at, set_on
+from micrograd.engine.recorder import NO_RECORDER, float_read, recorder_on_top
+from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date, looked_at, set_on
+from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -52,9 +53,8 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], 
     """The operator that compares numbers; no gradient flows through it."""
 
     def method(self: Node, other: Any) -> bool:
-        recorder = recorder_on_top()
-        if recorder is not None and (recorded := recorder.compared(compare, self, other)) is not None:
-            return recorded
+        if SPECIAL and (tracer := tracer_on_top()) is not None:
+            return tracer.compared(compare, self, other)
         if type(other) is int:
             return compare(self.data, other)  # Python compares them exactly, also an int too large for a float
         try:
@@ -71,7 +71,8 @@ class Node(Operand):
 
     # How it was made: a primitive, its operands _first and _second, and the numbers _x and _y that they had.
     # NUMBER stands for a plain number, and for no operand. A wide primitive (of more operands, or hand-written)
-    # has all of them in _x and their numbers in _y. There is no tuple and no closure, because the garbage
+    # has all of them in _x and their numbers in _y. A leaf has () in both, or says in _x that it is the input of a
+    # transform (see differentiation.py). There is no tuple and no closure, because the garbage
     # collector's time grows with the objects that it tracks: a node is one of them. _uses is 0 unless backward()
     # is running. All other attributes are in a dictionary, which is made when the first of them is set: the label,
     # those of the user's own, and three by which pages find groups: _call, in what a Neuron returns, is the Neuron, its
@@ -117,8 +118,8 @@ class Node(Operand):
     @property
     def data(self) -> float:
         """The number. A leaf's may be set; a result's follows from its operands."""
-        if recorder_in_use() is not None and (recorder := recorder_on_top()) is not None:
-            recorder.number_read()
+        if SPECIAL and (tracer := tracer_on_top()) is not None:
+            tracer.number_read()
         if LATER:
             looked_at(self)
         return self._data
@@ -192,8 +193,9 @@ class Node(Operand):
         for child in children:
             if not isinstance(child, Node):
                 raise TypeError(f"a child must be a Value, not {type(child).__name__}: {child!r:.80}")
+        if (tracer := tracer_on_top()) is not None:
+            tracer.closure_given()
         recorder = recorder_on_top() or NO_RECORDER
-        recorder.closure_given()
         self._primitive, self._first, self._second = primitive, NUMBER, NUMBER
         bring_up_to_date()
         self._x, self._y = children, tuple(child._data for child in children)
@@ -202,7 +204,7 @@ class Node(Operand):
 
     @staticmethod
     def _array(array: Any) -> Any:
-        return (recorder_on_top() or NO_RECORDER).array(array)
+        return array if (tracer := tracer_on_top()) is None else tracer.array(array)
 
     def _operands(self) -> tuple[Any, ...]:
         """The operands in order. A plain number among them becomes a constant Value, and stays one."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from micrograd.engine.node import Node
+from micrograd.engine.primitive import CONSTANT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 AnyNode = TypeVar("AnyNode", bound=Node)
 
@@ -48,3 +49,17 @@ def order_of(roots: Iterable[AnyNode]) -> list[AnyNode]:
                     raise ValueError(f"the graph has a cycle: {operand!r} is computed from itself")
                 stack.append(operand)
     return list(order)
+
+
+def recorded(roots: Iterable[AnyNode]) -> Iterator[AnyNode]:
+    """Every Value that gradients flow to from one of several, and these, each once and in no particular order."""
+    stack = [node for node in dict.fromkeys(roots) if node._primitive is not CONSTANT]
+    seen: set[Node] = set(stack)
+    while stack:
+        node = stack.pop()
+        yield node
+        primitive = node._primitive
+        for operand in primitive.receivers(node) if primitive.wide else (node._first, node._second):
+            if operand._primitive is not CONSTANT and operand not in seen:
+                seen.add(operand)
+                stack.append(operand)

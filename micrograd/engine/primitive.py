@@ -222,6 +222,10 @@ class Primitive:
     def check_differentiable_again(self) -> None:
         """Raise where only another kind of primitive could have gradients of gradients."""
 
+    def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]] | None:
+        """What a node gives to its operands as graphs; None where the rules say it."""
+        return None
+
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Run the whole backpropagation from a node, if this primitive can do that at once. Says whether it did."""
         return False

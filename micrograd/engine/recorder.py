@@ -16,11 +16,13 @@ import sys
 from contextlib import ContextDecorator, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
 
 from micrograd._support.checks import Operand
+from micrograd.engine.stored import SPECIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import TypeAlias
 
     from micrograd.engine.primitive import Primitive
@@ -36,6 +38,7 @@ class Layer:
 
     below: Any = None  # the open layer that was on top before
     is_open = True
+    recorder: Any = None  # in use, where this is what puts one in use
 
 
 def on_top(variable: ContextVar[AnyLayer | None]) -> AnyLayer | None:
@@ -54,7 +57,7 @@ def holding(variable: ContextVar[AnyLayer | None], layer: AnyLayer) -> Generator
     A generator is closed even where its block is left in between two instructions: when nothing refers to it any
     more. Tasks that were started inside keep the layer, as they keep all that held where they were started.
     """
-    task = _running_task()
+    task, is_over = _running_task(), True
     try:
         layer.below = on_top(variable)
         variable.set(layer)
@@ -63,12 +66,13 @@ def holding(variable: ContextVar[AnyLayer | None], layer: AnyLayer) -> Generator
         try:
             if variable.get() is layer and _running_task() is task:
                 variable.set(layer.below)
-            else:
-                layer.is_open = False
-                on_top(variable)
-        except BaseException:
-            layer.is_open = False  # which cannot fail
-            raise
+                is_over = False
+        finally:
+            if is_over:  # for all who have it; to say so cannot fail
+                layer.is_open, layer.recorder = False, _ENDED
+            del layer  # which a traceback would keep
+        if is_over:
+            on_top(variable)
 
 
 def _running_task() -> Any:
@@ -80,16 +84,20 @@ def _running_task() -> Any:
         return None
 
 
-class Recorder(Layer):
+class Recorder:
     """What a recorder may do in place of the operators and of backpropagation; the defaults change nothing.
 
+    A recorder of numbers that are not known yet is a Tracer: see tracer.py.
+
     Attributes:
+        is_open: whether it still records. One that does not is passed over wherever it is in use.
         watches_gradients: whether ``shares`` looks at what nodes give, so that backpropagation must ask it.
         lets_programs_run: whether a compiled function may run its program, whose operations nobody records.
         remembers: whether results remember how they were made.
         remembers_calls: whether results remember the calls that they came out of; see calls.py.
     """
 
+    is_open = True
     watches_gradients = False
     lets_programs_run = False
     remembers = True
@@ -98,36 +106,18 @@ class Recorder(Layer):
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Apply a primitive to operands, and record it or not: the operators call this.
 
-        They do not look whether this layer is open. Where it is not, ``passed_over`` has the result.
+        They do not look whether the recorder is open. Where it is not, ``passed_over`` has the result.
         """
         raise NotImplementedError
 
     def passed_over(self, primitive: Primitive, operands: Sequence[Any]) -> Any:
-        """What the operators do where this recorder is closed."""
-        recorder_on_top()
+        """What the operators do where this recorder is not open."""
+        recorder_on_top()  # it takes those away that are not
         return next(operand for operand in operands if isinstance(operand, Operand))._apply(primitive, *operands)
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Start + xs[0] * ys[0] + ... as one operation; None where there is no such operation."""
         return None
-
-    def take(self, elements: Sequence[Any], index: Any) -> Any:
-        """The element at an index that is a Value: only a compiled function takes one."""
-        raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
-
-    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
-        """What comparing a Value with something gives; None for what comparing their numbers gives."""
-        return None
-
-    def array(self, array: Any) -> Any:
-        """What stands for an array that has Values in it."""
-        return array
-
-    def number_read(self) -> None:
-        """Someone reads the number of a Value: raise where it is not known yet."""
-
-    def closure_given(self) -> None:
-        """Someone gives a Value a derivative that is a closure: raise where that cannot be recorded."""
 
     def keeps(self, node: Any) -> bool:
         """Whether gradients may flow to a node whose derivative is a closure."""
@@ -136,22 +126,6 @@ class Recorder(Layer):
     def shares(self, node: Any, gradient: Any, give: Callable[[], Shares]) -> Shares:
         """What a node with this gradient gives to its operands: what give() returns."""
         return give()
-
-    def copied(self, scalar: Any) -> Any:
-        """A copy of a number or Value to differentiate by; None for one as the operators make it."""
-        return None
-
-    def number_of(self, value: Any) -> Any:
-        """What stands for the plain number of a Value that is not known yet."""
-        return value.data
-
-    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
-        """The gradient of a Value that is not known yet, by each of those wanted; None if it is known."""
-        return None
-
-    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
-        """The tangents of Values that are not known yet, from those that are given; None if they are known."""
-        return None
 
     def quietly(self) -> Recorder | None:
         """A recorder to use under no_grad inside of this one; None for the one that records nothing."""
@@ -162,20 +136,49 @@ class Recorder(Layer):
         return None
 
 
-_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
-recorder_in_use = _recorder.get  # the operators call this: it may be closed, and its apply finds out
+class _Ended(Recorder):
+    """What is in use where a block was ended elsewhere."""
+
+    is_open = False
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Do what the operators do without it."""
+        return self.passed_over(primitive, operands)
+
+
+_ENDED = _Ended()
+
+
+class Recording(Layer):
+    """A recorder in use: what contexts have, and copies of them, which may outlive the block.
+
+    It is in SPECIAL from before the first context has it until nothing refers to it any more. So nothing but contexts
+    and the running block may keep one. The recorder itself may be kept, and put in use again.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        SPECIAL.append(ref(self, SPECIAL.remove))
+
+
+_recording: ContextVar[Recording | None] = ContextVar("recording", default=None)
+recording_in_use = _recording.get  # the operators call this: it may be closed, and its recorder's apply finds out
 NO_RECORDER = Recorder()  # what to ask where none is in use
 
 
 def recorder_on_top() -> Recorder | None:
     """The recorder in use, if any; it is open."""
-    return None if _recorder.get() is None else on_top(_recorder)
+    recording = on_top(_recording) if SPECIAL else None
+    while recording is not None and not recording.recorder.is_open:
+        recording.is_open = False
+        recording = on_top(_recording)
+    return None if recording is None else recording.recorder
 
 
 @contextmanager
 def using(recorder: Recorder) -> Iterator[None]:
     """Let the operators call a recorder inside."""
-    yield from holding(_recorder, recorder)
+    yield from holding(_recording, Recording(recorder))
 
 
 class RecorderContext(ContextDecorator):
@@ -192,7 +195,7 @@ class RecorderContext(ContextDecorator):
         self._held: list[Generator[None, None, None]] = []
 
     def __enter__(self) -> None:
-        held = holding(_recorder, self.recorder(recorder_on_top()))
+        held = holding(_recording, Recording(self.recorder(recorder_on_top())))
         try:
             next(held)
             self._held.append(held)

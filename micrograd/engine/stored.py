@@ -13,16 +13,34 @@ knows nothing of them.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.commit import changing_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from weakref import ref
 
-# Weak references to the storages that are newer than their Values. The operators look at nothing else where no recorder
-# is in use: see SPECIAL in recorder.py.
-LATER: list[Any] = []
+# Weak references: to what puts a recorder in use, as long as any thread, task or copied context has it (see
+# recorder.py); and to the storages that are newer than their Values. Where it is empty, the operators look at nothing
+# else, which is faster than to ask a ContextVar.
+SPECIAL: list[ref[Any]] = []
+LATER: list[ref[Any]] = []  # the storages alone
+
+
+def note(reference: Any) -> None:
+    """Note that a storage is newer than its Values: first for the operators, which look at LATER only then."""
+    for noted in (SPECIAL, LATER):
+        if reference not in noted:
+            noted.append(reference)
+
+
+def drop(reference: Any) -> None:
+    """Note that a storage is not newer than its Values, or that nothing refers to it any more."""
+    for noted in (LATER, SPECIAL):
+        if reference in noted:
+            noted.remove(reference)
 
 
 def bring_up_to_date() -> None:
@@ -52,6 +70,15 @@ def set_on(leaf: Any, name: str, number: Any) -> None:
 def changing(leaves: Iterable[Any]) -> Iterator[None]:
     """Around what sets numbers or gradients of leaves: their storages are written back before, and read again after."""
     with changing_gradients:
-        for storage in {leaf._y for leaf in leaves} - {()}:
-            storage.forget()
+        forget_stored(leaves)
         yield
+
+
+def forget_stored(leaves: Iterable[Any]) -> None:
+    """Read the numbers and gradients of leaves from these again. Whoever sets some holds changing_gradients."""
+    if any(map(_storage_of, leaves)):
+        for storage in set(map(_storage_of, leaves)) - {()}:
+            storage.forget()
+
+
+_storage_of = attrgetter("_y")

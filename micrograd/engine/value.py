@@ -16,25 +16,35 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from micrograd._support.checks import explained, real_number, required_number
 from micrograd.engine import primitives
 from micrograd.engine.backward import backpropagate
+from micrograd.engine.differentiation import check_no_gradient_is_lost
 from micrograd.engine.higher_order import set_adjoints
 from micrograd.engine.methods import Methods, method, named
 from micrograd.engine.node import NUMBER, Node, evaluated, forget
 from micrograd.engine.primitive import CONSTANT, Primitive
-from micrograd.engine.recorder import recorder_in_use
-from micrograd.engine.stored import LATER, bring_up_to_date
+from micrograd.engine.recorder import recording_in_use
+from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from micrograd.engine.recorder import Recorder
 
 _new = object.__new__
 
 
 def apply(primitive: Primitive, *operands: Any) -> Any:
     """Apply a primitive to Values and real numbers: what every operator does."""
+    if SPECIAL and (recorder := _recorder()) is not None:
+        return recorder.apply(primitive, *operands)
+    return record(primitive, operands)
+
+
+def _recorder() -> Recorder | None:
+    """The recorder in use, if any; Values are up to date afterwards. Asked only where SPECIAL is not empty."""
     if LATER:
         bring_up_to_date()
-    recorder = recorder_in_use()
-    return record(primitive, operands) if recorder is None else recorder.apply(primitive, *operands)
+    recording = recording_in_use()
+    return None if recording is None else recording.recorder
 
 
 def record(primitive: Primitive, operands: tuple[Any, ...]) -> Value:
@@ -66,34 +76,66 @@ def _operators(primitive: Primitive) -> tuple[Callable[[Value, Any], Value], Cal
     forward = primitive.forward
 
     def operator(self: Value, other: Any) -> Any:  # as apply does, for two operands: nearly all nodes are made here
-        if LATER:
-            bring_up_to_date()
-        if isinstance(other, Value):
+        if SPECIAL and (recorder := _recorder()) is not None:
+            known = isinstance(other, Value) or real_number(other) is not None
+            return recorder.apply(primitive, self, other) if known else NotImplemented
+        if type(other) is Value:
             second, y = other, other._data
-        elif (number := other if type(other) is float else real_number(other)) is not None:
+        elif type(other) is float:
+            second, y = NUMBER, other
+        elif isinstance(other, Value):
+            second, y = other, other._data
+        elif (number := real_number(other)) is not None:
             second, y = NUMBER, number
         else:
             return NotImplemented  # Python then asks the other operand
-        if (recorder := recorder_in_use()) is not None:
-            return recorder.apply(primitive, self, other)
         x = self._data
         try:
             data = forward(x, y)
         except (ArithmeticError, ValueError) as error:
             raise explained(error, primitive, (x, y), (self, other)) from error
-        return _node(primitive, data, self, second, x, y)
+        node = _new(Value)  # as in _node: a call would take a tenth of the time
+        node._data = data
+        node._grad = 0.0
+        node._uses = 0
+        node._primitive = primitive
+        node._first = self
+        node._second = second
+        node._x = x
+        node._y = y
+        if self._primitive is CONSTANT and second._primitive is CONSTANT:
+            forget(node)
+        return node
 
     def reflected(self: Value, other: Any) -> Any:
         if (number := other if type(other) is float else real_number(other)) is None:
             return NotImplemented
-        if LATER:
-            bring_up_to_date()
-        if (recorder := recorder_in_use()) is not None:
+        if SPECIAL and (recorder := _recorder()) is not None:
             return recorder.apply(primitive, other, self)
         data = primitive.computed((number, self._data), (other, self))
         return _node(primitive, data, NUMBER, self, number, self._data)
 
     return named(operator, primitive), named(reflected, primitive)
+
+
+def applied_with(first: Any, primitive: Primitive, second: Any) -> Any:
+    """What ``primitive(first, second)`` gives, faster for Values and floats; for primitives of the table."""
+    if SPECIAL:
+        return primitive(first, second)
+    if type(first) is Value:
+        x = first._data
+        if type(second) is Value:
+            y, operands = second._data, (first, second)
+        elif type(second) is float:
+            y, operands = second, (first, NUMBER)
+        else:
+            return primitive(first, second)
+    elif type(first) is float and type(second) is Value:
+        x, y, operands = first, second._data, (NUMBER, second)
+    else:
+        return primitive(first, second)
+    data = primitive.computed((x, y), (first, second))
+    return _node(primitive, data, *operands, x, y)
 
 
 class Value(Methods, Node):
@@ -123,13 +165,16 @@ class Value(Methods, Node):
     __abs__ = method(primitives.abs)
 
     def _applied(self, primitive: Primitive) -> Any:  # as apply does, for one operand
-        if LATER:
-            bring_up_to_date()
-        if (recorder := recorder_in_use()) is not None:
-            return recorder.apply(primitive, self)
-        data = primitive.computed((self._data,), (self,))
-        return _node(primitive, data, self, NUMBER, self._data, 0.0)
+        if SPECIAL or primitive.wide:
+            return apply(primitive, self)
+        x = self._data
+        try:
+            data = primitive.forward(x)
+        except (ArithmeticError, ValueError) as error:
+            raise explained(error, primitive, (x,), (self,)) from error
+        return _node(primitive, data, self, NUMBER, x, 0.0)
 
+    _applied_with = applied_with
     _apply = staticmethod(apply)  # a primitive that is called with a Value calls this
     _repr_svg_: ClassVar[Callable[[Any], str | None]]  # the picture that a notebook shows: draw hands it over
 
@@ -144,7 +189,8 @@ class Value(Methods, Node):
             create_graph: make each ``grad`` a Value with a graph of its own, to differentiate again.
 
         Raises:
-            ValueError: if no gradient is required, an operation has no derivative, or the graph has a cycle.
+            ValueError: if no gradient is required, an operation has no derivative, or the graph has a cycle; without
+                create_graph, also inside of a function that a transform differentiates, if this depends on its inputs.
             ArithmeticError: what a derivative raises, as that of sqrt at 0 does.
         """
         if self._primitive is CONSTANT:
@@ -153,4 +199,5 @@ class Value(Methods, Node):
             start = gradient if isinstance(gradient, Value) else Value(gradient, requires_grad=False)
             set_adjoints(self, start, create_graph=True)
         else:
+            check_no_gradient_is_lost(self, "backward()")
             backpropagate(self, required_number(gradient, "the gradient of a Value"))

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.call import Seeds
-from micrograd.compiler.program import Reduction, Take
+from micrograd.compiler.calling.call import Seeds
+from micrograd.compiler.ir.program import Reduction, Take
 from micrograd.contexts.scope import block_on_top
 from micrograd.engine.primitive import Primitive
 from micrograd.engine.value import Value
@@ -27,8 +27,8 @@ from micrograd.functional import maximum
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from micrograd.compiler.ir.program import Access, Kernel, Program, Segment
     from micrograd.compiler.numbers import Floats, Integers
-    from micrograd.compiler.program import Access, Kernel, Program, Segment
 
 # The number of the entry stands where that of the kernel would: there is none
 ENTRY = Primitive("entry", "entry", float, lambda gradient, out, number: Seeds(gradient, int(number)))

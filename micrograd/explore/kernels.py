@@ -23,8 +23,8 @@ from micrograd.explore.passes import Opened
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from micrograd.compiler.ir.program import Kernel, Program
     from micrograd.compiler.numbers import Integers
-    from micrograd.compiler.program import Kernel, Program
     from micrograd.draw.folding.parameters import Place
     from micrograd.engine.value import Value
     from micrograd.explore.passes import Element
@@ -81,7 +81,7 @@ def _calls(order: list[Value]) -> list[tuple[Any, dict[int, Value]]]:
 
 def _places(call: Any) -> dict[Value, Place]:
     """What the parameters that a call has read from outside are called."""
-    from micrograd.compiler.parameter_names import values_by_name
+    from micrograd.compiler.guards.parameter_names import values_by_name
 
     read = {operand for operand in call._x if operand.is_leaf}
     arrays = values_by_name(call._primitive.source.function, [*read])
@@ -137,7 +137,7 @@ def _needed(program: Program, outputs: Integers) -> list[tuple[int, Kernel, list
     """
     import numpy as np
 
-    from micrograd.compiler.program import Loop, Singles
+    from micrograd.compiler.ir.program import Loop, Singles
 
     turns: list[tuple[int, Kernel]] = []
     for kernel in program.kernels:
@@ -164,7 +164,7 @@ def _needed(program: Program, outputs: Integers) -> list[tuple[int, Kernel, list
 
 def _read(kernel: Kernel) -> list[Integers]:
     """The places of all that a kernel reads."""
-    from micrograd.compiler.program import Reduction, Take
+    from micrograd.compiler.ir.program import Reduction, Take
 
     if isinstance(kernel, Reduction):
         return [

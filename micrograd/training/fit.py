@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from micrograd._support.checks import required_count, required_sequence
 from micrograd.compiler import compiled_steps
 from micrograd.engine.value import Value
+from micrograd.training.noise import Noise
 from micrograd.training.recording import Recording, Run
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def fit(
     record: Recording | None = None,
     devices: int | Literal["all"] | None = None,
     precision: Literal["float64", "float32"] = "float64",
+    noise: Callable[[int], Sequence[Any]] | None = None,
 ) -> History:
     """Train: minimise the mean loss over the data.
 
@@ -91,13 +93,18 @@ def fit(
         devices: with ``compile="jax"``, how many devices share each batch, or "all" of those that JAX finds, those of
             other processes too; without it, one. The results are the same up to rounding.
         precision: with ``compile="jax"``, "float32" computes in that, with half of the digits.
+        noise: draws the random numbers of a loss, such as the mask of a dropout. It is called once for each step,
+            with the number of examples in the batch, and returns as many items: numbers, lists or arrays, or the rows
+            of one array. The loss takes the item of its example as the named argument ``noise``. The numbers are the
+            same with and without ``compile``. The items must be alike in all steps.
 
     Returns:
         The history of the loss.
 
     Raises:
-        ValueError: if there is no data, if epochs, batch_size or devices is below 1, or if there are not as many
-            devices.
+        ValueError: if there is no data, if epochs, batch_size or devices is below 1, if there are not as many
+            devices, if noise does not return an item for each example or these are not alike, or if noise and record
+            are both given.
         TypeError: if an argument is not what it must be, or loss does not return a Value.
         ArithmeticError: if a loss is not finite, naming the epoch and the example.
         ImportError: if progress is True and tqdm is not installed, or if what compiling needs is not.
@@ -112,29 +119,38 @@ def fit(
         >>> history = fit(lambda x, y: (slope * x - y) ** 2, points, SGD([slope], 0.1), epochs=50, seed=0)
         >>> round(slope.data, 6)
         2.0
+
+        With random numbers in the loss:
+
+        >>> rng = random.Random(0)
+        >>> def draw(count):
+        ...     return [rng.gauss(0, 0.1) for _ in range(count)]
+        >>> def loss(x, y, noise):
+        ...     return (slope * (x + noise) - y) ** 2
+        >>> history = fit(loss, points, SGD([slope], 0.01), epochs=50, seed=0, noise=draw)
+        >>> 1.9 < slope.data < 2.1
+        True
     """
     examples = required_sequence(data, "data must be a list of examples")
     if not examples:
         raise ValueError("there is no data to fit")
-    for name, function in (("loss", loss), ("callback", callback)):
-        if not callable(function) and (name == "loss" or function is not None):
-            raise TypeError(f"{name} must be a function, not {type(function).__name__}: {function!r:.80}")
-    if isinstance(optimizer, type):
-        name = optimizer.__name__
-        made = f"make one, {name}(model.parameters())"
-        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not the class {name}: {made}")
-    if not hasattr(optimizer, "zero_grad") or not hasattr(optimizer, "step"):
-        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not {optimizer!r:.80}")
+    _check_functions(loss=loss, callback=callback, noise=noise)
+    _check_optimizer(optimizer)
     epochs, batch_size = required_count(epochs, "epochs"), required_count(batch_size, "batch_size")
     if record is not None and not isinstance(record, Recording):
         raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
+    if record is not None and noise is not None:
+        raise ValueError("a film computes losses again, for which noise is not drawn: leave out record or noise")
     _check_devices(devices, precision, compile)
+    noises = None if noise is None else Noise(noise, min(batch_size, len(examples)))
     shuffler: Any = random if seed is None else random.Random(seed)
     history = History()
     steps: Any = _Eager(loss, examples, optimizer)
     if compile:
         backend = "auto" if compile is True else compile
-        steps = compiled_steps(loss, examples, optimizer, steps, backend, batch_size, devices, precision)
+        named = {} if noises is None else {"noise": noises.example}
+        settings = batch_size, devices, precision
+        steps = compiled_steps(loss, examples, optimizer, steps, backend, *settings, named, noise)
     if record is not None:
         record.start(Run(loss, examples, optimizer, batch_size, seed))
     bar = None
@@ -146,7 +162,8 @@ def fit(
                 total = 0.0
                 for start in range(0, len(order), batch_size):
                     batch = order[start : start + batch_size]
-                    mean = steps.step(batch, epoch)
+                    steps.before_noise()
+                    mean = steps.step(batch, epoch, None if noises is None else noises.draw(len(batch)))
                     history.steps.append(mean)
                     if record is not None:
                         steps.update_values()
@@ -178,13 +195,14 @@ class _Eager:
     def __init__(self, loss: Callable[..., Value], examples: Sequence[Any], optimizer: Optimizer) -> None:
         self._loss, self._examples, self._optimizer = loss, examples, optimizer
 
-    def step(self, batch: list[int], epoch: int) -> float:
-        """One update from the mean loss of a batch, which is returned."""
+    def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
+        """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
         self._optimizer.zero_grad()
         total = 0.0
-        for index in batch:
+        for place, index in enumerate(batch):
             example = self._examples[index]
-            value = self._loss(*example) if isinstance(example, tuple) else self._loss(example)
+            named = {} if noise is None else {"noise": noise[place]}
+            value = self._loss(*(example if isinstance(example, tuple) else (example,)), **named)
             if not isinstance(value, Value):
                 raise TypeError(f"loss must return a Value, not {type(value).__name__}: {value!r:.80}")
             if not math.isfinite(value.data):
@@ -202,11 +220,31 @@ class _Eager:
         """Nothing is to be done before the first step and after the last."""
         return nullcontext()
 
+    def before_noise(self) -> None:
+        """Do nothing: the Values are up to date."""
+
     def read_examples(self) -> None:
         """Do nothing: each step reads its own."""
 
     def update_values(self) -> None:
         """Do nothing: the Values are what is trained."""
+
+
+def _check_functions(**functions: Any) -> None:
+    """Refuse what is no function; only the loss must be there."""
+    for name, function in functions.items():
+        if not callable(function) and (name == "loss" or function is not None):
+            raise TypeError(f"{name} must be a function, not {type(function).__name__}: {function!r:.80}")
+
+
+def _check_optimizer(optimizer: Any) -> None:
+    """Refuse what is no optimiser of micrograd."""
+    if isinstance(optimizer, type):
+        name = optimizer.__name__
+        made = f"make one, {name}(model.parameters())"
+        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not the class {name}: {made}")
+    if not hasattr(optimizer, "zero_grad") or not hasattr(optimizer, "step"):
+        raise TypeError(f"optimizer must be an optimiser, as mg.optim has, not {optimizer!r:.80}")
 
 
 def _check_devices(devices: Any, precision: Any, compile: bool | str) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.backends.numpy_backend import on_arrays
-from micrograd.compiler.buffer_steps import BufferSteps
-from micrograd.compiler.packs import size_of_pack
+from micrograd.compiler.backends.numpy.numpy_backend import on_arrays
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.passes.packs import size_of_pack
+from micrograd.compiler.training.buffer_steps import BufferSteps
 from micrograd.engine import primitives
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.stored import changing
@@ -265,7 +265,7 @@ def _loss_of(plan: Plan, model: MLP) -> Callable[[list[Any]], Any]:
 class _Diverged:
     """Takes the steps that the programs cannot: none, as only those that are not finite are left to it."""
 
-    def step(self, batch: Sequence[int], epoch: int) -> float:
+    def step(self, batch: Sequence[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         raise ArithmeticError(
             f"the loss or a parameter is not finite in epoch {epoch + 1}: scale the columns, as StandardScaler does, "
             "or take a smaller learning_rate_init"

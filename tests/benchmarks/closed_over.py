@@ -12,11 +12,12 @@ from statistics import median
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from run import table
 
 import micrograd as mg
 from micrograd import nn
-from micrograd.compiler.closed_over import ClosedOver
+from micrograd.compiler.guards.closed_over import ClosedOver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,9 @@ def programs() -> dict[str, tuple[Callable[[Any], Any], list[float]]]:
     found: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
         "three Values": (lambda x: mg.tanh(w * x[0] + b) * v, [0.3])
     }
+    array, numbers = np.ones(1_000_000), [1.0] * 1_000_000
+    found["an array of a million"] = lambda x: w * x[0] * array[7], [0.3]
+    found["a list of a million"] = lambda x: w * x[0] * numbers[7], [0.3]
     for sizes in ((3, [4, 4, 1]), (2, [16, 16, 1]), (16, [64, 64, 1])):
         found[f"MLP{sizes}"] = nn.MLP(*sizes, activation="tanh"), [0.1] * sizes[0]
         found[f"by hand{sizes}"] = Network(*sizes), [0.1] * sizes[0]

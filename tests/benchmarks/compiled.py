@@ -262,7 +262,9 @@ print(time.perf_counter() - start)
 def first_calls(rounds: int) -> list[list[str]]:
     """From the first call to the first result, in new processes, without and with a cache on disk."""
     seconds: dict[str, list[float]] = {"an empty cache": [], "a full cache": []}
-    program = FIRST.format(folder=os.path.dirname(__file__), before="import micrograd.compiler.backends.llvm_backend")
+    program = FIRST.format(
+        folder=os.path.dirname(__file__), before="import micrograd.compiler.backends.llvm.llvm_backend"
+    )
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             for found in seconds.values():

@@ -89,7 +89,7 @@ class Ours(Runner):
     def load(self, program: Program) -> None:
         """Make the parameters Values."""
         import micrograd as mg
-        import micrograd.compiler.backends.llvm_backend  # LLVM is loaded before the first step
+        import micrograd.compiler.backends.llvm.llvm_backend  # LLVM is loaded before the first step
 
         self.program = program
         self.numbers, self.given = program.data()

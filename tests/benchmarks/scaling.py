@@ -30,10 +30,10 @@ from run import table
 
 import micrograd as mg
 from micrograd.compiler import compiled_steps
-from micrograd.compiler.backends.jax_backend import BACKEND, Lowered
-from micrograd.compiler.backends.jax_functions import PLAIN
-from micrograd.compiler.specialise import Specialised
-from micrograd.compiler.structure import Structure
+from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
+from micrograd.compiler.backends.jax.jax_functions import PLAIN
+from micrograd.compiler.calling.specialise import Specialised
+from micrograd.compiler.guards.structure import Structure
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import pytest
 
 from micrograd.command.main import main
 from micrograd.command.tables import _defused
-from micrograd.compiler.buffer_steps import BufferSteps
+from micrograd.compiler.training.buffer_steps import BufferSteps
 from micrograd.tables.models import load
 from micrograd.tables.reading import read_table
 from micrograd.tables.study import network_of, prepare

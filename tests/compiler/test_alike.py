@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from micrograd.compiler.alike import alike_rows, different_rows, sorted_by
+from micrograd.compiler.passes.alike import alike_rows, different_rows, sorted_by
 
 LARGE = 1 << 61
 

@@ -7,14 +7,14 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import reroll, sums
-from micrograd.compiler import transposing as stage
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.backends.executable import Pace, new_buffer
-from micrograd.compiler.backends.llvm_backend import NativeExecutable
-from micrograd.compiler.picture import draw_program
-from micrograd.compiler.program import FROM_ZERO, LARGEST, SUM, Access, Map, Program, Reduction, Segment, Singles
-from micrograd.compiler.transposing import transposed
+from micrograd.compiler.backends.llvm.llvm_backend import NativeExecutable
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.backends.shared.executable import Pace, new_buffer
+from micrograd.compiler.calling.picture import draw_program
+from micrograd.compiler.ir.program import FROM_ZERO, LARGEST, SUM, Access, Map, Program, Reduction, Segment, Singles
+from micrograd.compiler.passes import reroll, sums
+from micrograd.compiler.passes import transposing as stage
+from micrograd.compiler.passes.transposing import transposed
 from micrograd.engine import primitives
 
 PLACES = np.array([1, 2, 3, 4, 5, 6])

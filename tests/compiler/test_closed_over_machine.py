@@ -4,6 +4,7 @@ The reference is the same function without the compiler, on a twin of everything
 to the other, and numbers and gradients must stay equal.
 """
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -37,12 +38,13 @@ class World:
         self.row = [Value(0.25), 2.0, Value(-0.5)]
         self.table = {"a": Value(1.0), "b": 0.5}
         self.array = mg.array([0.5, -1.0])
+        self.large = np.zeros(100_001)
         self.kind = type("Kind", (Part,), {})
         self.own = self.kind()
         flag, bias = True, Value(0.125)
 
         def f(x):
-            total = bias * 1.0
+            total = bias * 1.0 + self.large[7]
             for part in (*self.parts, self.own):
                 total = total + part(x) if part.mode == "sum" else total * part(x)
             for number in self.row:
@@ -117,6 +119,11 @@ class Changes(RuleBasedStateMachine):
                 world.set_bias(number)
 
     @rule(number=NUMBERS)
+    def set_in_a_large_array(self, number):
+        for world in self.worlds:
+            world.large[7] = number
+
+    @rule(number=NUMBERS)
     def grow(self, number):
         for world in self.worlds:
             if len(world.row) < 6:
@@ -181,8 +188,8 @@ class Changes(RuleBasedStateMachine):
                 (world.f(0.5) * 1.0).backward()
                 optimizer.step()
 
-    @rule(change=st.booleans())
-    def train(self, change):
+    @rule(change=st.booleans(), by_rate=st.booleans(), noise=st.booleans())
+    def train(self, change, by_rate, noise):
         histories = []
         for world in self.worlds:
             if not any(value.requires_grad for value in world.values()):
@@ -193,19 +200,26 @@ class Changes(RuleBasedStateMachine):
                     world.row[0] = 0.25 * len(history.epochs)
                     world.table["b"] = Value(0.5, requires_grad=False)
 
-            def loss(x, y, f=world.eager):
-                return mg.tanh(f(x) - y) * 1.0
+            def loss(x, y, f=world.eager, noise=0.0):
+                return mg.tanh(f(x) - y + noise) * 1.0
 
+            def rate(step, world=world):
+                world.large[7] = 0.25 * step
+                return 0.01
+
+            optimizer = world.optimizer()
+            optimizer.learning_rate = rate if by_rate else optimizer.learning_rate
             histories.append(
                 mg.fit(
                     loss,
                     [(0.5, 0.25), (-1.0, 0.5)],
-                    world.optimizer(),
+                    optimizer,
                     epochs=3,
                     seed=0,
                     progress=False,
                     compile=world.compiled,
                     callback=callback,
+                    noise=(lambda count: [0.125 * place for place in range(count)]) if noise else None,
                 ).epochs
             )
         assert histories[1] == pytest.approx(histories[0], rel=1e-9, abs=1e-9)
@@ -233,12 +247,12 @@ _SETTINGS = machine_settings(examples=15, steps=20)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*was traced anew at each:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*was traced anew:RuntimeWarning")
 class TestOnNumpy(OnNumpy.TestCase):
     settings = _SETTINGS
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*was traced anew at each:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*was traced anew:RuntimeWarning")
 class TestOnLlvm(OnLlvm.TestCase):
     settings = _SETTINGS

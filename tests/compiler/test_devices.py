@@ -18,9 +18,9 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler import compiled_steps
-from micrograd.compiler.backends import jax_mesh, jax_processes
-from micrograd.compiler.backends.jax_mesh import Devices
-from micrograd.compiler.backends.jax_processes import Processes, Word
+from micrograd.compiler.backends.jax import jax_mesh, jax_processes
+from micrograd.compiler.backends.jax.jax_mesh import Devices
+from micrograd.compiler.backends.jax.jax_processes import Processes, Word
 from tests.compiler import in_two_processes
 from tests.interrupts import interrupted_at
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import equals
-from micrograd.compiler.columns import in_columns
-from micrograd.compiler.entries import EqualsInOrder, equals_in_order
-from micrograd.compiler.structure import Structure
-from micrograd.compiler.trace import Tape, trace, tracing
-from micrograd.compiler.turns import traced_once
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir.entries import EqualsInOrder, equals_in_order
+from micrograd.compiler.passes import equals
+from micrograd.compiler.passes.equals import in_columns
+from micrograd.compiler.tracing.trace import Tape, trace, tracing
+from micrograd.compiler.tracing.turns import traced_once
 from micrograd.engine.primitive import Primitive
 
 four = Primitive("four", "four", lambda a, b, c, d: a * b + c * d, *[lambda g, out, *operands: g] * 4)

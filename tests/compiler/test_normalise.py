@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from micrograd.compiler import normalise
-from micrograd.compiler.graph import Terms
-from micrograd.compiler.normalise import _followed, _in_order
+from micrograd.compiler.ir.graph import Terms
+from micrograd.compiler.passes import normalise
+from micrograd.compiler.passes.normalise import _followed, _in_order
 
 SIZE = 300
 

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import compiled_steps, normalise, packs
-from micrograd.compiler.backends.batches import in_packs
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.specialise import Specialised
-from micrograd.compiler.structure import Structure
+from micrograd.compiler import compiled_steps
+from micrograd.compiler.backends.shared.batches import in_packs
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.calling.specialise import Specialised
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.passes import normalise, packs
 from micrograd.training import rows
 from tests.compiler.backends.sparing import is_left_out
 from tests.strategies import programs
@@ -129,7 +131,7 @@ def test_a_pack_computes_what_a_program_of_one_example_does(program, monkeypatch
     assert (len(one.outputs), len(several.outputs), len(several.seeds)) == (1, 4, 4)
     alone, together = (backend_of("numpy").run_of(made) for made in (one, several))
     shared = [value.data for value in special.values]
-    numbers = [alike[place % len(alike)].numbers() for place in range(4)]
+    numbers = [numbers_of(alike[place % len(alike)]) for place in range(4)]
     seeds = np.array([1.0, 0.0, -2.0, 1.0])
     singly = [alone(np.array([*shared, *given])) for given in numbers]
     losses, gradients = together(np.array([*shared, *(x for given in numbers for x in given), *seeds]))

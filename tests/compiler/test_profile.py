@@ -71,7 +71,7 @@ def test_it_tells_a_primitive_in_python_from_others(backend):
 
 
 def test_it_says_what_is_gathered(backend, monkeypatch):
-    monkeypatch.setattr("micrograd.compiler.profile._SHOWN", 100)  # all: which of them are slowest is chance
+    monkeypatch.setattr("micrograd.compiler.calling.profile._SHOWN", 100)  # all: which of them are slowest is chance
     order = [(7 * i * i + 3 * i) % 61 for i in range(40)]
     xs, ys = [Value(0.1 * i) for i in range(61)], [Value(0.2 * i) for i in range(40)]
     f = mg.compile(

@@ -9,8 +9,8 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends.executable import new_buffer
-from micrograd.compiler.program import Access, Map, Reduction, Segment
+from micrograd.compiler.backends.shared.executable import new_buffer
+from micrograd.compiler.ir.program import Access, Map, Reduction, Segment
 
 
 def kernels(f, *arguments):
@@ -299,7 +299,7 @@ def test_terms_that_lie_alike_are_few_segments_though_each_is_of_a_group_of_its_
 
 
 def test_the_product_of_a_matrix_and_a_vector_is_the_kernel_of_the_documentation():
-    """The example of micrograd.compiler.program: the matrix at 0, the vector at 6, the product at 8."""
+    """The example of micrograd.compiler.ir.program: the matrix at 0, the vector at 6, the product at 8."""
     kernel = only_kernel(lambda w, x: [mg.dot(row, x) for row in w], numbers(3, 2), [1.0, 2.0])
     matrix, vector = Access(0, column_step=2, term_step=1), Access(6, term_step=1)
     assert kernel == Reduction(1, 3, Access(8, column_step=1), (Segment(1.0, 2, matrix, vector),))

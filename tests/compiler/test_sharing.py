@@ -7,10 +7,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import sharing as module
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.program import SUM, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
-from micrograd.compiler.sharing import sharing
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.ir.program import SUM, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
+from micrograd.compiler.passes import sharing as module
+from micrograd.compiler.passes.sharing import sharing
 from micrograd.engine.primitives import add, exp, neg, relu
 from tests.campaigns.integers import LARGEST, program_of
 
@@ -35,7 +35,7 @@ def everything_moves(monkeypatch):
         return kernels
 
     monkeypatch.setattr(module, "_STRETCH", 1)
-    monkeypatch.setattr("micrograd.compiler.backends.llvm_backend.sharing", watched)
+    monkeypatch.setattr("micrograd.compiler.backends.llvm.llvm_backend.sharing", watched)
     return found
 
 

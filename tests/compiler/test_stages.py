@@ -8,10 +8,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.graph import Graph, no_terms
-from micrograd.compiler.stages import STAGES, Made, Request, Source, run_stages
-from micrograd.compiler.structure import Structure
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir.graph import Graph, no_terms
+from micrograd.compiler.passes.stages import STAGES, Made, Request, Source, run_stages
 
 MODEL = mg.nn.MLP(2, [3, 2])
 
@@ -24,7 +24,7 @@ def function(x, index):
 
 
 SOURCE = Source(function, Structure((([0.5, -1.5], 1), {})))
-REQUEST = Request(backend_of("numpy"), wanted=np.arange(3))
+REQUEST = Request(backend_of("numpy").run_of, wanted=np.arange(3))
 NAMES = ["trace", "normalise", "adjoint", "reroll", "compile"]
 
 

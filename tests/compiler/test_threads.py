@@ -4,7 +4,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.specialise import Specialised
+from micrograd.compiler.calling.specialise import Specialised
 from tests.locks import is_held
 
 

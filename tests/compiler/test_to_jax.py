@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.parameter_names import values_by_name
+from micrograd.compiler.guards.parameter_names import values_by_name
 from tests.compiler.backends.sparing import is_left_out
 from tests.strategies import programs
 

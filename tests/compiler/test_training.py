@@ -9,7 +9,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.update import update_of
+from micrograd.compiler.training.update import update_of
 from tests.faults import HandlerError
 
 pytestmark = pytest.mark.slow

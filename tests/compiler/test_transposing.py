@@ -8,10 +8,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import transposing as stage
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
-from micrograd.compiler.transposing import transposed
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.passes import transposing as stage
+from micrograd.compiler.passes.transposing import transposed
 from tests.campaigns.integers import LARGEST, program_of
 
 SAMPLES, WIDTH = 6, 5
@@ -84,7 +84,7 @@ def test_random_programs_of_samples_give_what_eager_gives(count, backend, monkey
         moved.append(result is not program)
         return result
 
-    monkeypatch.setattr("micrograd.compiler.reroll.transposed", watched)
+    monkeypatch.setattr("micrograd.compiler.passes.reroll.transposed", watched)
     checked = 0
     for number in range({"numpy": 20, "llvm": 4, "jax": 2}[backend]):
         of_number = program_of(11, number, size=7)

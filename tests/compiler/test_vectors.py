@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import normalise as stage
-from micrograd.compiler.adjoint import adjoint
-from micrograd.compiler.columns import in_columns
-from micrograd.compiler.normalise import normalise
-from micrograd.compiler.program import Loop
-from micrograd.compiler.structure import Structure
-from micrograd.compiler.trace import trace
-from micrograd.compiler.vectors import Combinations
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir.program import Loop
+from micrograd.compiler.ir.vectors import Combinations
+from micrograd.compiler.passes import normalise as stage
+from micrograd.compiler.passes.adjoint import adjoint
+from micrograd.compiler.passes.equals import in_columns
+from micrograd.compiler.passes.normalise import normalise
+from micrograd.compiler.tracing.trace import trace
 from micrograd.functional import sum_of_products
 from micrograd.nn import Layer
 

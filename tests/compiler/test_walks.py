@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from micrograd.compiler.ir.walks import Edges, Rows
 from micrograd.compiler.numbers import order_of
-from micrograd.compiler.walks import Edges, Rows
 
 SIZE = 30
 

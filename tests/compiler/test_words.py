@@ -13,7 +13,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value
-from micrograd.compiler import words
+from micrograd.compiler.guards import words
 
 W = [Value(1.0), Value(2.0)]
 FLOATS, VALUES = np.array([1.0, 2.0]), mg.array([1.0, 2.0])

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.program import Access, Map, Program
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.ir.program import Access, Map, Program
 from micrograd.engine import primitives
 from micrograd.engine.further_primitives import TABLE as LIBRARY
 from micrograd.engine.primitive import FLOATS, Operations, composite

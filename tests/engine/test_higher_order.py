@@ -528,6 +528,11 @@ class TestGradient:
         assert mg.gradient(x * frozen, [x, unused, frozen, later]) == [4.0, 0.0, 0.0, 0.0]
         assert mg.gradient(Value(1.0, requires_grad=False), x) == 0.0
 
+    def test_a_graph_by_a_constant_is_refused(self):
+        x, frozen = Value(2.0), Value(4.0, requires_grad=False, label="frozen")
+        with pytest.raises(ValueError, match=r"label='frozen'\) requires no gradient.*set its requires_grad = True"):
+            mg.gradient(x * frozen, [x, frozen], create_graph=True)
+
     @pytest.mark.parametrize(
         ("output", "inputs"), [(3.0, [Value(1.0)]), (Value(1.0), [2.0]), (Value(1.0), 2.0), (Value(1.0), ["x"])]
     )
@@ -548,7 +553,7 @@ class TestGradient:
         """The derivative by the exponent would be a logarithm of a negative number."""
         base, exponent = Value(-2.0), Value(3.0)
         assert float(mg.gradient(base**exponent, base, create_graph=create_graph)) == 12.0
-        assert mg.grad(lambda x: x**exponent)(-2.0) == 12.0
+        assert mg.grad(lambda x: x**exponent)(-2.0).data == 12.0
 
 
 class TestLeavesThatChange:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value, nn
-from micrograd.compiler.program import Access, Reduction, Segment
+from micrograd.compiler.ir.program import Access, Reduction, Segment
 from micrograd.explore import kernels
 from micrograd.explore.kernel_values import KernelValues, Terms
 from micrograd.explore.kernels import opened_calls

@@ -1,6 +1,6 @@
 """Entries of the cache of compiled kernels, one at a time."""
 
-from micrograd.compiler.backends import object_cache
+from micrograd.compiler.backends.llvm import object_cache
 
 
 def cached(key, make, load=bytes):

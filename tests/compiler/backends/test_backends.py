@@ -11,10 +11,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends import object_cache
-from micrograd.compiler.backends.backend import Backend
-from micrograd.compiler.backends.choice import BACKENDS, Entry, _warn_without_llvmlite, backend_of
-from micrograd.compiler.entries import EQUAL, LESS, LESS_EQUAL
+from micrograd.compiler.backends.llvm import object_cache
+from micrograd.compiler.backends.shared.backend import Backend
+from micrograd.compiler.backends.shared.choice import BACKENDS, Entry, _warn_without_llvmlite, backend_of
+from micrograd.compiler.ir.entries import EQUAL, LESS, LESS_EQUAL
 from micrograd.engine.primitive import CONSTANT, LEAF, PRIMITIVES
 from tests.compiler.backends.entries import cached
 from tests.locks import is_held
@@ -100,7 +100,7 @@ def test_an_entry_that_is_cut_off_is_made_anew_and_is_whole_then(tmp_path, monke
 @pytest.fixture
 def new_machine(tmp_path, monkeypatch):
     """What makes the compiler of this process forget what it has compiled; its cache is empty at first."""
-    from micrograd.compiler.backends import llvm_machine
+    from micrograd.compiler.backends.llvm import llvm_machine
 
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
     return lambda: monkeypatch.setattr(llvm_machine, "_machine", None)
@@ -135,7 +135,7 @@ def test_a_processor_whose_features_are_not_known_is_compiled_for(monkeypatch, n
 
 class TestLockOfLlvm:
     def test_it_is_held_while_a_kernel_is_looked_up_and_compiled(self, new_machine):
-        from micrograd.compiler.backends import llvm_machine
+        from micrograd.compiler.backends.llvm import llvm_machine
 
         new_machine()
         machine, answers = llvm_machine.machine(), []
@@ -145,12 +145,12 @@ class TestLockOfLlvm:
             raise KeyError("no such kernel")
 
         with pytest.raises(KeyError, match="no such kernel"):
-            machine.address("nothing", make)
+            machine.addresses({"nothing": make})
         assert answers == [True]
         assert not is_held(llvm_machine._lock)
 
     def test_it_is_held_while_the_machine_is_made(self, new_machine, monkeypatch):
-        from micrograd.compiler.backends import llvm_machine
+        from micrograd.compiler.backends.llvm import llvm_machine
 
         new_machine()
         answers = []
@@ -185,7 +185,7 @@ def _without_llvmlite(monkeypatch):
     """As if llvmlite were not installed, and nothing had been said of it."""
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     for module in ("llvm_backend", "llvm_machine"):  # the one that is chosen, and the one that imports it
-        monkeypatch.delitem(sys.modules, f"micrograd.compiler.backends.{module}", raising=False)
+        monkeypatch.delitem(sys.modules, f"micrograd.compiler.backends.llvm.{module}", raising=False)
     _warn_without_llvmlite.cache_clear()
     yield
     _warn_without_llvmlite.cache_clear()
@@ -260,7 +260,7 @@ def forward(primitive, inputs):
 @pytest.mark.parametrize("primitive", TABLE, ids=lambda p: p.name)
 def test_each_primitive_at_special_numbers(primitive, backend):
     """Widths of 1 and of a vector; NaN where the primitive raises."""
-    from micrograd.compiler.program import Access, Map, Program
+    from micrograd.compiler.ir.program import Access, Map, Program
 
     arity = len(primitive.domain)
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*[SPECIAL] * min(arity, 2), indexing="ij")])
@@ -289,7 +289,7 @@ def test_each_primitive_at_special_numbers(primitive, backend):
 
 def applied(primitive, numbers, backend):
     """What a kernel makes of numbers."""
-    from micrograd.compiler.program import Access, Map, Program
+    from micrograd.compiler.ir.program import Access, Map, Program
 
     count, nothing = len(numbers), np.zeros(0, dtype=np.int64)
     kernel = Map(primitive, 1, count, Access(count, column_step=1), (Access(0, column_step=1),))
@@ -320,7 +320,7 @@ def test_exp_underflows_to_nothing_and_overflows_to_infinity(backend):
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])  # XLA has a pow of its own
 def test_powers_of_one_exponent(exponent, backend):
     """Those of squares are Python's, and others within two units in the last place; and so alone as among others."""
-    from micrograd.compiler.program import Access, Map, Program
+    from micrograd.compiler.ir.program import Access, Map, Program
 
     power = PRIMITIVES["pow"]
     squares = [float(root**2) for root in range(1, 30)]
@@ -354,13 +354,13 @@ def test_powers_of_one_exponent(exponent, backend):
 
 def test_without_numpy_compiling_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy", None)
-    monkeypatch.delitem(sys.modules, "micrograd.compiler.function", raising=False)
+    monkeypatch.delitem(sys.modules, "micrograd.compiler.calling.function", raising=False)
     with pytest.raises(ImportError, match=r"compiling needs NumPy: pip install numpy llvmlite"):
         mg.compile(math.sin)
 
 
 def test_what_runs_tables_of_kernels_is_compiled_where_the_cache_is_empty(monkeypatch, tmp_path):
-    from micrograd.compiler.backends import llvm_batch_runner, llvm_machine, llvm_runners
+    from micrograd.compiler.backends.llvm import llvm_batch_runner, llvm_machine, llvm_runners
 
     monkeypatch.setenv("MICROGRAD_CACHE", str(tmp_path))
     machine = llvm_machine.Machine()
@@ -369,11 +369,11 @@ def test_what_runs_tables_of_kernels_is_compiled_where_the_cache_is_empty(monkey
         "micrograd_loop": llvm_runners.turner,
         "micrograd_batch": llvm_batch_runner.batch_runner,
     }
-    addresses = [machine.address(name, make) for name, make in runners.items()]
-    assert len(set(addresses)) == len(runners)
+    addresses, _ = machine.addresses(runners)
+    assert len(set(addresses.values())) == len(runners)
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) >= len(runners)
     again = llvm_machine.Machine()
-    assert all(again.address(name, lambda: pytest.fail("it is not found")) for name in runners)
+    assert again.addresses(dict.fromkeys(runners, lambda: pytest.fail("it is not found")))
 
 
 def test_a_lorentzian_far_out(backend):

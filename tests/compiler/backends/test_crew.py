@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends import crew, llvm_backend, llvm_batches
-from micrograd.compiler.backends.crew import beside, cores
-from micrograd.compiler.backends.llvm_batch_runner import AWAY, LOOKS_OUT, WORKS
+from micrograd.compiler.backends.llvm import crew, llvm_backend, llvm_batches
+from micrograd.compiler.backends.llvm.crew import beside, cores
+from micrograd.compiler.backends.llvm.llvm_batch_runner import AWAY, LOOKS_OUT, WORKS
 
 WAIT = 60  # seconds that no test needs
 

@@ -7,10 +7,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler import sharing
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.backends.llvm_fusing import fused
-from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.backends.llvm.llvm_fusing import fused
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.passes import sharing
 from micrograd.engine.primitives import add, exp, less_equal, mul, neg, tanh, where
 from tests.campaigns.integers import program_of
 

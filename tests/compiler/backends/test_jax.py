@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends import jax_backend, jax_functions, jax_reads
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.backends.jax_reads import Places, reader_of
-from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment
+from micrograd.compiler.backends.jax import jax_backend, jax_functions, jax_reads
+from micrograd.compiler.backends.jax.jax_reads import Places, reader_of
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment
 from micrograd.engine import primitives
 from micrograd.engine.primitive import composite
 
@@ -355,7 +355,7 @@ print(fast(4.0))
 
     def test_without_jax_the_error_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "jax", None)
-        monkeypatch.delitem(sys.modules, "micrograd.compiler.backends.jax_backend")
+        monkeypatch.delitem(sys.modules, "micrograd.compiler.backends.jax.jax_backend")
         with pytest.raises(ImportError, match=r"^the jax backend needs jax: pip install jax$"):
             mg.compile(mg.sin, backend="jax")
 

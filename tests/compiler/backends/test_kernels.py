@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends import llvm_backend
-from micrograd.compiler.backends.batches import Batches
-from micrograd.compiler.backends.choice import backend_of
-from micrograd.compiler.backends.executable import Executable
-from micrograd.compiler.backends.llvm_codes import code_of
-from micrograd.compiler.backends.llvm_machine import machine
-from micrograd.compiler.picture import draw_program
-from micrograd.compiler.program import Access, Loop, Map, Program, Reduction, Segment, Take
+from micrograd.compiler.backends.llvm import llvm_backend
+from micrograd.compiler.backends.llvm.llvm_codes import code_of
+from micrograd.compiler.backends.llvm.llvm_machine import machine
+from micrograd.compiler.backends.shared.batches import Batches
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.backends.shared.executable import Executable
+from micrograd.compiler.calling.picture import draw_program
+from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
 
 GIVEN = 9000  # numbers that the kernels read
 NOTHING = np.zeros(0, dtype=np.int64)

@@ -22,8 +22,8 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.backends import llvm_machine, object_cache
-from micrograd.compiler.backends.object_cache import KEY, is_object
+from micrograd.compiler.backends.llvm import llvm_machine, object_cache
+from micrograd.compiler.backends.llvm.object_cache import KEY, is_object
 from tests.compiler.backends.entries import cached
 
 pytestmark = pytest.mark.slow
@@ -428,7 +428,7 @@ class TestTogether:
 ALARM = """
 import signal
 signal.alarm(60)
-from micrograd.compiler.backends.object_cache import cached
+from micrograd.compiler.backends.llvm.object_cache import cached
 cached(["key"], lambda keys: print(b"anew") or b"anew", lambda keys, content: print(content))
 """
 
@@ -580,7 +580,7 @@ def test_a_full_disk_leaves_nothing_half_written(folder, monkeypatch, first):
 # Writes entries of a key's own content again and again, until it is killed.
 WRITING = """
 import random, sys
-from micrograd.compiler.backends import object_cache
+from micrograd.compiler.backends.llvm import object_cache
 print("ready", flush=True)
 def refuse(keys, content):
     assert set(content) == {content[0]}
@@ -736,7 +736,7 @@ def test_what_is_kept_is_found_again(folder, new_machine, monkeypatch):
         ("llvmlite.binding", "get_host_cpu_name", lambda: "generic"),
         ("llvmlite.binding", "get_host_cpu_features", lambda: NoFeatures()),
         ("llvmlite", "__version__", "0.0"),
-        ("micrograd.compiler.backends.llvm_machine", "_version", lambda: "another"),
+        ("micrograd.compiler.backends.llvm.llvm_machine", "_version", lambda: "another"),
     ],
 )
 def test_kernels_for_another_processor_or_of_another_version_are_kept_apart(
@@ -798,7 +798,7 @@ def test_the_key_names_the_function_and_all_that_the_code_depends_on(folder, new
     assert len(keys) == len({*keys}) > 2
     for key in keys:
         name, triple, *rest = key.split("\n")
-        assert name in machine._addresses
+        assert name in machine.names()
         assert triple == machine._triple
         assert len(rest) == 4
 

@@ -1,0 +1,232 @@
+"""The JAX backend: a program as one function of arrays, which XLA compiles for what JAX finds.
+
+Each kernel makes an array from those before it; nothing is written to. The program of ``y = tanh(W @ x)`` is
+
+    arrays = [zero, constants, inputs]
+    arrays.append(einsum("rt,t->r", inputs[0:6].reshape(3, 2), inputs[6:8]))
+    arrays.append(tanh(arrays[3]))
+
+How an operand is read is found out once, before XLA is handed anything: see jax_reads.py. Constants are an argument
+of the compiled function, so that XLA computes with them as with other numbers: where it knows a divisor, it multiplies
+by the inverse.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from micrograd.compiler.backends.jax.jax_functions import DIFFERENTIABLE, FUNCTIONS, PLAIN, Caught
+from micrograd.compiler.backends.jax.jax_kernels import function_of
+from micrograd.compiler.backends.jax.jax_loops import scan_of
+from micrograd.compiler.backends.jax.jax_reads import Places
+from micrograd.compiler.backends.shared.backend import Backend
+from micrograd.compiler.backends.shared.executable import Executable, Pace
+from micrograd.compiler.ir.program import Loop, Map, Singles
+from micrograd.compiler.numbers import no_integers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.backends.jax.jax_functions import Functions
+    from micrograd.compiler.backends.jax.jax_reads import Reader
+    from micrograd.compiler.ir.program import Access, Kernel, Program
+    from micrograd.compiler.numbers import Floats, Integers
+
+_process = os.getpid()
+
+
+def check_jax() -> None:
+    """Raise where JAX would compute something else, or hang.
+
+    Raises:
+        RuntimeError: if JAX has no float64, or in a process that was forked from one that has loaded JAX.
+    """
+    check_float64()
+    check_process()
+
+
+def check_float64() -> None:
+    """Raise where JAX has no float64."""
+    if not jax.config.jax_enable_x64:
+        raise RuntimeError(
+            'micrograd computes in float64, which JAX has switched off: write jax.config.update("jax_enable_x64", '
+            "True) at the start of the program, or set JAX_ENABLE_X64=1 in its environment"
+        )
+
+
+def check_process() -> None:
+    """Raise where JAX would hang."""
+    if os.getpid() != _process:
+        raise RuntimeError(
+            "JAX does not work in a process that was forked from one that has loaded it: start processes with the "
+            'method "spawn", or load JAX after the fork only'
+        )
+
+
+@cache
+def compiler_options() -> dict[str, bool]:
+    """What XLA is told for programs that are compiled here.
+
+    On CPUs its newer emitter of fused loops takes twice as long for many small kernels, and gains nothing there.
+    """
+    options = {"xla_cpu_use_fusion_emitters": False}
+    try:
+        jax.jit(jnp.negative).lower(0.0).compile(compiler_options=options)
+    except RuntimeError:  # pragma: no cover  # another XLA, which has no such option
+        return {}
+    return options
+
+
+class Lowered:
+    """The kernels of a program as functions of arrays.
+
+    Args:
+        program: what is to be run.
+        given: the places whose numbers are given at each run, array by array.
+        functions: what kernels are made of: those that JAX can differentiate, or plain ones.
+
+    Attributes:
+        places: which array holds the number of each place in the end.
+        constants: all constants of the program, side by side.
+    """
+
+    def __init__(self, program: Program, *given: Integers, functions: Functions = DIFFERENTIABLE) -> None:
+        self._functions = functions
+        self.places = Places(program.size)
+        runs = [(np.arange(start, start + len(numbers)), numbers) for start, numbers in program.constants]
+        runs.append((program.seeds, np.ones(len(program.seeds))))
+        self.places.add(np.concatenate([positions for positions, _ in runs]))
+        self.constants: Floats = np.concatenate([numbers for _, numbers in runs])
+        for positions in given:
+            self.places.add(positions)
+        self._steps: list[Callable[[list[Any]], Sequence[Any]]] = []
+        for kernel in program.kernels:
+            if isinstance(kernel, Loop):
+                self._loop(kernel)
+            elif isinstance(kernel, Singles):
+                for each in kernel.unrolled():
+                    self._kernel(each)
+            else:
+                self._kernel(kernel)
+
+    def _kernel(self, kernel: Kernel) -> None:
+        rows, columns = kernel.rows, kernel.columns
+
+        def reader(access: Access, terms: int) -> Reader:
+            return self.places.reader(access.positions(rows, columns, terms))
+
+        function = function_of(kernel, reader, self._functions)
+        self._steps.append(lambda arrays: [function(arrays)])
+        self.places.add(kernel.target.positions(rows, columns, 1).ravel())
+
+    def _loop(self, loop: Loop) -> None:
+        scan = scan_of(loop, self.places, self._functions)
+        if scan is None:
+            for kernel in loop.unrolled():
+                self._kernel(kernel)
+            return
+        self._steps.append(lambda arrays: [made.ravel() for made in scan.function(arrays)])
+        for target in scan.targets:
+            self.places.add(target.ravel())
+
+    def function(self, positions: Integers) -> Callable[..., Any]:
+        """A function of the constants and of the arrays that are given: the numbers of these places."""
+        read = self.places.reader(positions)
+
+        def compute(*given: Any) -> Any:
+            arrays = [jnp.zeros(1), *given]
+            for step in self._steps:
+                arrays += step(arrays)
+            return jnp.broadcast_to(read(arrays), positions.shape)
+
+        return compute
+
+
+class _Compiled:
+    """A function of arrays, compiled by XLA for arrays of these shapes; the first argument is always the same."""
+
+    def __init__(self, function: Callable[..., Any], constants: Floats, *shapes: tuple[int, ...]) -> None:
+        self._constants = jnp.asarray(constants)
+        self._caught = Caught()
+        with self._caught:
+            arguments = [jax.ShapeDtypeStruct(shape, float) for shape in shapes]
+            lowered = jax.jit(function).lower(self._constants, *arguments)
+        self._run = lowered.compile(compiler_options=compiler_options())
+
+    def __call__(self, *given: Floats) -> Floats:
+        """The results as a new array."""
+        check_jax()
+        found = np.array(self._run(self._constants, *given))
+        self._caught.check()
+        return found
+
+
+class JaxExecutable(Executable):
+    """A program and its buffer, ready to run on what JAX finds.
+
+    XLA compiles the program once for each way in which it is run: from inputs to outputs, and from buffer to buffer.
+    """
+
+    def __init__(self, program: Program, buffer: Floats | None = None) -> None:
+        check_jax()
+        super().__init__(program, buffer)
+        self._from_inputs: _Compiled | None = None
+        self._in_buffer: tuple[_Compiled, Integers] | None = None
+        self._results = np.concatenate(
+            [program.outputs, np.arange(program.gradients.start, program.gradients.stop)]
+        ).astype(np.int64)
+        if buffer is None:  # with a buffer of others, it is run in that
+            self._from_inputs = self._made()
+
+    def _made(self) -> _Compiled:
+        """The program from inputs to outputs and gradients."""
+        lowered = Lowered(self.program, self.program.inputs, functions=PLAIN)
+        return _Compiled(lowered.function(self._results), lowered.constants, self.program.inputs.shape)
+
+    def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
+        """The outputs and the gradients for these inputs; the buffer stays as it is."""
+        if self._from_inputs is None:
+            self._from_inputs = self._made()
+        found = self._from_inputs(numbers)
+        count = len(self.program.outputs)
+        return found[:count], found[count:]
+
+    def _made_for_buffer(self) -> tuple[_Compiled, Integers]:
+        """The program from buffer to buffer, and the places that it writes."""
+        if self._in_buffer is None:
+            lowered = Lowered(self.program, np.arange(self.program.size), functions=PLAIN)
+            written = np.flatnonzero(lowered.places.array > 2)  # not the zero, a constant, or what was there
+            compiled = _Compiled(lowered.function(written), lowered.constants, (self.program.size,))
+            self._in_buffer = compiled, written
+        return self._in_buffer
+
+    def run(self) -> None:
+        """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+        compiled, written = self._made_for_buffer()
+        self.buffer[written] = compiled(self.buffer[: self.program.size])
+
+    def parts(self) -> list[Callable[[], object]]:
+        """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
+        alone = [
+            JaxExecutable(replace(self.program, kernels=(kernel,), constants=(), seeds=no_integers()), self.buffer)
+            for kernel in self.program.kernels
+        ]
+        for part in alone:
+            part._made_for_buffer()
+        return [part.run for part in alone]
+
+    def pace(self, kernel: Kernel | Singles) -> Pace:
+        """How a kernel's numbers are computed."""
+        if isinstance(kernel, Map) and kernel.primitive not in FUNCTIONS and not kernel.primitive.composite:
+            return Pace.IN_PYTHON
+        return Pace.IN_VECTORS
+
+
+BACKEND = Backend("jax", JaxExecutable)

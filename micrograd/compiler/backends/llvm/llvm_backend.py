@@ -1,0 +1,218 @@
+"""The LLVM backend: native kernels, called one after the other by a loop that is native as well.
+
+A program is a table: for each kernel the address of its function and the address of its arguments.
+
+    for step in table: step.function(buffer, step.arguments, 0)
+
+A loop in the program is a step, whose arguments say how many turns it has and where the table of its kernels is:
+
+    for turn in range(turns): for step in table: step.function(buffer, step.arguments, turn)
+
+Neighbours among the small kernels are one step together, whose arguments are words; see llvm_interpreter.py.
+
+So only the functions that are new have to be compiled for a new program. They are looked up on disk first, and those
+that are not there are compiled together, as one object.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import partial
+from itertools import chain, groupby
+from struct import pack, unpack
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from micrograd.compiler.backends.llvm.llvm_batches import NativeBatches
+from micrograd.compiler.backends.llvm.llvm_codes import (
+    FOURS,
+    SAME,
+    code_of,
+    has_many_segments,
+    sorted_segments,
+    vector_of,
+)
+from micrograd.compiler.backends.llvm.llvm_functions import native_name
+from micrograd.compiler.backends.llvm.llvm_fusing import fused
+from micrograd.compiler.backends.llvm.llvm_interpreter import (
+    PLACES,
+    Words,
+    is_small,
+    module_of_interpreter,
+    module_of_primitive,
+)
+from micrograd.compiler.backends.llvm.llvm_kernels import module_of
+from micrograd.compiler.backends.llvm.llvm_machine import machine
+from micrograd.compiler.backends.llvm.llvm_runners import RUN, runner, turner
+from micrograd.compiler.backends.llvm.llvm_scalars import module_of_scalars, name_of, scalars, together
+from micrograd.compiler.backends.shared.backend import Backend
+from micrograd.compiler.backends.shared.executable import Executable, Pace
+from micrograd.compiler.backends.shared.python_calls import in_python
+from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
+from micrograd.compiler.passes.sharing import sharing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from llvmlite import ir
+
+    from micrograd.compiler.backends.llvm.llvm_codes import Code, Shape
+    from micrograd.compiler.ir.program import Access, Kernel, Program, Segment
+    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.engine.primitive import Primitive
+
+_Function: TypeAlias = "tuple[str, Callable[[], ir.Module]]"  # its name, and what makes a module with it
+
+
+class NativeExecutable(Executable):
+    """A program and its buffer, ready to run in native code."""
+
+    batches = NativeBatches
+
+    def __init__(self, program: Program, buffer: Floats | None = None) -> None:
+        super().__init__(program, buffer)
+        self.raised: list[BaseException] = []
+        self.calls_python = False
+        self._kept: list[Any] = []  # what the table has addresses of must stay in memory
+        self._engines: list[Any] = []  # and so must its functions
+        self._unlinked: list[tuple[Integers, list[_Function]]] = []  # functions, and where their addresses go
+        neighbours = [(small, [*kernels]) for small, kernels in groupby(sharing(fused(program)), self._is_small)]
+        self.table = self._table([step for small, kernels in neighbours for step in self._steps(kernels, small)])
+        self._run = RUN(self._link())
+        addresses = map(ctypes.c_void_p, (self.buffer.ctypes.data, self.table.ctypes.data))
+        self._call = (*addresses, ctypes.c_int64(len(self.table)))  # they are made once
+
+    def run(self) -> None:
+        """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+        self._run(*self._call)
+        if self.raised:
+            self.raise_what_was_raised()
+
+    def parts(self) -> list[Callable[[], object]]:
+        """For each kernel and loop of the program a call that runs it alone, where none share places."""
+        table = self._table([step for one in self.program.kernels for step in self._steps([one], self._is_small(one))])
+        self._link()
+        self._run(self.buffer.ctypes.data, table.ctypes.data, len(table))  # each on its numbers
+        return [partial(self._run, self.buffer.ctypes.data, row.ctypes.data, 1) for row in table]
+
+    def pace(self, kernel: Kernel | Singles) -> Pace:
+        """How a kernel's numbers are computed."""
+        if isinstance(kernel, Map) and not native_name(kernel.primitive):
+            return Pace.IN_PYTHON
+        if isinstance(kernel, Singles):
+            return Pace.ONE_BY_ONE
+        return Pace.IN_VECTORS if vector_of(kernel)[0] else Pace.ONE_BY_ONE
+
+    def raise_what_was_raised(self) -> None:
+        """Raise the first error of the Python functions that native code has called."""
+        if self.raised:
+            error = self.raised[0]
+            self.raised.clear()
+            raise error
+
+    def _is_small(self, kernel: Kernel | Loop | Singles) -> bool:
+        return isinstance(kernel, Singles) or (len(self.buffer) <= PLACES and is_small(kernel))
+
+    def _table(self, steps: Sequence[tuple[_Function, int]]) -> Integers:
+        """The table of some steps. The addresses of their functions are in it when these are linked."""
+        table = np.array([(0, arguments) for _, arguments in steps], dtype=np.int64).reshape(-1, 2)
+        self._kept.append(table)
+        self._unlinked.append((table[:, 0], [function for function, _ in steps]))
+        return table
+
+    def _link(self) -> int:
+        """Put the addresses of functions where they belong, and give the runner's. New ones are compiled together."""
+        functions: dict[str, Callable[[], ir.Module]] = {"micrograd_run": runner}
+        for _, named in self._unlinked:
+            functions.update(named)
+        addresses, engines = machine().addresses(functions)
+        self._engines += engines
+        for places, named in self._unlinked:
+            places[:] = [addresses[name] for name, _ in named]
+        self._unlinked.clear()
+        return addresses["micrograd_run"]
+
+    def _steps(self, kernels: Sequence[Any], small: bool) -> list[tuple[_Function, int]]:
+        """The steps of neighbours: one of all that are small, of others one of each."""
+        if not small:
+            return [self._step(kernel) for kernel in kernels]
+        self._kept.append(words := Words(kernels))
+        self._unlinked.append((words.functions, [*map(_function_of_primitive, words.primitives)]))
+        return [(_function("micrograd_words", module_of_interpreter), words.arguments.ctypes.data)]
+
+    def _step(self, kernel: Kernel | Loop) -> tuple[_Function, int]:
+        if isinstance(kernel, Loop):
+            return self._loop(kernel)
+        code = code_of(kernel, machine().block, len(self.buffer) > PLACES)
+        arguments = self._arguments(kernel, code)
+        self._kept.append(arguments)
+        return _function(f"micrograd_{code.name}", partial(module_of, code)), arguments.ctypes.data
+
+    def _loop(self, loop: Loop) -> tuple[_Function, int]:
+        parts = together(loop.kernels)
+        table = self._table([self._step(*part) if len(part) == 1 else _written_out(part) for part in parts])
+        arguments = np.array([loop.turns, table.ctypes.data, len(table)], dtype=np.int64)
+        self._kept.append(arguments)
+        return ("micrograd_loop", turner), arguments.ctypes.data
+
+    def _arguments(self, kernel: Kernel, code: Code) -> Integers:
+        target, *shapes = code.shapes
+        numbers: list[Any] = [kernel.rows, kernel.columns, *self._places(kernel.rows, kernel.target, target, code)]
+        if has_many_segments(kernel):
+            for factors, parts in sorted_segments(kernel).items():
+                table = np.array([self._segment(kernel.rows, part, factors, code) for part in parts], dtype=np.int64)
+                self._kept.append(table)
+                numbers += [len(parts), table.ctypes.data]
+            return np.array(numbers, dtype=np.int64)
+        for access, shape in zip(kernel.accesses, shapes, strict=True):
+            numbers += self._places(kernel.rows, access, shape, code)
+        if isinstance(kernel, Reduction):
+            numbers += [part.terms for part in kernel.segments]
+        elif isinstance(kernel, Take):
+            numbers.append(kernel.terms)
+        elif not native_name(kernel.primitive):
+            self.calls_python = True
+            function = _callback(kernel.primitive, len(kernel.operands), self.raised)
+            self._kept.append(function)
+            numbers.append(ctypes.cast(function, ctypes.c_void_p).value)
+        return np.array(numbers, dtype=np.int64)
+
+    def _segment(self, rows: int, part: Segment, shapes: Sequence[Shape], code: Code) -> list[int]:
+        """A segment in a table: the bits of its coefficient, how many terms it has, and where its factors are."""
+        (bits,) = unpack("q", pack("d", part.coefficient))
+        factors = zip(part.factors, shapes, strict=True)
+        places = (self._places(rows, factor, shape, code) for factor, shape in factors)
+        return [bits, part.terms, *chain.from_iterable(places)]
+
+    def _places(self, rows: int, access: Access, shape: Shape, code: Code) -> list[int]:
+        """Where an operand is: the address of its table, and its steps along columns, terms and, in a loop, turns."""
+        table = access.table if access.table is not None else access.row_table
+        if table is None:
+            table = access.base + access.row_step * np.arange(rows)
+        if shape.table == FOURS:
+            table = table[:, ::SAME]
+        self._kept.append(table := np.ascontiguousarray(table, dtype=np.int64 if code.far else np.int32))
+        return [table.ctypes.data, access.column_step, access.term_step, *([access.turn_step] if code.turning else [])]
+
+
+def _function(name: str, module_of_name: Callable[[str], ir.Module]) -> _Function:
+    return name, partial(module_of_name, name)
+
+
+def _function_of_primitive(primitive: Primitive) -> _Function:
+    return _function(f"micrograd_primitive_{native_name(primitive)}", partial(module_of_primitive, primitive))
+
+
+def _written_out(kernels: Sequence[Reduction | Map]) -> tuple[_Function, int]:
+    """The step of small neighbours in a loop, whose function needs no arguments."""
+    found = scalars(kernels)
+    return _function(name_of(found), partial(module_of_scalars, found)), 0
+
+
+def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:
+    """A primitive's forward function in Python, to be called from native code."""
+    return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(in_python(primitive, raised))
+
+
+BACKEND = Backend("llvm", NativeExecutable)

@@ -1,0 +1,201 @@
+"""Fusing: of two kernels that compute number by number, the one of which only the other reads becomes a part of it.
+
+Of a ReLU's gradient
+
+    m = less_equal(x, 0)        d = where(m, 0, g)        become        d = where(less_equal(x, 0), 0, g)
+
+so that m is neither written nor read. The result is a map of a primitive of its own, whose formula is made of both.
+Each number is computed as before, rounded in the same places; the program itself stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from micrograd.compiler.backends.llvm.llvm_codes import WIDE
+from micrograd.compiler.backends.llvm.llvm_functions import native_name
+from micrograd.compiler.ir.program import Access, Map, Reduction
+from micrograd.compiler.passes.sharing import Stretches, is_worth_it
+from micrograd.engine.primitive import PRIMITIVES, Primitive, composite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from micrograd.compiler.ir.program import Kernel, Loop, Program
+
+_OPERANDS = 8  # of a fused kernel, at most
+
+
+@dataclass(frozen=True)
+class _Each:
+    """A kernel that computes number by number.
+
+    Attributes:
+        rows: how many there are.
+        columns: how many numbers a row has.
+        target: where they go.
+        operands: what each is made of.
+        formula: makes it of the operations and its operands.
+    """
+
+    rows: int
+    columns: int
+    target: Access
+    operands: tuple[Access, ...]
+    formula: Callable[..., Any]
+
+    def in_shape(self, rows: int, columns: int) -> _Each | None:
+        """The same numbers in the same order, in other rows and columns; None where operands do not lie so."""
+        if (rows, columns) == (self.rows, self.columns):
+            return self
+        shaped = [_in_shape(access, self, columns) for access in (self.target, *self.operands)]
+        found = [access for access in shaped if access is not None]
+        if len(found) < len(shaped):
+            return None
+        return replace(self, rows=rows, columns=columns, target=found[0], operands=tuple(found[1:]))
+
+
+def fused(program: Program) -> Program:
+    """The program with fewer kernels."""
+    if not is_worth_it(program):
+        return program
+    stretches = Stretches(program)
+    of_two = stretches.moves & (stretches.kernels == 2)
+    pairs = sorted(zip(stretches.ends[of_two].tolist(), stretches.begins[of_two].tolist(), strict=True))
+    each = {number: _each(program.kernels[number]) for pair in pairs for number in pair}
+    kernels = dict(enumerate(program.kernels))
+    for second, first in pairs:  # readers in their order: each has its makers in it before it is one
+        maker, reader = each[first], each[second]
+        if maker and reader and (together := _together(maker, reader)):
+            each[second], kernels[second] = together, _map(together)
+            del kernels[first]
+    return replace(program, kernels=tuple(kernels.values()))
+
+
+def _each(kernel: Kernel | Loop) -> _Each | None:
+    """What a kernel computes number by number, in native code; None if it does not."""
+    if isinstance(kernel, Map):
+        if PRIMITIVES.get(kernel.primitive.name) is not kernel.primitive or not native_name(kernel.primitive):
+            return None
+        name = kernel.primitive.name
+        return _Each(
+            kernel.rows, kernel.columns, kernel.target, kernel.operands, lambda on, *xs: getattr(on, name)(*xs)
+        )
+    if isinstance(kernel, Reduction) and kernel.is_in_order and all(part.terms == 1 for part in kernel.segments):
+        parts = [(part.coefficient, len(part.factors)) for part in kernel.segments]
+        formula = _Sum(parts, kernel.from_zero)
+        return _Each(kernel.rows, kernel.columns, kernel.target, tuple(kernel.accesses), formula)
+    return None
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The formula of a sum: of each term its coefficient, and how many factors it has."""
+
+    parts: list[tuple[float, int]]
+    from_zero: bool
+
+    def __call__(self, on: Any, *operands: Any) -> Any:
+        """The terms in their order, each rounded."""
+        total: Any = 0.0 if self.from_zero else None
+        given = iter(operands)
+        for coefficient, factors in self.parts:
+            term = next(given)
+            for _ in range(1, factors):
+                term = term * next(given)
+            term = -term if coefficient == -1.0 else term if coefficient == 1.0 else term * coefficient
+            total = term if total is None else total + term
+        return total
+
+
+def _together(maker: _Each, reader: _Each) -> _Each | None:
+    """Both as one, if the reader takes the numbers in the order in which they are made."""
+    if maker.rows * maker.columns != reader.rows * reader.columns or _step(maker.target, maker) != 1:
+        return None
+    inside = [_step(access, reader) == 1 and access.base == maker.target.base for access in reader.operands]
+    others = [access for access, within in zip(reader.operands, inside, strict=True) if not within]
+    if any(_reads(reader, access, maker) for access in others):
+        return None
+    maker_in_shape, reader_in_shape = maker.in_shape(reader.rows, reader.columns), reader
+    if maker_in_shape is None:
+        maker_in_shape, other = maker, reader.in_shape(maker.rows, maker.columns)
+        if other is None:
+            return None
+        reader_in_shape = other
+    others = [access for access, within in zip(reader_in_shape.operands, inside, strict=True) if not within]
+    operands: list[Access] = []
+    places: list[int] = []  # of the maker's operands and of the others, among those that remain
+    for access in (*maker_in_shape.operands, *others):
+        same = [place for place, other in enumerate(operands) if _are_the_same(access, other)]
+        if not same:
+            operands.append(access)
+        places.append(same[0] if same else len(operands) - 1)
+    if len(operands) > _OPERANDS:
+        return None
+    formula = _Both(maker.formula, reader.formula, inside, places)
+    return replace(reader_in_shape, operands=tuple(operands), formula=formula)
+
+
+@dataclass(frozen=True)
+class _Both:
+    """The formula of a reader that has that of a maker in it.
+
+    Attributes:
+        maker: the formula of what is made.
+        reader: the formula of what takes it.
+        inside: for each operand of the reader whether it is what is made.
+        places: among the operands of both, of those of the maker first, and then of the reader's others.
+    """
+
+    maker: Callable[..., Any]
+    reader: Callable[..., Any]
+    inside: list[bool]
+    places: list[int]
+
+    def __call__(self, on: Any, *operands: Any) -> Any:
+        """What the reader makes of what the maker makes."""
+        given = [operands[place] for place in self.places]
+        count = len(given) - self.inside.count(False)
+        made, others = self.maker(on, *given[:count]), iter(given[count:])
+        return self.reader(on, *(made if within else next(others) for within in self.inside))
+
+
+def _map(each: _Each) -> Map:
+    """A map of a primitive of its own."""
+    primitive = Primitive("fused", "fused", composite(each.formula), *[None] * len(each.operands))
+    return Map(primitive, each.rows, each.columns, each.target, each.operands)
+
+
+def _step(access: Access, each: _Each) -> int | None:
+    """How far apart neighbours are, row after row; None where they are not evenly apart."""
+    if access.table is not None or access.row_table is not None:
+        return None
+    if each.columns == 1:
+        return access.row_step
+    is_even = each.rows == 1 or access.row_step == each.columns * access.column_step
+    return access.column_step if is_even else None
+
+
+def _in_shape(access: Access, each: _Each, columns: int) -> Access | None:
+    """An index map in rows of so many columns; None if it would be single numbers then."""
+    step = _step(access, each)
+    if step is not None:
+        return Access(access.base, step * columns, step)
+    if access.table is not None or columns < WIDE or each.columns % columns:
+        return None
+    starts = access.positions(each.rows, each.columns, 1)[:, ::columns, 0]
+    return Access(column_step=access.column_step, row_table=starts.ravel())
+
+
+def _reads(reader: _Each, access: Access, maker: _Each) -> bool:
+    """Whether an operand of the reader may be something that is made."""
+    places = access.positions(reader.rows, reader.columns, 1)
+    start = maker.target.base
+    return bool(((places >= start) & (places < start + maker.rows * maker.columns)).any())
+
+
+def _are_the_same(access: Access, other: Access) -> bool:
+    """Whether two index maps without tables lead to the same numbers."""
+    tables = access.table, access.row_table, other.table, other.row_table
+    return all(table is None for table in tables) and access == other

@@ -1,0 +1,89 @@
+"""Executables: runs that keep a program and its numbers in a buffer.
+
+    executable = NumpyExecutable(program)
+    outputs, gradients = executable(numbers)      # as every run; or, without a copy of anything:
+    executable.buffer[program.inputs] = numbers
+    executable.run()
+    executable.buffer[program.outputs]
+
+Several programs may share one buffer. So fit keeps the parameters where the programs of the loss and of
+the update read and write them, and its Batches (see batches.py) run a whole batch at a time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from micrograd.compiler.numbers import part_of, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from micrograd.compiler.backends.shared.batches import Batches
+    from micrograd.compiler.ir.program import Kernel, Program, Singles
+    from micrograd.compiler.numbers import Floats
+
+
+_NONE = np.zeros(0)
+_LINE = 64  # bytes in a cache line
+
+
+def new_buffer(size: int) -> Floats:
+    """A buffer of zeros that begins with a cache line, as the longer stretches of a program do in it."""
+    zeros = np.zeros(size + _LINE // 8)
+    start = -zeros.ctypes.data % _LINE // 8
+    return zeros[start : start + size]
+
+
+class Pace(Enum):
+    """How the numbers of a kernel are computed."""
+
+    IN_VECTORS = "several at a time"
+    ONE_BY_ONE = "one by one"
+    IN_PYTHON = "by a Python function, one by one"
+
+
+class Executable(ABC):
+    """A program and its buffer, ready to run.
+
+    Args:
+        program: what to run.
+        buffer: the buffer to run it in, if it shares one with others.
+
+    Attributes:
+        program: which says where inputs, outputs and gradients are in the buffer.
+        buffer: has the inputs, outputs, gradients and constants where the program says. What is computed on the way
+            may be written over.
+        batches: the Batches of this backend, if its programs train in a buffer.
+    """
+
+    batches: type[Batches]
+
+    def __init__(self, program: Program, buffer: Floats | None = None) -> None:
+        self.program = program
+        self.buffer = program.fill(new_buffer(program.size) if buffer is None else buffer)
+        self._inputs, self._outputs = part_of(program.inputs), part_of(program.outputs)
+        self._gradients = program.gradients if len(self.buffer[program.gradients]) else None
+
+    def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
+        """The outputs and the gradients for these inputs."""
+        buffer = self.buffer
+        buffer[self._inputs] = numbers
+        self.run()
+        return taken(buffer, self._outputs), buffer[self._gradients].copy() if self._gradients else _NONE
+
+    @abstractmethod
+    def run(self) -> None:
+        """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+
+    @abstractmethod
+    def parts(self) -> list[Callable[[], object]]:
+        """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
+
+    @abstractmethod
+    def pace(self, kernel: Kernel | Singles) -> Pace:
+        """How a kernel's numbers are computed."""

@@ -1,0 +1,13 @@
+"""Calling: what users hold of a compiled function, and what it does at each call.
+
+function.py         the compiled function
+kept.py             its programs, by the structure of their arguments
+cache_info.py       how much of all that is kept
+boundary.py         the numbers of arguments as one array, and results made of outputs
+specialise.py       a function traced for one structure of its arguments
+call.py             the primitive of a compiled function's result
+pure_function.py    a pure function of JAX made of a function of Values
+jax_parameters.py   the parameters of such a function: arrays by name
+picture.py          a picture of a program
+profile.py          where the time of a program goes
+"""

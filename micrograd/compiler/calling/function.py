@@ -1,0 +1,342 @@
+"""Compiled functions: they look like the function that they are made from, and run its program instead.
+
+    fast = micrograd.compile(f)
+    loss = fast(x, y)         # the same Value as f(x, y), computed by kernels
+    loss.backward()           # fills the grad of the same Values as the result of f would
+
+The result is one node. Its operands are the Values that f read and those among the arguments. Numbers are
+read at each call: those in the arguments, and those of the Values that f closes over. Strings, bools, None
+and the lengths of containers are static, as they decide which operations there are: for others the function
+is traced again, and each program is kept.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial, update_wrapper
+from inspect import signature
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd._support.callers import calling_line
+from micrograd._support.locks import new_lock
+from micrograd.compiler.backends.shared.choice import backend_of
+from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
+from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
+from micrograd.compiler.calling.kept import ROOM, Kept
+from micrograd.compiler.calling.picture import draw_program
+from micrograd.compiler.calling.profile import profile
+from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.numbers import all_finite
+from micrograd.contexts.no_grad import differentiating
+from micrograd.contexts.scope import block_on_top
+from micrograd.draw.graph import save_picture
+from micrograd.engine.differentiation import needs_graphs
+from micrograd.engine.higher_order import partial_gradients
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    import graphviz
+
+    from micrograd.compiler.backends.shared.executable import Executable
+    from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.numbers import Floats
+
+
+class Explanation(str):
+    """A text that a prompt shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class CompiledFunction:
+    """A function that runs as array kernels; micrograd.compile makes one.
+
+    Attributes:
+        function: the function as it was written.
+    """
+
+    def __init__(self, function: Callable[..., Any], backend: str = "auto") -> None:
+        self.function = function
+        self._backend = backend_of(backend)
+        self._kept = Kept()
+        self._last: Specialised | None = None
+        self._lock = new_lock()
+        self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
+        update_wrapper(self, function, updated=())
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A method, where a class has this as an attribute."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """What the function gives for these arguments."""
+        recorder = recorder_on_top()
+        if recorder is not None and not recorder.lets_programs_run:
+            return self.function(*arguments, **named)  # inside of another compiled function, or watched step by step
+        if needs_graphs():
+            return self.function(*arguments, **named)  # a program's gradients are numbers
+        given = Structure.of_call(arguments, named)
+        with self._lock:
+            special = self._specialise(given)
+            remembers = recorder is None or recorder.remembers
+            if not remembers:
+                special = special.under_no_grad(self.function, given)
+            found = self._run(special, given, remembers and special.is_differentiable)
+        if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
+            return self.function(*arguments, **named)
+        if recorder is not None and recorder.remembers_calls:
+            block = block_on_top()
+            for node in found[1]:
+                if node is not None:
+                    node._scope = block
+        return special.results.of(*found)
+
+    def explain(self, *arguments: Any, **named: Any) -> str:
+        """What the compiler found: kernels by kind and shape, flops, bytes, and how long each stage took.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            **named: the same.
+        """
+        return Explanation(self._compiled_for(arguments, named).explain())
+
+    def profile(self, *arguments: Any, **named: Any) -> str:
+        """Measure the kernels one by one: which take the time, and what keeps them from being fast.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            **named: the same.
+
+        Returns:
+            A table of the kernels that take most of the time, gradients included, and what may be written instead.
+
+        Raises:
+            ValueError: as program() does.
+        """
+        with self._lock:  # calls would run in the same buffer
+            return Explanation(profile(self.program(*arguments, **named)))
+
+    def cache_info(self) -> CacheInfo:
+        """What is kept for this function, and what the process and the disk have of native code.
+
+        Example:
+            >>> import micrograd as mg
+            >>> fast = mg.compile(lambda x: x * x, backend="numpy")
+            >>> fast(2.0), fast(3.0)
+            (4.0, 9.0)
+            >>> info = fast.cache_info()
+            >>> info.programs, info.traces
+            (1, 1)
+        """
+        with self._lock:
+            return CacheInfo.of(self._kept)
+
+    def cache_clear(self) -> None:
+        """Forget the programs of this function, and leave native code in memory to those that use it.
+
+        The next call traces the function again. What is on disk stays there.
+        """
+        with self._lock:
+            self._kept, self._last = Kept(), None
+            forget_native_code()
+
+    def values(self) -> list[Value]:
+        """The Values that the function read from outside at the last call, in the order of the program's inputs."""
+        return list(self._asked_for((), {})[0].values)
+
+    def draw_dot(self, format: str = "svg") -> graphviz.Digraph:  # noqa: A002  # as in micrograd.draw_dot
+        """Draw the kernels of the last call, and which of them read what others wrote.
+
+        Raises:
+            ValueError: if there are too many to draw.
+            ImportError: if graphviz or pygraphviz is not installed.
+        """
+        return draw_program(self._compiled_for((), {}), format)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write that picture to a file, whose suffix says the format, as micrograd.save does."""
+        save_picture(lambda format, kind: draw_program(self._compiled_for((), {}), format, kind), path)  # noqa: A006
+
+    def program(self, *arguments: Any, **named: Any) -> Executable:
+        """The program itself, to be run from buffer to buffer.
+
+        Args:
+            *arguments: for which arguments; without any, those of the last call.
+            **named: the same.
+
+        Returns:
+            An executable with ``buffer``, ``run()`` and the ``program``, which says where inputs, outputs
+            and gradients are in the buffer. The inputs are the Values that the function reads, then
+            the numbers and Values in the arguments.
+
+        Raises:
+            ValueError: without arguments, if the function needs some and has not been called; or if the backend
+                keeps no buffer.
+        """
+        self._backend.executable("program()")
+        with self._lock:
+            special, given = self._asked_for(arguments, named)
+            executable: Any = special.compiled(True).run
+            numbers = special.numbers(given)
+            executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
+        return executable
+
+    def _compiled_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Program:
+        """The program for these arguments; without any, that of the last call."""
+        with self._lock:
+            special, _ = self._asked_for(arguments, named)
+            return special.compiled(True).program
+
+    def _asked_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Specialised, Structure]:
+        """The programs for these arguments, and their structure; without any, the programs of the last call."""
+        with self._lock:
+            given = Structure.of_call(arguments, named)
+            last = self._last if not arguments and not named else None
+            if not (last or arguments or named) and _needs_arguments(self.function):
+                raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
+            return last or self._specialise(given), given
+
+    def _specialise(self, given: Structure) -> Specialised:
+        """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
+        special = self._kept.programs.get(given.key)
+        if special is None:
+            special = Specialised(self.function, given, self._backend)
+            self._kept.traces += 1
+            if self._kept.add(given, special):
+                _warn_of_objects(self, given.objects)
+        elif special.is_outdated():
+            retraced = max(special.retraced, 0) + 1
+            if retraced == TOO_OFTEN:
+                _warn_of_retraces(self, special.closed_over.change())
+            special = self._kept.programs[given.key] = Specialised(self.function, given, self._backend)
+            self._kept.traces += 1
+            special.retraced = retraced
+        else:
+            special.retraced = 0
+        if special is not self._last:
+            self._kept.use(given)
+            self._last = special
+        return special
+
+    def _run(self, special: Specialised, given: Structure, differentiable: bool) -> tuple[Floats, list[Any]] | None:
+        """The outputs, and a Value for each that is one.
+
+        None if the function must run eagerly: a number is not finite, or a gradient has no program.
+        """
+        kinds = special.results.kinds
+        if not kinds or (special.only_eager and differentiable) or special.confuses(given):
+            return None
+        try:
+            compiled = special.compiled(differentiable and len(kinds) == 1)
+        except (ValueError, ArithmeticError):  # the rule of a primitive raises: eager, only backward() would
+            special.only_eager = True
+            return None
+        inputs = special.numbers(given)
+        numbers, gradients = compiled.run(inputs)
+        if not (all_finite(numbers) and all_finite(gradients)):
+            return None
+        if not special.results.has_values:
+            return numbers, []
+        if not differentiable:
+            pairs = zip(numbers.tolist(), kinds, strict=True)
+            return numbers, [None if kind else Value(number, requires_grad=False) for number, kind in pairs]
+        operands = (*special.trained, *given.operands())
+        written = partial(self._as_written, special, given, numbers)
+        if len(kinds) == 1:
+            return numbers, [Call(compiled.origin, inputs, gradients, written).node(numbers.item(), operands)]
+        of_seeds = partial(self._gradients, special, given, inputs, operands)
+        call = CallOfSeveral(compiled.origin, inputs, of_seeds, written).node(0.0, operands)
+        while len(self._parts) < len(kinds):
+            self._parts.append(OneOfSeveral(special.name, len(self._parts)))
+        made = zip(numbers.tolist(), self._parts, kinds, strict=False)
+        return numbers, [None if kind else part.node(number, call) for number, part, kind in made]
+
+    def _gradients(
+        self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], seeds: Floats
+    ) -> Floats:
+        """The gradients for those of several outputs. If one is not finite, or there is no program, eager ones."""
+        try:
+            with self._lock:
+                outputs, found = special.compiled(True).run(np.append(inputs, seeds))
+            if all_finite(outputs) and all_finite(found):
+                return found
+        except (ValueError, ArithmeticError):  # the rule of a primitive raises
+            special.only_eager = True
+        if not np.array_equal(special.numbers(Structure(given.nested)), inputs):
+            raise ValueError(f"numbers that {self} read have changed since the call; call it again")
+        results = self._as_written(special, given)
+        with differentiating():
+            terms = [result * seed for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
+            total = sum(terms, Value(0.0, requires_grad=False))
+            slopes = partial_gradients(total, 1.0, operands, operands, create_graph=False)
+        return np.array([slopes.get(operand, 0.0) for operand in operands])
+
+    def _as_written(self, special: Specialised, given: Structure, outputs: Floats | None = None) -> list[Any]:
+        """The results that the function gives as it is written, if they are still those of the program."""
+        positional, named = given.nested
+        with differentiating():
+            leaves = Structure(self.function(*positional, **named)).leaves
+        found = dict(zip(special.results.outputs, leaves, strict=True))
+        results = [found[output] for output in range(len(special.results.kinds))]
+        numbers = [result.data if isinstance(result, Value) else float(result) for result in results]
+        if outputs is not None and not np.allclose(numbers, outputs, 1e-6, 1e-9):
+            raise ValueError(f"{self} gives other numbers now than at the call, as something it read was replaced")
+        return results
+
+    def __reduce__(self) -> str:
+        """As functions do: a copy is the same one, and pickle writes its name."""
+        if not hasattr(self, "__qualname__"):
+            raise TypeError(f"{self} has no name to be pickled or copied by: compile {self.function!r:.80} there")
+        return self.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
+
+
+def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
+        f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
+
+
+def _warn_of_objects(compiled: CompiledFunction, objects: tuple[Any, ...]) -> None:
+    code, line = calling_line()
+    names = " and ".join(dict.fromkeys(map(_described, objects)))
+    warnings.warn_explicit(
+        f"{compiled} was traced for {ROOM + 1} objects in its arguments, the last a {names}, and the first was not "
+        f"given again: that takes longer than it runs. Make such an object once, before the calls, and give the same "
+        f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
+
+
+def _described(item: Any) -> str:
+    return f"function {item.__name__}" if isinstance(item, (FunctionType, MethodType)) else type(item).__name__
+
+
+def _needs_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # a function written in C may not say what it takes
+        return False
+    return False

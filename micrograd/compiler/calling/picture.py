@@ -1,0 +1,112 @@
+"""A picture of a program: its kernels, and which of them read what others wrote.
+
+The product of a matrix and a vector is one box with one arrow from the inputs, whatever its size:
+
+    inputs -> matrix-vector -> tanh -> output
+
+The boxes that compute gradients have a colour of their own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd.compiler.ir.program import Reduction, Take
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from micrograd.compiler.ir.program import Access, Kernel, Program, Singles
+    from micrograd.compiler.numbers import Integers
+
+MOST_KERNELS = 400
+_FORWARD, _BACKWARD, _GIVEN = "#e3edf7", "#fbe8d3", "#f2f2f2"
+
+
+def draw_program(
+    program: Program,
+    format: str = "svg",  # noqa: A002  # graphviz's own name for it
+    kind: Callable[..., Any] | None = None,
+) -> Any:
+    """The picture of a program.
+
+    Args:
+        program: what to draw.
+        format: of the picture.
+        kind: what to make, such as ``micrograd.draw.dot.Source``; a graphviz.Digraph where it is left out.
+
+    Raises:
+        ValueError: if there are too many kernels to draw.
+        ImportError: if graphviz is not installed, and a Digraph is to be made.
+    """
+    from micrograd.draw.style import FONT
+
+    kernels = list(program.with_turns())
+    if len(kernels) > MOST_KERNELS:
+        raise ValueError(f"the program has {len(kernels):,} kernels; up to {MOST_KERNELS} can be drawn")
+    if kind is None:
+        from micrograd.draw.layout import Picture
+
+        kind = Picture
+    picture = kind(
+        "kernels",
+        format=format,
+        graph_attr={"rankdir": "LR", "fontname": FONT, "nodesep": "0.15", "ranksep": "0.3"},
+        node_attr={"shape": "box", "style": "rounded,filled", "fontname": FONT, "fontsize": "11", "color": "#8a8a8a"},
+        edge_attr={"color": "#8a8a8a", "arrowsize": "0.6"},
+    )
+    inputs, seeds = set(program.inputs.tolist()), set(program.seeds.tolist())
+    writer = np.full(program.size, -1)  # the kernel that wrote each number last; -1 for none
+    backward: set[int] = set()
+    for number, (turns, kernel) in enumerate(kernels):  # what a loop reads of the turn before comes from itself
+        writer[_all_turns(kernel.target, turns, kernel.rows, kernel.columns, 1)] = number
+    for number, (turns, kernel) in enumerate(kernels):
+        read = np.unique(np.concatenate([positions.ravel() for positions in _read(kernel, turns)]))
+        sources = _writers(writer, read)
+        if backward.intersection(sources) or seeds.intersection(read.tolist()):
+            backward.add(number)
+        picture.node(str(number), _label(kernel, turns), fillcolor=_BACKWARD if number in backward else _FORWARD)
+        for name, given in (("inputs", inputs), ("1", seeds)):
+            if given.intersection(read.tolist()):
+                picture.node(f"given_{name}", name, fillcolor=_GIVEN)
+                sources.append(f"given_{name}")
+        for source in sources:
+            picture.edge(str(source), str(number))
+    gradients = np.arange(program.gradients.start, program.gradients.stop)
+    for name, results in (("output", program.outputs), ("gradients", gradients)):
+        if len(results):
+            picture.node(name, name, fillcolor=_GIVEN)
+            for source in _writers(writer, results):
+                picture.edge(str(source), name)
+    return picture
+
+
+def _writers(writer: Integers, places: Integers) -> list[Any]:
+    """The kernels that wrote what is in these places."""
+    return sorted(set(np.unique(writer[places]).tolist()) - {-1})
+
+
+def _label(kernel: Kernel | Singles, turns: int) -> str:
+    shape = f"{kernel.rows} × {kernel.columns}" if kernel.rows > 1 else f"{kernel.columns}"
+    terms = f"\n{kernel.terms} terms each" if kernel.terms > 1 else ""
+    times = f"\n{turns:,} times" if turns > 1 else ""
+    return f"{kernel.kind}\n{shape}{terms}{times}"
+
+
+def _read(kernel: Kernel | Singles, turns: int) -> list[Any]:
+    """The places of the numbers that a kernel reads."""
+    rows, columns = kernel.rows, kernel.columns
+    if isinstance(kernel, Reduction):
+        return [
+            _all_turns(access, turns, rows, columns, part.terms) for part in kernel.segments for access in part.factors
+        ]
+    if isinstance(kernel, Take):
+        return [kernel.index.positions(rows, columns, 1), kernel.elements.positions(rows, columns, kernel.terms)]
+    return [_all_turns(access, turns, rows, columns, kernel.terms) for access in kernel.operands]
+
+
+def _all_turns(access: Access, turns: int, rows: int, columns: int, terms: int) -> Integers:
+    """The places of an operand at all turns of a loop."""
+    return np.add.outer(access.turn_step * np.arange(turns), access.positions(rows, columns, terms))

@@ -1,0 +1,232 @@
+"""Specialised: a function traced for one structure of its arguments, and its programs.
+
+``fast([1.0, 2.0])`` and ``fast([1.0, 2.0, 3.0])`` differ in their structure, so they are two Specialised
+of one function. Each is traced once, and makes a program when it is first needed: one that computes the
+outputs, one that computes the gradients too, and so on. They all start from the same graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from micrograd.compiler.backends.shared.executable import Executable
+from micrograd.compiler.backends.shared.limits import bytes_of
+from micrograd.compiler.calling.boundary import Results, numbers_of
+from micrograd.compiler.calling.call import Origin
+from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.numbers import part_of
+from micrograd.compiler.passes.packs import Packing, packed
+from micrograd.compiler.passes.stages import Made, Request, Source, run_stages
+from micrograd.compiler.tracing.trace import TraceError
+from micrograd.compiler.tracing.turns import traced_once
+from micrograd.engine.node import requires_grad_version
+from micrograd.engine.value import Value
+from micrograd.optim import FEWEST_AT_ONCE
+from micrograd.storage import Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from micrograd.compiler.backends.shared.backend import Backend, Run
+    from micrograd.compiler.guards.structure import Structure
+    from micrograd.compiler.ir.columns import Columns
+    from micrograd.compiler.ir.graph import Graph
+    from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.numbers import Floats
+
+
+TOO_OFTEN = 10  # traces in a row, of which the user is warned
+_ALONE = Packing()
+
+
+class Compiled(NamedTuple):
+    """A program, what runs it, and what nodes remember of it."""
+
+    program: Program
+    run: Run
+    origin: Origin
+
+
+class Specialised:
+    """A function traced for one structure of its arguments: its programs, and where their numbers come from.
+
+    Args:
+        function: the function as it was written.
+        arguments: those that it is traced for.
+        backend: what its programs are compiled for.
+        first: Values that shall be its first inputs.
+        as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
+        is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
+
+    Attributes:
+        name: of the function.
+        values: the Values that the function read from outside.
+        result: what the function returned: symbols, where it computed numbers.
+        results: how that is made of the outputs of a program.
+        wanted: the numbers of the inputs whose gradients are wanted.
+        requires_grad: whether a gradient flows from the outputs to an input that requires one.
+        is_differentiable: whether there are any.
+        of_floats: whether there are no Values among the inputs.
+        trained: the Values read from outside that gradients flow to.
+        leaves_only: whether all Values read from outside are leaves.
+        closed_over: what else the function reads, as it was before the trace.
+        only_eager: whether its gradient cannot be compiled.
+        retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Structure,
+        backend: Backend,
+        first: Sequence[Value] = (),
+        as_floats: bool = True,
+        is_recorded: bool = True,
+    ) -> None:
+        self._function, self._backend = function, backend
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self._request = Request(backend.run_of, name=self.name)
+        roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
+        self.closed_over = ClosedOver(roots)
+        try:
+            source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded))
+            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "trace", self._request))
+        except BaseException:
+            self.closed_over.put_back()
+            raise
+        self.closed_over.notice_new_attributes()
+        if not self.closed_over.is_current():
+            self._check_no_symbol_stays(roots)
+        self._graph = run_stages(traced, "normalise", self._request)
+        columns: Columns = traced.thing
+        trace = columns.trace
+        if symbols := ClosedOver([(type(item).__name__, item) for item in trace.result.objects], whole=True).symbols:
+            raise TraceError(
+                f"a number is in {symbols[0]}, in an object that the compiled function returns: return numbers in "
+                "lists, tuples, dicts or arrays, and make the object of them outside"
+            )
+        self.result: Structure = trace.result
+        self.values = trace.values
+        self._tells_apart = trace.tells_apart
+        self._kinds = [value._primitive for value in self.values]
+        self._version = requires_grad_version()
+        leaves = [*self.values, *arguments.leaves]
+        given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
+        self.of_floats = not any(isinstance(leaf, Value) for leaf in leaves)
+        self.wanted = np.flatnonzero(given)
+        graph: Graph = self._graph.thing
+        self.requires_grad = bool(graph.differentiable[np.concatenate(graph.inputs)[self.wanted]].any())
+        self.is_differentiable = any(given)
+        self.results = Results(self.result, self.of_floats)
+        self.trained = tuple(value for value in self.values if value.requires_grad)
+        self.leaves_only = all(value.is_leaf for value in self.values)
+        # Of fewer Values than this, it is quicker to read each of them at every call.
+        many = self.leaves_only and len(self.values) >= FEWEST_AT_ONCE
+        self._stored = Stored(self.values) if many else None
+        self.stored_and_trained = Stored(self.trained) if many and self.trained else None
+        self._nodes = columns.nodes
+        self._under_no_grad = None if trace.depends_on_recording else self
+        self._compiled: dict[bool, Compiled] = {}
+        self._size = (-1, 0)  # for how many compiled programs it was found, and the bytes
+        self.only_eager = False
+        self.retraced = -1
+
+    def under_no_grad(self, function: Callable[..., Any], arguments: Structure) -> Specialised:
+        """The programs for calls under no_grad, where transforms inside give plain numbers in the place of Values.
+
+        Args:
+            function: the same as before.
+            arguments: of the same structure as before.
+        """
+        if self._under_no_grad is None:
+            self._under_no_grad = Specialised(function, arguments, self._backend, is_recorded=False)
+        return self._under_no_grad
+
+    def is_outdated(self) -> bool:
+        """Whether what it closes over was replaced since it was traced, or gradients are wanted elsewhere."""
+        if not self.closed_over.is_current():
+            return True
+        if self._version is not requires_grad_version():
+            if self._kinds != [value._primitive for value in self.values]:
+                return True
+            self._version = requires_grad_version()
+        return False
+
+    def _check_no_symbol_stays(self, roots: list[tuple[str, Any]]) -> None:
+        """Refuse a function that keeps numbers of its trace; what it changed is put back."""
+        after = ClosedOver(roots)
+        if not after.symbols:
+            return
+        self.closed_over.put_back()
+        place = after.symbols[0]
+        line = after.line_of(place)
+        where = f" ({line[0]}:{line[1]})" if line else ""
+        raise TraceError(
+            f"a number is left behind in {place}{where}: a compiled function runs once, "
+            f"on symbols, so at later calls nothing would be put there. Return the number, and pass it in as an "
+            f"argument at the next call"
+        )
+
+    def confuses(self, arguments: Structure) -> bool:
+        """Whether the function asks which Value is which, and two symbols stood for one of these."""
+        if not self._tells_apart:
+            return False
+        given = [leaf for leaf in arguments.leaves if isinstance(leaf, Value)]
+        return len(set(given)) < len(given) or any(map(self.closed_over.holds, given))
+
+    def numbers(self, arguments: Structure) -> Floats:
+        """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""
+        if self._stored is None:
+            return numbers_of(arguments, self.values)
+        stored = self._stored.data()
+        return np.concatenate([stored, numbers_of(arguments)]) if arguments.runs else stored
+
+    def size(self) -> int:
+        """About how many bytes it has: its graph, its programs, and what runs them."""
+        if self._size[0] != len(self._compiled):
+            runs = [(compiled.program, getattr(compiled.run, "buffer", None)) for compiled in self._compiled.values()]
+            self._size = len(self._compiled), bytes_of([self._graph.thing, runs])
+        return self._size[1]
+
+    def want(self, inputs: Iterable[int]) -> None:
+        """Ask for the gradients of these inputs only."""
+        self.wanted = np.array(list(inputs), dtype=np.int64)
+
+    def program(self, gradients: bool, start: int = 0, examples: int = 1, packing: Packing = _ALONE) -> Program:
+        """A program.
+
+        Args:
+            gradients: whether it computes the gradients, too.
+            start: where in the buffer it begins; see reroll.
+            examples: how many sets of arguments there are at a time.
+            packing: how many of them may be in the program, which has an output for each; see packs.py.
+        """
+        graph = self._graph._replace(thing=packed(self._graph.thing, examples, packing))
+        made = self._rerolled(graph, gradients, start)
+        return self._described(made.thing, made)
+
+    def compiled(self, gradients: bool) -> Compiled:
+        """A program that can be run; it is made once."""
+        if gradients not in self._compiled:
+            rerolled = self._rerolled(self._graph, gradients, 0)
+            made = run_stages(rerolled, "compile", self._request)
+            program = self._described(rerolled.thing, made)
+            names = self.name, f"compiled {self.name}"
+            wanted, given = part_of(self.wanted), len(self.trained)
+            origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, self.stored_and_trained)
+            compiled = Compiled(program, made.thing, origin)
+            if isinstance(compiled.run, Executable):
+                compiled.run.program = compiled.program
+            self._compiled[gradients] = compiled
+        return self._compiled[gradients]
+
+    def _rerolled(self, graph: Made, gradients: bool, start: int) -> Made:
+        wanted = self.wanted if gradients else self.wanted[:0]
+        return run_stages(graph, "reroll", replace(self._request, wanted=wanted, start=start))
+
+    def _described(self, program: Program, made: Made) -> Program:
+        """The program, with what is known of how it was made."""
+        return program.described(self._nodes, made.seconds)

@@ -1,0 +1,716 @@
+"""ClosedOver: what a function reads beside its arguments, and whether any of it was replaced since.
+
+    scale = 2.0
+    fast = mg.compile(lambda x: scale * model.w * x)
+
+The program of this function has the 2.0 in it, and reads the Value that model.w was. So before the trace, a walk
+over the variables that the code names (closures, globals, attributes, defaults), the functions that it calls and
+the containers that it reaches writes down which objects are where. At the next call it is compared with what is
+there now, container by container in C, and the function is traced anew where something else is there.
+
+Attributes are followed where some code that is reached names them, those that the user has set on Values, too. The
+code of libraries is not inspected (libraries.py), so all attributes of their objects count; objects written in C are
+read as library_state.py says. What gives another number each time, such as a generator of random numbers, is
+collected in sources.py.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import threading
+import weakref
+from collections import deque
+from contextlib import suppress
+from enum import Enum
+from functools import lru_cache, partial
+from itertools import chain, repeat
+from operator import attrgetter, itemgetter
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from micrograd._support.checks import is_array, is_unknown
+from micrograd._support.containers import base_of
+from micrograd.compiler.guards.code_names import (
+    full_name,
+    line_that_stores,
+    names_in,
+    sets_variables,
+)
+from micrograd.compiler.guards.comparison import Comparison, is_same
+from micrograd.compiler.guards.libraries import is_foreign, is_without_numbers
+from micrograd.compiler.guards.library_state import MISSING, Reading, names_asked_by, owner_of, pickled, reading_of
+from micrograd.compiler.guards.sources import Sources, mentions
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+_by_identity: Any = object.__eq__
+_INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
+_NUMBERS = frozenset((float, int, bool, complex, type(None)))
+_SINGLE = frozenset((bool, type(None)))  # of which there is one object each
+_TEXTS = frozenset((str, bytes))
+_ATOMS = _NUMBERS | _TEXTS
+_OPAQUE = (CodeType, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis), np.generic, np.dtype, range, slice)
+_LOOKED_AT_ONE_BY_ONE = 256  # texts in a list; in a longer one, equal texts of other types are alike
+_TOLD_BY_TYPE = 100_000  # plain numbers in a list; in a longer one, equal numbers of other types are alike
+_DEFAULTS = ("__defaults__", "__kwdefaults__")
+_LONGEST = 200  # characters of how a place is written
+_BARE = frozenset(("builtins", "abc", "typing", "enum", "collections.abc", "numpy", "_io", "types"))  # bases' modules
+_CACHE: Any = type(lru_cache(len))
+# Code that names one of these may read any attribute.
+_READS_ALL = frozenset(
+    [
+        *("__dict__", "__getattribute__", "asdict", "astuple", "attrgetter", "copy", "deepcopy", "delattr", "dir"),
+        *("eval", "exec", "getattr", "getmembers", "hasattr", "methodcaller", "named_parameters", "parameters"),
+        *("replace", "setattr", "state_dict", "vars"),
+    ]
+)
+# Code that names one of these may read any attribute of a Value; or notice that there is none.
+_READS_ALL_OF_VALUES = _READS_ALL - frozenset(
+    ("asdict", "astuple", "copy", "deepcopy", "named_parameters", "parameters", "replace", "state_dict")
+)
+_MISSES_OF_VALUES = _READS_ALL_OF_VALUES | {"AttributeError", "Exception"}
+_MAKE = frozenset(("__init__", "__new__", "__post_init__", "__repr__", "__str__"))  # run for no instance that is there
+_READ_BY_NAME_ONLY = ("__annotations__", "__dict__", "__doc__", "__module__", "__qualname__", "__weakref__")
+_ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb", "expandvars"))
+_IMPORTERS = frozenset(("modules", "import_module", "__import__"))
+
+
+class _Watched(NamedTuple):
+    """A container, what was in it, and how it is written.
+
+    Attributes:
+        path: how it is written: model.layers[0].
+        form: what a place in it looks like: "." of attributes, "[" of elements, "" of variables.
+        container: that is looked at.
+        keys: of the places that are looked at; None for all.
+        items: what was there.
+        names: the keys of all items, where there are some.
+    """
+
+    path: str
+    form: str
+    container: Any
+    keys: tuple[Any, ...] | None
+    items: list[Any]
+    names: tuple[Any, ...] = ()
+
+
+class ClosedOver:
+    """What some objects read beside their arguments, as it is now.
+
+    Args:
+        roots: functions, and objects that they are given; each with how it is written.
+        whole: whether all attributes count, whatever the code names.
+
+    Attributes:
+        symbols: how the places are written where there is a symbol.
+        codes: the code of the functions of the user that are reached.
+        sources: what is reached that gives another number each time, such as iterators.
+    """
+
+    def __init__(self, roots: Iterable[tuple[str, Any]], whole: bool = False) -> None:
+        self._seen: dict[int, Any] = {}
+        self._names: set[str] = {"vars"} if whole else set()
+        self.codes: dict[CodeType, None] = {}
+        self._globals: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
+        self._absent: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
+        self._open: dict[int, tuple[str, str, Any, Any, dict[str, None]]] = {}
+        self._new: list[int] = []
+        self._classes: dict[int, type] = {}  # of the user
+        self._instances: list[Any] = []  # of these
+        self._functions: list[FunctionType] = []
+        self._queue = deque(roots)
+        self._watched: list[_Watched] = []
+        self._bare: dict[Value, None] = {}  # the Values that have no attributes of their own
+        self._attributed: list[tuple[dict[str, Any], list[str]]] = []  # those of the others, and their names
+        self._has_new_attributes = False
+        self._comparison = Comparison()
+        self.sources = Sources()
+        self.symbols: list[str] = []
+        self._walk()
+        self._arrange()
+
+    def is_current(self) -> bool:
+        """Whether all of it is still there."""
+        return not self._has_new_attributes and self._comparison.is_same()
+
+    def holds(self, value: Value) -> bool:
+        """Whether a Value is among what is reached."""
+        return value in self._bare or id(value) in self._seen
+
+    def refusing_sources(self, trace: Callable[[], Any]) -> Any:
+        """What a trace gives; a TraceError if it asks for something that is another number each time."""
+        return self.sources.refusing(self.codes, trace)
+
+    def reaches_values_or_sets_variables(self) -> bool:
+        """Whether a Value is reached, or code that sets variables outside of it."""
+        return bool(self._bare or self._attributed) or sets_variables(self.codes)
+
+    def containers(self) -> set[int]:
+        """The identities of what is reached and can be changed in place."""
+        watched = {id(w.container) for w in self._watched if type(w.container) not in (CellType, FunctionType)}
+        opened = {key for key, (_, form, *_) in self._open.items() if form != "L"}
+        return (watched | opened) - self._globals.keys()
+
+    def change(self) -> str:
+        """How the first place is written where there is something else now."""
+        for watched in self._watched:
+            if not self._comparison.has_same_bytes(watched.container):
+                return watched.path
+            now = _items(watched.container, watched.keys) if watched.items else []
+            if len(now) != len(watched.items):
+                return f"the length of {watched.path}" if watched.form == "[" else watched.path
+            for number, (item, before) in enumerate(zip(now, watched.items, strict=True)):
+                if not is_same(item, before):
+                    return _written(watched, number)
+        return "something"
+
+    def notice_new_attributes(self) -> None:
+        """Take note of Values that have other attributes now. This is for after the trace: no call pays for it."""
+        changed = any(list(attributes) != names for attributes, names in self._attributed)
+        self._has_new_attributes = changed or any(value.__dict__ for value in self._bare)
+
+    def put_back(self) -> None:
+        """Put what was there before into each container that has a symbol now."""
+        for watched in self._watched:
+            with suppress(Exception):  # what takes nothing back keeps its symbol, which is refused when it is used
+                container = watched.container
+                if is_array(container) and container.dtype != object:
+                    continue
+                items: Any = container.ravel() if is_array(container) else _items(container, watched.keys)
+                keys = container if isinstance(container, dict) and watched.keys is None else ()
+                if any(map(_holds_symbol, chain(items, keys))):
+                    _restore(watched)
+                for name in list(container) if watched.form == "." and isinstance(container, dict) else ():
+                    if name not in watched.names and _holds_symbol(container[name]):  # a new attribute
+                        del container[name]
+        for value in self._bare:
+            for name in [name for name, item in value.__dict__.items() if _holds_symbol(item)]:
+                delattr(value, name)
+
+    def line_of(self, place: str) -> tuple[str, int] | None:
+        """The file and the line where such a place is set; None if that cannot be told, or there are several."""
+        found = None
+        while place and not found:
+            if place.endswith("]"):
+                place, name = place.rpartition("[")[0], ""
+            else:
+                place, _, name = place.rpartition(".")
+            found = line_that_stores(self.codes, name)
+        return found
+
+    def _walk(self) -> None:
+        """Visit all that is reached, until no code names an attribute that was not looked at."""
+        known = -1
+        while True:
+            while self._queue:
+                self._visit(*self._queue.popleft())
+            # Names that are new may be those of attributes of all objects; otherwise only new objects are looked at.
+            objects, self._new = self._new, []
+            if len(self._names) > known:
+                known, objects = len(self._names), list(self._open)
+            all_names = not self._names.isdisjoint(_READS_ALL)
+            all_of_values = not self._names.isdisjoint(_READS_ALL_OF_VALUES)
+            for key in objects:
+                form = self._open[key][1]
+                self._look_into(key, form == "*" or (all_names and form == ".") or (all_of_values and form == "V"))
+            if not self._queue and len(self._names) == known and not self._new:
+                return
+
+    def _look_into(self, key: int, whole: bool) -> None:
+        """Visit the attributes of an object that code names, or all of them."""
+        path, form, owner, content, taken = self._open[key]
+        if form == "L":  # a library has hundreds of names
+            taken.update(dict.fromkeys(new := [n for n in self._names if n in content and n not in taken]))
+            self._queue += [(f"{path}.{name}", content[name]) for name in new]
+            return
+        for name, item in list(content.items()):
+            if name in taken or not (whole or name in self._names or (form == "C" and _is_special(name))):
+                continue
+            if form == "C" and name in _MAKE and not isinstance(owner, _ByName):
+                continue
+            taken[name] = None
+            self._queue.append((f"{path}.{name}", item))
+
+    def _open_up(self, key: int, path: str, form: str, owner: Any, content: Any, taken: dict[str, None]) -> None:
+        """Let the attributes of an object be looked at."""
+        self._open[key] = path, form, owner, content, taken
+        self._new.append(key)
+
+    def _visit(self, path: str, item: Any) -> None:
+        kind = type(item)
+        if kind is Value:
+            self._visit_value(path, item)
+            return
+        if kind in _ATOMS or id(item) in self._seen:
+            return
+        if issubclass(kind, Value) and not kind.known:
+            self.symbols.append(path)
+            return
+        self._seen[id(item)] = item
+        path = path if len(path) < _LONGEST else f"...{path[-_LONGEST // 2 :]}"
+        if kind is FunctionType:
+            self._visit_function(path, item)
+        elif issubclass(kind, weakref.ProxyTypes):
+            self._visit_state(path, item)
+        elif issubclass(kind, (list, tuple, dict, set, frozenset, deque)):
+            self._visit_container(path, item)
+        elif is_array(item):
+            self._visit_array(path, item)
+        elif issubclass(kind, ModuleType):
+            self._open_up(id(item), path, "L" if is_foreign(item.__name__) else "M", item, vars(item), {})
+        elif issubclass(kind, type):
+            self.sources.suspect(item)
+            self._visit_class(item.__qualname__, item, _ByName())
+        elif (parts := _parts(path, item)) is not None:
+            self._queue += parts
+        elif not issubclass(kind, _OPAQUE):
+            self._visit_object(path, item)
+
+    def _visit_value(self, path: str, value: Value) -> None:
+        attributes = value.__dict__
+        if not attributes:
+            self._bare[value] = None
+        elif id(value) not in self._seen:
+            self._seen[id(value)] = value
+            self._attributed.append((attributes, list(attributes)))
+            self._open_up(id(attributes), path, "V", value, attributes, {})
+
+    def _visit_values(self, path: str, keys: Iterable[Any], items: Iterable[Any]) -> None:
+        """Visit those among the items of a container, which has Values, numbers and texts only."""
+        for key, item in zip(keys, items, strict=True):
+            if type(item) is Value:
+                self._visit_value(f"{path}[{key!r:.40}]" if item.__dict__ else "", item)
+
+    def _visit_function(self, path: str, function: FunctionType) -> None:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            if id(cell) not in self._seen:
+                self._seen[id(cell)] = cell
+                content = _contents(cell)
+                self._watched.append(_Watched(name, "", cell, None, [content]))
+                self._queue.append((name, content))
+        if function.__defaults__ or function.__kwdefaults__:
+            found = _items(function, _DEFAULTS)
+            self._watched.append(_Watched(path or function.__name__, ".", function, _DEFAULTS, found))
+            self._queue += [(path, part) for part in found]
+        if function.__dict__:
+            self._open_up(id(function), function.__name__, ".", function, function.__dict__, {})
+        if is_foreign(function.__globals__.get("__name__") or ""):
+            self.sources.suspect(function)
+        else:
+            self._functions.append(function)
+            self._visit_code(function.__code__, function.__globals__)
+
+    def _visit_code(self, code: CodeType, variables: dict[str, Any]) -> None:
+        """Visit what code of the user names."""
+        self.codes[code] = None
+        names = names_in(code)
+        self._names.update(f"_{name}_" for name in ("name", "value") if name in names.of_attributes)  # of enum members
+        self._names |= names.of_attributes | (names.of_globals & (_READS_ALL | _MISSES_OF_VALUES))
+        known = self._globals.setdefault(id(variables), (variables, {}))[1]
+        absent = self._absent.setdefault(id(variables), (variables, {}))[1]
+        for name in names.of_globals:
+            if name not in variables:
+                absent[name] = None
+                self.sources.suspect(getattr(builtins, name, None))
+            elif name not in known:
+                known[name] = None
+                self._queue.append((name, variables[name]))
+        if not _ENVIRONMENT.isdisjoint(names.of_attributes | names.of_globals):
+            self._queue.append(("os.environ", os.environ))
+        modules = {full_name(module, level, variables.get("__package__")) for module, level in names.of_modules}
+        if not _IMPORTERS.isdisjoint(names.of_attributes | names.of_globals):
+            modules |= {text for text in names.texts if text in sys.modules}
+        if modules:
+            self._visit_modules(modules)
+
+    def _visit_modules(self, modules: Iterable[str]) -> None:
+        """Visit modules that code imports when it runs, and those that they are in."""
+        watched = self._globals.setdefault(id(sys.modules), (sys.modules, {}))[1]
+        for module in modules:
+            parts = module.split(".")
+            for length in range(1, len(parts) + 1):
+                name = ".".join(parts[:length])
+                watched[name] = None
+                self._queue.append((name, sys.modules.get(name)))
+
+    def _visit_container(self, path: str, container: Any) -> None:
+        items = _items(container, None)
+        kinds = set(map(type, items))
+        names = tuple(base_of(container).keys(container)) if isinstance(container, dict) else ()
+        if not isinstance(container, (tuple, frozenset)):
+            self._watched.append(_Watched(path, "[", container, None, items, names))
+        if any(map(is_unknown, names)):
+            self.symbols.append(path)
+        if kinds <= _ATOMS:
+            pass
+        elif kinds <= _ATOMS | {Value}:
+            self._visit_values(path, names or range(len(items)), items)
+        elif isinstance(container, dict):
+            self._queue += [(f"{path}[{key!r:.40}]", item) for key, item in zip(names, items, strict=True)]
+        else:
+            self._queue += [(f"{path}[{number}]", item) for number, item in enumerate(items)]
+        if type(container) not in (list, tuple, dict, set, frozenset, deque):
+            self._visit_object(path, container)
+
+    def _visit_array(self, path: str, array: Any) -> None:
+        if array.dtype == object:
+            elements = np.asarray(array).ravel().tolist()
+            self._watched.append(_Watched(path, "[", array, None, _items(array, None), tuple(elements)))
+            if set(map(type, elements)) <= _ATOMS | {Value}:
+                self._visit_values(path, range(len(elements)), elements)
+            else:
+                self._queue += [(f"{path}[{number}]", element) for number, element in enumerate(elements)]
+        else:
+            self._watched.append(_Watched(path, "[", array, None, []))
+        if type(array) is not np.ndarray:
+            self._visit_object(path, array)
+
+    def _visit_object(self, path: str, item: Any) -> None:
+        kind, attributes = type(item), _attributes(item)
+        if attributes is not None and "__wrapped__" in attributes:  # a compiled function, or one with a cache
+            self._queue.append((path, attributes["__wrapped__"]))
+        self._names.update(names_asked_by(item))
+        if kind is _CACHE:  # what it keeps is for calls that are alike
+            self._visit_state(path, item)
+            return
+        if mentions(item):
+            self.sources.suspect(item)
+            self._names |= _READS_ALL & {item.__name__}
+            return
+        if self.sources.take(path, item):
+            return
+        ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.")]
+        own = [base for base in kind.__mro__ if not is_foreign(base.__module__)]
+        if any(base.__module__.startswith(_INSIDE) for base in ours) and not issubclass(kind, Value):
+            return
+        is_library = not own and not ours
+        if is_library and (issubclass(kind, Enum) or is_without_numbers(kind.__module__)) and not _is_local(kind):
+            return
+        if is_library:
+            self.sources.suspect(kind)
+        is_read = not ours and not is_array(item) and self._visit_state(path, item)
+        is_all = is_read and (is_library or _is_local(kind))  # of a library, nothing else counts
+        if attributes is not None and attributes is not item and not is_all:
+            self._open_up(id(attributes), path, _form(kind, own, ours), item, attributes, {})
+        if slots := tuple(name for base in kind.__mro__ if base not in ours for name in _slots(base)):
+            found = _items(item, slots)
+            self._watched.append(_Watched(path, ".", item, slots, found))
+            self._queue += [(f"{path}.{name}", part) for name, part in zip(slots, found, strict=True)]
+        if own:
+            self._instances.append(item)
+        elif not (attributes is not None or slots or is_read or ours or kind.__module__ == "builtins"):
+            self._visit_pickle(path, item)
+        for base in own:
+            if id(base) not in self._open:
+                self._visit_class(base.__qualname__, base, base)
+
+    def _visit_state(self, path: str, item: Any) -> bool:
+        """Watch what can be read from an object beside attributes; whether that is all."""
+        reading = reading_of(item)
+        if reading is None:
+            return False
+        found = reading.read()
+        self._watched.append(_Watched(path, "", reading, None, found))
+        self._queue += [(path, part) for part in found]
+        return True
+
+    def _visit_pickle(self, path: str, item: Any) -> None:
+        """Watch the pickle of an object that cannot be looked into in any other way."""
+        if (reading := pickled(item)) is not None:
+            self._watched.append(_Watched(path, "", reading, None, reading.read()))
+        else:
+            self.sources.take_unwatched(path, item)
+
+    def _visit_class(self, path: str, kind: type, owner: Any) -> None:
+        meta: Any = type(kind)
+        for base in (*kind.__mro__, *meta.__mro__):
+            if not is_foreign(base.__module__) and (id(base) not in self._open or isinstance(owner, _ByName)):
+                taken = self._open[id(base)][-1] if id(base) in self._open else {}
+                self._classes[id(base)] = base
+                self._open_up(id(base), base.__qualname__, "C", owner, vars(base), taken)
+
+    def _arrange(self) -> None:
+        """Sort what is watched by how it is compared fastest."""
+        for content, taken in self._globals.values():
+            self._watch("", content, taken, "")
+        for key, (path, form, _, content, taken) in self._open.items():
+            if form in (".", "*") and len(taken) == len(content):
+                self._watched.append(_Watched(path, ".", content, None, list(content.values()), tuple(content)))
+            elif form == "C":  # or a class below might get what is one of a class above
+                absent = {name: None for name in self._names if name not in content and self._is_in_a_class(name)}
+                self._watch(path, content, {**taken, **absent, **self._special_above(self._classes[key])}, ".")
+            elif form == "L":
+                self._watch(path, content, {name: None for name in taken if _is_data(content[name])}, ".")
+            else:
+                self._watch(path, content, taken, ".")
+        self._arrange_containers()
+        self._arrange_names()
+        self._comparison.freeze()
+
+    def _arrange_containers(self) -> None:
+        comparison = self._comparison
+        cells: list[Any] = []
+        views: list[Any] = []
+        of_numbers: dict[tuple[str, ...], list[Any]] = {}  # dicts that have plain numbers under these names
+        named: dict[tuple[Any, tuple[str, ...]], list[Any]] = {}  # containers that have items of these names
+        in_order = not self._names.isdisjoint(_READS_ALL)  # or the order of attributes makes no difference
+        for watched in self._watched:
+            container, items = watched.container, watched.items
+            kind = type(container)
+            if kind is CellType and items[0] is not MISSING:
+                cells.append(container)
+            elif kind is Reading:
+                comparison.getters.append(container.read)
+            elif watched.keys is not None:
+                self._arrange_named(watched, named)
+            elif is_array(container):
+                comparison.add_array(container)
+            elif not isinstance(container, (list, dict)):
+                comparison.getters.append(partial(_items, container, None))
+                comparison.sized += [container] if kind is not CellType else []
+            elif kind is list and _is_compared_by_equality(items):
+                comparison.add_equal(container, items)
+            elif kind is list and set(map(type, items)) <= _NUMBERS:
+                comparison.numbers.append(partial(iter, container))
+            elif watched.form == "." and not in_order and all(type(i) in _ATOMS or _is_told_apart(i) for i in items):
+                self._arrange_attributes(watched, of_numbers, named)
+            else:
+                views.append(base_of(container).values(container) if isinstance(container, dict) else container)
+                comparison.keys += [base_of(container).keys(container)] if isinstance(container, dict) else []
+        comparison.numbers += [_getter(itemgetter, *found) for found in of_numbers.items()]
+        comparison.getters += [_getter(get, names, containers) for (get, names), containers in named.items()]
+        comparison.sized += views
+        if cells:
+            comparison.getters.append(partial(map, _cell_contents, cells))
+        if views:
+            comparison.getters.append(partial(chain.from_iterable, views))
+
+    def _arrange_named(self, watched: _Watched, named: dict[tuple[Any, tuple[str, ...]], list[Any]]) -> None:
+        """Arrange a container of which some items are looked at, by their names."""
+        get = itemgetter if isinstance(watched.container, _MAPPINGS) else attrgetter
+        pairs = list(zip(watched.keys or (), watched.items, strict=True))
+        if present := tuple(key for key, item in pairs if item is not MISSING):
+            named.setdefault((get, present), []).append(watched.container)
+        if missing := tuple(key for key, item in pairs if item is MISSING):
+            self._comparison.getters.append(partial(_items, watched.container, missing))
+
+    def _arrange_attributes(
+        self,
+        watched: _Watched,
+        of_numbers: dict[tuple[str, ...], list[Any]],
+        named: dict[tuple[Any, tuple[str, ...]], list[Any]],
+    ) -> None:
+        """Arrange attributes that are compared by equality, with their types where these are plain numbers or texts."""
+        pairs = list(zip(watched.names, watched.items, strict=True))
+        self._comparison.add_equal(watched.container, dict(pairs))
+        if names := tuple(name for name, item in pairs if type(item) in _NUMBERS - _SINGLE):
+            of_numbers.setdefault(names, []).append(watched.container)
+        if names := tuple(name for name, item in pairs if type(item) in _TEXTS | _SINGLE):
+            named.setdefault((itemgetter, names), []).append(watched.container)
+
+    def _arrange_names(self) -> None:
+        """Arrange the names that there are, and those that there are not."""
+        comparison = self._comparison
+        misses_of_values = not self._names.isdisjoint(_MISSES_OF_VALUES)
+        for _, form, _, content, taken in self._open.values():
+            if form in (".", "*") and len(taken) < len(content):  # a new attribute may come before that of a class
+                comparison.keys.append(content.keys())
+            elif form == "V" and misses_of_values:
+                comparison.keys.append(content.keys())
+                comparison.sized.append(content)
+        if misses_of_values:
+            comparison.sized += [value.__dict__ for value in self._bare]
+        # What hardly ever changes: the classes of objects, the bases of classes, the code of functions. And a global
+        # that is defined later may come before a builtin of its name.
+        classes = [kind for kind in self._classes.values() if kind.__bases__ != (object,)]  # others must keep theirs
+        parts = [*classes, *self._functions]
+        names = ["__mro__"] * len(classes) + ["__code__"] * len(self._functions)
+        comparison.getters += [partial(map, getattr, parts, names)] if parts else []
+        comparison.instances += self._instances
+        comparison.getters += [
+            partial(map, variables.keys().isdisjoint, [tuple(absent)])
+            for variables, absent in self._absent.values()
+            if absent
+        ]
+
+    def _watch(self, path: str, content: Mapping[str, Any], names: dict[str, None], form: str) -> None:
+        if names or form == ".":
+            keys, known = tuple(names), tuple(content) if form == "." else ()
+            self._watched.append(_Watched(path, form, content, keys, _items(content, keys), known))
+
+    def _special_above(self, kind: type) -> dict[str, None]:
+        """The special methods that a class has from those above it."""
+        above = [self._open[id(base)][-1] for base in kind.__mro__[1:] if id(base) in self._open]
+        return {name: None for taken in above for name in taken if _is_special(name) and name not in vars(kind)}
+
+    def _is_in_a_class(self, name: str) -> bool:
+        return any(form == "C" and name in content for _, form, _, content, _ in self._open.values())
+
+
+class _ByName:
+    """Stands for a class that code names, and so may call."""
+
+
+def _parts(path: str, item: Any) -> list[tuple[str, Any]] | None:
+    """What an object stands for that calls or shows others; None for other objects."""
+    kind = type(item)
+    if kind is MethodType:
+        return [("self" if path == "" else path, item.__self__), (path, item.__func__)]
+    if kind is partial:
+        return [(path, item.func), (path, item.args), (path, item.keywords)]
+    if kind is staticmethod or kind is classmethod:
+        return [(path, item.__func__)]
+    if kind is property:
+        return [(path, function) for function in (item.fget, item.fset) if function is not None]
+    owner = owner_of(item)
+    return None if owner is MISSING else [(path, owner)]
+
+
+def _form(kind: type, own: list[type], ours: list[type]) -> str:
+    """How attributes of an object count: "." those that code names; "*" all, for code of libraries may read them.
+
+    A Module of micrograd itself reads none, and neither do the classes that are the base of others.
+    """
+    of_library = [base for base in kind.__mro__ if base not in own and base.__module__ not in _BARE]
+    reads = [b for b in of_library if not (b.__name__ == "Module" if b in ours else is_without_numbers(b.__module__))]
+    return "." if own and all(issubclass(base, Value) for base in reads) else "*"
+
+
+def _is_local(kind: type) -> bool:
+    return issubclass(kind, threading.local)
+
+
+def _is_data(item: Any) -> bool:
+    """Whether an item of a library is no part of its code."""
+    return not isinstance(item, (FunctionType, BuiltinFunctionType, type, ModuleType)) and type(item) not in _ATOMS
+
+
+def _holds_symbol(item: Any, depth: int = 10) -> bool:
+    """Whether it is a symbol, or a container of some."""
+    if isinstance(item, (list, tuple, dict, set, deque)) and depth:
+        return any(_holds_symbol(part, depth - 1) for part in (item.values() if isinstance(item, dict) else item))
+    return is_unknown(item)
+
+
+_cell_contents = attrgetter("cell_contents")
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return MISSING
+
+
+def _items(container: Any, keys: tuple[Any, ...] | None) -> list[Any]:
+    """What is in a container."""
+    if type(container) is CellType:
+        return [_contents(container)]
+    if type(container) is Reading:
+        return container.read()
+    if is_array(container):  # an array of objects has their addresses in its bytes
+        return [container.shape, container.dtype.str, container.tobytes()]
+    if keys is None:
+        return list(base_of(container).values(container) if isinstance(container, dict) else container)
+    if isinstance(container, _MAPPINGS):
+        return list(map(container.get, keys, repeat(MISSING)))
+    return [getattr(container, key, MISSING) for key in keys]
+
+
+_MAPPINGS: Any = (dict, type(vars(object)))
+
+
+def _attributes(item: Any) -> Any:
+    try:
+        return object.__getattribute__(item, "__dict__")
+    except AttributeError:
+        return None
+
+
+def _getter(get: Any, names: tuple[str, ...], containers: list[Any]) -> Callable[[], Iterable[Any]]:
+    """What gives the items of these names of each container again."""
+    get_all = partial(map, get(*names), containers)
+    return get_all if len(names) == 1 else lambda: chain.from_iterable(get_all())
+
+
+def _restore(watched: _Watched) -> None:
+    """Put the items back into a container."""
+    container, items, keys = watched.container, watched.items, watched.keys
+    if type(container) is CellType:
+        container.cell_contents = items[0]
+    elif is_array(container):
+        for place, item in enumerate(watched.names):
+            container.flat[place] = item
+    elif isinstance(container, dict):
+        for key, item in zip(keys or watched.names, items, strict=True):
+            container.pop(key, None)
+            container[key] = item
+        old = set(map(id, watched.names))  # not compared: a new key may be a symbol, which refuses that
+        for key in [key for key in container if keys is None and id(key) not in old]:
+            del container[key]
+    elif keys is not None:
+        for key, item in zip(keys, items, strict=True):
+            if item is not MISSING:
+                setattr(container, key, item)
+            elif hasattr(container, key):  # a slot that was empty
+                delattr(container, key)
+    elif isinstance(container, list):
+        container[:] = items
+    else:
+        container.clear()
+        (container.update if isinstance(container, set) else container.extend)(items)
+
+
+def _written(watched: _Watched, number: int) -> str:
+    """How a place in a container is written."""
+    keys = watched.keys or watched.names
+    if is_array(watched.container):
+        return watched.path
+    if watched.form == "":
+        return str(keys[number]) if keys else watched.path
+    if watched.form == "[":
+        return f"{watched.path}[{keys[number] if keys else number!r}]"
+    return f"{watched.path}.{keys[number]}"
+
+
+def _is_compared_by_equality(items: list[Any]) -> bool:
+    """Whether two lists are equal only if they hold the same; and long lists of texts, to be quick."""
+    if all(map(_is_told_apart, items)):
+        return True
+    kinds = set(map(type, items)) if len(items) > _LOOKED_AT_ONE_BY_ONE else _NUMBERS
+    return kinds <= _TEXTS or (len(items) > _TOLD_BY_TYPE and kinds <= _ATOMS)
+
+
+def _is_told_apart(item: Any, depth: int = 3) -> bool:
+    """Whether it is equal to nothing but itself; so are two lists or tuples that hold the same such things."""
+    kind = type(item)
+    if kind is list or kind is tuple:
+        return depth > 0 and all(_is_told_apart(part, depth - 1) for part in item)
+    return kind is Value or kind.__eq__ is _by_identity
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__") and name not in _READ_BY_NAME_ONLY
+
+
+def _slots(kind: type) -> list[str]:
+    slots = vars(kind).get("__slots__", ())
+    names = [slots] if isinstance(slots, str) else list(slots)
+    mangled = (f"_{kind.__name__.lstrip('_')}{n}" if n.startswith("__") and not n.endswith("__") else n for n in names)
+    return [name for name in mangled if name not in ("__dict__", "__weakref__")]

@@ -1,0 +1,131 @@
+"""The names that code objects mention: globals, attributes, modules that are imported, and the lines where."""
+
+from __future__ import annotations
+
+import dis
+import re
+from functools import lru_cache
+from importlib.util import resolve_name
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
+_STORES = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
+_ADDERS = frozenset(("add", "append", "appendleft", "extend", "insert", "setdefault", "update"))
+_EVALUATORS = frozenset(("eval", "exec", "globals"))
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+class Names(NamedTuple):
+    """The names in a code object and in those nested in it.
+
+    Attributes:
+        of_globals: names of global variables.
+        of_attributes: names of attributes, and texts that may be such names.
+        of_modules: modules that are imported, each with its level: how many folders up, 0 for an absolute name.
+        texts: all constants that are texts.
+    """
+
+    of_globals: frozenset[str]
+    of_attributes: frozenset[str]
+    of_modules: frozenset[tuple[str, int]]
+    texts: frozenset[str]
+
+
+@lru_cache(1024)
+def names_in(code: CodeType) -> Names:
+    """All names that a code object mentions."""
+    of_globals: set[str] = set()
+    of_attributes: set[str] = set()
+    of_modules: set[tuple[str, int]] = set()
+    texts: set[str] = set()
+    for nested in nested_in(code):
+        constants: list[Any] = [0, 0]
+        for _, operation, argument in instructions(nested):
+            if operation in _LOADS_GLOBAL:
+                of_globals.add(argument)
+            elif _is_of_attribute(operation) or operation == "IMPORT_FROM":
+                of_attributes.add(argument)
+            elif operation == "IMPORT_NAME":
+                of_modules.add((argument, constants[-2]))
+            elif operation in ("LOAD_CONST", "LOAD_SMALL_INT"):
+                constants.append(argument)
+        for constant in nested.co_consts:
+            parts = constant if isinstance(constant, tuple) else (constant,)
+            texts.update(text for text in parts if isinstance(text, str))
+    of_attributes.update(text for text in texts if text.isidentifier())
+    if not of_globals.isdisjoint(_EVALUATORS):  # what is evaluated may name any global
+        words = {word for text in texts for word in _WORD.findall(text)}
+        of_globals |= words
+        of_attributes |= words
+    return Names(frozenset(of_globals), frozenset(of_attributes), frozenset(of_modules), frozenset(texts))
+
+
+def full_name(module: str, level: int, package: str | None) -> str:
+    """The full name of a module that code in a package imports."""
+    return resolve_name("." * level + module, package or "") if level and package else module
+
+
+def line_that_stores(codes: Iterable[CodeType], name: str) -> tuple[str, int] | None:
+    """The only line that sets a variable or attribute of this name; "" for an element of any container."""
+    return _only_line(
+        codes,
+        lambda operation, argument: (
+            operation in _STORES and argument == name if name else _sets_an_element(operation, argument)
+        ),
+    )
+
+
+def line_that_loads(codes: Iterable[CodeType], name: str) -> tuple[str, int] | None:
+    """The only line that reads a variable or attribute of this name."""
+    return _only_line(codes, lambda operation, argument: operation.startswith("LOAD_") and argument == name)
+
+
+def sets_variables(codes: Iterable[CodeType]) -> bool:
+    """Whether code sets variables of a module or of a function around it."""
+    return any(
+        operation == "STORE_GLOBAL" or (operation == "STORE_DEREF" and argument in nested.co_freevars)
+        for code in codes
+        for nested in nested_in(code)
+        for _, operation, argument in instructions(nested)
+    )
+
+
+def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | None:
+    found = {
+        (nested.co_filename, line)
+        for code in codes
+        for nested in nested_in(code)
+        for line, operation, argument in instructions(nested)
+        if is_sought(operation, argument)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _sets_an_element(operation: str, argument: Any) -> bool:
+    return operation == "STORE_SUBSCR" or (_is_of_attribute(operation) and argument in _ADDERS)
+
+
+def _is_of_attribute(operation: str) -> bool:
+    return "ATTR" in operation or "METHOD" in operation
+
+
+def nested_in(code: CodeType) -> list[CodeType]:
+    """A code object and all those that are made by it."""
+    found = [code]
+    for outer in found:
+        found += [constant for constant in outer.co_consts if isinstance(constant, CodeType)]
+    return found
+
+
+def instructions(code: CodeType) -> list[tuple[int, str, Any]]:
+    """The line, the operation and the argument of each instruction."""
+    line, found = code.co_firstlineno, []
+    for instruction in dis.get_instructions(code):
+        starts: Any = getattr(instruction, "line_number", instruction.starts_line)
+        line = starts or line
+        found.append((line, instruction.opname, instruction.argval))
+    return found

@@ -1,0 +1,349 @@
+"""Sources: what gives another number each time it is asked, and how a trace that asks one is refused.
+
+Random numbers, the clock, files and iterators would be frozen into a program. Generators of random numbers and
+iterators have a state: it is compared after the trace. Calls of the clock and the system leave nothing to compare. So
+where the code of a function mentions any library function that is not known to be pure, a profile function watches the
+trace for them; other traces are not slowed down.
+"""
+
+from __future__ import annotations
+
+import gc
+import operator
+import pickle
+import random
+import sys
+from contextlib import contextmanager, suppress
+from itertools import count, cycle, repeat
+from types import BuiltinFunctionType, FunctionType, GeneratorType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from micrograd.compiler.guards.code_names import line_that_loads
+from micrograd.compiler.guards.libraries import is_foreign
+from micrograd.compiler.guards.refusals import TraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+    from types import CodeType, FrameType
+
+    Line = tuple[str, int]
+
+_RANDOM = (
+    "a random number is drawn",
+    "Draw it outside, and pass it as an argument; fit draws random numbers for each step, with noise=",
+)
+_CLOCK = ("the clock is read", "Read it outside, and pass it as an argument")
+_SYSTEM = ("a file or the system is read", "Read it outside, and pass it as an argument")
+_ITERATOR = ("an iterator is read", "Take what it gives outside, and pass it as an argument")
+
+_READS_NOTHING = frozenset(
+    [
+        *("_exit", "abort", "close", "fork", "fspath", "isatty", "kill", "killpg", "mkdir", "pipe", "putenv"),
+        *("register_at_fork", "remove", "rename", "replace", "rmdir", "unlink", "unsetenv", "waitpid", "write"),
+    ]
+)
+# What functions written in C read, by their modules; and those functions that read nothing.
+_READS: dict[str, tuple[tuple[str, str], frozenset[str]]] = {
+    "time": (_CLOCK, frozenset(("sleep", "mktime", "strptime", "get_clock_info"))),
+    **dict.fromkeys(("posix", "nt"), (_SYSTEM, _READS_NOTHING)),
+    **dict.fromkeys(("_socket", "_posixsubprocess", "_winapi", "select"), (_SYSTEM, frozenset())),
+}
+_OPENS = frozenset(("open", "open_code", "input", "fromfile"))
+_OPENS_OF_NUMPY = frozenset(("fromfile", "genfromtxt", "load", "loadtxt", "memmap", "fromregex"))
+_TELLS_TIME = frozenset(("now", "utcnow", "today"))
+# Who calls such functions for other purposes than numbers.
+_EXCUSED = frozenset(
+    [
+        *("importlib", "logging", "warnings", "traceback", "linecache", "threading", "multiprocessing", "concurrent"),
+        *("joblib", "threadpoolctl", "tqdm", "_pytest", "coverage"),
+    ]
+)
+# The functions of these modules ask no source, but for those of numpy.random.
+_NAMES_OF_PURE = """
+abc bisect cmath collections contextlib copy dataclasses decimal enum fractions functools heapq inspect itertools
+json logging math micrograd numbers numpy operator pprint re string textwrap types typing warnings
+weakref jax jaxlib _operator _functools _collections _weakref _abc _struct struct gc builtins contextvars
+_contextvars pytest _pytest threading _thread array _bisect _heapq _json argparse configparser ctypes _ctypes
+"""
+_PURE = frozenset(_NAMES_OF_PURE.split())
+_DRAWS = ("micrograd.nn", "micrograd.learn", "micrograd.testing", "micrograd.training")  # weights, data, programs
+
+
+class _State(NamedTuple):
+    """A generator of random numbers: how to read its state, and how to set it."""
+
+    get: Callable[[], Any]
+    set: Callable[[Any], Any]
+
+
+class Sources:
+    """The sources that a function reaches.
+
+    Attributes:
+        generators: of random numbers, beside those of Python and NumPy that all functions share.
+        iterators: each with how it is written.
+        unwatched: objects whose state cannot be read, each with how it is written.
+        is_suspicious: whether the code mentions library functions that may ask a source.
+    """
+
+    def __init__(self) -> None:
+        self.generators: list[_State] = []
+        self.iterators: list[tuple[str, Any]] = []
+        self.unwatched: list[tuple[str, Any]] = []
+        self.is_suspicious = False
+
+    def take(self, path: str, item: Any) -> bool:
+        """Whether an object is a source; it is kept then."""
+        kind = type(item)
+        if (state := _state_of(item)) is not None:
+            self.generators.append(state)
+        elif hasattr(kind, "__next__") and is_foreign(kind.__module__) and not hasattr(kind, "getvalue"):
+            self.iterators.append((path, item))
+            self.is_suspicious = True
+        else:
+            return False
+        return True
+
+    def take_unwatched(self, path: str, item: Any) -> None:
+        """Take note of an object whose state cannot be read: a trace that calls its methods is refused."""
+        self.unwatched.append((path, item))
+        self.is_suspicious = True
+
+    def suspect(self, item: Any) -> None:
+        """Take note of a function or class that the code mentions."""
+        module = str(getattr(item, "__module__", None) or "")
+        if not module or (not is_foreign(module) and not isinstance(item, BuiltinFunctionType)):
+            return
+        draws = module.partition(".")[0] not in _PURE or "random" in module or module.startswith(_DRAWS)
+        reads = item is input or getattr(item, "__name__", "") in _OPENS_OF_NUMPY
+        self.is_suspicious = self.is_suspicious or draws or reads
+
+    def refusing(self, codes: Iterable[CodeType], run: Callable[[], Any]) -> Any:
+        """What a trace gives; it is refused if it asks a source.
+
+        Args:
+            codes: the code that the trace runs, for lines.
+            run: the trace. If random numbers are drawn it runs once more, to find the line.
+
+        Raises:
+            TraceError: if a source is asked; random generators have the state then that they had before.
+        """
+        if self.is_suspicious:
+            self.generators += _shared()
+        states = self._states()
+        before = [pickle.dumps(state) for state in states]
+        positions = [_position(iterator) for _, iterator in self.iterators]
+        observer = _Observer(self)
+        if self.is_suspicious:
+            with observer.profiling():
+                result = run()
+        else:
+            result = run()
+        if observer.found is not None:
+            _refuse(*observer.found)
+        for (path, iterator), position in zip(self.iterators, positions, strict=True):
+            if _position(iterator) != position:
+                name = path.partition("[")[0].rpartition(".")[2]
+                _refuse(_ITERATOR, line_that_loads(codes, name), path)
+        if [pickle.dumps(state) for state in self._states()] != before:
+            finder = _LineFinder(lambda: [pickle.dumps(state) for state in self._states()])
+            with suppress(Exception), finder.tracing():
+                run()
+            if finder.has_changed():
+                for generator, state in zip(self.generators, states, strict=True):
+                    generator.set(state)
+                _refuse(_RANDOM, finder.line)
+        return result
+
+    def _states(self) -> list[Any]:
+        return [generator.get() for generator in self.generators]
+
+
+def _shared() -> list[_State]:
+    """The generators that are used by functions such as random.random."""
+    return [
+        _State(random.getstate, random.setstate),
+        _State(lambda: np.random.get_state(legacy=False), np.random.set_state),
+    ]
+
+
+def _state_of(item: Any) -> _State | None:
+    """The state of a generator of random numbers; None for anything else."""
+    kind = type(item)
+    if issubclass(kind, random.Random):
+        return None if issubclass(kind, random.SystemRandom) else _State(item.getstate, item.setstate)
+    if issubclass(kind, np.random.RandomState):
+        return _State(lambda: item.get_state(legacy=False), item.set_state)
+    if issubclass(kind, (np.random.Generator, np.random.BitGenerator)):
+        bits = getattr(item, "bit_generator", item)
+        return _State(lambda: bits.state, lambda state: setattr(bits, "state", state))
+    return None
+
+
+def _position(iterator: Any) -> Any:
+    """What is another one once the iterator was read."""
+    kind = type(iterator)
+    if (
+        kind is GeneratorType or kind is repeat
+    ):  # the observer sees the one run, and the other has nothing but one number
+        return None
+    if kind is count:
+        return repr(iterator)
+    if hasattr(kind, "tell"):
+        return _position_in(iterator)
+    if (hint := operator.length_hint(iterator, -1)) >= 0:
+        return hint
+    parts = [part for item in gc.get_referents(iterator) for part in (item if type(item) is tuple else [item])]
+    inner = [part for part in parts if hasattr(type(part), "__next__")] if kind is not cycle else []
+    return [_position(part) for part in inner] or object()
+
+
+def _position_in(file: Any) -> Any:
+    try:
+        return None if file.closed or file.writable() else file.tell()
+    except OSError:  # while it is read line by line
+        return object()
+
+
+class _Observer:
+    """A profile function that finds the first call of a source.
+
+    Attributes:
+        found: what is asked, the line, and how the object is written; None if nothing is asked.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self._unwatched = {id(item): path for path, item in sources.unwatched}
+        self._generators = [(path, item) for path, item in sources.iterators if isinstance(item, GeneratorType)]
+        self._outer: Any = None
+        self.found: tuple[tuple[str, str], Line | None, str] | None = None
+
+    @contextmanager
+    def profiling(self) -> Generator[None, None, None]:
+        """Observe this thread inside; the profiler that there is goes on."""
+        outer = sys.getprofile()
+        stops = hasattr(outer, "disable")  # one written in C, as that of cProfile: it must rest meanwhile
+        self._outer = None if stops else outer
+        if stops:
+            outer.disable()  # type: ignore[union-attr]  # it has it
+        sys.setprofile(self)
+        try:
+            yield
+        finally:
+            sys.setprofile(self._outer)
+            if stops:
+                outer.enable()  # type: ignore[union-attr]  # as above
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        """A call, of Python or C, begins or ends."""
+        if self._outer is not None:
+            self._outer(frame, event, argument)
+        if self.found is not None:
+            return
+        if event == "c_call":
+            what, path = self._asked_by(argument)
+        elif event == "call":
+            what, path = self._resumed(frame)
+        else:
+            return
+        if what is not None and _is_of_user(frame):
+            self.found = what, _line_of_user(frame), path
+
+    def _asked_by(self, function: Any) -> tuple[tuple[str, str] | None, str]:
+        name, owner, module = function.__name__, getattr(function, "__self__", None), function.__module__
+        if module in _READS and name not in _READS[module][1]:
+            return _READS[module][0], ""
+        if name in _OPENS and isinstance(function, BuiltinFunctionType) and module is not None:
+            return _SYSTEM, ""
+        if name in _TELLS_TIME and isinstance(owner, type) and owner.__module__ == "datetime":
+            return _CLOCK, ""
+        if name.startswith("read") and type(owner).__module__ == "_io" and hasattr(owner, "fileno"):
+            return (None if hasattr(owner, "getvalue") else _SYSTEM), ""
+        if id(owner) in self._unwatched:
+            return (f"a {type(owner).__name__} is asked", _SYSTEM[1]), self._unwatched[id(owner)]
+        return None, ""
+
+    def _resumed(self, frame: FrameType) -> tuple[tuple[str, str] | None, str]:
+        for path, generator in self._generators:
+            if generator.gi_code is frame.f_code and generator.gi_frame is frame:
+                return _ITERATOR, path
+        return None, ""
+
+
+class _LineFinder:
+    """A trace function that finds the first line of the user's after which a state is another one.
+
+    Args:
+        read: gives the state.
+
+    Attributes:
+        line: the line; None before it is found.
+    """
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read, self._before = read, read()
+        self._last: Line | None = None
+        self.line: Line | None = None
+
+    @contextmanager
+    def tracing(self) -> Generator[None, None, None]:
+        """Look at each line of this thread inside; a debugger rests meanwhile."""
+        outer = sys.gettrace()
+        sys.settrace(self)
+        try:
+            yield
+        finally:
+            sys.settrace(outer)
+
+    def has_changed(self) -> bool:
+        """Whether the state is another one now."""
+        is_changed: bool = self._read() != self._before
+        if is_changed and self.line is None:
+            self.line = self._last
+        return is_changed
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
+        """A line begins, or a function begins or ends."""
+        if self.line is not None or is_foreign(frame.f_globals.get("__name__", "")):
+            return None
+        if not self.has_changed():
+            self._last = _line_of_user(frame.f_back if event == "return" else frame)
+        return self
+
+
+def _is_of_user(frame: FrameType | None) -> bool:
+    """Whether the traced function calls it, directly or through libraries, but for those that are excused."""
+    found = False
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module == __name__:
+            break
+        if module.partition(".")[0] in _EXCUSED:
+            return False
+        found = found or not is_foreign(module)
+        frame = frame.f_back
+    return found
+
+
+def _line_of_user(frame: FrameType | None) -> Line | None:
+    while frame is not None and is_foreign(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _refuse(what: tuple[str, str], line: Line | None, path: str = "") -> None:
+    event, instead = what
+    where = ", ".join(filter(None, (path, f"{line[0]}:{line[1]}" if line else "")))
+    raise TraceError(
+        f"{event}{f' ({where})' if where else ''}: a compiled function runs once, on symbols, so the program would "
+        f"have what was read there at every later call. {instead}"
+    )
+
+
+def mentions(item: Any) -> bool:
+    """Whether an object that code mentions is a function or class, which may ask a source."""
+    return isinstance(item, (BuiltinFunctionType, FunctionType, type)) or (
+        callable(item) and hasattr(item, "__name__") and is_foreign(type(item).__module__)
+    )

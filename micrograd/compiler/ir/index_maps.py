@@ -1,0 +1,176 @@
+"""Index maps: where the results and the operands of a kernel lie, found from the places of single numbers.
+
+The product of a 3 by 2 matrix at 0 and a vector at 6 has three results of two terms. The first factors lie at
+
+    0 1
+    2 3          which is starts 0 2 4, and steps 0 1 for each of them:   2 * column + term
+    4 5
+
+and the second ones at starts 6 6 6, and the same steps: ``6 + term``. What is not even becomes a table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from micrograd.compiler.ir.program import Access
+
+if TYPE_CHECKING:
+    from micrograd.compiler.numbers import Integers
+
+_VECTOR = 8  # numbers that a processor computes at once
+_FEWEST = 4  # terms; fewer are never cut
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the terms of several results lie.
+
+    Attributes:
+        starts: the place of each result's first term.
+        steps: how far each term is from the first, where that is the same for all results.
+        matrix: else the place of each term of each result.
+        turn_step: how far all of them move at each turn of the loop.
+    """
+
+    starts: Integers
+    steps: Integers | None
+    matrix: Integers | None = None
+    turn_step: int = 0
+
+    @staticmethod
+    def of(matrix: Integers, turn_step: int = 0) -> Places:
+        """Those in a matrix with a row for each result and a column for each term."""
+        steps = matrix[0] - matrix[0, 0]
+        if matrix.shape[1] == 1 or (matrix - matrix[:, :1] == steps).all():
+            return Places(matrix[:, 0], steps, None, turn_step)
+        return Places(matrix[:, 0], None, matrix, turn_step)
+
+    def part(self, begin: int, end: int) -> Places:
+        """Some of the terms."""
+        if self.steps is None:
+            return Places.of(self.positions()[:, begin:end], self.turn_step)
+        if end - begin == len(self.steps):
+            return self
+        steps = self.steps[begin:end]
+        return Places(self.starts + steps[0], steps - steps[0], None, self.turn_step)
+
+    def rows(self, which: Integers) -> Places:
+        """Those of some results; a result may be there several times."""
+        matrix = None if self.matrix is None else self.matrix[which]
+        return Places(self.starts[which], self.steps, matrix, self.turn_step)
+
+    def positions(self) -> Integers:
+        """The place of each term of each result."""
+        if self.matrix is not None:
+            return self.matrix
+        assert self.steps is not None  # one of the two is there
+        return self.starts[:, None] + self.steps
+
+    @cached_property
+    def is_affine(self) -> bool:
+        """Whether the terms of each result are evenly apart."""
+        return self.steps is not None and are_even(self.steps)
+
+    def lie_apart(self) -> bool:
+        """Whether the terms do not lie side by side."""
+        return bool((np.abs(np.diff(self.positions()[0] if self.steps is None else self.steps)) > 1).any())
+
+
+def affine_runs(factors: list[Places]) -> list[tuple[int, int]]:
+    """Cut the terms into runs in which all factors step evenly. Many short runs are not worth it: then no cut."""
+    even = [factor.steps for factor in factors if factor.steps is not None]
+    if not even:
+        return [(0, factors[0].positions().shape[1])]
+    terms = len(even[0])
+    if terms < _FEWEST:
+        return [(0, terms)]
+    runs, start = [], 0
+    changes = (np.flatnonzero(np.diff(np.stack(even), n=2, axis=1).any(axis=0)) + 2).tolist()
+    for change in [*changes, terms]:
+        if change > start + 1 or change == terms:  # the step after a jump begins the next run
+            runs.append((start, change))
+            start = change
+    return runs if len(runs) <= 1 + terms / 4 else [(0, terms)]
+
+
+def accesses(target: Places, operands: list[Places]) -> tuple[int, int, Access, list[Access]]:
+    """Index maps for results and operands.
+
+    Returns:
+        How many rows and columns the results are seen as, their map, and that of each operand.
+    """
+    columns = len(target.starts)
+    for places in (target, *operands):
+        if places.is_affine:
+            columns = math.gcd(columns, _even_columns(places.starts))
+    for places in (target, *operands):
+        if not places.is_affine:  # what stays, or steps on, for a vector of columns needs a table of rows only
+            even = math.gcd(columns, _even_columns(places.positions()))
+            columns = even if even >= _VECTOR else columns
+    rows = len(target.starts) // columns
+    of_target, *of_operands = [_access(places, rows, columns) for places in (target, *operands)]
+    return rows, columns, of_target, of_operands
+
+
+def _even_columns(positions: Integers) -> int:
+    """In rows of how many columns each term is as far from that in the column before, everywhere; 0: of any number.
+
+    Args:
+        positions: where the terms of each column are, or where its first one is.
+    """
+    distances = positions[1:] - positions[:-1]
+    differ = distances != distances[(slice(1),) * distances.ndim]
+    if not differ.any():
+        return 0
+    breaks = np.flatnonzero(differ if differ.ndim == 1 else differ.any(axis=1)) + 1
+    return int(np.gcd.reduce(breaks))
+
+
+def _access(places: Places, rows: int, columns: int) -> Access:
+    if places.steps is None or not places.is_affine:
+        return _gather(places.positions().reshape(rows, columns, -1), places.turn_step)
+    starts, turn_step = places.starts[::columns], places.turn_step
+    column_step, term_step = step(places.starts[:columns]), step(places.steps)
+    if not are_even(starts):
+        return Access(0, 0, column_step, term_step, row_table=np.ascontiguousarray(starts), turn_step=turn_step)
+    return Access(int(starts[0]), step(starts), column_step, term_step, turn_step=turn_step)
+
+
+def _gather(positions: Integers, turn_step: int) -> Access:
+    """The index map of what is not affine: a table. Where columns are evenly apart, it is one of terms only."""
+    starts, column_step = positions[:, :1], step(positions[0, :, 0])
+    if (positions - starts == column_step * np.arange(positions.shape[1])[None, :, None]).all():
+        return Access(column_step=column_step, table=np.ascontiguousarray(starts), turn_step=turn_step)
+    return Access(table=np.ascontiguousarray(positions), turn_step=turn_step)
+
+
+def are_even(positions: Integers) -> bool:
+    """Whether each position is as far from the one before as any other."""
+    distances = positions[1:] - positions[:-1]
+    return len(distances) < 2 or bool((distances == distances[0]).all())
+
+
+def step(positions: Integers) -> int:
+    """How far apart are positions that are evenly apart."""
+    return int(positions[1] - positions[0]) if len(positions) > 1 else 0
+
+
+def runs_of_one(factors: list[list[int]]) -> list[tuple[int, int]]:
+    """As affine_runs, given where the terms of a single result lie."""
+    terms = len(factors[0])
+    return [(0, terms)] if terms < _FEWEST else affine_runs([Places.of(np.array([places])) for places in factors])
+
+
+def access_of_one(places: list[int], turn_step: int) -> Access:
+    """The index map of an operand of a single result, given where its terms lie."""
+    term_step = places[1] - places[0] if len(places) > 1 else 0
+    if len(places) > 2 and any(after - before != term_step for before, after in pairwise(places)):
+        return Access(table=np.array(places).reshape(1, 1, -1), turn_step=turn_step)
+    return Access(places[0], term_step=term_step, turn_step=turn_step)

@@ -1,0 +1,327 @@
+"""Normalise: everything is a sum of products, or a primitive.
+
+Of the trace's additions, subtractions, negations and multiplications only one kind of node is left: a
+sum of terms, each a coefficient times one or two factors. ``b + w0 * x0 - w1 * x1`` was four operations,
+and is one node:
+
+    1 * b  +  1 * w0 * x0  +  -1 * w1 * x1
+
+That is a dot product with a bias, seen at a glance. The terms stand in the order of the program: a chain of
++ and - from left to right becomes one sum, and what stands in parentheses on the right of an operator stays
+a node of its own, as it is rounded on its own. A copy gives way to what it copies. What nothing needs is left
+out. Where no gradient flows, as in the largest of softmax's inputs, a maximum of maxima becomes one maximum.
+
+The terms of dot products that have very many stay whole (see vectors.py), unless these come level after level, as in
+a recurrent network: then they are parts of a loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from micrograd.compiler.ir.entries import SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.graph import MAXIMUM, ONE, SUM, Applications, Graph, Terms, no_terms
+from micrograd.compiler.ir.program import IN_ORDER
+from micrograd.compiler.ir.vectors import Dots
+from micrograd.compiler.passes.checks import may_raise
+from micrograd.compiler.passes.repeats import FEWEST_TURNS
+from micrograd.engine import primitives
+
+if TYPE_CHECKING:
+    from micrograd.compiler.ir.columns import Columns
+    from micrograd.compiler.ir.vectors import Rows
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from micrograd.engine.primitive import Primitive
+
+# The terms of each arithmetic primitive: a coefficient, and which operands are the factors: 1, 2, or 0 for ONE.
+ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
+    primitives.add: ((1.0, 1, 0), (1.0, 2, 0)),
+    primitives.sub: ((1.0, 1, 0), (-1.0, 2, 0)),
+    primitives.neg: ((-1.0, 1, 0),),
+    primitives.mul: ((1.0, 1, 2),),
+}
+
+MANY = 1 << 17  # fewer terms of long dot products are taken one by one
+_FEW_MOVING = 1 << 12  # nodes on long chains, which are followed all at once
+
+
+def normalise(columns: Columns) -> Graph:
+    """The normal form of a trace."""
+    graph = flatten(_in_terms(columns)).without_the_unused()  # flat, it is not as deep, and quicker to walk through
+    unreached = graph.operands(differentiable=True).out_of_reach(graph.outputs)
+    graph = flatten(_with_maxima(replace(graph, differentiable=~unreached)))
+    return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
+
+
+def _in_terms(columns: Columns) -> Graph:
+    """The graph of a trace in which each arithmetic operation is a sum of its own."""
+    trace, size = columns.trace, columns.size
+    kind = np.zeros(size, dtype=np.int64)
+    constants = np.full(size, np.nan)
+    constants[columns.literals] = columns.numbers
+    parts: list[Terms] = [no_terms()]
+    long: list[Dots] = []
+    applications: list[Applications] = []
+    for primitive, nodes, operands in columns.operations:
+        if primitive is SUM_OF_PRODUCTS:
+            kind[nodes] = SUM
+            starts, *factors = operands
+            parts.append(Terms(nodes, np.ones(len(starts)), starts, np.full(len(starts), ONE)))
+            dots = _dots(trace.rows, nodes, np.stack(factors))
+            long = [part for part in dots if part.length > IN_ORDER]
+            if sum(part.length * len(part.owner) for part in long) < MANY:
+                long = []
+            parts += [Terms.one_by_one(part) for part in dots if not long or part.length <= IN_ORDER]
+        elif primitive is TAKE:
+            applications.append(Applications(primitive, nodes, operands[0][:, None], operands[1]))
+        elif primitive in ARITHMETIC:
+            kind[nodes] = SUM
+            for coefficient, first, second in ARITHMETIC[primitive]:
+                others = operands[second - 1] if second else np.broadcast_to(ONE, nodes.shape)
+                parts.append(Terms(nodes, np.broadcast_to(coefficient, nodes.shape), operands[first - 1], others))
+        else:
+            applications.append(Applications(primitive, nodes, np.stack(operands, axis=1)))
+    graph = Graph(
+        kind=kind,
+        constants=constants,
+        is_constant=_marks(size, columns.literals),
+        terms=Terms.sorted(parts, size),
+        applications=tuple(applications),
+        tables=tuple(np.array(table) for table in trace.tables),
+        inputs=tuple(np.array(group, dtype=np.int64) for group in trace.inputs),
+        outputs=np.array(trace.outputs, dtype=np.int64),
+        differentiable=np.zeros(size, dtype=bool),
+        unordered=np.zeros(size, dtype=bool),
+        from_zero=np.zeros(size, dtype=bool),
+        whole=tuple(long),
+    )
+    return replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
+
+
+def _dots(rows: Rows, owner: Integers, factors: Integers) -> list[Dots]:
+    """The products of sums of products, given two rows of each; those of one length are taken together."""
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))[factors[0]]
+    return [
+        Dots.of(rows, owner[lengths == length], factors[:, lengths == length])
+        for length in dict.fromkeys(lengths.tolist())
+    ]
+
+
+def _comes_level_after_level(graph: Graph) -> bool:
+    """Whether there is a vector whose dot products are on so many levels that they may be parts of a loop."""
+    levels = graph.levels()
+    for dots in graph.whole:
+        assert isinstance(dots, Dots)  # there are no others yet
+        of_level = levels[dots.owner] * len(dots.elements)
+        uses = np.unique(np.concatenate([of_level + dots.first, of_level + dots.second]))
+        if np.bincount(uses % len(dots.elements)).max(initial=0) >= FEWEST_TURNS:
+            return True
+    return False
+
+
+def _with_maxima(graph: Graph) -> Graph:
+    """Give maxima through which no gradient flows terms, so that they can be flattened."""
+    kind, parts, kept = graph.kind.copy(), [graph.terms], []
+    for application in graph.applications:
+        if application.primitive is primitives.maximum:
+            free = ~graph.differentiable[application.nodes]
+            nodes = application.nodes[free]
+            kind[nodes] = MAXIMUM
+            ones, alone = np.ones(len(nodes)), np.full(len(nodes), ONE)
+            parts += [Terms(nodes, ones, column, alone) for column in application.operands[free].T]
+            application = application.chosen(~free)
+        if len(application.nodes):
+            kept.append(application)
+    if len(parts) == 1:
+        return graph
+    return replace(graph, kind=kind, terms=Terms.joined(parts).by_owner(), applications=tuple(kept))
+
+
+def flatten(graph: Graph, first: int = 0) -> Graph:
+    """Leave out zeros, use what copies copy, and make chains of sums that are used once one sum each.
+
+    Args:
+        graph: in normal form but for these.
+        first: the nodes before this one are flat; their terms need not be in the graph.
+    """
+    for step in (_without_zeros, _without_copies, _merged):
+        graph = step(graph, first)  # the one before is not needed any more, and may be large
+    return graph
+
+
+def _without_zeros(graph: Graph, first: int) -> Graph:
+    """Leave out terms of 0, such as the 0 that Python's sum() starts from; that the sum is not -0 is kept in mind."""
+    terms = graph.terms
+    zeros = np.flatnonzero((graph.constants == 0)[terms.first] & (terms.second == ONE))
+    zeros = zeros[graph.kind[terms.owner[zeros]] == SUM]
+    if not len(zeros):
+        return graph
+    owner = terms.owner[zeros]
+    has_others = (graph.counts() > np.bincount(owner, minlength=graph.size))[owner]
+    zeros, owner = zeros[has_others], owner[has_others]
+    positive = ~np.signbit(graph.constants[terms.first[zeros]] * terms.coefficient[zeros])
+    from_zero = graph.from_zero | _marks(graph.size, owner[positive])
+    return replace(graph, terms=terms.kept(~_marks(len(terms.owner), zeros)), from_zero=from_zero & ~graph.unordered)
+
+
+def _without_copies(graph: Graph, first: int) -> Graph:
+    """Replace each node that only copies or negates another one by that other one."""
+    terms, size = graph.terms, graph.size
+    may_copy = (graph.counts() == 1) & ~graph.from_zero
+    may_copy[graph.results] = False
+    copies = np.flatnonzero(may_copy[terms.owner] & (terms.second == ONE))
+    if not len(copies):
+        return graph
+    original, factor = np.arange(size + 1), np.ones(size + 1)  # the last entry is that of ONE
+    original[-1] = ONE
+    owner = terms.owner[copies]
+    original[owner], factor[owner] = terms.first[copies], terms.coefficient[copies]
+    _followed(original, factor, owner)
+    coefficient = terms.coefficient * factor[terms.first] * factor[terms.second]
+    terms = Terms(terms.owner, coefficient, original[terms.first], original[terms.second])
+    alias, negated = original[:-1], np.flatnonzero(factor[:-1] != 1)
+    alias[negated] = negated
+    graph = replace(
+        graph,
+        terms=terms,
+        applications=tuple(replace(a, operands=alias[a.operands]) for a in graph.applications),
+        tables=tuple(alias[table] for table in graph.tables),
+        whole=tuple(part.reading(alias) for part in graph.whole),
+    )
+    kept = ~_marks(size, owner) | (_uses(graph, first) > 0)
+    return replace(graph, terms=graph.terms.kept(kept[graph.terms.owner]))
+
+
+def _followed(target: Integers, factor: Floats, moving: Integers) -> Integers:
+    """Turn targets into the ends of their chains, and factors into the products along these; how long each chain is.
+
+    Args:
+        target: where each goes.
+        factor: of each.
+        moving: those that go elsewhere.
+    """
+    length = np.zeros(len(target), dtype=np.int64)
+    length[moving] = 1
+    stops, draw = np.zeros(len(target), dtype=bool), np.random.default_rng(0)
+
+    def jumped(nodes: Integers) -> Integers:
+        """Let each go as far again as what it goes to; those that did, as the others are at an end or at a stop."""
+        reached = target[nodes]
+        beyond = target[reached]
+        goes_on = np.flatnonzero((beyond != reached) & ~stops[reached])
+        nodes, reached = nodes[goes_on], reached[goes_on]
+        turned = np.flatnonzero(factor[reached] != 1)  # few are
+        factor[nodes[turned]] *= factor[reached[turned]]
+        length[nodes] += length[reached]
+        target[nodes] = beyond[goes_on]
+        return nodes
+
+    parts = [jumped(jumped(moving))]  # most chains are short
+    while len(parts[-1]) > _FEW_MOVING:  # of long ones, each goes to the next of a few; these go on, and then all
+        few = parts[-1][draw.random(len(parts[-1])) < 0.25]
+        stops[parts[-1]] = False
+        stops[few] = True
+        parts.append(few)
+        while len(few):
+            few = jumped(few)
+    stops[parts[-1]] = False
+    for part in reversed(parts):
+        while len(part):
+            part = jumped(part)
+    return length
+
+
+def _uses(graph: Graph, first: int) -> Integers:
+    """How often each node is used, as a result too. Those before the first one are used elsewhere as well."""
+    uses = np.zeros(graph.size + 1, dtype=np.int64)  # the last is ONE
+    used = [graph.terms.first, graph.terms.second, graph.results, *(part.used for part in graph.whole)]
+    for application in graph.applications:
+        used.append(application.operands.ravel())
+        if application.tables is not None:
+            used += [graph.tables[table] for table in np.unique(application.tables)]
+    for nodes in used:
+        np.add.at(uses, nodes, 1)
+    uses[:first] += 2
+    return uses[:-1]
+
+
+def _marks(size: int, nodes: Integers) -> Booleans:
+    """Which nodes are among these."""
+    marks = np.zeros(size, dtype=bool)
+    marks[nodes] = True
+    return marks
+
+
+def _merged(graph: Graph, first: int) -> Graph:
+    """Make products and the starts of chains that are used once part of the sums that use them.
+
+    The order of the terms stays that of the program. A product takes the place of the term that it was. A sum
+    of several terms must be the first term, ``(a + b) + c``: in any other place it is rounded on its own. And where
+    sums are added up, the first of them stays what the others are.
+    """
+    terms, size, kind = graph.terms, graph.size, graph.kind
+    counts = graph.counts()
+    once = np.flatnonzero((_uses(graph, first) == 1)[terms.first] & (terms.second == ONE))
+    once = once[kind[terms.first[once]] == kind[terms.owner[once]]]
+    user, used = terms.owner[once], terms.first[once]
+    is_first = terms.owner[once - 1] != user  # before the first of all comes the last one, which is of another sum
+    is_product = (counts[used] == 1) & ~graph.from_zero[used]
+    adds_sums = _marks(size, user[~is_product & ~is_first])
+    ordered = ~graph.unordered[user] & ~graph.unordered[used]
+    begins = is_first & ordered & (adds_sums[used] | ~adds_sums[user])
+    # Negated, the largest is the smallest; and a sum that is 0 is -0, but the sum of its negated terms is not.
+    is_sum = kind[user] == SUM
+    merged = (is_sum & is_product) | ((terms.coefficient[once] == 1) & (begins | ~is_sum | (counts[user] == 1)))
+    if not merged.any():
+        return graph
+    once, user, used, is_product = once[merged], user[merged], used[merged], is_product[merged]
+    end, factor = np.arange(size), np.ones(size)
+    end[used], factor[used] = user, terms.coefficient[once]
+    depth = _followed(end, factor, used)
+    rest = _in_order(terms, once, used[is_product], once[is_product], end, depth)
+    owner = terms.owner[rest]
+    coefficient = terms.coefficient[rest] * factor[owner]
+    unordered = graph.unordered | _marks(size, end[graph.unordered])
+    from_zero = graph.from_zero | _marks(size, end[graph.from_zero])
+    return replace(
+        graph,
+        terms=Terms(end[owner], coefficient, terms.first[rest], terms.second[rest]),
+        checked=np.flatnonzero(_marks(size, end[graph.checked])),
+        whole=tuple(part.merged(end) for part in graph.whole),
+        unordered=unordered,
+        from_zero=from_zero & ~unordered,
+    )
+
+
+def _in_order(
+    terms: Terms, merged: Integers, products: Integers, used_as: Integers, end: Integers, depth: Integers
+) -> Integers:
+    """The terms that are left, in the order in which they come then.
+
+    Args:
+        terms: of all nodes.
+        merged: the terms that nodes are merged in the place of.
+        products: which of these nodes are products.
+        used_as: and in the place of which terms.
+        end: for each node what it becomes a part of.
+        depth: and how far inside it is.
+    """
+    rest = np.flatnonzero(~_marks(len(terms.owner), merged))
+    owner = terms.owner[rest]
+    # A product comes where it was used. Of a chain, what is farther in comes first.
+    used_at = np.full(len(end), ONE)
+    used_at[products] = used_as
+    place = rest.copy()
+    moved = np.flatnonzero((used_at != ONE)[owner])
+    place[moved] = used_at[owner[moved]]
+    keys = end[owner] << 32  # nobody has two billion nodes or terms
+    order = np.argsort(keys | place, kind="stable")
+    # Mostly, what is farther in stands earlier anyway.
+    keys |= depth.max() - depth[terms.owner[place]]
+    ordered = keys[order]
+    if (ordered[1:] < ordered[:-1]).any():
+        order = np.lexsort((place, keys))
+    return rest[order]

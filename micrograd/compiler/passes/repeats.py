@@ -1,0 +1,164 @@
+"""Repeats: stretches of levels that come again and again, found in the graph before it becomes kernels.
+
+A recurrent program has levels that come again and again. In
+
+    for x in xs: h = tanh(w * h + x)
+
+every second level is a sum and every second one a tanh. The nodes of one turn stand beside those of the next one
+by one, and each operand is one of three things, the same in all turns:
+
+    of a turn     h of this turn, or of the turn before it
+    the same      w, or a constant
+    further on    x, which lies a step further in the buffer at each turn
+
+A Repeat is such a stretch. Whether it can be rolled is decided by looking at every operand of every turn, never by
+the shape of the program alone. Turns at its begin or its end that do not fit are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from micrograd.compiler.ir.entries import TAKE
+from micrograd.compiler.passes.alike import different_rows, sorted_by
+
+if TYPE_CHECKING:
+    from micrograd.compiler.ir.graph import Graph
+    from micrograd.compiler.numbers import Integers
+
+FEWEST_TURNS = 8  # fewer are left as they are
+_FEWEST_LEVELS = 16  # of all turns together
+_LONGEST_PERIOD = 1024  # levels of a turn
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Levels that repeat, as far as the graph alone tells.
+
+    Attributes:
+        first: the first level.
+        period: how many levels a turn has.
+        nodes: those of each turn, of shape (turns, nodes of a turn); below a node stand its likes.
+        alike: for each node of a turn a number: the same for nodes of one level that are made in the same way.
+        terms: which terms of the graph are theirs, of shape (turns, terms of a turn).
+        applications: for each of the graph's applications, which of its rows are theirs, in the same way.
+    """
+
+    first: int
+    period: int
+    nodes: Integers
+    alike: Integers
+    terms: Integers
+    applications: tuple[Integers, ...]
+
+    @property
+    def turns(self) -> int:
+        """How many there are."""
+        return len(self.nodes)
+
+    @property
+    def end(self) -> int:
+        """The level after the last."""
+        return self.first + self.period * self.turns
+
+    def part(self, begin: int, end: int) -> Repeat:
+        """Some of the turns."""
+        return Repeat(
+            self.first + begin * self.period,
+            self.period,
+            self.nodes[begin:end],
+            self.alike,
+            self.terms[begin:end],
+            tuple(rows[begin:end] for rows in self.applications),
+        )
+
+
+def repeats(graph: Graph, levels: Integers) -> list[Repeat]:
+    """The stretches of levels that repeat, from the first to the last."""
+    count = int(levels.max(initial=0)) + 1
+    if count < _FEWEST_LEVELS or not _periodic(np.bincount(levels)):  # what repeats has as many nodes each time
+        return []
+    made_by, row = _made_by(graph)
+    nodes = np.flatnonzero(graph.is_made())
+    counts = np.bincount(graph.terms.owner, minlength=graph.size)  # of the terms of each node, which lie side by side
+    first_terms = np.cumsum(counts) - counts
+    kinds = _kinds(graph, made_by, counts)
+    order = nodes[sorted_by(kinds[nodes], levels[nodes])]
+    starts = np.searchsorted(levels[order], np.arange(count + 1))
+    described = _described(kinds[order], starts)
+    found = []
+    for first, period, turns in _periodic(described):
+        of_turns = order[starts[first] : starts[first + period * turns]].reshape(turns, -1)
+        _, alike = different_rows(np.stack([levels[of_turns[0]], kinds[of_turns[0]]], axis=1))
+        of_turn = counts[of_turns[0]]
+        terms = np.repeat(first_terms[of_turns], of_turn, axis=1) + _counted(of_turn)
+        rows = [row[of_turns[:, made_by[of_turns[0]] == number]] for number in range(len(graph.applications))]
+        found.append(Repeat(first, period, of_turns, alike, terms, tuple(rows)))
+    return found
+
+
+def _made_by(graph: Graph) -> tuple[Integers, Integers]:
+    """The number of the application that makes each node, and its row there; else how many applications there are."""
+    made_by, row = np.full(graph.size, len(graph.applications)), np.zeros(graph.size, dtype=np.int64)
+    for number, application in enumerate(graph.applications):
+        made_by[application.nodes] = number
+        row[application.nodes] = np.arange(len(application.nodes))
+    return made_by, row
+
+
+def _kinds(graph: Graph, made_by: Integers, counts: Integers) -> Integers:
+    """For each node a number that says how it is made, and from how many terms; nodes of one number may be alike."""
+    kinds = made_by.copy()
+    for numbers in (graph.kind, counts, graph.from_zero, graph.unordered):
+        if numbers.any():
+            kinds = kinds * (int(numbers.max()) + 1) + numbers
+    takes = [application.nodes for application in graph.applications if application.primitive is TAKE]
+    end = int(kinds.max(initial=0)) + 1
+    for nodes in (*takes, *(part.nodes for part in graph.whole)):  # they are not rolled: each is a kind of its own
+        kinds[nodes] = end + np.arange(nodes.size).reshape(nodes.shape)
+        end += nodes.size
+    return kinds
+
+
+def _described(kinds: Integers, starts: Integers) -> Integers:
+    """A number for each level, given the kinds of all nodes and where levels start: the same for the same kinds."""
+    known: dict[bytes, int] = {}
+    parts = [kinds[start:end].tobytes() for start, end in pairwise(starts.tolist())]
+    return np.array([known.setdefault(part, len(known)) for part in parts])
+
+
+def _periodic(described: Integers) -> list[tuple[int, int, int]]:
+    """The first level, the period and the number of turns of stretches that do not overlap, in order.
+
+    Where several overlap, the longest one is taken, and of equally long ones that with the shortest turns.
+    """
+    found = [np.zeros((3, 0), dtype=np.int64)]
+    for period in range(1, min(_LONGEST_PERIOD, len(described) // FEWEST_TURNS) + 1):
+        stride = period * (FEWEST_TURNS - 1)
+        if not (described[:-period:stride] == described[period::stride]).any():
+            continue  # a stretch of enough turns has one of these places in it
+        same = described[:-period] == described[period:]
+        changes = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
+        starts, stops = changes[::2], changes[1::2]
+        turns = (stops - starts) // period + 1
+        enough = (turns >= FEWEST_TURNS) & (turns * period >= _FEWEST_LEVELS)
+        found.append(np.stack([starts, np.full(len(starts), period), turns])[:, enough])
+    candidates = np.concatenate(found, axis=1)
+    order = np.lexsort((candidates[1], -candidates[1] * candidates[2]))
+    taken = np.zeros(len(described), dtype=bool)
+    chosen = []
+    for first, period, turns in candidates.T[order].tolist():
+        stretch = slice(first, first + period * turns)
+        if not taken[stretch].any():
+            taken[stretch] = True
+            chosen.append((first, period, turns))
+    return sorted(chosen)
+
+
+def _counted(counts: Integers) -> Integers:
+    """0, 1, 2 ... up to each of the counts."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -1,0 +1,383 @@
+"""Body: what one turn of a loop writes down, and how that is written for other turns.
+
+The body of ``scan(lambda h, x: (mg.tanh(w * h + x), None), ...)`` runs on symbols for h and x on a tape of its own:
+
+    0  given        h
+    1  given        x
+    2  outside      w, which stands on the tape around this one
+    3  mul   2 0
+    4  add   3 1
+    5  tanh  4
+
+For another turn, what is given in that one takes the places 0 and 1, and 3 to 5 are written on the tape around. What
+depends on nothing that differs from turn to turn is written once. Equal operations become one later, as everywhere; so
+what comes out is what the function would have written: the same operations, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from struct import pack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd._support.containers import remade
+from micrograd.compiler.guards.refusals import in_place_of_others, refuse
+from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.tracing.symbol_arrays import SymbolArray
+from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, tracing
+from micrograd.engine.node import user_attributes
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import NoReturn, TypeAlias
+
+    from micrograd.engine.primitive import Primitive
+
+    # How (None for an operation), for which place, and what
+    _Step: TypeAlias = tuple[Callable[[Any, int], int | None] | None, int, tuple[Any, ...]]
+
+
+# What is given and returned
+
+
+class UnlikeError(Exception):
+    """There is something among what is given or returned that cannot be handed on from turn to turn."""
+
+
+def told(nested: Any, of_value: Callable[[Value], Any]) -> Any:
+    """What a turn is told by: the containers, what is static in them, and what a function says of each Value.
+
+    Args:
+        nested: what is given or returned in the turn.
+        of_value: what to say of a Value.
+
+    Raises:
+        UnlikeError: if there is anything else than numbers, texts, None, lists, tuples, dicts and arrays of Values.
+    """
+    kind = type(nested)
+    if issubclass(kind, Value):
+        return kind, of_value(nested)
+    if _is_sequence(kind):
+        return kind, *[told(part, of_value) for part in nested]
+    if kind is dict and _STATIC.issuperset(map(type, nested)):
+        return kind, *[(type(name), name, told(part, of_value)) for name, part in nested.items()]
+    if kind in (np.ndarray, SymbolArray) and nested.dtype == object:
+        return kind, nested.shape, *[told(part, of_value) for part in nested.ravel().tolist()]
+    if kind is float:
+        return kind, pack("d", nested)
+    if kind in _STATIC:
+        return kind, nested
+    raise UnlikeError
+
+
+def filled(nested: Any, of_value: Callable[[Value], Any]) -> Any:
+    """The same containers with others in the place of their Values."""
+    kind = type(nested)
+    if issubclass(kind, Value):
+        return of_value(nested)
+    if _is_sequence(kind):
+        return remade(nested, [filled(part, of_value) for part in nested])
+    if kind is dict:
+        return remade(nested, [filled(part, of_value) for part in nested.values()])
+    if not issubclass(kind, np.ndarray):
+        return nested
+    elements = np.empty(nested.size, dtype=object)
+    for place, part in enumerate(nested.ravel().tolist()):
+        elements[place] = filled(part, of_value)
+    return elements.reshape(nested.shape).view(kind)
+
+
+_STATIC = frozenset((int, bool, str, type(None)))
+
+
+def _is_sequence(kind: type) -> bool:
+    """Whether it is a list or tuple that is nothing else, or a named tuple."""
+    return kind is list or kind is tuple or (kind.__bases__ == (tuple,) and hasattr(kind, "_fields"))
+
+
+class Leaves:
+    """The Values among what a turn is given, each once.
+
+    Attributes:
+        all: in order.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[Value] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, leaf: Value) -> int:
+        """The number of a Value among them."""
+        number = self._numbers.setdefault(id(leaf), len(self.all))
+        if number == len(self.all):
+            self.all.append(leaf)
+        return number
+
+    def described(self, leaf: Value) -> Any:
+        """What a turn is told by, of a Value.
+
+        Raises:
+            UnlikeError: if it is of a class of the user's, or has attributes of the user's.
+        """
+        is_own = leaf._place in leaf._tape.attributes if isinstance(leaf, Symbol) else type(leaf) is not Value
+        if is_own or user_attributes(leaf):
+            raise UnlikeError
+        return self.number(leaf), isinstance(leaf, Symbol) or leaf.requires_grad
+
+
+# One turn
+
+
+class _Given(Symbol):
+    """A symbol in the place of a Value that is another one in each turn: what only that one knows is refused."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> Any:
+        """Whether it is that Value."""
+        return True if self is other else self._refuse()
+
+    def _refuse(self, *_: object) -> NoReturn:
+        self._tape.has_refused = True
+        refuse("which Value is given in a turn of a loop", "Write the loop in Python.")
+
+    __hash__ = __copy__ = __repr__ = __str__ = _refuse
+    label = is_leaf = requires_grad = property(_refuse, _refuse)
+
+
+class Body(Tape):
+    """What a function writes down in one turn.
+
+    Args:
+        outer: the tape around it, whose numbers are inputs here, as Values from outside are.
+
+    Attributes:
+        written: all that two turns have in common if the function does the same in both.
+        has_refused: whether the turn has asked what only another Value knows, and may have gone on without the answer.
+        asks_what_is_reached: whether what the turn does depends on which gradients flow to what it is given.
+    """
+
+    def __init__(self, outer: Tape) -> None:
+        super().__init__(outer.as_floats, outer.is_recorded)
+        self._outer = outer
+        self._given: list[Symbol] = []
+        self._outside: dict[int, int] = {}  # the place here of what has a place on the tape around
+        # For the place of what is from outside: where on the tape, and as what, it is first used.
+        self._uses: dict[int, tuple[int, Primitive | None, int]] = {}
+        self._result: Any = None
+        self.written: Any = None
+        self.has_refused = self.asks_what_is_reached = False
+        self._steps: list[_Step] = []  # of the next turn
+        self._later: list[_Step] = []  # of those after it
+        self._places: list[Any] = []  # on the tape around, of what stands on this one
+        self._checked: tuple[int, ...] = ()
+        self._now: Sequence[Value] = ()  # what is given
+
+    def record(self, function: Callable[..., Any], arguments: Any, leaves: Leaves) -> None:
+        """Run a function on symbols in the place of the Values among its arguments.
+
+        Raises:
+            UnlikeError: if it cannot be repeated.
+            Exception: whatever the function raises, which it may not do where it runs as it is written.
+        """
+        self._now = leaves.all
+        for number, leaf in enumerate(leaves.all):
+            kind: type[Symbol] = type(leaf) if is_plain(leaf) else _Given  # type: ignore[assignment]  # it is plain
+            self._given.append(self._symbol(self.operations.append_input(("given", number)), kind))
+        with tracing(self), in_place_of_others():
+            self._result = function(*filled(arguments, lambda leaf: self._given[leaves.number(leaf)]))
+        if self.has_refused:
+            raise UnlikeError
+        self.written = (
+            *(tuple(self.operations), tuple(self.tables), tuple(self.rows)),
+            *(tuple(self.checked), frozenset(self._copies)),
+            *(tuple(self._uses.items()), told(self._result, self._describing())),
+        )
+        self._places, self._checked = [None] * len(self.operations), tuple(self.checked)
+        self._steps = self._plan()
+        self._later = self._moving()
+        self.finish()
+
+    def _describing(self) -> Callable[[Value], Any]:
+        """What says of a Value in the result: was it made in the turn, given, or is it from outside?"""
+        objects: dict[int, int] = {}
+
+        def described(leaf: Any) -> Any:
+            if user_attributes(leaf):
+                raise UnlikeError
+            if not self._is_own(leaf):
+                return id(leaf)
+            return leaf._place, self._is_given(leaf), objects.setdefault(id(leaf), len(objects))
+
+        return described
+
+    def _is_own(self, leaf: Any) -> bool:
+        return isinstance(leaf, Symbol) and leaf._tape is self
+
+    def _is_given(self, leaf: Any) -> bool:
+        return leaf._place < len(self._given) and self._given[leaf._place] is leaf
+
+    def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
+        """The place of an operand; see Tape. What is from outside becomes an input."""
+        if not isinstance(operand, Value):
+            return super().place(operand, primitive, index)
+        if isinstance(operand, Symbol):
+            if operand._tape is not self:
+                outside = self._outer.place(operand)
+                if outside not in self._outside:
+                    self._outside[outside] = self.operations.append_input(("outside", outside))
+                return self._outside[outside]
+            place = operand._place
+            if place >= len(self._given):
+                return place
+        else:
+            if operand not in self.values:
+                self.values[operand] = self.operations.append_input(operand)
+            place = self.values[operand]
+        self._uses.setdefault(place, (len(self.operations), primitive, index))
+        return place
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """The gradients of a symbol, by copies that were made in this turn: others lead to turns before."""
+        self._check_own([root], wanted or ())
+        return super().adjoints(root, wanted, create_graph)
+
+    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+        """The tangents of symbols, from those of copies that were made in this turn."""
+        self._check_own(outputs, given)
+        return super().tangents(outputs, given, create_graph)
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
+        """Whether a gradient flows to results from a source; see Tape."""
+        self.asks_what_is_reached = True
+        found = super().reaches(results, sources)
+        self._outer.depends_on_recording = self._outer.depends_on_recording or self.depends_on_recording
+        return found
+
+    def is_reached(self, result: Value, source: Any) -> bool:
+        """Whether a gradient flows to a symbol of this tape or one around it, or to a Value, from a source."""
+        if isinstance(result, Symbol) and result._tape is not self:
+            return self._outer.is_reached(result, source)
+        return super().is_reached(result, source)
+
+    def _is_source(self, place: int, source: Any) -> bool:
+        if self.operations.primitives[place] is INPUT and isinstance(name := self.operations[place][1], tuple):
+            kind, number = name
+            if kind == "given":
+                return self._outer.is_reached(self._now[number], source)
+            return self._outer.place_is_reached(number, source)
+        return super()._is_source(place, source)
+
+    def _check_own(self, results: Collection[Any], sources: Collection[Any]) -> None:
+        if not all(map(self._is_own, results)) or not all(
+            self._is_own(source) and source._place in self._copies for source in sources
+        ):
+            self.has_refused = True
+            refuse("a derivative by what was there before a turn of a loop", "Write the loop in Python.")
+
+    # What is written for other turns
+
+    def _plan(self) -> list[_Step]:
+        """What a turn writes, in order: operations, and what is given where it is first used."""
+        tables, rows = list(self.tables), list(self.rows)
+        ones = {self.operations.second[copy] for copy in self._copies}
+        steps: list[_Step] = []
+        uses = deque((position, place) for place, (position, *_) in self._uses.items() if place < len(self._given))
+        for place, key in enumerate([*self.operations, None]):
+            while uses and uses[0][0] == place:
+                steps.append((self._write_given, uses.popleft()[1], ()))
+            if key is None or place < len(self._given):
+                continue
+            if key[0] is TAKE:
+                steps.append((self._write_taken, place, (key[1], *tables[key[2]])))
+            elif key[0] is SUM_OF_PRODUCTS:
+                steps.append((self._write_dot, place, (key[1], *rows[key[2]], *rows[key[3]])))
+            elif key[0] is INPUT:
+                steps.append((self._write_value if isinstance(key[1], Value) else self._write_outside, place, key))
+            elif key[0] is LITERAL:
+                steps.append((self._write_one if place in ones else self._write_literal, place, key))
+            else:
+                steps.append((self._write_copy if place in self._copies else None, place, key))
+        return steps
+
+    def _moving(self) -> list[_Step]:
+        """The steps whose places on the tape around differ from turn to turn."""
+        moving, steps = {*range(len(self._given)), *self._copies}, []
+        for step in self._steps:
+            write, place, key = step
+            operands = key[1:] if write is None else key if write in (self._write_taken, self._write_dot) else ()
+            if place in moving or write == self._write_one or not moving.isdisjoint(operands):
+                moving.add(place)
+                steps.append(step)
+        return steps
+
+    def repeated(self, given: Sequence[Value]) -> Any:
+        """Write the turn on the tape around this one, and give what the function would return.
+
+        Args:
+            given: the Values of the turn.
+        """
+        outer, count = self._outer, len(self._given)
+        self._now, self._places[:count] = given, [None] * count
+        places, append = self._places, outer.operations.append
+        for write, place, key in self._steps:
+            if write is not None:
+                places[place] = write(key, place)
+                continue
+            primitive, *operands = key
+            places[place] = append(primitive, *[places[operand] for operand in operands])
+        self._steps = self._later
+        for place in self._checked:
+            outer.checked[self._place_of(place)] = None
+        made: dict[int, Any] = {}
+
+        def now(leaf: Any) -> Any:
+            if not self._is_own(leaf):
+                return leaf
+            if self._is_given(leaf):
+                return given[leaf._place]
+            if id(leaf) not in made:
+                made[id(leaf)] = outer._symbol(self._place_of(leaf._place), type(leaf))
+            return made[id(leaf)]
+
+        return filled(self._result, now)
+
+    def _place_of(self, place: int) -> int:
+        """Where it is on the tape around: what is given may have been used by no operation yet."""
+        found: int | None = self._places[place]
+        return self._outer.place(self._now[place]) if found is None else found
+
+    def _write_given(self, key: Any, place: int) -> int:
+        return self._outer.place(self._now[place], *self._uses[place][1:])
+
+    def _write_value(self, key: Any, place: int) -> int:
+        return self._outer.place(key[1], *self._uses[place][1:])
+
+    def _write_outside(self, key: Any, place: int) -> int:
+        outside: int = key[1][1]
+        return outside
+
+    def _write_literal(self, key: Any, place: int) -> int:
+        return self._outer.place(key[1])
+
+    def _write_one(self, key: Any, place: int) -> int:
+        return self._outer.operations.append_literal(1.0)  # see Tape.copied
+
+    def _write_copy(self, key: Any, place: int) -> int:
+        copy = self._outer.operations.append(key[0], *[self._places[operand] for operand in key[1:]])
+        self._outer._copies[copy] = self._copies[place]
+        return copy
+
+    def _write_taken(self, key: Any, place: int) -> int:
+        index, *table = [self._places[operand] for operand in key]
+        number = self._outer.tables.setdefault(tuple(table), len(self._outer.tables))
+        return self._outer.operations.append(TAKE, index, number)
+
+    def _write_dot(self, key: Any, place: int) -> int:
+        start, *factors = [self._places[operand] for operand in key]
+        half, rows = len(factors) // 2, self._outer.rows
+        numbers = [rows.setdefault(tuple(row), len(rows)) for row in (factors[:half], factors[half:])]
+        return self._outer.operations.append(SUM_OF_PRODUCTS, start, *numbers)

@@ -1,0 +1,509 @@
+"""Arrays of symbols: the comparisons and choices of NumPy, written down where they would ask for numbers.
+
+Inside a compiled function an array argument has symbols for its elements. NumPy adds and multiplies them as it does
+Values, but of a comparison it asks the truth, which is not known yet. A SymbolArray is an object array that NumPy asks
+first (`NEP 13 <https://numpy.org/neps/nep-0013-ufunc-overrides.html>`_, NEP 18):
+
+    x > 0                       # an array of BoolSymbols: x[0] > 0, x[1] > 0 ...
+    np.maximum(x, 0)            # of each element: x if x >= 0 else 0, which is written down as a choice
+
+For each function of the table there is one of two or three elements, which says what NumPy does with Values. NumPy
+applies it: so broadcasting, axes, ``reduce``, ``accumulate`` and ``out`` are its own. All other functions go the
+ordinary way. What they give is a SymbolArray again.
+
+Of plain numbers in arrays it is not known whether the function would have them in an array of floats, which treats NaN
+in another way than an array of objects. Where a NaN would matter, the function runs eagerly.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd._support.checks import Operand, is_unknown
+from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, refuse
+from micrograd.engine import further_primitives, primitives
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import NoReturn
+
+    Array = np.ndarray[Any, Any]
+
+
+class SymbolArray(np.ndarray[Any, Any]):
+    """An object array with symbols in it, which writes down what NumPy cannot carry out."""
+
+    __array_priority__ = 1.0
+    of_symbols = True  # which a structure tells an array of the function's own by
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
+        """What a function that works element by element gives."""
+        return _computed(ufunc, method, inputs, settings)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, settings: Any) -> Any:
+        """What another function of NumPy gives."""
+        return called(function, arguments, settings)
+
+    def __getitem__(self, index: Any) -> Any:
+        """The elements at an index, which must be known."""
+        try:
+            return super().__getitem__(index)
+        except IndexError:
+            _check_index(index)
+            raise
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        """Put something at an index, which must be known."""
+        if _is_of_bools(self) and not _is_of_bools(item):
+            item = _each(_truth, np.array(_plain(item), dtype=object))
+        try:
+            super().__setitem__(index, item)
+        except IndexError:
+            _check_index(index)
+            raise
+
+    def astype(self, dtype: Any, *arguments: Any, **settings: Any) -> Any:
+        """The same numbers as floats, ints, bools or objects, where that changes none of them."""
+        converted = _as_type(self, np.dtype(dtype))
+        return super().astype(dtype, *arguments, **settings) if converted is None else converted
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """The product of two matrices; see np.dot."""
+        return np.dot(self, other, out)
+
+
+def _finding(name: str) -> Any:
+    """A method of arrays that finds or sorts, which is refused where the numbers are not known."""
+
+    def method(self: Array, *arguments: Any, **settings: Any) -> Any:
+        _find(self, *arguments, **settings)
+        return getattr(np.ndarray, name)(self, *arguments, **settings)
+
+    return method
+
+
+for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress", "nonzero", "partition",
+              "searchsorted", "sort"):  # fmt: skip
+    setattr(SymbolArray, _name, _finding(_name))
+
+
+def arranged(result: Any) -> Any:
+    """An object array as one whose comparisons are written down; so in a list or tuple. All else stays as it is."""
+    if type(result) is np.ndarray and result.dtype == object:
+        return result.view(SymbolArray)
+    if type(result) in (list, tuple):
+        return type(result)(map(arranged, result))
+    return result
+
+
+def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """What a function of NumPy that works element by element makes of symbols.
+
+    Args:
+        ufunc: the function.
+        method: which method of it: "__call__", "reduce", "accumulate" and so on.
+        inputs: arrays, symbols, numbers.
+        settings: the named arguments; ``out`` is a tuple.
+    """
+    if (plain := _OPERATORS.get(ufunc)) is not None and not settings and not any(map(_is_array, inputs)):
+        return plain(*[x.item() if isinstance(x, np.generic) else x for x in inputs])  # np.float64(2.0) * symbol
+    return _computed(ufunc, method, inputs, settings)
+
+
+def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    name, operands = ufunc.__name__, [_plain(operand) for operand in inputs]
+    if method in ("__call__", "outer") and settings.get("dtype") is not None:
+        operands = _before_computing(name, operands, settings)
+    if method in ("reduce", "accumulate", "reduceat"):
+        operands[0] = _before_reducing(name, operands[0], settings)
+    elif name in _OF_BOOLS and all(map(_is_of_bools, operands)):
+        if (of_bools := _OF_BOOLS[name]) is None:
+            return ufunc(*[np.True_] * len(operands))  # NumPy says what is wrong
+        name = of_bools
+    elif ufunc.signature is not None:
+        _check_product(name, operands)
+    elif ufunc.nin == 1 and name not in _FUNCTIONS and hasattr(np, name) and _is_of_bools(operands[0]):
+        refuse(f"np.{name} of a comparison, a float of 16 bits,", "Write mask.astype(float).")
+    function: Any = _FUNCTIONS.get(name)
+    if not settings and function is None:
+        return arranged(getattr(ufunc, method)(*operands))
+    if _has_symbols(settings.get("where")):
+        refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
+    if out := settings.get("out", ()):
+        if any(array is not None and array.dtype != object for array in out):
+            refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
+        if function is None and any(map(_is_of_bools, out)):
+            refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
+        settings["out"] = tuple(map(_plain, out))
+    finish = None
+    if function is not None and settings.get("dtype") is not None:
+        finish = {"b": _truth, "O": _number}.get(np.dtype(settings["dtype"]).kind)
+        if finish is None:
+            return getattr(ufunc, method)(*operands, **settings)  # NumPy says what is wrong
+        del settings["dtype"]
+    result = getattr(function or ufunc, method)(*operands, **settings)
+    if len(out) == 1:
+        return out[0]
+    if finish is not None:
+        result = _each(finish, result) if isinstance(result, np.ndarray) else finish(result)
+    if function is not None and isinstance(result, np.ndarray) and all(type(x) is bool for x in result.flat):
+        return result.astype(bool)
+    return arranged(result)
+
+
+def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """What another function of NumPy makes of symbols, such as np.where and np.concatenate."""
+    arguments, settings = _boxed(arguments), {name: _boxed(setting) for name, setting in settings.items()}
+    instead = _INSTEAD.get(function)
+    if instead is not None and (result := instead(*arguments, **settings)) is not None:
+        return result
+    if function in _PRODUCTS:
+        _check_product(function.__name__, arguments)
+    return arranged(np.ndarray.__array_function__(np.empty(0), function, (np.ndarray,), arguments, settings))
+
+
+# What the elements of arrays give.
+
+
+def _is_value(x: object) -> bool:
+    """Whether it is a Value, or stands for one, and for no plain number."""
+    return isinstance(x, Operand) and not isinstance(x, (float, int))
+
+
+def _truth(x: Any) -> Any:
+    """What bool(x) is."""
+    if isinstance(x, bool):
+        return x
+    if not isinstance(x, Operand):
+        return bool(x)
+    return primitives.is_zero(x).negated()
+
+
+def _not(x: Any) -> Any:
+    holds = _truth(x)
+    return holds.negated() if is_unknown(holds) else not holds
+
+
+def _number(x: Any) -> Any:
+    """A bool as an int."""
+    if is_unknown(x):
+        return x.as_plain(int) if isinstance(x, bool) else x  # type: ignore[attr-defined]  # it is a BoolSymbol
+    return int(x) if isinstance(x, bool) else x
+
+
+def _float(x: Any) -> Any:
+    return x.as_plain(float) if is_unknown(x) else float(x)
+
+
+def _picked(condition: Any, x: Any, y: Any) -> Any:
+    """What ``x if condition else y`` is."""
+    if not isinstance(condition, Operand):
+        return x if condition else y
+    return x if x is y else _truth(condition).picks(x, y)
+
+
+def _larger_of(x: Any, y: Any) -> Any:
+    return _extreme(primitives.maximum, operator.ge, x, y)
+
+
+def _smaller_of(x: Any, y: Any) -> Any:
+    return _extreme(primitives.minimum, operator.le, x, y)
+
+
+def _extreme(of_floats: Any, compare: Any, x: Any, y: Any) -> Any:
+    """One of the two: of Values the first if it is not the other one that is larger; NaN is not."""
+    if _is_value(x) or _is_value(y) or (isinstance(x, int) and isinstance(y, int)):
+        return _picked(compare(x, y), x, y)
+    result = of_floats(x, y)
+    return result.only_finite() if is_unknown(result) else result
+
+
+def _clipped(x: Any, low: Any, high: Any) -> Any:
+    return _smaller_of(_larger_of(x, low), high)
+
+
+def _sign(x: Any) -> Any:
+    """-1, 0 or 1. NumPy refuses the sign of a Value of 0, and so does eager, where NaN leads to."""
+    known: bool = not isinstance(x, Operand)
+    if known:
+        return (x > 0) - (x < 0)
+    at_zero = math.nan if _is_value(x) else _picked(x == 0, 0, math.nan)
+    sign = _picked(x < 0, -1, _picked(x > 0, 1, at_zero)).only_finite()
+    return sign.as_plain(float if isinstance(x, float) else int)
+
+
+def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A rounding of one element: a float of a float, and an int of a Value, of which NumPy asks Python's own."""
+
+    def function(x: Any) -> Any:
+        if isinstance(x, int):
+            return x
+        whole = rounded(x)
+        return whole.only_finite().as_plain(int) if _is_value(x) else whole
+
+    return function
+
+
+def _and(x: Any, y: Any) -> Any:
+    _check_logical("and", x, y)
+    return _picked(_truth(x), y, x)
+
+
+def _or(x: Any, y: Any) -> Any:
+    _check_logical("or", x, y)
+    return _picked(_truth(x), x, y)
+
+
+def _xor(x: Any, y: Any) -> Any:
+    _check_logical("xor", x, y, values=False)  # of which NumPy refuses it
+    return x ^ y
+
+
+def _check_logical(name: str, x: Any, y: Any, values: bool = True) -> None:
+    """Refuse plain numbers: in an array of objects the result is one of the two, in an array of floats a bool."""
+    if not all(isinstance(operand, bool) or (values and _is_value(operand)) for operand in (x, y)):
+        refuse(f"np.logical_{name} of numbers", f"Write np.logical_{name}(x != 0, y != 0).")
+
+
+def _function(function: Callable[..., Any], count: int, identity: Any = None) -> Any:
+    """A function of single elements as one of arrays; identity None: it has none, and goes in any order of axes."""
+    return np.frompyfunc(function, count, 1, identity=identity)
+
+
+# What is written down, by the names of NumPy's functions
+_FUNCTIONS: dict[str, Any] = {
+    "greater": _function(operator.gt, 2),
+    "greater_equal": _function(operator.ge, 2),
+    "less": _function(operator.lt, 2),
+    "less_equal": _function(operator.le, 2),
+    "equal": _function(operator.eq, 2),
+    "not_equal": _function(operator.ne, 2),
+    "maximum": _function(_larger_of, 2),
+    "fmax": _function(_larger_of, 2),
+    "minimum": _function(_smaller_of, 2),
+    "fmin": _function(_smaller_of, 2),
+    "clip": _function(_clipped, 3),
+    "sign": _function(_sign, 1),
+    "floor": _function(_whole(further_primitives.floor), 1),
+    "ceil": _function(_whole(further_primitives.ceil), 1),
+    "bitwise_and": _function(operator.and_, 2),
+    "bitwise_or": _function(operator.or_, 2),
+    "bitwise_xor": _function(operator.xor, 2),
+    "logical_and": _function(_and, 2, True),
+    "logical_or": _function(_or, 2, False),
+    "logical_xor": _function(_xor, 2, False),
+    "logical_not": _function(_not, 1),
+    "itself": _function(lambda x: x, 1),
+}
+
+# Those of them that give numbers of numbers
+_OF_NUMBERS = ("maximum", "fmax", "minimum", "fmin", "clip", "sign", "floor", "ceil")
+
+# What Python has for numbers
+_OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.power: operator.pow,
+}
+
+# What NumPy does with arrays of bools in the place of arithmetic; None where it refuses
+_OF_BOOLS = {
+    "absolute": "itself",
+    "add": "logical_or",
+    "multiply": "logical_and",
+    "invert": "logical_not",
+    "subtract": None,
+    "negative": None,
+    "positive": None,
+    "sign": None,
+}
+
+
+# What NumPy does not do by functions of elements
+
+
+def _where(condition: Any, *branches: Any) -> Any:
+    """np.where; None where the condition is known, and NumPy can choose."""
+    if not _has_symbols(condition):
+        return None
+    if not branches:
+        _refuse_order()
+    return _picked_from(condition, *branches)
+
+
+def _select(conditions: Any, choices: Any, default: Any = 0) -> Any:
+    """np.select; None where the conditions are known, or where NumPy says what is wrong."""
+    if not _has_symbols(conditions) or len(conditions) != len(choices) or not all(map(_is_of_bools, conditions)):
+        return None
+    result = default
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        result = _picked_from(condition, choice, result)
+    return result
+
+
+def _picked_from(condition: Any, x: Any, y: Any) -> Any:
+    operands = [np.array(_plain(operand), dtype=object) for operand in (condition, x, y)]
+    picked = np.frompyfunc(_picked, 3, 1)(*operands)
+    return arranged(picked if isinstance(picked, np.ndarray) else _box(picked))
+
+
+def _count_nonzero(array: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """np.count_nonzero; None where the numbers are known."""
+    if not _has_symbols(array):
+        return None
+    holds = _each(_truth, np.asarray(array))
+    return holds.sum(axis=axis, keepdims=keepdims)
+
+
+def _copyto(to: Any, array: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """np.copyto goes the ordinary way, if it is known where to."""
+    if _has_symbols(where):
+        refuse("where= of np.copyto", "Write np.where(condition, a, b).")
+
+
+def _find(*arguments: Any, **settings: Any) -> None:
+    """What finds or sorts goes the ordinary way, where the numbers are known."""
+    if _has_symbols([*arguments, *settings.values()]):
+        _refuse_order()
+
+
+def _refuse_order() -> NoReturn:
+    refuse(
+        "an order or a number of elements that depends on numbers",
+        "Write np.where(x > 0, a, b), np.maximum, x.max() or mg.take(sequence, index).",
+    )
+
+
+_FINDING = (
+    *(np.argmax, np.argmin, np.argpartition, np.argsort, np.argwhere, np.choose, np.compress, np.digitize, np.extract),
+    *(np.flatnonzero, np.lexsort, np.median, np.nonzero, np.partition, np.percentile, np.piecewise, np.place),
+    *(np.putmask, np.quantile, np.searchsorted, np.sort, np.unique),
+)
+
+_INSTEAD: dict[Any, Callable[..., Any]] = {
+    **dict.fromkeys(_FINDING, _find),
+    np.copyto: _copyto,
+    np.where: _where,
+    np.select: _select,
+    np.count_nonzero: _count_nonzero,
+}
+
+# Of two arrays of bools these give bools, which are no sums of products
+_PRODUCTS = {np.dot, np.vdot, np.inner, np.tensordot, np.einsum, np.convolve, np.correlate, np.kron}
+
+
+# What works on whole arrays
+
+_EXACT = (np.dtype(float), np.dtype(int))  # others would round
+
+
+def _each(function: Callable[[Any], Any], array: Array) -> Array:
+    """The array of what a function gives for each element."""
+    result = np.empty(array.shape, dtype=object)
+    result[...] = np.frompyfunc(function, 1, 1)(array.view(np.ndarray))
+    return result.view(SymbolArray)
+
+
+def _as_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
+    """The elements as floats, ints, bools or objects; None where that is for NumPy to do, which asks for numbers."""
+    if dtype.kind == "b":
+        return _each(_truth, array)
+    if dtype.kind == "O":
+        return _each(_number, array) if _is_of_bools(array) else None
+    if dtype not in _EXACT or any(map(_is_value, array.flat)):
+        return None
+    if dtype.kind == "f":
+        return _each(_float, array)
+    return _each(_number, array) if all(isinstance(element, int) for element in array.flat) else None
+
+
+def _before_computing(name: str, operands: list[Any], settings: dict[str, Any]) -> list[Any]:
+    """What is to be computed with, as the dtype says, which is left out then; as it is where only bools come out."""
+    dtype = np.dtype(settings["dtype"])
+    if dtype.kind == "b" or (name in _FUNCTIONS and name not in _OF_NUMBERS):
+        return operands
+    converted = [_as_type(np.array(operand, dtype=object), dtype) for operand in operands]
+    if any(array is None for array in converted):
+        return operands
+    del settings["dtype"]
+    return list(map(_plain, converted))
+
+
+def _before_reducing(name: str, operand: Any, settings: dict[str, Any]) -> Any:
+    """What is to be reduced, as the dtype says, which is left out then. A sum of bools is an int."""
+    dtype = settings.get("dtype")
+    if dtype is None and name in ("add", "multiply") and _is_of_bools(operand):
+        dtype = object
+    if dtype is None or not _is_array(operand):
+        return operand
+    converted = _as_type(operand, np.dtype(dtype))
+    if converted is None:
+        return operand
+    settings.pop("dtype", None)
+    return _plain(converted)
+
+
+def _check_product(name: str, operands: Iterable[Any]) -> None:
+    """Refuse a product of arrays of bools, which NumPy makes of "and" and "or"."""
+    if all(map(_is_of_bools, filter(_is_array, operands))):
+        refuse(f"np.{name} of comparisons", "Write mask.astype(int), or np.any and np.all.")
+
+
+def _is_array(x: object) -> bool:
+    return isinstance(x, np.ndarray)
+
+
+def _is_of_bools(x: Any) -> bool:
+    """Whether it is a bool, or an array that has dtype bool outside of a compiled function."""
+    if not isinstance(x, np.ndarray):
+        return isinstance(x, (bool, np.bool_))
+    if x.dtype != object:
+        return x.dtype == bool
+    return x.size > 0 and isinstance(x.item(0), bool) and all(isinstance(element, bool) for element in x.flat)
+
+
+def _plain(x: Any) -> Any:
+    """A SymbolArray, and a symbol, as an ordinary array of objects."""
+    if type(x) is SymbolArray:
+        return x.view(np.ndarray)
+    return _box(x) if is_unknown(x) else x
+
+
+def _box(symbol: Any) -> Array:
+    array = np.empty((), dtype=object)
+    array[()] = symbol
+    return array
+
+
+def _boxed(x: Any) -> Any:
+    """Symbols among arguments as arrays without axes, which NumPy takes for arrays."""
+    if type(x) in (list, tuple):
+        return type(x)(map(_boxed, x))
+    return _box(x).view(SymbolArray) if is_unknown(x) else x
+
+
+def _symbols(x: Any) -> Iterable[Any]:
+    """The Values and symbols in nested lists and arrays."""
+    if isinstance(x, np.ndarray):
+        return _symbols(x.ravel().tolist()) if x.dtype == object else ()
+    if isinstance(x, (list, tuple)):
+        return (symbol for item in x for symbol in _symbols(item))
+    return (x,) if isinstance(x, Operand) else ()
+
+
+def _has_symbols(x: Any) -> bool:
+    return any(True for _ in _symbols(x))
+
+
+def _check_index(index: Any) -> None:
+    """Refuse an index with symbols in it."""
+    if any(is_unknown(part) and not isinstance(part, bool) for part in (index if type(index) is tuple else (index,))):
+        refuse(THE_INT, FOR_AN_INDEX)
+    if _has_symbols(index):
+        refuse("an index that depends on numbers", "Write np.where(x > 0, a, b), or mg.take(sequence, index).")

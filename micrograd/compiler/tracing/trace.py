@@ -1,0 +1,1017 @@
+"""Trace: run a function once on symbols, and write down every operation that is done to them.
+
+A Symbol stands for a number that is not known yet. It has the operators and the methods of a Value,
+and each of them appends to the tape: the primitive, and the places of its operands on the tape. For
+``x * y + x`` the tape says
+
+    0  input        x
+    1  input        y
+    2  mul   0 1
+    3  add   2 0
+
+Equal operations become one when the function is done (see equals.py); the symbols are different objects, as Values are.
+A plain number is written down as a literal. The truth or the float of a symbol would freeze a number into the program;
+a TraceError says what to write instead.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import operator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from micrograd._support.checks import is_array, is_unknown, real_number, required_number
+from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
+from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
+from micrograd.compiler.guards.structure import Structure, array_of, is_unchanged
+from micrograd.compiler.ir.entries import (
+    EQUAL,
+    INPUT,
+    LESS,
+    LESS_EQUAL,
+    LITERAL,
+    SUM_OF_PRODUCTS,
+    TAKE,
+    Entries,
+    EqualsInOrder,
+    Trace,
+)
+from micrograd.engine import composites, further_primitives, primitives, special_functions
+from micrograd.engine.differentiation import refuse_constant
+from micrograd.engine.methods import named
+from micrograd.engine.node import Node, user_attributes
+from micrograd.engine.primitive import Operations, Primitive
+from micrograd.engine.recorder import Recorder, recording_in_use, using
+from micrograd.engine.tracer import Tracer, tracer_on_top
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
+    from types import ModuleType
+
+_NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
+
+# The primitive of each of Python's comparisons, and whether the operands change places.
+_COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
+    operator.lt: (LESS, False),
+    operator.gt: (LESS, True),
+    operator.le: (LESS_EQUAL, False),
+    operator.ge: (LESS_EQUAL, True),
+    operator.eq: (EQUAL, False),  # of plain numbers; Values are equal to themselves only
+}
+
+
+class Tape(Tracer):
+    """The operations of one trace, in order; an operation's place is its number.
+
+    Attributes:
+        operations: what is written.
+        known: the places of operations whose operands have all been operands before.
+        values: the place of each Value that was read from outside.
+        placed: the places of these, and of plain numbers, where operators find them quickly; 0 has its sign there.
+        roles: for each operand of a primitive, the Values that are first used as that: weights, say, or biases.
+        tables: the number of each table, by the places of its elements.
+        rows: the number of each row of factors, by their places.
+        checked: the places of products that stand for powers, which raise where they overflow.
+        attributes: for the places of arguments, the names of the attributes that the user has set on them.
+        as_floats: whether no gradient flows through derivatives that are plain numbers, as eagerly they are floats.
+        tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
+        is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
+        depends_on_recording: whether it was asked for a gradient that flows to such a Value.
+    """
+
+    def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
+        self.as_floats, self.is_recorded = as_floats, is_recorded
+        self.tells_apart = self.depends_on_recording = False
+        self._arguments = 0  # the places before this one are those of the arguments
+        self.operations = Entries()
+        self.known: dict[tuple[Any, ...], int] = {}
+        self._equals = EqualsInOrder()
+        self.values: dict[Value, int] = {}
+        self.roles: dict[tuple[Primitive | None, int], list[Value]] = {}
+        self.placed: dict[Value | float | tuple[float, float], int] = {}
+        self.tables: dict[tuple[int, ...], int] = {}
+        self.rows: dict[tuple[int, ...], int] = {}
+        # Rows that were written: by their first factor if it is a Value, else the last one on that side.
+        self._rows_known: dict[Value | int, tuple[tuple[Any, ...], int]] = {}
+        self._start: tuple[Any, int] = _NONE_KNOWN  # what the last sum of products began with, and its place
+        self._copies: dict[int, Any] = {}  # which transform differentiates by it
+        self._trained: set[int] = set()  # the places of arguments that require a gradient
+        self._reached: dict[Any, _Reached] = {}  # the places that a gradient flows from to the inputs of a transform
+        self.checked: dict[int, None] = {}
+        self.attributes: dict[int, Collection[str]] = {}
+
+    def argument(self, number: int, leaf: Any) -> Symbol:
+        """A new number in the place of a Value, a float or an int among the arguments."""
+        if isinstance(leaf, Value) and leaf.requires_grad:
+            self._trained.add(len(self.operations))
+        if isinstance(leaf, Value) and (attributes := user_attributes(leaf)):
+            self.attributes[len(self.operations)] = attributes.keys()
+            return self._symbol(self.operations.append_input(number), _Attributed)
+        return self.input(number, type(leaf))
+
+    def all_given(self) -> None:
+        """Take note that there are no more arguments."""
+        self._arguments = len(self.operations)
+
+    def tell_apart(self, symbol: Symbol) -> None:
+        """Take note that somebody asks which symbol this is."""
+        self.tells_apart = self.tells_apart or symbol._place < self._arguments
+
+    def input(self, name: object, kind: type = Value) -> Symbol:
+        """A new number that is given from outside, in the place of a Value, a float or an int."""
+        of_kind = FloatSymbol if issubclass(kind, float) else IntSymbol if issubclass(kind, int) else Symbol
+        return self._symbol(self.operations.append_input(name), of_kind)
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down. The operators and primitives call this while the tape records."""
+        if not self.is_open:
+            return self.passed_over(primitive, operands)
+        places: tuple[int, ...]
+        if len(operands) == 2:  # nearly all operations have two
+            x, y = operands
+            of_x, of_y, known = type(x), type(y), self.placed.get
+            first = (
+                x._place
+                if of_x is Symbol and x._tape is self
+                else (known(x) if of_x is float or of_x is Value else None) or self.place(x, primitive)
+            )
+            second = (
+                y._place
+                if of_y is Symbol and y._tape is self
+                else (known(y) if of_y is float or of_y is Value else None) or self.place(y, primitive, 1)
+            )
+            places = first, second
+            if of_x is Symbol or of_y is Symbol or of_x is Value or of_y is Value:
+                kind = Symbol
+            else:
+                kind = _kind_of(primitive, operands)
+        else:
+            places = tuple([self.place(operand, primitive, index) for index, operand in enumerate(operands)])
+            kind = _kind_of(primitive, operands)
+        if type(primitive) is not Primitive:
+            refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
+        if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
+            return self._symbol(self.place(instead, primitive), kind)
+        fresh = [operand for operand in operands if isinstance(operand, Symbol) and not operand._is_used]
+        for operand in fresh:
+            operand._is_used = True
+        symbol = self._written((primitive, *places), not fresh, kind)
+        if not symbol._is_used and primitive.composite is not None and not is_of_library(primitive):
+            self._write_formula(primitive, operands)
+        return symbol
+
+    def _written(self, operation: tuple[Any, ...], is_repeatable: bool, kind: type[Symbol]) -> Symbol:
+        """A symbol for an operation: for the one that stands there already, where it may be repeated."""
+        place = self.known.get(operation) if is_repeatable else None
+        if place is not None:
+            return self._symbol(place, kind)
+        place = self.operations.append(*operation)
+        if is_repeatable:
+            self.known[operation] = place
+        symbol = self._symbol(place, kind)
+        symbol._is_used = False
+        return symbol
+
+    def _write_formula(self, primitive: Primitive, operands: Sequence[Any]) -> None:
+        """Write a formula out, for the checks of what raises inside of it. What is computed has no other use."""
+        assert primitive.composite is not None
+        with suppress(TraceError):  # then it runs in Python, which says where it raises
+            primitive.composite(Operations(lambda operation: operation), *operands)
+
+    def quietly(self) -> Recorder:
+        """What writes on this tape under no_grad."""
+        return _QuietTape(self)
+
+    def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
+        """The place of an operand: a symbol, a Value from outside, or a plain number.
+
+        Args:
+            operand: which is written down where it is not yet.
+            primitive: the primitive that it is an operand of.
+            index: which operand of that primitive it is.
+        """
+        kind = type(operand)
+        if kind is float:
+            name = operand or (operand, math.copysign(1.0, operand))  # 0 is equal to -0, and is another number
+            if name not in self.placed:
+                self.placed[name] = self.operations.append_literal(operand)
+            return self.placed[name]
+        if isinstance(operand, Symbol):
+            if operand._tape is not self:
+                raise TraceError(f"a number of another trace is used here ({running_line()}): return it, or give it in")
+            return operand._place
+        if isinstance(operand, Value):
+            if operand not in self.values:
+                self.values[operand] = self.placed[operand] = self.operations.append_input(operand)
+                self.roles.setdefault((primitive, index), []).append(operand)
+            return self.values[operand]
+        return self.place(required_number(operand, "an operand"))
+
+    def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
+        """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
+        if Symbol in map(type, ys) or Symbol in map(type, xs):
+            kind = Symbol
+        elif any(isinstance(operand, Value) for operand in (start, *xs, *ys)):
+            kind = _kind_of(SUM_OF_PRODUCTS, (start, *xs, *ys))
+        else:
+            return None
+        if start is not self._start[0]:  # nearly always it is the same 0.0
+            self._start = start, self.place(start, SUM_OF_PRODUCTS)
+        before = len(self.rows)
+        operands = self._start[1], self._row(xs, 1), self._row(ys, 2)
+        return self._written((SUM_OF_PRODUCTS, *operands), len(self.rows) == before, kind)
+
+    def _row(self, factors: Sequence[Any], side: int) -> int:
+        """The number of a row: a neuron has the same weights for each sample, and a layer's neurons the same inputs."""
+        first = factors[0] if len(factors) else None
+        name = first if type(first) is Value else side
+        found, number = self._rows_known.get(name, _NONE_KNOWN)
+        if len(found) == len(factors) and all(map(operator.is_, found, factors)):
+            return number
+        known, places = self.placed.get, []
+        for operand in factors:  # large programs are rows of symbols mostly
+            kind = type(operand)
+            if kind is Symbol and operand._tape is self:
+                places.append(operand._place)
+            else:
+                place = known(operand) if kind is Value or kind is float else None
+                places.append(place or self.place(operand, SUM_OF_PRODUCTS, side))
+        number = self.rows.setdefault(tuple(places), len(self.rows))
+        self._rows_known[name] = tuple(factors), number
+        return number
+
+    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
+        """Write a comparison down. Those of Values and of symbols call this while the tape records."""
+        if not isinstance(y, Value) and (y := _bound(compare, x, y)) is None:
+            return NotImplemented  # Python then asks the other operand, which may be an array
+        primitive, swapped = _COMPARISONS[compare]
+        return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._place, BoolSymbol)
+
+    def array(self, array: Any) -> Any:
+        """The array as one whose comparisons are written down."""
+        return _symbol_arrays().arranged(array)
+
+    def number_read(self) -> NoReturn:
+        """Say that the number of a Value would be frozen."""
+        refuse("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
+
+    def closure_given(self) -> NoReturn:
+        """Say that a closure works on numbers, which are not known yet."""
+        refuse("a derivative that is a closure", "Make it a primitive: see mg.primitive.")
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
+        """The element at a place that is not known yet."""
+        if not isinstance(index, Symbol):
+            return super().take(elements, index)
+        table = tuple(map(self.place, elements))
+        before = len(self.tables)
+        number = self.tables.setdefault(table, before)
+        return self._written((TAKE, self.place(index), number), number < before, _kind_of(TAKE, (index, *elements)))
+
+    def copied(self, scalar: Any, source: Any) -> Any:
+        """The number times one, which is a product that no other operation is equal to."""
+        one = self.operations.append_literal(1.0)  # which is used nowhere else
+        copy = self.operations.append(primitives.mul, self.place(scalar), one)
+        self._copies[copy] = source
+        return self._symbol(copy, Symbol)
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
+        """Whether a gradient flows to results from a source: a transform, or None for Values that require one."""
+        for source in sources:
+            if any(self.is_reached(result, source) for result in results):
+                self.depends_on_recording = self.depends_on_recording or source is None
+                return True
+        return False
+
+    def is_reached(self, result: Value, source: Any) -> bool:
+        """Whether a gradient flows to a symbol, or to a Value from outside, from a source."""
+        if isinstance(result, Symbol):
+            return self.place_is_reached(self.place(result), source)
+        return source is None and self.is_recorded and result.requires_grad
+
+    def place_is_reached(self, place: int, source: Any) -> bool:
+        """Whether a gradient flows from a place to a source."""
+        reached = self._reached.setdefault(source, _Reached())
+        if reached.size <= place:
+            written = self.trace((), ())
+            for further in range(reached.size, place + 1):
+                if self._is_source(further, source) or not reached.isdisjoint(_receivers(further, written)):
+                    reached.add(further)
+            reached.size = place + 1
+        return place in reached
+
+    def _is_source(self, place: int, source: Any) -> bool:
+        """Whether an input of a transform is at a place; for None, whether a Value is that requires a gradient."""
+        if source is not None:
+            return self._copies.get(place) is source
+        if self.operations.primitives[place] is not INPUT:
+            return False
+        return self.is_recorded and self._is_trained(place)
+
+    def _is_trained(self, place: int) -> bool:
+        """Whether the input at a place stands for a Value that requires a gradient."""
+        name = self.operations[place][1]
+        return name.requires_grad if isinstance(name, Value) else place in self._trained
+
+    def number_of(self, value: Any) -> Any:
+        """The plain number in the place of a Value, which is a derivative or was differentiated."""
+        number = self.apply(primitives.detach, value) if self.as_floats else value
+        return self._symbol(self.place(number), FloatSymbol)
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
+        if not isinstance(root, Symbol) or wanted is None:
+            return None
+        if any(map(is_plain, wanted)):
+            _refuse_gradient()
+        if not all(isinstance(value, Symbol) for value in wanted):
+            self.tells_apart = True  # an argument may be one of these Values
+        written = self.trace((), ())
+        equal = self._equals.of(written)
+        last = equal[self.place(root)]
+        places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
+        sources = {place for place in places.values() if place is not None}
+        applied = self.operations.primitives
+        if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in sources):
+            refuse_constant("an argument of the compiled function")
+        if not all(place in self._copies or applied[place] is INPUT for place in sources):
+            _refuse_gradient()
+        # A function may ask for many derivatives, each of a little: only what the root depends on is gone through.
+        order = _under(last, min(sources, default=0), written, equal)
+        useful: set[int] = set()  # the places that depend on one of the sources
+        for place in order:
+            if place in sources or not useful.isdisjoint(written.operands(place)):
+                useful.add(place)
+        found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
+        for place in reversed(order):
+            if place in found and place in useful and applied[place] is not INPUT:
+                for operand, share in self._shares(place, written, found[place], useful):
+                    first = equal[operand]
+                    found[first] = found[first] + share if first in found else share
+        made = {value: found[place] for value, place in places.items() if place in found}
+        if not create_graph:
+            made = {
+                value: self.number_of(share) if isinstance(share, Symbol) else share for value, share in made.items()
+            }
+        return made
+
+    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+        """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
+        written = self.trace((), ())
+        places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
+        found: dict[int, Any] = {}
+        for value, tangent in given.items():
+            place = value._place if isinstance(value, Symbol) else self.values.get(value)
+            if place is not None:
+                found[place] = self._symbol(self.place(tangent), Symbol)
+        last = max((place for place in places if place is not None), default=-1)
+        for place in range(min(found, default=0), last + 1):
+            if place not in found and any(operand in found for operand in written.operands(place)):
+                tangent = self._tangent(place, written, found)
+                if tangent is not None:
+                    found[place] = tangent
+        made = [
+            given.get(output, 0.0) if place is None else found.get(place, 0.0)
+            for output, place in zip(outputs, places, strict=True)
+        ]
+        return made if create_graph else [self.number_of(t) if isinstance(t, Symbol) else t for t in made]
+
+    def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
+        """The tangent of the operation at a place, from those of its operands; None where no derivative exists."""
+        primitive, *operands = written.operations[place]
+        if primitive is TAKE:
+            elements = [found.get(element, 0.0) for element in written.tables[operands[1]]]
+            return self.take(elements, self._symbol(operands[0], Symbol))
+        if primitive is SUM_OF_PRODUCTS:
+            start, *rows = operands
+            first, second = (written.rows[row] for row in rows)
+            pairs = list(zip(first, second, strict=True))
+            moving = [(found[x], y) for x, y in pairs if x in found] + [(found[y], x) for x, y in pairs if y in found]
+            if not moving:
+                return found[start]
+            factors = [self._symbol(other, Symbol) for _, other in moving]
+            return self.sum_of_products([tangent for tangent, _ in moving], factors, found.get(start, -0.0))
+        terms = [
+            share
+            for moving in dict.fromkeys(operands)
+            if moving in found
+            for _, share in self._shares(place, written, found[moving], {moving})
+        ]
+        return sum(terms[1:], terms[0]) if terms else None
+
+    def _shares(self, place: int, written: Trace, gradient: Any, wanted: Container[int]) -> list[tuple[int, Any]]:
+        """What the operation at a place gives to those of its operands that are at the places wanted."""
+        primitive, *key = written.operations[place]
+        operands = written.operands(place)
+        if primitive is TAKE:
+            index = self._symbol(key[0], Symbol)
+            return [  # a negative index counts from the end, as in Python
+                (
+                    element,
+                    gradient
+                    * (self.apply(EQUAL, index, float(n)) + self.apply(EQUAL, index, float(n - len(operands)))),
+                )
+                for n, element in enumerate(operands)
+                if element in wanted
+            ]
+        applied = self.operations.primitives
+        numbers = [self.operations[p][1] if applied[p] is LITERAL else self._symbol(p, Symbol) for p in operands]
+        if primitive is SUM_OF_PRODUCTS:
+            half = 1 + len(operands) // 2
+            factors = [1.0, *numbers[half:], *numbers[1:half]]
+            return [(p, gradient * factor) for p, factor in zip(operands, factors, strict=True) if p in wanted]
+        if not primitive.derivatives:
+            raise ValueError(f"{primitive.name} has no derivative")
+        output = self._symbol(place, Symbol)
+        return [
+            (p, rule(gradient, output, *numbers))
+            for p, rule in zip(operands, primitive.derivatives, strict=True)
+            if rule is not None and p in wanted
+        ]
+
+    def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
+        """What is written, for these groups of inputs and these outputs."""
+        if not self.operations.are_whole():
+            raise TraceError(
+                "the function was interrupted in the middle of an operation, caught that, and went on: let exceptions "
+                "such as KeyboardInterrupt pass while it is traced, at its first call"
+            )
+        written = self.operations, tuple(self.tables), tuple(self.rows)
+        return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
+
+    def finish(self) -> None:
+        """Empty the tape: a symbol that is kept somewhere would keep all of it."""
+        self.operations = Entries()
+        self._equals = EqualsInOrder()
+        self._start = _NONE_KNOWN
+        for written in (
+            self.known,
+            self.values,
+            self.placed,
+            self.roles,
+            self.tables,
+            self.rows,
+            self._rows_known,
+            self.checked,
+            self.attributes,
+            self._reached,
+        ):
+            written.clear()
+
+    def _symbol(self, place: int, kind: type[Symbol]) -> Symbol:
+        """A new symbol for what stands at a place."""
+        symbol = _new(kind)
+        symbol._place, symbol._tape, symbol._is_used = place, self, True
+        return symbol
+
+
+class _Reached(set[int]):
+    """The places that a gradient flows from to a source, of those that were looked at: the first ones, up to size."""
+
+    size = 0
+
+
+def _receivers(place: int, written: Trace) -> Sequence[int]:
+    """The places that the operation at a place passes gradients on to."""
+    operands, rules = written.operands(place), written.operations.primitives[place].derivatives
+    if None not in rules:
+        return operands
+    return [operand for operand, rule in zip(operands, rules, strict=True) if rule is not None]
+
+
+class _QuietTape(Tracer):
+    """What writes on a tape under no_grad: no gradient flows through the results."""
+
+    remembers = False
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    @property
+    def is_open(self) -> bool:  # type: ignore[override]  # as long as the tape is
+        """Whether the tape records."""
+        return self._tape.is_open
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down, detached."""
+        if not self.is_open:
+            return self.passed_over(primitive, operands)
+        return self._tape.apply(primitives.detach, self._tape.apply(primitive, *operands))
+
+    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
+        """Write a comparison down, as the tape does."""
+        return self._tape.compared(compare, x, y)
+
+    def array(self, array: Any) -> Any:
+        """The array that the tape gives."""
+        return self._tape.array(array)
+
+    def number_read(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.number_read()
+
+    def closure_given(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.closure_given()
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
+        """The element at a place that is not known yet."""
+        return self._tape.take(elements, index)
+
+    def quietly(self) -> Recorder:
+        """Another one like it."""
+        return _QuietTape(self._tape)
+
+    def aloud(self) -> Recorder | None:
+        """One that writes as the tape does: a derivative is asked for on purpose."""
+        return _LoudTape(self._tape)
+
+    def copied(self, scalar: Any, source: Any) -> Any:
+        """The copy that the tape makes."""
+        return self._tape.copied(scalar, source)
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
+        """What the tape says."""
+        return self._tape.reaches(results, sources)
+
+    def number_of(self, value: Any) -> Any:
+        """What the tape says."""
+        return self._tape.number_of(value)
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """What the tape says."""
+        return self._tape.adjoints(root, wanted, create_graph)
+
+    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+        """What the tape says."""
+        return self._tape.tangents(outputs, given, create_graph)
+
+
+class _LoudTape(_QuietTape):
+    """What writes on a tape where a derivative is asked for under no_grad."""
+
+    remembers = True
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down."""
+        return self._tape.apply(primitive, *operands)
+
+    def aloud(self) -> None:
+        """It is the one."""
+
+
+@cache
+def _symbol_arrays() -> ModuleType:
+    """What NumPy does with symbols; NumPy is not imported before it is needed."""
+    from micrograd.compiler.tracing import symbol_arrays
+
+    return symbol_arrays
+
+
+_new: Callable[[type[Symbol]], Symbol] = object.__new__
+
+
+def _under(root: int, begin: int, written: Trace, equal: Sequence[int]) -> list[int]:
+    """The places from begin on that a root depends on, in order, and for each of them the first that is equal."""
+    found, stack = {root}, [root]
+    while stack:
+        for operand in written.operands(stack.pop()):
+            for place in (operand, equal[operand]):
+                if place >= begin and place not in found:
+                    found.add(place)
+                    stack.append(place)
+    return sorted(found)
+
+
+def _refuse_gradient() -> NoReturn:
+    refuse("a gradient by a result, or by a plain number,", "Differentiate a function of it: see mg.grad.")
+
+
+def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
+    return lambda *_: refuse(what, instead)
+
+
+class _Unknown:
+    """What a symbol has for its number. Computing with it is refused: it would happen after the trace."""
+
+    __float__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refused(
+        "a symbol, used after its trace has ended,", "Return what is needed from the function."
+    )
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __float__
+    __bool__ = __eq__ = __float__
+    __hash__ = None  # type: ignore[assignment]  # as of all classes with an equality of their own
+
+
+def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes_numbers: bool = True) -> Any:
+    """An operator of Value, with a shorter way for what nearly all operands are: symbols, and what the tape knows.
+
+    Args:
+        primitive: which is written as it is.
+        general: what Value has for all operands.
+        reflected: whether the symbol is on the right.
+        takes_numbers: whether it is written as it is also where the other operand is none of the tape's symbols.
+    """
+
+    def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
+        tape: Tape = self._tape
+        recording = recording_in_use()
+        if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
+            kind, place, is_repeatable = type(other), None, self._is_used
+            if kind is Symbol:
+                if other._tape is tape:
+                    place = other._place
+                    is_repeatable = is_repeatable and other._is_used
+                    other._is_used = True
+            elif takes_numbers:
+                if kind is float or kind is int:
+                    place = tape.placed.get(other)
+                    if not place:
+                        place, is_repeatable = tape.place(other), False
+                elif kind is Value:
+                    place = tape.placed.get(other)  # where it is new, its role is noted
+            if place is not None:
+                first, second = (place, self._place) if reflected else (self._place, place)
+                if is_repeatable:
+                    return tape._written((primitive, first, second), True, Symbol)
+                self._is_used = True
+                written = tape.operations
+                symbol = _new(Symbol)
+                symbol._place, symbol._tape, symbol._is_used = len(written.primitives), tape, False
+                written.first.append(first)  # as Entries.append does
+                written.second.append(second)
+                written.primitives.append(primitive)
+                return symbol
+        return general(self, other)
+
+    return named(operator, primitive)
+
+
+class Symbol(Value):
+    """A number that is not known yet, in the place of a Value or of a float."""
+
+    known = False
+
+    # A symbol has no uses, no gradient and no operands. The slots of these hold its place on the tape, the tape, and
+    # whether it has been an operand: an operation on one that has not is the first of its kind, so nobody looks for it.
+    __slots__ = ()
+    _place: Any = Node.__dict__["_uses"]
+    _tape: Any = Node.__dict__["_grad"]
+    _is_used: Any = Node.__dict__["_x"]
+    _data: Any = _Unknown()
+
+    __add__ = _operator(primitives.add, Value.__add__)
+    __radd__ = _operator(primitives.add, Value.__radd__, reflected=True)
+    __sub__ = _operator(primitives.sub, Value.__sub__)
+    __rsub__ = _operator(primitives.sub, Value.__rsub__, reflected=True)
+    __mul__ = _operator(primitives.mul, Value.__mul__)
+    __rmul__ = _operator(primitives.mul, Value.__rmul__, reflected=True)
+    __truediv__ = _operator(primitives.div, Value.__truediv__, takes_numbers=False)
+
+    def __hash__(self) -> int:
+        self._tape.tell_apart(self)
+        return object.__hash__(self)
+
+    def __eq__(self, other: object) -> Any:
+        """Whether this is the same Value; of plain numbers, whether they are equal."""
+        if is_array(other):
+            return NotImplemented
+        if not isinstance(other, Value):
+            refuse("==", "Compare with < and <=, or choose with mg.where and mg.take.")
+        self._tape.tell_apart(self)
+        return self is other
+
+    def __ne__(self, other: object) -> Any:
+        """Whether == does not hold."""
+        if is_array(other):
+            return NotImplemented
+        equal = self == other
+        return equal.negated() if isinstance(equal, Symbol) else not equal
+
+    __bool__ = _refused(
+        "the truth of a number",
+        "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or that "
+        "the function closes over, write mg.array(x), which can be compared.",
+    )
+    __float__ = _refused(
+        "the float of a number",
+        "Write mg.exp for math.exp, and x for float(x). To differentiate by it, as by a Value(x), write mg.grad(f)(x).",
+    )
+    __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(THE_INT, FOR_AN_INDEX)
+    __deepcopy__ = __reduce_ex__ = _refused("a deep copy or a pickle of a number", "Use it as it is, or return it.")
+    backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
+    __format__ = _refused("the text of a number", "Print the result of the function instead.")
+    data = property(
+        _refused(".data", "Write mg.detach(x) for a number without a gradient."),
+        _refused("setting .data", "Set it outside of the function."),
+    )
+    grad = property(
+        _refused(".grad", "Call backward() on the result, and read it then."),
+        _refused("setting .grad", "Set it outside of the function."),
+    )
+
+    is_leaf = property(lambda self: False)
+    requires_grad = property(
+        lambda self: True, _refused("setting requires_grad", "Set it outside of the function, or write mg.detach(x).")
+    )
+    _operands = _backward = _refused("a gradient inside a compiled function", "Compile the function itself.")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        """What a function of NumPy that works element by element makes of symbols."""
+        return _symbol_arrays().computed(ufunc, method, inputs, settings)
+
+    def __array_function__(self, function: Any, _: Any, arguments: Any, settings: Any) -> Any:
+        """What another function of NumPy makes of symbols."""
+        return _symbol_arrays().called(function, arguments, settings)
+
+    def picks(self, x: Any, y: Any) -> Any:
+        """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
+        kind = _kind_of(primitives.where, (x, y))
+        if kind is Symbol:
+            kind = _Picked
+        elif isinstance(x, int) and isinstance(y, int):
+            kind = BoolSymbol if isinstance(x, bool) and isinstance(y, bool) else IntSymbol
+        return self._tape._symbol(self._tape.apply(primitives.where, self, x, y)._place, kind)
+
+    def negated(self) -> Any:
+        """Whether this is 0."""
+        return self._tape._symbol(self._tape.apply(primitives.is_zero, self)._place, BoolSymbol)
+
+    def as_plain(self, kind: type) -> Any:
+        """The same number, as a plain float, int or bool."""
+        of_kind = FloatSymbol if kind is float else IntSymbol if kind is int else BoolSymbol
+        return self._tape._symbol(self._place, of_kind)
+
+    def only_finite(self) -> Any:
+        """This symbol; where it is not finite, the function is to run eagerly."""
+        self._tape.checked[self._place] = None
+        return self
+
+    def __copy__(self) -> Symbol:
+        return self._tape._symbol(self._place, type(self))
+
+    def __repr__(self) -> str:
+        return f"<symbol {self._place}>"
+
+
+class _Picked(Symbol):
+    """A symbol in the place of one of two Values, as NumPy's maximum picks them: it is not known which."""
+
+    __slots__ = ()
+    __hash__ = Symbol.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        """Whether it is that Value depends on numbers, unless it is this one."""
+        if is_array(other):
+            return NotImplemented
+        if self is not other:
+            refuse("== of a Value that was picked from others", "Write x >= x.max() for where x is largest.")
+        return True
+
+
+class _Attributed(Symbol):
+    """A symbol in the place of an argument that the user has set attributes on."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse to read one: at the next call another Value may be given, with others."""
+        if name in self._tape.attributes.get(self._place, ()):
+            refuse(f"the attribute {name!r} of an argument", "Give it as an argument, or close over the Value.")
+        raise AttributeError(f"'Value' object has no attribute {name!r}")
+
+
+class _Plain(Symbol):
+    """A symbol in the place of a plain number: these are equal if their numbers are."""
+
+    __slots__ = ()
+    __hash__ = _refused(  # nothing would be found by it
+        "a number as a key, or in a set,",
+        "Write mg.take(list, index), or give a string, which is static. What functools.cache keeps is found by keys: "
+        "call the __wrapped__ of such a function.",
+    )
+    __str__ = _refused("the text of a number", "Print the result of the function instead.")
+
+    def __eq__(self, other: object) -> Any:
+        """Whether two plain numbers are equal."""
+        if isinstance(other, Value) and not is_plain(other):
+            return super().__eq__(other)
+        tracer = tracer_on_top()
+        recorded = None if tracer is None else tracer.compared(operator.eq, self, other)
+        if recorded is NotImplemented:
+            return super().__eq__(other)
+        return refuse("==", "Compare with < and <=.") if recorded is None else recorded
+
+
+class FloatSymbol(_Plain):
+    """A symbol in the place of a plain float, or of what is computed from those only: isinstance says so."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: float)  # isinstance asks for it
+
+
+class IntSymbol(_Plain):
+    """A symbol in the place of a plain int."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: int)
+
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __and__ = __rand__ = __or__ = __ror__ = _refused(
+        "the bits of a number", "Compute with them outside of the function, and pass the result in."
+    )
+    __xor__ = __rxor__ = __invert__ = __and__
+
+
+def _of_bools(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def operator(self: BoolSymbol, other: object) -> Any:
+        return combine(self, other) if isinstance(other, bool) else NotImplemented
+
+    return operator
+
+
+class BoolSymbol(_Plain):
+    """A symbol in the place of a bool, as comparisons give them: 1 or 0."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: bool)
+
+    __and__ = __rand__ = _of_bools(lambda x, y: x.picks(y, False))
+    __or__ = __ror__ = _of_bools(lambda x, y: x.picks(True, y))
+    __xor__ = __rxor__ = _of_bools(lambda x, y: x.picks(y.negated() if isinstance(y, Symbol) else not y, y))
+    __invert__ = _refused("~ of a comparison", "Write x <= 0 for not x > 0, or np.logical_not(x > 0).")
+
+
+_OF_INTS = (
+    *(primitives.add, primitives.sub, primitives.mul, primitives.neg, TAKE, SUM_OF_PRODUCTS),
+    *(further_primitives.floor_divide, further_primitives.remainder),
+)
+
+
+def _bound(compare: Callable[..., bool], x: Any, number: Any) -> float | None:
+    """The float that x is compared with in the place of a plain number; None for what is no number.
+
+    Python compares exactly where eager does not round first: a Value with an int, a plain number with a Fraction too.
+    Of a number between two floats, x is less than it if x is less than the next float above, which is infinity where
+    the number is too large for a float.
+    """
+    exactly = type(number) is int or is_plain(x)
+    try:
+        nearest = real_number(number)
+    except OverflowError:
+        nearest, exactly = math.inf if number > 0 else -math.inf, True
+    if nearest is None or not exactly or nearest == number:
+        return nearest
+    if compare is operator.eq:
+        return math.nan  # no float is equal to it
+    upwards = compare in (operator.lt, operator.ge)
+    return nearest if (nearest > number) == upwards else math.nextafter(nearest, math.inf if upwards else -math.inf)
+
+
+def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
+    """What a result stands for: a Value, or a plain number if the operands are plain, some of them symbols."""
+    for operand in operands:
+        if type(operand) is Symbol or (isinstance(operand, Value) and not is_plain(operand)):
+            return Symbol
+    of_ints = primitive in _OF_INTS and all(isinstance(operand, int) for operand in operands)
+    return IntSymbol if of_ints else FloatSymbol
+
+
+def is_plain(number: object) -> bool:
+    """Whether a symbol stands for a plain number."""
+    return issubclass(type(number), _Plain)
+
+
+def is_of_library(primitive: Primitive) -> bool:
+    """Whether a primitive is one of the library's formulas, which raise nothing inside."""
+    formula = getattr(primitive.composite, "func", primitive.composite)  # where it has settings
+    return getattr(formula, "__module__", None) in (composites.__name__, special_functions.__name__)
+
+
+def _power(tape: Tape, x: Any, y: Any) -> Any:
+    """A power with a small constant exponent, without pow, where that gives the same for small integers."""
+    if isinstance(y, Value) or not isinstance(x, Value):
+        return None
+    if y == 1:
+        return x
+    if y == -1:
+        return 1.0 / x
+    if y == 0.5:
+        return tape.apply(primitives.sqrt, x)
+    if y not in (2, 3):
+        return None
+    product: Any = x * x if y == 2 else x * x * x
+    tape.checked[product._place] = None  # it raises where it overflows
+    return product
+
+
+def _quotient(tape: Tape, x: Any, y: Any) -> Any:
+    """A quotient with a power of two for its divisor, as a product, which is rounded alike."""
+    if isinstance(y, Value) or not isinstance(x, Value):
+        return None
+    return x * (1.0 / y) if 1e-300 < abs(y) < 1e300 and abs(math.frexp(y)[0]) == 0.5 else None
+
+
+def _lower_power(tape: Tape, x: Any, y: Any, k: Any) -> Any:
+    """What stands in the derivative of a power with a constant exponent, as a power, which may do without pow."""
+    if isinstance(y, Value) or isinstance(k, Value) or y == k - 1 or (y - k) + k != y:
+        return None
+    return tape.apply(primitives.pow, x, y - k)
+
+
+_REWRITES: dict[Primitive, Callable[..., Any]] = {
+    primitives.pow: _power,
+    primitives.lower_power: _lower_power,
+    primitives.div: _quotient,
+    primitives.identity: lambda tape, x: x,
+}
+
+
+def trace(
+    function: Callable[..., Any],
+    arguments: Structure,
+    first: Sequence[Value] = (),
+    as_floats: bool = True,
+    is_recorded: bool = True,
+) -> Trace:
+    """Run a function on symbols in the place of the numbers in its arguments.
+
+    Args:
+        function: whose operations are written down.
+        arguments: its positional and its named arguments.
+        first: Values that shall be the first inputs, in this order, whether it reads them or not.
+        as_floats: whether no gradient flows through derivatives that are plain numbers; see Tape.
+        is_recorded: whether calls are recorded, and not under no_grad; see Tape.
+
+    Returns:
+        The trace. Its inputs are the Values that were read, in a group for each role, then the arguments.
+    """
+    tape = Tape(as_floats, is_recorded)
+    with tracing(tape):
+        for value in first:
+            tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
+        symbols = [tape.argument(number, leaf) for number, leaf in enumerate(arguments.leaves)]
+        tape.all_given()
+        positional, named = arguments.rebuilt(symbols, _array)
+        with in_place_of_others():
+            result = Structure(function(*positional, **named), returned=True)
+        if not is_unchanged((positional, named), arguments.rebuilt(symbols, _array)):
+            raise TraceError(
+                "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
+                "arguments, so nothing would be changed for the caller. Change a copy, and return what is needed of it"
+            )
+        _check_attributes("an argument", symbols)
+        _check_attributes("a result", result.leaves)
+        outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+    # Values that are used alike lie side by side, in the order of their first use
+    groups = [values for values in tape.roles.values() if values]
+    places = [[tape.values[value] for value in values] for values in groups]
+    written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
+    tape.finish()
+    values = tuple(value for values in groups for value in values)
+    return written._replace(
+        values=values,
+        result=result,
+        tells_apart=tape.tells_apart,
+        depends_on_recording=tape.depends_on_recording,
+    )
+
+
+def _array(like: Any, parts: list[Any]) -> Any:
+    """An array among the arguments, with symbols in it."""
+    array = array_of(like, parts)
+    return _symbol_arrays().arranged(array) if any(map(is_unknown, parts)) else array
+
+
+def _check_attributes(what: str, leaves: Sequence[Any]) -> None:
+    """Refuse attributes that the function has set on symbols which stand for Values outside of it."""
+    for symbol in leaves:
+        if isinstance(symbol, Symbol) and (attributes := user_attributes(symbol)):
+            raise TraceError(
+                f"the attribute {next(iter(attributes))!r} of {what} is set: a compiled function runs once, on "
+                "symbols, so at later calls nothing would be set. Set it outside of the function"
+            )
+
+
+@contextmanager
+def tracing(tape: Tape) -> Generator[None, None, None]:
+    """Let every operation be written on the tape, and none any more at the end."""
+    try:
+        with using(tape), without_collecting():
+            yield
+    finally:
+        tape.is_open = False
+
+
+@contextmanager
+def without_collecting() -> Generator[None, None, None]:
+    """Let the garbage collector rest: a trace makes no garbage, and the collector would walk through all of it."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

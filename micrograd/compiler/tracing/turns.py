@@ -1,0 +1,131 @@
+"""Turns: the loops of a traced function, whose body runs a few times and is then repeated on the tape.
+
+    turn 1      runs as it is written
+    turn 2      is recorded: it runs on symbols of its own, and then what it wrote down is written on the tape
+    turn 3      is recorded, too; if both wrote the same, the function does the same in each turn
+    turn 4      is repeated: it is written on the tape with its own numbers, and the function does not run
+
+So it goes for turns that are alike: they get numbers of the same kinds, in the same containers, and beside them the
+same strings, flags and plain numbers. For others there is another recording.
+
+A function that remembers something from turn to turn must run in each of them. So all that it can reach is looked at,
+before and after. Every turn runs as it is written if any of that was changed, or cannot be looked into, as iterators
+cannot, or if the function draws random numbers. So it does where a turn asks which Value it is given, or
+differentiates by one that was there before, which a recording cannot know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
+from micrograd.compiler.tracing.trace import Tape
+from micrograd.engine.differentiation import running
+from micrograd.engine.recorder import recorder_on_top
+from micrograd.loops import Turns, taking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FEWEST = 5  # turns: of fewer, hardly any would be repeated
+_MOST_RECORDINGS = 8  # in a loop
+
+
+def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, where loops that it runs on a tape write their bodies down once."""
+
+    def run(*arguments: Any, **named: Any) -> Any:
+        with taking(TracedOnce()):
+            return function(*arguments, **named)
+
+    return run
+
+
+class TracedOnce(Turns):
+    """Turns that are repeated on the tape, where they are alike."""
+
+    def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
+        """What repeats the function's turns where a tape records, and nothing is in between."""
+        tape = recorder_on_top()
+        return _Loop(function, tape) if isinstance(tape, Tape) and count >= _FEWEST else function
+
+
+class _Loop:
+    """A function that is called turn after turn.
+
+    Args:
+        function: the body of the loop.
+        tape: on which it is written.
+    """
+
+    def __init__(self, function: Callable[..., Any], tape: Tape) -> None:
+        self._function, self._tape = function, tape
+        self._reached: ClosedOver | None = None  # before the first turn
+        self._bodies: dict[Any, Body] = {}  # by what turns are told by
+        self._confirmed: set[Any] = set()  # of which another turn has written the same
+        self._recordings = 0
+        self._asks_what_is_reached = False  # whether a turn has
+        self._as_written = False  # whether all turns from now on run as they are written
+
+    def __call__(self, *given: Any) -> Any:
+        """What the function returns in the next turn."""
+        if self._as_written:
+            return self._function(*given)
+        if self._reached is None:
+            return self._first(given)
+        leaves = Leaves()
+        try:
+            key = self._key(told(given, leaves.described), leaves)
+        except UnlikeError:
+            return self._last(given)
+        body = self._bodies[key] if key in self._confirmed else self._recorded(key, given, leaves)
+        return self._last(given) if body is None else body.repeated(leaves.all)
+
+    def _key(self, told_by: Any, leaves: Leaves) -> Any:
+        """What turns that are alike are told by."""
+        if not self._asks_what_is_reached:
+            return told_by
+        sources = [None, *running()]
+        return told_by, tuple([self._tape.is_reached(leaf, source) for leaf in leaves.all for source in sources])
+
+    def _first(self, given: tuple[Any, ...]) -> Any:
+        """Run the first turn, and see whether others can be repeated."""
+        self._reached = ClosedOver([("", self._function)])
+        result = self._function(*given)
+        self._as_written = not self._is_as_before()
+        return result
+
+    def _is_as_before(self) -> bool:
+        """Whether all that the function reaches could be looked into, and is still there."""
+        assert self._reached is not None
+        self._reached.notice_new_attributes()
+        return not self._reached.sources.iterators and self._reached.is_current()
+
+    def _last(self, given: tuple[Any, ...]) -> Any:
+        """Run a turn as it is written, and all that come after it."""
+        self._as_written = True
+        return self._function(*given)
+
+    def _recorded(self, key: Any, given: tuple[Any, ...], leaves: Leaves) -> Body | None:
+        """Record a turn; None if that could not be done."""
+        assert self._reached is not None
+        if self._recordings == _MOST_RECORDINGS:
+            return None
+        body = Body(self._tape)
+        try:
+            body.record(self._function, given, leaves)
+        except Exception:  # an error of the turn's own comes again where it runs as it is written
+            if not self._is_as_before():
+                raise
+            return None
+        if body.asks_what_is_reached and not self._asks_what_is_reached:
+            self._asks_what_is_reached = True
+            key = self._key(key, leaves)
+        before = self._bodies.get(key)
+        self._bodies[key] = body
+        self._recordings += 1
+        if before is not None and before.written == body.written:
+            self._confirmed.add(key)
+        self._as_written = (before is not None and key not in self._confirmed) or not self._is_as_before()
+        return body

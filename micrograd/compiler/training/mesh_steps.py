@@ -1,0 +1,374 @@
+"""The steps of fit on a mesh of JAX's devices: a batch is shared out, and each device keeps all parameters.
+
+    device 0    parameters, state    examples 0 to 7     gradient
+    device 1    parameters, state    examples 8 to 15    gradient      their sum, and with it the update, on each device
+
+A step is one function, which XLA compiles once. Where examples have programs of their own, each program has one, and
+the update another: the gradient is summed up from one to the next. A program takes as many examples at a time as are
+its share of a batch; where there are fewer, the last one is repeated, and counts for nothing.
+
+JAX differentiates the mean loss of a device's examples. That takes half the time of the reverse programs of the
+compiler side by side, or less, and no memory for the gradient of each example.
+
+The numbers before a step stay until it is done, and known to be finite: so their memory is not given to those after it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from contextlib import nullcontext
+from struct import pack
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from micrograd._support.callers import calling_line
+from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
+from micrograd.compiler.backends.jax.jax_functions import PLAIN
+from micrograd.compiler.backends.jax.jax_mesh import AXIS, SAME, SPLIT, Devices
+from micrograd.compiler.backends.jax.jax_processes import Processes
+from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.training.steps import CompiledSteps, mean_of, numbers_of_noise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.training.update import Update
+    from micrograd.optim import Optimizer
+
+
+class MeshSteps(CompiledSteps):
+    """Takes the steps of a fit.
+
+    Args:
+        loss: of one example.
+        examples: all of them; each structure among them needs a program.
+        optimizer: whose update is compiled too.
+        eager: takes the steps that the programs cannot.
+        batch_size: how many examples a step has, at most.
+        devices: how many, "all", or None for the one on which JAX computes anyway.
+        precision: "float64" or "float32".
+        named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
+
+    Raises:
+        TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
+        ValueError: if nothing requires a gradient, if a gradient would be lost, or if there are not as many devices.
+        RuntimeError: if JAX has no float64 and that is asked for, or in a forked process.
+    """
+
+    def __init__(
+        self,
+        loss: Callable[..., Any],
+        examples: Sequence[Any],
+        optimizer: Optimizer,
+        eager: Any,
+        batch_size: int,
+        devices: int | str | None,
+        precision: str,
+        named: Mapping[str, Any],
+        draw: Callable[..., Any] | None,
+    ) -> None:
+        self._devices = Devices(devices, precision)
+        self._processes = Processes(self._devices.firsts) if len(self._devices.firsts) > 1 else None
+        self.leads = self._processes is None or self._processes.leads
+        self._warned = False  # that a step went beyond float32
+        self._warned_of_rate = False  # that the learning rate makes all steps eager
+        self._given = 0  # a digest of all numbers that were given so far
+        self._share = min(batch_size / len(examples), 1.0)
+        super().__init__(loss, examples, optimizer, eager, BACKEND, named, draw)
+
+    def together(self) -> AbstractContextManager[None]:
+        """All steps are taken inside of this, so that processes that train together begin and end alike."""
+        return nullcontext() if self._processes is None else self._processes.together()
+
+    def _programs(self) -> list[Program]:
+        return [special.program(False, start=len(self._parameters)) for special in self._special]
+
+    def _make_runs(self, programs: list[Program]) -> None:
+        self._groups = []
+        self._place = np.zeros(len(self._which), dtype=np.int64)  # of each example, among those of its program
+        for number, (program, others) in enumerate(zip(programs, self._others, strict=True)):
+            members = np.flatnonzero(self._which == number)
+            self._place[members] = np.arange(len(members))
+            numbers = self._numbers_of(number)
+            self._groups.append(
+                _Group(self._devices, program, len(self._parameters), len(others), numbers, self._share)
+            )
+        update = _UpdateOnDevices(self._devices, self._update)
+        self._run = (_InOne if len(programs) == 1 else _OneByOne)(self._devices, self._groups, update)
+        self._numbers: Any = None  # what the update keeps, on each device
+        self._others_given: list[bytes] = []
+        self._digest_of_update = update.digest
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Make the number that is the same in all processes which train the same."""
+        digests = [self._devices.count, self._digest_of_update, *(group.digest for group in self._groups)]
+        self._digest = crc32(repr(digests).encode())
+
+    def _numbers_of(self, number: int) -> Floats:
+        """The numbers of the examples that have the program with this number, a row each."""
+        members = np.flatnonzero(self._which == number).tolist()
+        return np.array([numbers_of(self._structures[member]) for member in members])
+
+    def _give_numbers(self) -> None:
+        for number, group in enumerate(self._groups):
+            group.take(self._numbers_of(number))
+        self._sum_up()
+
+    def _give(self, current: Floats, others: list[Floats]) -> None:
+        given = [numbers.tobytes() for numbers in others]
+        changed = np.arange(len(current))
+        if self._numbers is not None:  # what the Values were given after the last step stays where it is
+            before = self._current_numbers()
+            before[self._update.last_gradients] = 0.0
+            changed = np.flatnonzero(before.view(np.int64) != current.view(np.int64))
+        if not len(changed) and given == self._others_given:
+            return
+        self._numbers, self._others_given = self._devices.same(current), given
+        for group, numbers in zip(self._groups, others, strict=True):
+            group.others = self._devices.same(numbers)
+        self._given = crc32(b"".join([changed.tobytes(), current[changed].tobytes(), *given]), self._given)
+
+    def _current_numbers(self) -> Floats:
+        return np.array(self._numbers, dtype=float)
+
+    def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
+        """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
+        if not self._current:
+            if self._rate_can_change or self._draw_can_change:
+                self.read_examples()
+            self._read_values()
+        if self._rate_can_change or self._has_constant_loss(batch):
+            return self._take_eagerly(batch, epoch, noise)
+        drawn = np.zeros(0) if noise is None else numbers_of_noise(noise)
+        for index, numbers in zip(batch, drawn, strict=False):  # none are drawn without noise
+            self._groups[self._which[index]].give_last(self._place[index], numbers)
+        rate = self._optimizer.next_rate(self._steps)
+        processes = self._processes
+        if processes is not None:
+            processes.agree(self._digest, self._given, crc32(pack(f"d{len(batch)}q", rate, *batch) + drawn.tobytes()))
+        with nullcontext() if processes is None else processes.waiting():
+            following, losses, is_finite = self._run(self._numbers, self._which[batch], self._place[batch], rate)
+        self._devices.caught.check()
+        mean = mean_of(losses)
+        if is_finite and math.isfinite(mean):
+            steps = self._steps + 1
+            # Python looks for signals at calls and loops: there are none between here and the return
+            self._numbers = following
+            self._steps, self._rate, self._changed = steps, rate, True
+            return mean
+        mean = self._take_eagerly(batch, epoch, noise)
+        if self._devices.type != np.float64 and not self._warned:
+            self._warned = True
+            _warn_of_float32(self._steps)
+        return mean
+
+    def _take_eagerly(self, batch: list[int], epoch: int, noise: Sequence[Any] | None) -> float:
+        if self._rate_can_change and not self._warned_of_rate:
+            self._warned_of_rate = True
+            _warn_of_rate()
+        return super()._take_eagerly(batch, epoch, noise)
+
+
+def _warn_of_rate() -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        "the learning rate is a function that may read or change what the loss reads, so all steps are taken without "
+        "JAX, which is slow: let a callback do that, or train with another backend",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
+
+
+def _warn_of_float32(step: int) -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        f"step {step} is not finite in float32, so it was taken in float64, without JAX, which is slow; so will be "
+        'others like it. precision="float64" has room for larger numbers',
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
+
+
+def _digest_of(program: Program, lowered: Lowered) -> int:
+    """A number that stands for what a program computes: another process has the same one for the same program."""
+    kernels = [
+        (turns, kernel.kind, kernel.rows, kernel.columns, kernel.terms) for turns, kernel in program.with_turns()
+    ]
+    return crc32(repr(kernels).encode(), crc32(lowered.constants.tobytes()))
+
+
+class _Group:
+    """The examples of one program.
+
+    Args:
+        devices: that they are shared out to.
+        program: computes the loss of one of them.
+        parameters: how many it reads first.
+        others: how many Values it reads then.
+        numbers: of the examples, a row each.
+        share: the part of all examples that is in a batch.
+
+    Attributes:
+        numbers: as given, in the type of the devices.
+        size: how many examples the devices take at a time.
+        constants: of the program, on each device.
+        others: the numbers of the other Values, on each device.
+        digest: of the program and the numbers.
+        shapes: those of the arguments of summed that belong to the group: constants, others and rows.
+    """
+
+    def __init__(
+        self, devices: Devices, program: Program, parameters: int, others: int, numbers: Floats, share: float
+    ) -> None:
+        self.size = math.ceil(math.ceil(share * len(numbers)) / devices.count) * devices.count
+        places = np.split(program.inputs, [parameters, parameters + others])
+        lowered = Lowered(program, *places)
+        self.constants, self.others = devices.same(lowered.constants), devices.same(np.zeros(others))
+        self._devices, self._parameters = devices, parameters
+        self._digest_of_program = _digest_of(program, lowered)
+        self.take(numbers)
+        self._loss = lowered.function(program.outputs)
+        rows = self.size, numbers.shape[1] + 1
+        self.shapes = [(lowered.constants.shape, SAME), ((others,), SAME), (rows, SPLIT)]
+
+    def take(self, numbers: Floats) -> None:
+        """Take these numbers of the examples from now on."""
+        self.numbers = numbers.astype(self._devices.type)
+        self.digest = crc32(self.numbers.tobytes(), self._digest_of_program)
+
+    def give_last(self, place: int, numbers: Floats) -> None:
+        """Let these be the last numbers of an example."""
+        self.numbers[place, self.numbers.shape[1] - len(numbers) :] = numbers
+
+    def rows(self, places: Integers, weight: float) -> Any:
+        """The numbers and the weights of up to so many examples, shared out to the devices."""
+        count = len(places)
+        filled = np.empty((self.size, self.numbers.shape[1] + 1), dtype=self.numbers.dtype)
+        filled[:, :-1] = self.numbers[places[np.minimum(np.arange(self.size), count - 1)]]
+        filled[:count, -1], filled[count:, -1] = weight, 0.0
+        return self._devices.split(filled)
+
+    def summed(self, constants: Any, others: Any, rows: Any, current: Any) -> tuple[Any, Any]:
+        """On one device, from its rows: the gradient of the weighted loss of all rows, and the loss of each of all."""
+        numbers, weights = rows[:, :-1], rows[:, -1]
+
+        def weighted(parameters: Any) -> tuple[Any, Any]:
+            losses = jax.vmap(self._loss, (None, None, None, 0))(constants, parameters, others, numbers)[:, 0]
+            return (weights * losses).sum(), losses
+
+        gradient, own = jax.grad(weighted, has_aux=True)(current[: self._parameters])
+        first = lax.axis_index(AXIS) * len(weights)
+        losses = lax.dynamic_update_slice(jnp.zeros(self.size), own, (first,))
+        both = lax.psum(jnp.concatenate([gradient, losses]), AXIS)  # one sum takes half the time of two
+        return both[: self._parameters], both[self._parameters :]
+
+
+class _UpdateOnDevices:
+    """The optimiser's update, which each device computes for itself.
+
+    Attributes:
+        constants: of its program, on each device.
+        digest: of its program.
+        shapes: those of the arguments of updated: its constants, the current numbers, and the rate.
+    """
+
+    def __init__(self, devices: Devices, update: Update) -> None:
+        places = [np.arange(place.start, place.stop) for place in (update.current, update.gradients, update.next)]
+        lowered = Lowered(update.program, *places[:2], np.array([update.rate]), functions=PLAIN)
+        self.constants, self.digest = devices.same(lowered.constants), _digest_of(update.program, lowered)
+        self._next = lowered.function(places[2])
+        self.shapes = [(lowered.constants.shape, SAME), (places[0].shape, SAME), ((1,), SAME)]
+        self.gradient = places[1].shape
+
+    def updated(self, constants: Any, current: Any, rate: Any, gradient: Any) -> tuple[Any, Any]:
+        """The next numbers, and whether they and the gradient are finite."""
+        following = self._next(constants, current, gradient, rate)
+        return following, jnp.isfinite(gradient).all() & jnp.isfinite(following).all()
+
+
+class _InOne:
+    """A step of examples that all have one program: one function.
+
+    Args:
+        devices: that it runs on.
+        groups: the only one there is.
+        update: of the optimiser.
+    """
+
+    def __init__(self, devices: Devices, groups: Sequence[_Group], update: _UpdateOnDevices) -> None:
+        (group,) = groups
+        self._devices, self._group, self._update = devices, group, update
+
+        def step(constants: Any, others: Any, rows: Any, of_update: Any, current: Any, rate: Any) -> tuple[Any, ...]:
+            gradient, losses = group.summed(constants, others, rows, current)
+            following, is_finite = update.updated(of_update, current, rate, gradient)
+            return following, losses, is_finite
+
+        self._step = devices.compiled(step, [*group.shapes, *update.shapes], 3)
+
+    def __call__(self, current: Any, which: Integers, places: Integers, rate: float) -> tuple[Any, list[float], bool]:
+        """The next numbers, the losses, and whether the gradient and the next numbers are finite."""
+        group, update, devices = self._group, self._update, self._devices
+        rows = group.rows(places, 1 / len(places))
+        following, losses, is_finite = self._step(
+            group.constants, group.others, rows, update.constants, current, devices.same([rate])
+        )
+        return following, np.asarray(losses, dtype=float)[: len(places)].tolist(), bool(is_finite)
+
+
+class _OneByOne:
+    """A step of examples with several programs: a function for each, which adds to the gradient, and the update.
+
+    Args:
+        devices: that it runs on.
+        groups: the examples of each program.
+        update: of the optimiser.
+    """
+
+    def __init__(self, devices: Devices, groups: Sequence[_Group], update: _UpdateOnDevices) -> None:
+        self._devices, self._groups, self._update = devices, groups, update
+        _, current, _ = update.shapes
+        total = (update.gradient, SAME)
+        self._adds = [
+            devices.compiled(_adding(group), [*group.shapes, current, total], 2, taken=(4,)) for group in groups
+        ]
+        self._updated = devices.compiled(update.updated, [*update.shapes, total], 2)
+
+    def __call__(self, current: Any, which: Integers, places: Integers, rate: float) -> tuple[Any, list[float], bool]:
+        """The next numbers, the losses, and whether the gradient and the next numbers are finite."""
+        devices, update, losses = self._devices, self._update, np.zeros(len(which))
+        total, found = devices.same(np.zeros(update.gradient)), []
+        for number in np.unique(which).tolist():
+            group, members = self._groups[number], np.flatnonzero(which == number)
+            for start in range(0, len(members), group.size):
+                some = members[start : start + group.size]
+                rows = group.rows(places[some], 1 / len(places))
+                total, of_some = self._adds[number](group.constants, group.others, rows, current, total)
+                found.append((some, of_some))
+        following, is_finite = self._updated(update.constants, current, devices.same([rate]), total)
+        for some, of_some in found:
+            losses[some] = np.asarray(of_some)[: len(some)]
+        return following, losses.tolist(), bool(is_finite)
+
+
+def _adding(group: _Group) -> Callable[..., tuple[Any, Any]]:
+    """A function that adds the gradient of a group's rows to the one before, and gives their losses too."""
+
+    def add(constants: Any, others: Any, rows: Any, current: Any, total: Any) -> tuple[Any, Any]:
+        gradient, losses = group.summed(constants, others, rows, current)
+        return total + gradient, losses
+
+    return add

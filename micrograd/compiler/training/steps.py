@@ -1,0 +1,313 @@
+"""The steps of fit as compiled programs: losses, gradients and the update, on numbers that stay where they run.
+
+Examples of another structure (longer words, say) have a program of their own over the same parameters.
+Where the numbers are, and what a step is there, say the subclasses: in one buffer (buffer_steps.py), or on the devices
+that JAX finds (mesh_steps.py). Here is what they share: the programs, and what goes between the numbers and the Values.
+The next parameters take the place of the old ones in one assignment, which nothing can cut in two, and only if they,
+the loss and the gradients are finite, and the loss requires a gradient; otherwise the step is done eagerly instead,
+which raises the error that says what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from contextlib import nullcontext
+from itertools import chain, repeat
+from marshal import dumps
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd._support.callers import calling_line
+from micrograd.compiler.calling.boundary import numbers_of
+from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
+from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.library_state import EXACT
+from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.passes.progress import line_of
+from micrograd.compiler.tracing.trace import is_plain
+from micrograd.compiler.training.update import Update, alike, update_of
+from micrograd.engine.commit import commit, setting
+from micrograd.engine.node import requires_grad_version
+from micrograd.engine.stored import bring_up_to_date, changing
+from micrograd.engine.value import Value
+from micrograd.optim import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from micrograd.compiler.backends.shared.backend import Backend
+    from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.numbers import Floats
+
+
+class CompiledSteps(ABC):
+    """Takes the steps of a fit.
+
+    Args:
+        loss: of one example.
+        examples: all of them; each structure among them needs a program.
+        optimizer: whose update is compiled too.
+        eager: takes the steps that the programs cannot.
+        backend: what runs the programs.
+        named: the named arguments of the loss, which have other numbers in each step.
+        draw: the function that gives these numbers, if there are any.
+
+    Attributes:
+        leads: whether this process is the one that shows how far the training is.
+
+    Raises:
+        TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
+        ValueError: if nothing requires a gradient, or if a gradient would be lost.
+    """
+
+    leads = True
+
+    def __init__(
+        self,
+        loss: Callable[..., Any],
+        examples: Sequence[Any],
+        optimizer: Optimizer,
+        eager: Any,
+        backend: Backend,
+        named: Mapping[str, Any],
+        draw: Callable[..., Any] | None = None,
+    ) -> None:
+        if type(optimizer).step is not Optimizer.step:
+            raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
+        self._optimizer, self._eager = optimizer, eager
+        self._loss, self._backend = loss, backend
+        self._named, self._draw = dict(named), draw
+        self._retraced = 0  # times in a row that the loss was traced anew
+        self._examples, self._structures = examples, _structures(examples, self._named)
+        self._seen = self._fingerprint()
+        self._build()
+
+    def together(self) -> AbstractContextManager[None]:
+        """All steps are taken inside of this, so that processes that train together begin and end alike."""
+        return nullcontext()
+
+    @abstractmethod
+    def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
+        """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
+
+    def before_noise(self) -> None:
+        """Bring the Values up to date, if the function that draws the noise may read or change them."""
+        if self._draw_can_change:
+            self.update_values()
+
+    def read_examples(self) -> None:
+        """Take the numbers of the examples again, if a callback has changed them in place."""
+        fingerprint = self._fingerprint()
+        if fingerprint is not None and fingerprint == self._seen:
+            return
+        keys = [structure.key for structure in self._structures]
+        self._structures, self._seen = _structures(self._examples, self._named), fingerprint
+        if [structure.key for structure in self._structures] == keys:
+            self._give_numbers()
+        else:
+            self._built_for = ()  # the next step makes programs for them
+
+    def _fingerprint(self) -> int | None:
+        """A number that changes with the examples, in little time; None where they are no plain data."""
+        if any(structure.of_objects for structure in self._structures):
+            return None
+        examples: Any = self._examples
+        try:
+            return hash(dumps(examples, EXACT))
+        except ValueError:
+            return None
+
+    @abstractmethod
+    def _give_numbers(self) -> None:
+        """Take the numbers of the examples, whose structures have the programs that there are."""
+
+    @abstractmethod
+    def _programs(self) -> list[Program]:
+        """The programs of self._special."""
+
+    @abstractmethod
+    def _make_runs(self, programs: list[Program]) -> None:
+        """Make what runs the update and these programs."""
+
+    @abstractmethod
+    def _give(self, current: Floats, others: list[Floats]) -> None:
+        """Take these numbers: what the update keeps, and the other Values that each program reads."""
+
+    @abstractmethod
+    def _current_numbers(self) -> Floats:
+        """What the update keeps after the last step: parameters, states and gradients."""
+
+    def _build(self) -> None:
+        """Make the programs, for the parameters and the settings of the optimiser as they are now."""
+        optimizer = self._optimizer
+        self._trained = [index for index, parameter in enumerate(optimizer.parameters) if parameter.requires_grad]
+        if not self._trained:
+            raise ValueError("no parameter requires a gradient: there is nothing to train")
+        self._parameters = [optimizer.parameters[index] for index in self._trained]
+        self._frozen = [parameter for parameter in optimizer.parameters if not parameter.requires_grad]
+        self._built_for = self._settings()
+        self._update: Update = update_of(optimizer, self._states())
+        self._specialise()
+        schedule: Callable[..., Any] = optimizer._schedule
+        if type(optimizer).next_rate is not Optimizer.next_rate:
+            schedule = optimizer.next_rate
+        self._rate_can_change = self._can_change(schedule)
+        self._draw_can_change = self._draw is not None and self._can_change(self._draw)
+        programs = self._programs()
+        with line_of(getattr(self._loss, "__name__", "a loss")) as line:
+            line.stage = "compile"
+            self._make_runs(programs)
+        self._current = False  # whether the numbers are those of the Values
+        self._changed = False  # whether they are newer ones
+        self._steps: int = optimizer.steps
+        self._rate: float | None = optimizer.rate
+
+    def _specialise(self) -> None:
+        """Trace the loss for each structure there is; it reads the parameters first, and then other Values."""
+        self._special: list[Specialised] = []
+        self._others: list[Sequence[Value]] = []
+        known: dict[Any, int] = {}
+        for structure in self._structures:
+            if structure.key in known:
+                continue
+            known[structure.key] = len(known)
+            special = Specialised(self._loss, structure, self._backend, self._parameters)
+            result = special.result.nested
+            if not isinstance(result, Value) or is_plain(result):
+                raise TypeError(f"loss must return a Value, not {result.__class__.__name__}")
+            special.want(range(len(self._parameters)))
+            others = special.values[len(self._parameters) :]
+            if any(value.requires_grad and not value.is_leaf for value in others):
+                raise ValueError(
+                    "the loss reads a Value that is computed outside of it, so no gradient would reach what it is "
+                    "made of: compute it inside, or detach it"
+                )
+            self._special.append(special)
+            self._others.append(others)
+        self._which = np.array([known[structure.key] for structure in self._structures])
+        self._constant = {number for number, special in enumerate(self._special) if not special.requires_grad}
+
+    def _has_constant_loss(self, batch: list[int]) -> bool:
+        """Whether the loss of an example requires no gradient: then the step is done eagerly, which raises."""
+        return bool(self._constant) and not self._constant.isdisjoint(self._which[batch].tolist())
+
+    def _take_eagerly(self, batch: list[int], epoch: int, noise: Sequence[Any] | None) -> float:
+        """A step without the programs."""
+        self.update_values()
+        return float(self._eager.step(batch, epoch, noise))
+
+    def _can_change(self, function: Callable[..., Any]) -> bool:
+        """Whether a function of the user's that runs between steps can change what the loss reads, or read Values."""
+        reached = ClosedOver([("", function)])
+        if reached.reaches_values_or_sets_variables():
+            return True
+        if not (own := reached.containers()):
+            return False
+        others = [*(special.closed_over for special in self._special), ClosedOver([("data", self._examples)])]
+        return any(not own.isdisjoint(other.containers()) for other in others)
+
+    def update_values(self) -> None:
+        """Write the parameters, their gradients and the state back to where they came from."""
+        self._current = False  # who asks for the Values may change them
+        if not self._changed:
+            return
+        update, numbers, parameters = self._update, self._current_numbers(), self._parameters
+        gradients = numbers[update.last_gradients].tolist()
+        columns = [np.broadcast_to(numbers[place], len(parameters)).tolist() for place in update.states]
+        states = list(zip(*columns, strict=True)) if columns else [()] * len(parameters)
+
+        of_all = list(self._optimizer._state)
+        for index, state in zip(self._trained, states, strict=True):
+            of_all[index] = state
+        plan = chain(
+            setting(parameters, "_data", numbers[update.parameters].tolist()),
+            setting(parameters, "_grad", gradients),
+            setting(self._frozen, "_grad", repeat(0.0)),  # as zero_grad does before each step
+            setting([self._optimizer], "_kept", [of_all]),
+            setting([self._optimizer], "steps", [self._steps]),
+            setting([self._optimizer], "rate", [self._rate]),
+            setting([self], "_changed", [False]),
+        )
+        with changing([*parameters, *self._frozen]):
+            commit(plan)
+
+    def _settings(self) -> tuple[Any, ...]:
+        """What the programs depend on and a callback may change: which Values are frozen, the optimiser's numbers."""
+        optimizer = self._optimizer
+        numbers = {name: value for name, value in vars(optimizer).items() if isinstance(value, (int, float, str))}
+        return requires_grad_version(), {
+            name: number for name, number in numbers.items() if name not in ("steps", "rate")
+        }
+
+    def _read_values(self) -> None:
+        """Take the numbers of the Values and the optimiser's state; first make new programs if these no longer fit."""
+        bring_up_to_date()
+        states = self._states()
+        replaced = [special for special in self._special if not special.closed_over.is_current()]
+        self._retraced = self._retraced + 1 if replaced else 0
+        if self._retraced == TOO_OFTEN:
+            _warn_of_retraces(replaced[0])
+        if (
+            replaced
+            or self._settings() != self._built_for
+            or not all(
+                same or place.stop - place.start == len(states)
+                for same, place in zip(alike(states), self._update.states, strict=True)
+            )
+        ):
+            self._build()
+        update = self._update
+        current = np.zeros(update.current.stop)
+        current[update.parameters] = [parameter._data for parameter in self._parameters]
+        for place, column in zip(update.states, self._states().T, strict=True):
+            current[place] = column[: place.stop - place.start]
+        self._give(current, [np.array([value._data for value in others]) for others in self._others])
+        self._steps, self._rate = self._optimizer.steps, self._optimizer.rate
+        self._current = True
+
+    def _states(self) -> Floats:
+        states = [self._optimizer._state[index] for index in self._trained]
+        return np.array(states, dtype=float)
+
+
+def _warn_of_retraces(special: Specialised) -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        f"{special.name} was traced anew before each of {TOO_OFTEN} steps, as {special.closed_over.change()} was "
+        "replaced before each: that takes longer than the steps. Change the data of a Value instead, or pass the "
+        "number to the loss with noise=",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )
+
+
+def mean_of(losses: Sequence[float]) -> float:
+    """The mean of some losses; NaN where they have no sum, as infinities of both signs: eager says what is wrong."""
+    try:
+        return math.fsum(losses) / len(losses)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def numbers_of_noise(noise: Sequence[Any]) -> Floats:
+    """The numbers of each item, in a row of their own."""
+    if isinstance(noise, np.ndarray):
+        return noise.reshape(len(noise), -1).astype(float)
+    return np.array([numbers_of(Structure(item)) for item in noise])
+
+
+def _structures(examples: Sequence[Any], named: Mapping[str, Any]) -> list[Structure]:
+    """The structure of each example, as the loss is given it; the numbers of the named arguments come last."""
+    found = [Structure((example if isinstance(example, tuple) else (example,), named)) for example in examples]
+    for number, structure in enumerate(found):
+        if any(isinstance(leaf, Value) and leaf.requires_grad for leaf in structure.leaves):
+            raise ValueError(
+                f"example {number} holds a Value that requires a gradient; compiled, examples are numbers: "
+                "let the loss close over it, and take it with mg.take"
+            )
+    return found

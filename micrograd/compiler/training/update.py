@@ -1,0 +1,175 @@
+"""The optimiser's update as a program: traced on one parameter, and run for all of them.
+
+An update is a formula on scalars. It is traced once, and each of its operations becomes a kernel over all
+parameters. A number that is the same for all of them stays one number, such as the learning rate or Adam's
+count of steps:
+
+    parameter - rate * gradient      2 operations, on 1,000 parameters: 2 kernels, of 1,000 columns each
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd.compiler.ir.graph import MAXIMUM, ONE
+from micrograd.compiler.ir.layout import Layout
+from micrograd.compiler.ir.program import Access, Kernel, Map, Program, Reduction, Segment
+from micrograd.compiler.passes.equals import in_columns
+from micrograd.compiler.passes.normalise import normalise
+from micrograd.compiler.tracing.trace import Tape, tracing
+
+if TYPE_CHECKING:
+    from micrograd.compiler.ir.graph import Graph
+    from micrograd.compiler.numbers import Floats
+    from micrograd.optim import Optimizer
+
+
+@dataclass(frozen=True)
+class Update:
+    """An optimiser's update for a number of parameters, in a buffer that starts with these.
+
+    Attributes:
+        program: computes the next parameters and states; the old ones stay as they are.
+        parameters: where the parameters are.
+        states: where each number of the state is: one for each parameter, or one that all share.
+        last_gradients: where the gradients of the last step are.
+        current: all of these, one after the other.
+        next: where the next ones are, in the same order: a step is done when they are copied to current.
+        check: where 0 is if they are all finite, and else NaN.
+        gradients: where the gradients for this step are to be given.
+        rate: where the learning rate is.
+    """
+
+    program: Program
+    parameters: slice
+    states: list[slice]
+    last_gradients: slice
+    current: slice
+    next: slice
+    check: int
+    gradients: slice
+    rate: int
+
+
+def update_of(optimizer: Optimizer, states: Floats) -> Update:
+    """The update of an optimiser for parameters with these states, a row each."""
+    tape = Tape()
+    with tracing(tape):
+        symbols = [tape.input(number) for number in range(3 + states.shape[1])]
+        parameter, gradient, rate, *state = symbols
+        number, next_state = optimizer.update(parameter, gradient, tuple(state), rate)
+        results = [tape.place(result) for result in (number, *next_state)]
+    inputs = [symbol._place for symbol in symbols]
+    graph = normalise(in_columns(tape.trace([inputs], results))).expanded()
+    shared = alike(states)
+    while True:
+        single = _single(graph, [2, *(3 + index for index, same in enumerate(shared) if same)], inputs)
+        still = [same and bool(single[results[1 + index]]) for index, same in enumerate(shared)]
+        if still == shared:
+            break
+        shared = still
+    return _Widened(graph, single, inputs, results, len(states)).update()
+
+
+def alike(states: Floats) -> list[bool]:
+    """Which numbers of the state are the same for all parameters."""
+    found: list[bool] = (states.min(axis=0) == states.max(axis=0)).tolist()
+    return found
+
+
+def _single(graph: Graph, common: list[int], inputs: list[int]) -> Any:
+    """Which nodes are the same for all parameters: those made of constants and of common inputs only."""
+    single = graph.is_constant.copy()
+    single[[inputs[index] for index in common]] = True
+    for node, operands in _computed(graph):
+        single[node] = all(single[operand] for operand in operands)
+    return single
+
+
+def _computed(graph: Graph) -> list[tuple[int, list[int]]]:
+    """The nodes that are computed, in order, each with the nodes that it is computed from."""
+    users, used = graph.edges()
+    operands: dict[int, list[int]] = {}
+    for user, operand in zip(np.concatenate(users).tolist(), np.concatenate(used).tolist(), strict=True):
+        operands.setdefault(user, []).append(operand)
+    return sorted(operands.items())
+
+
+class _Widened:
+    """A graph of one parameter, laid out for many."""
+
+    def __init__(self, graph: Graph, single: Any, inputs: list[int], results: list[int], count: int) -> None:
+        self.graph, self.single, self.inputs, self.results, self.count = graph, single, inputs, results, count
+        self.layout = Layout()
+        self.place: dict[int, int] = {}
+        parameter, gradient, rate, *state = inputs
+        for node in (parameter, *state):
+            self._lay(node)
+        self._last_gradients = self.layout.stretch(count)
+        self._current = slice(0, self.layout.end)
+        for node in (gradient, rate):
+            self._lay(node)
+        for node in np.flatnonzero(graph.is_constant).tolist():
+            self.place[node] = self.layout.constant(graph.constants[[node]])
+
+    def update(self) -> Update:
+        """The kernels over all parameters."""
+        kernels = [self._kernel(node) for node, _ in _computed(self.graph)]
+        start = self.layout.end
+        parameter, gradient, rate, *state = self.inputs
+        for result, node in zip((*self.results, gradient), (parameter, *state, gradient), strict=True):
+            kernels.append(self._copy(result, self._width(node)))
+        end = self.layout.end
+        check = self.layout.stretch(1)
+        kernels.append(Reduction.zero_if_finite(check, end - start, Access(start, term_step=1)))
+        return Update(
+            program=Program(
+                self.layout.end, tuple(kernels), outputs=np.arange(start, end), constants=tuple(self.layout.constants)
+            ),
+            parameters=self._slice(parameter),
+            states=[self._slice(node) for node in state],
+            last_gradients=slice(self._last_gradients, self._last_gradients + self.count),
+            current=self._current,
+            next=slice(start, end),
+            check=check,
+            gradients=self._slice(gradient),
+            rate=self._slice(rate).start,
+        )
+
+    def _lay(self, node: int) -> None:
+        self.place[node] = self.layout.stretch(self._width(node))
+
+    def _width(self, node: int) -> int:
+        return 1 if self.single[node] else self.count
+
+    def _slice(self, node: int) -> slice:
+        return slice(self.place[node], self.place[node] + self._width(node))
+
+    def _access(self, node: int) -> Access:
+        return Access(self.place[node], column_step=0 if self.single[node] else 1)
+
+    def _kernel(self, node: int) -> Kernel:
+        self._lay(node)
+        columns = self._width(node)
+        target = Access(self.place[node], column_step=1)
+        for application in self.graph.applications:
+            for row in np.flatnonzero(application.nodes == node).tolist():
+                operands = tuple(self._access(operand) for operand in application.operands[row].tolist())
+                return Map(application.primitive, 1, columns, target, operands)
+        terms = self.graph.terms[self.graph.terms.owner == node]
+        segments = tuple(
+            Segment(coefficient, 1, self._access(first), None if second == ONE else self._access(second))
+            for coefficient, first, second in zip(
+                terms.coefficient.tolist(), terms.first.tolist(), terms.second.tolist(), strict=True
+            )
+        )
+        largest, from_zero = bool(self.graph.kind[node] == MAXIMUM), bool(self.graph.from_zero[node])
+        return Reduction(1, columns, target, segments, largest, from_zero)
+
+    def _copy(self, source: int, width: int) -> Kernel:
+        """A kernel that copies a node's numbers to new places."""
+        segment = Segment(1.0, 1, self._access(source), None)
+        return Reduction(1, width, Access(self.layout.stretch(width), column_step=1), (segment,))

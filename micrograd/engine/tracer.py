@@ -1,0 +1,64 @@
+"""Tracer: a recorder of operations on numbers that are not known yet, as the compiler's tape is.
+
+Operators, comparisons and derivatives ask a Tracer what stands for a result, which they cannot compute. Where none is
+in use, they ask nobody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from micrograd.engine.recorder import Recorder, recorder_on_top
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+
+class Tracer(Recorder):
+    """What only a recorder of unknown numbers is asked, beside what each recorder is."""
+
+    def take(self, elements: Sequence[Any], index: Any) -> Any:
+        """The element at an index that is a Value; a TypeError where that is no unknown int."""
+        raise TypeError(f"an index must be an int, not {type(index).__name__}: {index!r:.80}")
+
+    def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
+        """What comparing a Value with something gives."""
+        raise NotImplementedError
+
+    def array(self, array: Any) -> Any:
+        """What stands for an array that has Values in it."""
+        raise NotImplementedError
+
+    def number_read(self) -> None:
+        """Someone reads the number of a Value: raise, because it is not known yet."""
+        raise NotImplementedError
+
+    def closure_given(self) -> None:
+        """Someone gives a Value a derivative that is a closure: raise, because that cannot be recorded."""
+        raise NotImplementedError
+
+    def copied(self, scalar: Any, source: Any) -> Any:
+        """A copy of a number or Value for a transform, the source, to differentiate by; None for an ordinary one."""
+        raise NotImplementedError
+
+    def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
+        """Whether gradients flow to results from sources, as in differentiation.py."""
+        raise NotImplementedError
+
+    def number_of(self, value: Any) -> Any:
+        """What stands for the plain number of a Value."""
+        raise NotImplementedError
+
+    def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
+        """The gradient of a Value by each of those wanted; None if it is known."""
+        raise NotImplementedError
+
+    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+        """The tangents of Values, from those that are given."""
+        raise NotImplementedError
+
+
+def tracer_on_top() -> Tracer | None:
+    """The recorder in use, if it is a tracer."""
+    recorder = recorder_on_top()
+    return recorder if isinstance(recorder, Tracer) else None

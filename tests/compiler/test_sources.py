@@ -1,0 +1,528 @@
+"""Sources of numbers that are others each time: random numbers, the clock, the system, files, iterators."""
+
+import contextvars
+import cProfile
+import ctypes
+import itertools
+import logging
+import random
+import sqlite3
+import statistics
+import sys
+import threading
+import time
+import types
+import weakref
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd import TraceError, Value
+from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.libraries import is_foreign
+from micrograd.compiler.guards.library_state import reading_of
+from micrograd.compiler.guards.sources import Sources, _LineFinder, _Observer, _position
+from micrograd.engine.primitive import PRIMITIVES
+from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
+from tests.compiler.runs import Runs
+
+
+def compiled(f):
+    """The function on the backend that is there everywhere."""
+    return mg.compile(f, backend="numpy")
+
+
+def test_the_line_that_draws_is_named_and_no_other():
+    rng = np.random.default_rng(3)
+
+    def helper(x):
+        return x * 2.0
+
+    def f(x):
+        y = helper(x)
+        noise = helper(1.0) + rng.normal()  # this one
+        return y + noise + helper(x)
+
+    line = f.__code__.co_firstlineno + 2
+    with pytest.raises(TraceError, match=rf"a random number is drawn \({__file__}:{line}\).*noise="):
+        compiled(f)(1.0)
+
+
+def test_the_last_line_of_a_function_and_one_behind_a_call_are_named():
+    def drawn():
+        return random.random()
+
+    def with_a_draw_last(x):
+        y = x * 2.0
+        return y * drawn()
+
+    with pytest.raises(TraceError, match=rf"drawn \({__file__}:{drawn.__code__.co_firstlineno + 1}\)"):
+        compiled(with_a_draw_last)(1.0)
+
+    def before_a_call(x):
+        return random.random() * abs_of(x)
+
+    def abs_of(x):
+        return x * 1.0
+
+    line = before_a_call.__code__.co_firstlineno + 1
+    with pytest.raises(TraceError, match=rf"drawn \({__file__}:{line}\)"):
+        compiled(before_a_call)(1.0)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_generators_have_the_state_that_they_had_when_a_trace_is_refused(backend, monkeypatch):
+    own, rng = random.Random(3), np.random.default_rng(3)
+
+    def f(x):
+        return x * random.random() * own.random() * np.random.normal() * rng.normal()
+
+    def numbers():
+        return random.random(), own.random(), np.random.normal(), rng.normal()
+
+    def seed():
+        random.seed(1)
+        own.seed(1)
+        np.random.seed(1)
+        rng.bit_generator.state = np.random.default_rng(1).bit_generator.state
+
+    states = random.getstate(), np.random.get_state()
+    try:
+        seed()
+        expected = numbers()
+        seed()
+        with pytest.raises(TraceError, match="a random number is drawn"):
+            mg.compile(f, backend=backend)(1.0)
+        assert numbers() == expected
+        # also where no line can be found, as where the interpreter cannot look at lines
+        seed()
+        monkeypatch.setattr(sys, "settrace", lambda _: None)
+        with pytest.raises(TraceError, match="a random number is drawn: a compiled function runs once"):
+            mg.compile(f, backend=backend)(1.0)
+        assert numbers() == expected
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+
+
+@pytest.mark.parametrize("with_lines", [True, False])
+def test_what_another_thread_draws_is_no_reason_to_refuse(with_lines, monkeypatch):
+    drawn = []
+    if not with_lines:
+        monkeypatch.setattr(sys, "settrace", lambda _: None)
+
+    def f(x):
+        if not drawn:
+            thread = threading.Thread(target=lambda: drawn.append(random.random()))
+            thread.start()
+            thread.join()
+        return x * 2.0
+
+    assert compiled(f)(1.0) == 2.0
+    assert len(drawn) == 1
+
+
+def test_generators_that_are_made_inside_with_a_seed_are_as_eagerly():
+    def f(x):
+        return x * random.Random(3).random() * np.random.default_rng(3).normal()
+
+    fast = compiled(f)
+    assert [fast(2.0), fast(3.0)] == [f(2.0), f(3.0)]
+
+
+def test_weights_that_are_drawn_inside_are_refused():
+    def f(x):
+        return mg.nn.MLP(1, [1])([x])
+
+    with pytest.raises(TraceError, match=rf"drawn \({__file__}:{f.__code__.co_firstlineno + 1}\)"):
+        compiled(f)(1.0)
+
+
+def test_a_forest_that_asks_for_the_number_of_cores_is_let_pass():
+    forest = pytest.importorskip("sklearn.ensemble").RandomForestRegressor(2, random_state=0)
+    forest.fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])
+
+    def f(x):
+        return x * float(forest.predict([[2.0]])[0])
+
+    fast = compiled(f)
+    assert fast(2.0) == f(2.0)
+    forest.fit([[1.0], [2.0], [3.0]], [7.0, 8.0, 9.0])
+    assert fast(2.0) == f(2.0)
+
+
+def test_what_the_engine_is_made_of_is_not_looked_into():
+    tape = recorder_on_top()
+    primitive, layer = PRIMITIVES["tanh"], NO_RECORDER
+
+    fast = compiled(lambda x: x * len(primitive.name) if layer is not tape else x)
+    assert fast(2.0) == 8.0
+
+
+def test_what_the_object_of_a_library_draws_is_refused():
+    mixture = pytest.importorskip("sklearn.mixture").GaussianMixture(1, random_state=0).fit([[1.0], [2.0], [3.0]])
+    mixture.set_params(random_state=None)
+    with pytest.raises(TraceError, match="a random number is drawn"):
+        compiled(lambda x: x * float(mixture.sample(1)[0][0, 0]))(1.0)
+    normal = statistics.NormalDist(0.0, 1.0)
+    with pytest.raises(TraceError, match="a random number is drawn"):
+        compiled(lambda x: x * normal.samples(1)[0])(1.0)
+
+
+def test_sources_that_are_mentioned_and_not_asked_are_let_pass():
+    rng, numbers = np.random.default_rng(3), itertools.count()
+
+    def f(x, training=False):
+        if training:
+            return x * rng.normal() * random.random() * next(numbers) * time.time()
+        time.sleep(0)
+        logging.getLogger("micrograd.test").info("it takes the time of a record")
+        logging.getLogger("micrograd.test").warning("it takes the time of a record")
+        return x * 2.0
+
+    logging.getLogger("micrograd.test").propagate = False
+    assert compiled(f)(1.0) == 2.0
+    with pytest.raises(TraceError):
+        compiled(f)(1.0, True)
+
+
+def test_a_file_that_is_written_to_is_no_source(tmp_path):
+    with (tmp_path / "log").open("w+", encoding="utf-8") as file:
+        fast = compiled(lambda x: (file.write("a"), x * 2.0)[1])
+        assert fast(1.0) == 2.0
+        assert [file.seek(0), file.read()] == [0, "a"]
+
+
+def test_a_program_that_is_refused_says_so_at_each_call_and_in_fit():
+    fast = compiled(lambda x: x * random.random())
+    for _ in range(2):
+        with pytest.raises(TraceError, match="a random number is drawn"):
+            fast(1.0)
+    w = Value(1.0)
+    with pytest.raises(TraceError, match="fit draws random numbers for each step, with noise="):
+        mg.fit(lambda x: w * x * random.random(), [1.0], mg.optim.SGD([w], 0.1), compile="numpy")
+
+
+def test_the_clock_is_named_where_a_library_reads_it():
+    def f(x):
+        y = x * 2.0
+        return y + float(time.strftime("%Y"))
+
+    line = f.__code__.co_firstlineno + 2
+    with pytest.raises(TraceError, match=rf"the clock is read \({__file__}:{line}\)"):
+        compiled(f)(1.0)
+
+
+def test_an_object_that_cannot_be_read_is_refused_where_it_is_asked():
+    connection = sqlite3.connect(":memory:")
+    cursor = connection.execute("select 2.0")
+
+    def unused(x):
+        return x * (2.0 if connection else 1.0)
+
+    def asked(x):
+        return x * connection.execute("select 2.0").fetchone()[0]
+
+    def read(x):
+        return x * cursor.fetchone()[0]
+
+    assert compiled(unused)(1.0) == 2.0
+    line = asked.__code__.co_firstlineno + 1
+    with pytest.raises(TraceError, match=rf"a Connection is asked \(connection, {__file__}:{line}\)"):
+        compiled(asked)(1.0)
+    with pytest.raises(TraceError, match=r"an iterator is read|a Cursor is asked"):
+        compiled(read)(1.0)
+    cursor.close()
+    connection.close()
+
+
+def test_profilers_go_on():
+    seen = []
+
+    def profile(frame, event, argument):
+        seen.append(event)
+
+    sys.setprofile(profile)
+    try:
+        with pytest.raises(TraceError, match="the clock is read"):
+            compiled(lambda x: x * time.time())(1.0)
+        assert sys.getprofile() is profile
+    finally:
+        sys.setprofile(None)
+    assert {"call", "return", "c_call"} <= set(seen)
+    profiler = cProfile.Profile()
+    with profiler, pytest.raises(TraceError, match="the clock is read"):
+        compiled(lambda x: x * time.time())(1.0)
+    assert profiler.getstats()
+
+
+def test_a_debugger_goes_on():
+    lines = []
+
+    def trace(frame, event, argument):
+        lines.append(frame.f_code.co_name)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with pytest.raises(TraceError, match="a random number is drawn"):
+            compiled(lambda x: x * random.random())(1.0)
+        assert sys.gettrace() is trace
+    finally:
+        sys.settrace(before)
+    assert "<lambda>" in lines
+
+
+def in_a_module(name, text="def call(f, *given):\n    f(*given)\n"):
+    """A function that calls another one, in a module of this name."""
+    variables = {"__name__": name}
+    exec(compile(text, name, "exec"), variables)
+    return variables["call"]
+
+
+class TestObserver:
+    """What the profile function does for each event; it is called here as the interpreter calls it."""
+
+    def found(self, event, argument, sources=None, home="user"):
+        observer = _Observer(sources or Sources())
+        frames = []
+
+        def look():
+            frames.append(sys._getframe(2))
+            observer(sys._getframe(1), event, argument)
+            observer(sys._getframe(1), event, argument)  # the first one stays
+
+        in_a_module("micrograd.compiler.guards.sources")(in_a_module(home), look) if home else look()
+        return observer.found
+
+    @pytest.mark.parametrize(
+        ("function", "what"),
+        [
+            (time.time, "the clock"),
+            (sys.modules["datetime"].datetime.now, "the clock"),
+            (open, "a file"),
+            (sys.modules["os"].stat, "a file"),
+            (time.sleep, None),
+            (len, None),
+            ([].append, None),
+        ],
+    )
+    def test_calls_of_c(self, function, what):
+        found = self.found("c_call", function)
+        assert (found and found[0][0].startswith(what or "")) if what else found is None
+        assert self.found("c_return", function) is None
+
+    def test_calls_of_files_and_of_objects_that_cannot_be_read(self, tmp_path):
+        with (tmp_path / "a").open("w+") as file:
+            assert self.found("c_call", file.read)[0][0] == "a file or the system is read"
+            assert self.found("c_call", file.write) is None
+        text = sys.modules["io"].StringIO("a")
+        assert self.found("c_call", text.read) is None
+        sources, item = Sources(), [1.0]
+        sources.unwatched.append(("item", item))
+        assert self.found("c_call", item.pop, sources)[0::2] == (
+            ("a list is asked", "Read it outside, and pass it as an argument"),
+            "item",
+        )
+
+    def test_calls_of_generators(self):
+        def numbers():
+            yield 1.0
+
+        sources, generator, other = Sources(), numbers(), numbers()
+        sources.iterators += [("numbers", generator), ("none", iter([]))]
+        observer = _Observer(sources)
+
+        def resumed(one):
+            observer(one.gi_frame, "call", None)
+            return observer.found
+
+        assert resumed(other) is None
+        observer(sys._getframe(), "call", None)
+        assert observer.found is None
+        stands_in = in_a_module("micrograd.compiler.guards.sources", "def call(f, *given):\n    return f(*given)\n")
+        assert stands_in(resumed, generator)[0][0] == "an iterator is read"
+
+    @pytest.mark.parametrize("home", ["logging", "numpy.lib"])
+    def test_who_calls_for_other_purposes(self, home):
+        def call(f):
+            f()
+
+        observer = _Observer(Sources())
+        inner = in_a_module(home)
+        outer = in_a_module("micrograd.compiler.guards.sources")
+
+        def user():
+            inner(lambda: observer(sys._getframe(1), "c_call", time.time))
+
+        outer(user)
+        assert (observer.found is None) == (home == "logging")
+
+    def test_nobody_of_the_user_calls(self):
+        observer = _Observer(Sources())
+        frame = types.SimpleNamespace(f_globals={"__name__": "numpy"}, f_back=None)
+        observer(frame, "c_call", time.time)
+        assert observer.found is None
+
+    def test_another_profile_function_is_called_first(self):
+        seen = []
+        observer = _Observer(Sources())
+        observer._outer = lambda *given: seen.append(given)
+        observer("frame", "c_return", len)
+        assert seen == [("frame", "c_return", len)]
+
+
+class TestLineFinder:
+    """What the trace function does for each event; it is called here as the interpreter calls it."""
+
+    def test_the_line_before_a_change_is_found(self):
+        state = [0]
+        finder = _LineFinder(lambda: state[0])
+        frame = sys._getframe()
+        assert finder(frame, "line", None) is finder
+        line = frame.f_lineno
+        state[0] = 1
+        assert finder(frame, "line", None) is finder
+        assert finder.line == (__file__, line - 1)
+        assert finder(frame, "line", None) is None
+        assert finder.has_changed()
+
+    def test_functions_of_libraries_are_passed_over(self):
+        finder = _LineFinder(lambda: 0)
+        assert finder(types.SimpleNamespace(f_globals={"__name__": "numpy.random"}), "call", None) is None
+        assert not finder.has_changed()
+
+    def test_behind_a_return_comes_the_line_of_the_caller(self):
+        finder = _LineFinder(lambda: 0)
+
+        def called():
+            return finder(sys._getframe(), "return", None)
+
+        assert called() is finder
+        assert finder._last[0] == __file__
+        assert finder._last[1] < sys._getframe().f_lineno
+
+    def test_without_a_line_of_the_user_there_is_none(self):
+        state = [0]
+        finder = _LineFinder(lambda: state[0])
+        state[0] = 1
+        assert finder.has_changed()
+        assert finder.line is None
+
+
+class TestPositions:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: iter([1, 2, 3]),
+            lambda: iter({1: 2, 3: 4}),
+            lambda: itertools.count(3),
+            lambda: enumerate([1, 2, 3]),
+            lambda: zip([1, 2], [3, 4], strict=False),
+            lambda: map(abs, [1, 2]),
+            lambda: filter(None, [1, 2]),
+            lambda: itertools.chain([1, 2], [3]),
+            lambda: itertools.islice([1, 2, 3], 2),
+        ],
+    )
+    def test_a_position_changes_with_next_only(self, make):
+        iterator = make()
+        before = _position(iterator)
+        assert _position(iterator) == before
+        next(iterator)
+        assert _position(iterator) != before
+
+    def test_of_others_nothing_is_known(self):
+        for iterator in (itertools.cycle([1, 2]), itertools.tee([1])[0]):
+            assert _position(iterator) != _position(iterator)
+        assert _position(itertools.repeat(2.0)) == _position(itertools.repeat(2.0))
+
+    def test_of_files(self, tmp_path):
+        path = tmp_path / "a"
+        path.write_text("1\n2\n", "utf-8")
+        with path.open(encoding="utf-8") as file:
+            before = _position(file)
+            assert _position(file) == before
+            file.readline()
+            assert _position(file) != before
+            next(file)
+            assert _position(file) != _position(file)
+        assert _position(file) is None
+
+
+def test_objects_of_libraries_that_are_no_source_are_let_pass():
+    lock, item = threading.Lock(), types.SimpleNamespace(number=2.0)
+    dead = weakref.proxy(Runs())
+    things = [lock, object(), NotImplemented, logging.getLogger("a"), dead, np.float64(2.0), np.dtype(float), slice(3)]
+
+    def f(x):
+        with things[0]:
+            return x * item.number * len(things)
+
+    fast = compiled(f)
+    assert fast(1.0) == 16.0
+    special = fast._last
+    assert fast(2.0) == 32.0
+    assert fast._last is special
+    item.number = 3.0
+    assert fast(1.0) == 24.0
+
+
+def test_what_is_reached_by_weak_references_is_kept_by_the_program():
+    holder = [Runs()]
+    proxy, reference = weakref.proxy(holder[0]), weakref.ref(holder[0])
+
+    def f(x):
+        return x * (2.0 + proxy.times + reference().times)
+
+    fast = compiled(f)
+    assert fast(1.0) == 2.0
+    holder.clear()
+    assert fast(1.0) == f(1.0) == 2.0
+
+
+def test_what_is_replaced_before_each_call_is_named_whatever_it_is():
+    scale, objects = contextvars.ContextVar("scale", default=0.0), np.array([0.0, None])
+
+    def put(number):
+        objects[0] = number
+
+    for f, change, what in (
+        (lambda x: x * scale.get(), scale.set, "scale"),
+        (lambda x: x * objects[0], put, "objects"),
+    ):
+        fast = compiled(f)
+        for n in range(10):
+            change(float(n))
+            assert fast(2.0) == f(2.0)
+        change(10.0)
+        with pytest.warns(RuntimeWarning, match=rf"as {what} was replaced before each"):
+            assert fast(2.0) == f(2.0)
+
+
+def test_which_modules_are_libraries():
+    known = ["os", "os.path", "numpy.random", "micrograd.nn", "_cython_3_2_4", "pandas", object.__doc__.__len__]
+    assert all(map(is_foreign, known))
+    assert not any(map(is_foreign, ["__main__", "", "tests.compiler", "a_package", "mynumpy"]))
+
+
+def test_a_member_of_a_library_s_enum_is_a_constant():
+    from http import HTTPStatus
+
+    assert compiled(lambda x: x * HTTPStatus.OK.value)(1.0) == 200.0
+
+
+def test_two_functions_that_name_one_global_and_the_classes_of_ctypes():
+    def first(x):
+        return np.sin(x)
+
+    def second(x):
+        return np.cos(x)
+
+    reached = ClosedOver([("", first), ("", second)])
+    assert reached.is_current()
+    assert not reached.holds(Value(1.0))
+    assert reading_of(ctypes.c_double(1.0)).read() == [b"\0\0\0\0\0\0\xf0?"]
+    assert reading_of(object()) is None
