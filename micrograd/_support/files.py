@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from micrograd._support.interrupts import finish
+from micrograd._support.leftovers import remove_leftovers, temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +37,9 @@ def write_atomically(path: StrPath, data: bytes, *, durable: bool = True) -> Non
     """Write a file whole: until all of it is on disk, the old file of that name stays.
 
     The data goes to a temporary file in the same folder, which then takes the name in one step. So
-    neither an error, nor Ctrl-C, nor a loss of power leaves half a file; a process that is killed may
-    leave the temporary one, ``.*.tmp``. A link stays a link to the file written. What is no file, such as
-    ``/dev/stdout``, is written to directly.
+    neither an error, nor Ctrl-C, nor a loss of power leaves half a file. A process that is killed may
+    leave the temporary one, ``.micrograd-*.tmp``; the next write in that folder removes it. A link stays
+    a link to the file written. What is no file, such as ``/dev/stdout``, is written to directly.
 
     The file keeps its permissions and its group, and its owner when root writes. A new file gets the usual
     permissions. Where the group cannot be kept, the new group gets the permissions of others. Access lists and other
@@ -92,17 +94,21 @@ def read_text(path: StrPath) -> bytes:
         path: of the file; ``-`` for the standard input.
 
     Raises:
-        ValueError: if it is not UTF-8, naming the line, or what gzip has packed is damaged.
+        ValueError: if it is not UTF-8, naming the line, or what gzip has packed is damaged or too large; see
+            archives.most_unpacked.
         OSError: if it cannot be read.
     """
     import gzip
     import sys
     import zlib
 
+    from micrograd._support.archives import most_unpacked, read_at_most
+
     data = sys.stdin.buffer.read() if os.fspath(path) == "-" else Path(path).read_bytes()
     try:
         if data.startswith(b"\x1f\x8b"):
-            data = gzip.decompress(data)
+            with gzip.open(io.BytesIO(data)) as file:
+                data = read_at_most(file.read, most_unpacked())
         data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -126,7 +132,7 @@ def _remove(path: Path) -> None:
 
 def _put(target: Path, data: bytes, path: StrPath, durable: bool, *, private: bool) -> None:
     """Write a temporary file and rename it to the target. Errors name the path that was given."""
-    temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
+    temporary = target.with_name(temporary_name())
     try:
         _write(temporary, data, durable, private, None if private else _replaced(target))
         os.replace(temporary, target)
@@ -138,6 +144,7 @@ def _put(target: Path, data: bytes, path: StrPath, durable: bool, *, private: bo
         finish(lambda: _remove(temporary))
     if durable:
         _make_name_durable(target.parent)
+    remove_leftovers(target.parent)
 
 
 def _replaced(target: Path) -> os.stat_result | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 import skops.io
 
-from micrograd._support.archives import check_archive
+from micrograd._support.archives import most_unpacked, read_at_most
+from micrograd.tables.expected import TRUSTED, check_model
+from micrograd.tables.schema import read_schema
 from micrograd.tables.study import check_columns
 
 if TYPE_CHECKING:
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     from micrograd._support.files import StrPath
 
 FORMAT = "micrograd model 3"
-TRUSTED = {
+# What skops trusts only if it is told
+_TOLD = [
     "micrograd.estimators.MLPClassifier",
     "micrograd.estimators.MLPRegressor",
     "micrograd.tables.study.input_name",
-    "numpy.dtype",  # of the cells that SimpleImputer saw
-}
+    "numpy.dtype",
+]
 
 
 class Model(NamedTuple):
@@ -81,21 +83,18 @@ class Model(NamedTuple):
 
 
 def load(path: StrPath) -> Model:
-    """Read a model that `micrograd train` saved. Nothing in the file is run.
+    """Read a model that `micrograd train` saved. Nothing in the file is run, and nothing else than that is read.
 
     Raises:
-        ValueError: if the file is damaged, of another kind, too large, or holds types that are not trusted, which are
-            named.
+        ValueError: if the file is damaged, of another kind, too large, or describes anything else than such a model,
+            which is named.
         OSError: if it cannot be read.
     """
-    data = Path(path).read_bytes()
-    try:
-        check_archive(data, apart="schema.json")
-        if odd := {*skops.io.get_untrusted_types(data=data)} - TRUSTED:
-            raise ValueError(f"it holds types that are not trusted: {', '.join(sorted(odd))}")
-        content = skops.io.loads(data, trusted=[*TRUSTED])
-        if content["format"] != FORMAT:
-            raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
-        return Model(content["pipeline"], content["target"])
-    except Exception as error:  # a damaged file may raise anything while it is read
-        raise ValueError(f"{path} is no saved model, or damaged: {error}") from error
+    with open(path, "rb") as file:
+        try:
+            described, data = read_schema(read_at_most(file.read, most_unpacked()), TRUSTED)
+            check_model(described, FORMAT)
+            content = skops.io.loads(data, trusted=_TOLD)
+            return Model(content["pipeline"], content["target"])
+        except Exception as error:  # a damaged file may raise anything while it is read
+            raise ValueError(f"{path} is no saved model, or damaged: {error}") from error

@@ -66,16 +66,21 @@ class Study(NamedTuple):
 
         Numbers are standardised too, each category becomes an input, and an input tells of the gaps in a column.
         """
-        numbers = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
-        one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False, feature_name_combiner=input_name)
-        categories = make_pipeline(SimpleImputer(strategy="constant", fill_value=""), one_hot)
         count = len(self.training[self.columns].select_dtypes(float).columns)
-        parts = [("numbers", numbers, slice(0, count)), ("categories", categories, slice(count, len(self.columns)))]
-        given = [part for part in parts if part[2].start < part[2].stop]
-        encoder = ColumnTransformer(given, verbose_feature_names_out="{feature_name}")
-        if not self.of_classes:
-            estimator = TransformedTargetRegressor(estimator, transformer=StandardScaler())
-        return Pipeline([("encoder", encoder), ("estimator", estimator)])
+        return pipeline_of(estimator, count, len(self.columns), of_classes=self.of_classes)
+
+
+def pipeline_of(estimator: Any, numbers: int, columns: int, *, of_classes: bool) -> Pipeline:
+    """The pipeline of a study, given how many of its columns are numbers; these come first."""
+    encoded = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False, feature_name_combiner=input_name)
+    categories = make_pipeline(SimpleImputer(strategy="constant", fill_value=""), one_hot)
+    parts = [("numbers", encoded, slice(0, numbers)), ("categories", categories, slice(numbers, columns))]
+    given = [part for part in parts if part[2].start < part[2].stop]
+    encoder = ColumnTransformer(given, verbose_feature_names_out="{feature_name}")
+    if not of_classes:
+        estimator = TransformedTargetRegressor(estimator, transformer=StandardScaler())
+    return Pipeline([("encoder", encoder), ("estimator", estimator)])
 
 
 def input_name(column: str, category: Any) -> str:

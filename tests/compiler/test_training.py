@@ -1,6 +1,7 @@
 """fit with compile=True against fit without."""
 
 import random
+import sys
 from unittest.mock import Mock
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.training.update import update_of
+from tests.faults import HandlerError
 
 pytestmark = pytest.mark.slow
 
@@ -233,6 +235,92 @@ def test_where_nothing_requires_a_gradient_there_is_nothing_to_train(backend):
     w.requires_grad = False
     with pytest.raises(ValueError, match="no parameter requires a gradient: there is nothing to train"):
         mg.fit(lambda x: w * x, [1.0], optimizer, compile=backend)
+
+
+CONSTANT_LOSSES = {
+    "of floor": lambda w, x: mg.floor(w * x),
+    "detached": lambda w, x: mg.detach(w) * x,
+    "of sign": lambda w, x: mg.sign(w) * x + mg.floor(w),
+    "largest of two": lambda w, x: mg.maximum(mg.floor(w), mg.detach(w)) + 0,
+}
+
+
+@pytest.mark.parametrize("name", CONSTANT_LOSSES)
+def test_a_loss_that_no_gradient_reaches_raises_what_eager_raises(name, backend):
+    messages = []
+    for mode in (False, backend):
+        w = Value(0.7)
+        optimizer = mg.optim.SGD([w], 0.1)
+        with pytest.raises(ValueError, match="requires no gradient: it is a constant") as caught:
+            mg.fit(lambda x, w=w: CONSTANT_LOSSES[name](w, x), [0.5, 1.2], optimizer, seed=0, compile=mode)
+        messages.append((str(caught.value), w.data, w.grad, optimizer.steps))
+    assert messages[0] == messages[1]
+
+
+def test_steps_before_a_loss_that_no_gradient_reaches_stay(backend):
+    found = []
+    for mode in (False, backend):
+        w = Value(0.7)
+        optimizer = mg.optim.SGD([w], 0.1)
+
+        def loss(*xs, w=w):
+            return w * xs[0] if len(xs) == 1 else mg.floor(w) * xs[1]
+
+        with pytest.raises(ValueError, match="requires no gradient"):
+            mg.fit(loss, [(0.5,), (0.25,), (1.0, 2.0)], optimizer, batch_size=1, seed=0, compile=mode)
+        found.append((w.data, w.grad, optimizer.steps))
+    assert found[0] == found[1]
+    assert found[0][2] > 0
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda w, other, x: (w - w) * x,
+        lambda w, other, x: 0.0 * w + x,
+        lambda w, other, x: w**0,
+        lambda w, other, x: mg.where(x > 1, x, w),
+        lambda w, other, x: other * x,
+    ],
+)
+def test_a_loss_whose_gradient_is_zero_trains_as_eagerly(loss, backend):
+    found = []
+    for mode in (False, backend):
+        w, other = Value(0.7), Value(0.3)
+        optimizer = mg.optim.SGD([w], 0.1)
+        mg.fit(lambda x, w=w, other=other: loss(w, other, x), [0.5, 1.2], optimizer, seed=0, compile=mode)
+        found.append((w.data, w.grad))
+    assert found[0] == found[1]
+
+
+def test_what_a_signal_handler_raises_inside_numpy_is_raised():
+    """NumPy replaces what is raised while it compares structured arrays, as np.unique does with an axis."""
+
+    def run(stop=None):
+        seen = set()
+
+        def trace(frame, event, argument):
+            place = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+            if place[0].startswith("numpy.") and place not in seen:
+                seen.add(place)
+                if place == stop:
+                    raise HandlerError
+
+        w, data = Value(0.7), [0.5, 1.2, 0.1]
+        optimizer = mg.optim.SGD([w], 0.1)
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            mg.fit(lambda x: mg.maximum(mg.exp(w * x), x) ** 2.5, data, optimizer, progress=False, compile="numpy")
+        finally:
+            sys.settrace(before)
+        return seen
+
+    places = run()
+    assert len(places) > 10
+    for place in sorted(places):
+        with pytest.raises(HandlerError):
+            run(place)
 
 
 def test_an_optimizer_of_ones_own_that_hands_its_state_around(backend):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.backends.shared.backend import Backend, Run
     from micrograd.compiler.guards.structure import Structure
     from micrograd.compiler.ir.columns import Columns
+    from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
 
@@ -70,6 +71,7 @@ class Specialised:
         result: what the function returned: symbols, where it computed numbers.
         results: how that is made of the outputs of a program.
         wanted: the numbers of the inputs whose gradients are wanted.
+        requires_grad: whether a gradient flows from the outputs to an input that requires one.
         is_differentiable: whether there are any.
         of_floats: whether there are no Values among the inputs.
         trained: the Values read from outside that gradients flow to.
@@ -121,6 +123,8 @@ class Specialised:
         given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
         self.of_floats = not any(isinstance(leaf, Value) for leaf in leaves)
         self.wanted = np.flatnonzero(given)
+        graph: Graph = self._graph.thing
+        self.requires_grad = bool(graph.differentiable[np.concatenate(graph.inputs)[self.wanted]].any())
         self.is_differentiable = any(given)
         self.results = Results(self.result, self.of_floats)
         self.trained = tuple(value for value in self.values if value.requires_grad)

@@ -26,6 +26,7 @@ from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LITERAL, TAKE, equ
 from micrograd.compiler.ir.graph import ONE, OTHER, SUM, Applications, Graph, Terms
 from micrograd.compiler.ir.vectors import Combinations, Dots
 from micrograd.compiler.ir.walks import Edges
+from micrograd.compiler.passes.alike import different_rows
 from micrograd.compiler.passes.checks import may_raise
 from micrograd.compiler.passes.normalise import ARITHMETIC, flatten
 from micrograd.compiler.tracing.trace import Symbol, Tape, tracing
@@ -281,12 +282,12 @@ def _through_primitive(
     fixed = graph.is_constant[operands]
     numbers = graph.constants[operands]
     bits = numbers.view(np.int64)  # so that 0 is not -0, and NaN is NaN
-    if len(np.unique(bits[rows], axis=0)) > _FEW:
+    if len(different_rows(bits[rows])[0]) > _FEW:
         fixed, bits = np.zeros_like(fixed), np.zeros_like(bits)
     cases = np.concatenate([wanted, fixed, bits], axis=1)[rows]
-    _, first, which = np.unique(cases, axis=0, return_index=True, return_inverse=True)
+    first, which = different_rows(cases)
     for case, example in enumerate(rows[first]):
-        alike = rows[which.ravel() == case]
+        alike = rows[which == case]
         known = [float(numbers[example, i]) if fixed[example, i] else None for i in range(operands.shape[1])]
         case_of = Applications(primitive, application.nodes[alike], operands[alike])
         _written(case_of, wanted[example], known, adjoints, builder)

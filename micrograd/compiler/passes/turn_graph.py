@@ -178,10 +178,11 @@ def _turn_graph(graph: Graph, repeat: Repeat, operands: _Operands, begin: int, g
     """The graph, with what it reads beside it."""
     nodes = operands.nodes[begin : begin + repeat.turns]
     in_table = np.flatnonzero(operands.sorts == _TABLE)
-    found, first, which = np.unique(nodes[:, in_table], axis=1, return_index=True, return_inverse=True)
+    first, which = different_rows(nodes[:, in_table].T)
+    found = nodes[:, in_table[first]]
     order = np.lexsort((first, ~graph.is_constant[found].all(axis=0)))  # constants first, and as they are read
     columns = np.full(nodes.shape[1], -1)
-    columns[in_table] = np.argsort(order)[which.ravel()]
+    columns[in_table] = np.argsort(order)[which]
 
     sources = np.where(operands.sorts >= _MOVING, nodes[0], 0)
     earlier = operands.sorts == _EARLIER

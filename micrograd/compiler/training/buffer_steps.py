@@ -121,6 +121,8 @@ class BufferSteps(CompiledSteps):
             if self._rate_can_change or self._draw_can_change:
                 self.read_examples()
             self._read_values()
+        if self._has_constant_loss(batch):
+            return self._take_eagerly(batch, epoch, noise)
         if noise is not None:
             for index, numbers in zip(batch, numbers_of_noise(noise), strict=True):
                 self._numbers[index][len(self._numbers[index]) - len(numbers) :] = numbers
@@ -139,8 +141,7 @@ class BufferSteps(CompiledSteps):
                 buffer[update.current] = following
                 self._steps, self._rate, self._changed = steps, rate, True
                 return mean
-        self.update_values()
-        return float(self._eager.step(batch, epoch, noise))
+        return self._take_eagerly(batch, epoch, noise)
 
     def _update_eagerly(self) -> None:
         """Leave the update to the optimiser, as its learning rate may read or change what only the Values have."""

@@ -148,7 +148,7 @@ class MeshSteps(CompiledSteps):
             if self._rate_can_change or self._draw_can_change:
                 self.read_examples()
             self._read_values()
-        if self._rate_can_change:
+        if self._rate_can_change or self._has_constant_loss(batch):
             return self._take_eagerly(batch, epoch, noise)
         drawn = np.zeros(0) if noise is None else numbers_of_noise(noise)
         for index, numbers in zip(batch, drawn, strict=False):  # none are drawn without noise
@@ -174,11 +174,10 @@ class MeshSteps(CompiledSteps):
         return mean
 
     def _take_eagerly(self, batch: list[int], epoch: int, noise: Sequence[Any] | None) -> float:
-        self.update_values()
         if self._rate_can_change and not self._warned_of_rate:
             self._warned_of_rate = True
             _warn_of_rate()
-        return float(self._eager.step(batch, epoch, noise))
+        return super()._take_eagerly(batch, epoch, noise)
 
 
 def _warn_of_rate() -> None:

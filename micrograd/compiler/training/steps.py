@@ -4,8 +4,8 @@ Examples of another structure (longer words, say) have a program of their own ov
 Where the numbers are, and what a step is there, say the subclasses: in one buffer (buffer_steps.py), or on the devices
 that JAX finds (mesh_steps.py). Here is what they share: the programs, and what goes between the numbers and the Values.
 The next parameters take the place of the old ones in one assignment, which nothing can cut in two, and only if they,
-the loss and the gradients are finite; otherwise the step is done eagerly instead, which raises the error that says
-what is wrong.
+the loss and the gradients are finite, and the loss requires a gradient; otherwise the step is done eagerly instead,
+which raises the error that says what is wrong.
 """
 
 from __future__ import annotations
@@ -189,6 +189,16 @@ class CompiledSteps(ABC):
             self._special.append(special)
             self._others.append(others)
         self._which = np.array([known[structure.key] for structure in self._structures])
+        self._constant = {number for number, special in enumerate(self._special) if not special.requires_grad}
+
+    def _has_constant_loss(self, batch: list[int]) -> bool:
+        """Whether the loss of an example requires no gradient: then the step is done eagerly, which raises."""
+        return bool(self._constant) and not self._constant.isdisjoint(self._which[batch].tolist())
+
+    def _take_eagerly(self, batch: list[int], epoch: int, noise: Sequence[Any] | None) -> float:
+        """A step without the programs."""
+        self.update_values()
+        return float(self._eager.step(batch, epoch, noise))
 
     def _can_change(self, function: Callable[..., Any]) -> bool:
         """Whether a function of the user's that runs between steps can change what the loss reads, or read Values."""
