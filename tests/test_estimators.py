@@ -184,8 +184,9 @@ class TestAmongScikitLearnsTools:
         with pytest.raises(NotFittedError):
             clone(estimator).predict(ROWS)
 
-    def test_a_weight_counts_as_often_as_a_row_is_there(self):
-        weights = np.arange(96) % 3
+    @pytest.mark.parametrize("mean", [1, 2])
+    def test_a_weight_counts_as_often_as_a_row_is_there(self, mean):
+        weights = mean * (np.arange(96) % 3)
         weighted = quick(batch_size=200, alpha=1.0).fit(ROWS, KINDS, weights)
         repeated = quick(batch_size=200, alpha=1.0).fit(ROWS.repeat(weights, 0), KINDS.repeat(weights))
         assert learned(weighted) == pytest.approx(learned(repeated), abs=1e-9)

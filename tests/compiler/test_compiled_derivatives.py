@@ -45,6 +45,34 @@ def test_transforms_are_compiled_and_take_compiled_functions(transform, f, argum
         assert all(type(number) is float for number in flat(found))
 
 
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x: mg.jvp(lambda y: [y, y * x], (2.0,), (5.0,))[1], [5.0, 15.0]),
+        (lambda x: mg.jvp(lambda y: y, (2.0,), (5.0,))[1] * x, 15.0),
+        (lambda x: mg.jvp(lambda y, z: [y, y * z, z], (x, 2.0), (5.0, 7.0))[1], [5.0, 31.0, 7.0]),
+        (lambda x: mg.jvp(lambda y, z: z, (x, 2.0), (5.0, 7.0))[1], 7.0),
+        (lambda x: mg.jvp(lambda y: [y, y * y], (x,), (x,))[1], [3.0, 18.0]),
+        (lambda x: mg.grad(lambda y: y)(x) * x, 3.0),
+        (lambda x: mg.jacobian(lambda y: [y[0], y[0] * y[1]])([x, 2.0]), [[1.0, 0.0], [2.0, 3.0]]),
+        (lambda x: mg.vjp(lambda y: [y, y * y], x)[1]([3.0, 4.0])[0], 27.0),
+    ],
+    ids=[
+        "jvp by a number",
+        "jvp by a number alone",
+        "jvp by both",
+        "jvp by the second",
+        "jvp by itself",
+        "grad",
+        "jacobian",
+        "vjp",
+    ],
+)
+def test_a_result_that_is_an_argument_has_its_derivative(f, expected, backend):
+    assert f(3.0) == expected
+    assert mg.compile(f, backend=backend)(3.0) == expected
+
+
 def test_gradients_inside_of_compiled_functions(backend):
     w, v = Value(0.75), Value(-0.5)
 

@@ -116,6 +116,16 @@ class TestPlaces:
         assert targets(kernels)[:4] == [A, B, C, B]
         assert_reads_the_same(program, kernels)
 
+    def test_what_single_numbers_read_does_not_move_to_where_there_is_room(self):
+        one = np.ones(2, dtype=np.int64)
+        singles = Singles(
+            np.array([E, E + 1]), np.full(2, SUM), one, np.array([D + 3, C + 5]), -one, 0 * one, np.array([1.0])
+        )
+        program = program_with(*chain(), singles, of(neg, F, E, columns=2), outputs=(F,))
+        kernels = sharing(program)
+        assert targets(kernels)[:4] == [A, B, C, D]
+        assert_reads_the_same(program, kernels)
+
     def test_all_that_a_loop_touches_stays(self):
         half = Map(neg, 1, SIZE // 2, at(B, turn_step=SIZE // 2), (at(A, turn_step=SIZE // 2),))
         program = program_with(of(exp, A, 0), Loop(2, (half,)), of(relu, C, B), *chain()[3:])

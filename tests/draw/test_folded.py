@@ -175,6 +175,30 @@ class TestFolded:
         shown = titles(outer(Value(1.0, label="x")))
         assert {"the outer one", "inner"} <= set(shown)
 
+    def test_a_loop_in_a_part_is_one_box_in_the_box_of_that_part(self):
+        w = Value(0.5, label="w")
+
+        @mg.scope
+        def recurrence(state):
+            for _ in range(25):
+                state = mg.tanh(w * state)
+            return mg.exp(state)
+
+        result = recurrence(recurrence(Value(0.25, label="start")))
+        shown = titles(result)
+        assert [title for title in shown if title.startswith("recurrence")] == ["recurrence × 2"]
+        assert [title for title in shown if title.startswith("Step")] == ["Step × 24"]
+        assert len(shown) < 12
+
+    @pytest.mark.parametrize(
+        ("factors", "title"),
+        [([3.0] * 5, "x × 3 × 5"), ([3.0, 4.0, 5.0, 6.0, 7.0], "x × y × 5"), ([Value(3.0)] * 5, "x × y × 5")],
+        ids=["one constant", "several", "none"],
+    )
+    def test_a_vector_names_the_constant_that_all_its_elements_share(self, factors, title):
+        xs = [Value(float(number), label=f"x{number}") for number in range(5)]
+        assert title in titles(sum(mg.exp(x * factor) for x, factor in zip(xs, factors, strict=True)))
+
     def test_what_a_stack_does_not_show_is_led_to_by_the_arrow_of_its_frame(self):
         @mg.scope
         def part(x, bias):
