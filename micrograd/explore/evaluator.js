@@ -19,10 +19,11 @@ function erf(x) {
   return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
 }
 
-/** What is left of x, with the sign of the divisor, as in Python. */
+/** What is left of x, with the sign of the divisor, as in Python: so is a 0. */
 function remainder(x, y) {
   const left = x % y;
-  return left !== 0 && left < 0 !== y < 0 ? left + y : left;
+  if (left === 0) return y < 0 ? -0 : 0;
+  return left < 0 !== y < 0 ? left + y : left;
 }
 
 const FORWARD = {

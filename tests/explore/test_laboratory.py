@@ -172,6 +172,16 @@ class TestExamples:
         assert training["batch"] == 1
         assert training["seed"] == 0
 
+    def test_of_several_constants_that_differ_have_each_of_them_and_the_sign_of_a_zero(self, tmp_path):
+        def turned(model):
+            return lambda place, kind: (model(place) - mg.atan2(Value(kind[0]), Value(-1.0)) * kind[1]) ** 2
+
+        training = training_of(recorded(turned, [([1.0, 2.0], (0.0, 3.0)), ([1.0, 2.0], (-0.0, 5.0))]), tmp_path)
+        (program,) = training["programs"]
+        assert [program["nodes"][place][0] for place in program["varying"]] == ["c", "c"]
+        assert sorted(map(repr, training["examples"][0][3:])) == ["0.0", "3.0"]
+        assert sorted(map(repr, training["examples"][1][3:])) == ["-0.0", "5.0"]
+
     def test_of_other_shapes_have_their_own_programs(self, tmp_path):
         def cross(model):
             return lambda place, kind: mg.losses.cross_entropy(model(place), kind)

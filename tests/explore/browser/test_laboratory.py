@@ -212,6 +212,45 @@ class TestTrainingInThePage:
         page.locator("#last").click()
         assert page.evaluate("[...momentNow().numbers]") == recording.frames()[-1][1]
 
+    def test_a_change_keeps_the_state_of_the_optimiser_and_another_optimiser_begins_with_none(self, show):
+        random.seed(1)
+        model = mg.nn.MLP(2, [3, 1], activation="tanh")
+        optimizer = mg.optim.SGD(model.parameters(), 0.2, momentum=0.9)
+        recording = recorded(model, binary, points_of(20), optimizer)
+        page = show(recording)
+        page.locator("#slider").fill("4")
+        choose(page, "Rate", 0.05)
+        page.locator("#next").click()
+        numbers = recording.moments()[4].numbers
+        velocities = [velocity for (velocity,) in recording.moments()[5].state]  # they do not depend on the rate
+        assert page.evaluate("[...momentNow().states[0]]") == pytest.approx(velocities, **CLOSE)
+        moved = [number - 0.05 * velocity for number, velocity in zip(numbers, velocities, strict=True)]
+        assert page.evaluate("[...momentNow().numbers]") == pytest.approx(moved, **CLOSE)
+        choose(page, "Optimiser", "SGD, momentum 0.9")
+        assert page.evaluate("momentNow().states") == []
+
+    @pytest.mark.parametrize("target", [0.0, -0.0, 2.0], ids=str)
+    def test_constants_that_differ_between_examples_are_those_of_each(self, show, target):
+        def turned(model):
+            return lambda place, first, second: (model(place) - mg.atan2(Value(first), Value(-1.0)) * second) ** 2
+
+        random.seed(1)
+        model = mg.nn.MLP(2, [3, 1], activation="tanh")
+        points = [([0.5, -1.0], 0.0, 0.25), ([0.5, -1.0], 0.0, 0.25), ([-1.0, 0.5], target, 0.75)]
+        recording = mg.Recording(model, [place for place, *_ in points])
+        mg.fit(turned(model), points, mg.optim.SGD(model.parameters(), 0.1), epochs=3, seed=5, record=recording)
+        page = show(recording)
+        assert page.evaluate("refusal") is None
+        told = trained_in(page, len(recording.losses))
+        assert told["numbers"] == pytest.approx([p.data for p in model.parameters()], **CLOSE)
+        assert told["losses"] == pytest.approx(recording.losses, **CLOSE)
+
+    def test_remainders_are_those_of_python_with_the_sign_of_their_zeros(self, show):
+        page = show(small())
+        pairs = [(x, y) for x in (-6.0, -0.5, -0.0, 0.0, 0.5, 6.0) for y in (-3.0, -0.75, 0.75, 3.0)]
+        told = page.evaluate("pairs => pairs.map(([x, y]) => [remainder(x, y), 1 / remainder(x, y) > 0])", pairs)
+        assert told == [[x % y, math.copysign(1.0, x % y) > 0] for x, y in pairs]
+
     def test_play_trains_until_it_is_paused(self, show):
         page = show(small())
         page.locator("#speed").select_option("16")
