@@ -26,6 +26,7 @@ from micrograd.learn.catalogue import find as _find
 from micrograd.learn.data import digits, names
 from micrograd.learn.exercise import Text, Verdict
 from micrograd.learn.report import Progress
+from micrograd.learn.running import LONGEST as _LONGEST
 from micrograd.learn.running import Unending as _Unending
 from micrograd.learn.running import limited as _limited
 from micrograd.learn.running import quiet as _quiet
@@ -81,8 +82,21 @@ def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
     except _Unending:
         said = f"It was stopped after {seconds} s: is there a loop that never ends? `seconds=60` gives it more time."
         verdict = Verdict(exercise.number, False, said)
+    except KeyboardInterrupt:  # it may be the learner's own Ctrl-C
+        raise
+    except BaseException as error:  # what is in the answer may raise anything, whatever is done with it
+        verdict = Verdict(exercise.number, False, f"Something in the answer raised {_named(error)}")
     _keeping.tried(exercise.number, verdict.right)
     return verdict
+
+
+def _named(error: BaseException) -> str:
+    """The class of an error and what it says, which may raise as well."""
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    return f"{type(error).__name__}: {said}"[:_LONGEST] if said else f"{type(error).__name__}."
 
 
 def question(number: str) -> Text:

@@ -160,6 +160,40 @@ class TestAnswersThatAreNone:
             "The answer must be a number, not Unfinished: an object of class Unfinished"
         )  # fmt: skip
 
+    @pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit, type("Mine", (BaseException,), {})])
+    def test_whatever_an_answer_raises_while_it_is_looked_at_is_a_verdict(self, kind):
+        class Raising(float):
+            def __float__(self):
+                raise kind("from inside")
+
+            __sub__ = __rsub__ = __eq__ = __lt__ = __gt__ = __hash__ = __abs__ = __float__
+
+        for answer in (Raising(2.0), {"f": Raising(1.0)}, lambda x: Raising(1.0)):
+            for number in ("1.2", "1.4", "1.6", "2.7"):
+                assert not mg.learn.check(number, answer)
+        assert "Something in the answer raised" in said("1.6", {"f": 1.0, "z": 1.0, "a": 1.0, "y": 1.0, "x": Raising()})
+
+    @pytest.mark.parametrize("says", ["", None])
+    def test_an_error_that_says_nothing_or_raises_itself_is_named(self, says):
+        class Odd(Exception):
+            def __str__(self):
+                return says or [][0]
+
+        class Raising(float):
+            def __float__(self):
+                raise Odd
+
+            __sub__ = __rsub__ = __eq__ = __abs__ = __float__
+
+        assert "raised Odd." in said("1.6", {"f": 1.0, "z": 1.0, "a": 1.0, "y": 1.0, "x": Raising()})
+
+    def test_an_interrupt_is_passed_on(self):
+        def stop(x):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            mg.learn.check("1.4", stop)
+
 
 class TestWhatIsWrong:
     """Answers that are no known mistake, and what is said of them all the same."""

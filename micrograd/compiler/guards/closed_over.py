@@ -47,7 +47,8 @@ from micrograd.compiler.guards.code_names import (
     full_name,
     line_that_stores,
     names_in,
-    sets_variables,
+    variables_read,
+    variables_set,
 )
 from micrograd.compiler.guards.comparison import Comparison, is_same
 from micrograd.compiler.guards.libraries import is_foreign, is_without_numbers
@@ -157,9 +158,13 @@ class ClosedOver:
         """What a trace gives; a TraceError if it asks for something that is another number each time."""
         return self.sources.refusing(self.codes, trace)
 
-    def reaches_values_or_sets_variables(self) -> bool:
-        """Whether a Value is reached, or code that sets variables outside of it."""
-        return bool(self._bare or self._attributed) or sets_variables(self.codes)
+    def reaches_values(self) -> bool:
+        """Whether a Value is reached."""
+        return bool(self._bare or self._attributed)
+
+    def may_set_what(self, other: ClosedOver) -> bool:
+        """Whether code that is reached here may set a variable that code reached there reads: by its name."""
+        return not variables_set(self.codes).isdisjoint(variables_read(other.codes))
 
     def containers(self) -> set[int]:
         """The identities of what is reached and can be changed in place."""

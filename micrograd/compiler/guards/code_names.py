@@ -84,14 +84,20 @@ def line_that_loads(codes: Iterable[CodeType], name: str) -> tuple[str, int] | N
     return _only_line(codes, lambda operation, argument: operation.startswith("LOAD_") and argument == name)
 
 
-def sets_variables(codes: Iterable[CodeType]) -> bool:
-    """Whether code sets variables of a module or of a function around it."""
-    return any(
-        operation == "STORE_GLOBAL" or (operation == "STORE_DEREF" and argument in nested.co_freevars)
+def variables_set(codes: Iterable[CodeType]) -> set[str]:
+    """The names of the variables of a module, or of a function around it, that code sets."""
+    return {
+        argument
         for code in codes
         for nested in nested_in(code)
         for _, operation, argument in instructions(nested)
-    )
+        if operation == "STORE_GLOBAL" or (operation == "STORE_DEREF" and argument in nested.co_freevars)
+    }
+
+
+def variables_read(codes: Iterable[CodeType]) -> set[str]:
+    """The names of those that code may read."""
+    return {name for code in codes for nested in nested_in(code) for name in (*nested.co_names, *nested.co_freevars)}
 
 
 def _only_line(codes: Iterable[CodeType], is_sought: Any) -> tuple[str, int] | None:

@@ -538,6 +538,9 @@ class _QuietTape(Tracer):
         """What the tape says."""
         return self._tape.reaches(results, sources)
 
+    def numbers_taken(self, output: Any) -> None:
+        """They are constants, as all results are."""
+
     def number_of(self, value: Any) -> Any:
         """What the tape says."""
         return self._tape.number_of(value)

@@ -21,6 +21,7 @@ from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.passes.lists import disabled_passes
 from micrograd.compiler.training.steps import CompiledSteps, mean_of, numbers_of_noise
 from micrograd.engine.commit import commit, setting
+from micrograd.engine.stored import changing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -147,7 +148,8 @@ class BufferSteps(CompiledSteps):
         """Leave the update to the optimiser, as its learning rate may read or change what only the Values have."""
         self.update_values()
         gradients = self._buffer[self._update.gradients].tolist()
-        commit(chain(setting(self._parameters, "_grad", gradients), setting(self._frozen, "_grad", repeat(0.0))))
+        with changing([*self._parameters, *self._frozen]):
+            commit(chain(setting(self._parameters, "_grad", gradients), setting(self._frozen, "_grad", repeat(0.0))))
         self._optimizer.step()
 
     def _give(self, current: Floats, others: list[Floats]) -> None:

@@ -203,12 +203,11 @@ class CompiledSteps(ABC):
     def _can_change(self, function: Callable[..., Any]) -> bool:
         """Whether a function of the user's that runs between steps can change what the loss reads, or read Values."""
         reached = ClosedOver([("", function)])
-        if reached.reaches_values_or_sets_variables():
+        if reached.reaches_values():
             return True
-        if not (own := reached.containers()):
-            return False
+        own = reached.containers()
         others = [*(special.closed_over for special in self._special), ClosedOver([("data", self._examples)])]
-        return any(not own.isdisjoint(other.containers()) for other in others)
+        return any(reached.may_set_what(other) or not own.isdisjoint(other.containers()) for other in others)
 
     def update_values(self) -> None:
         """Write the parameters, their gradients and the state back to where they came from."""
