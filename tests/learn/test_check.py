@@ -175,17 +175,17 @@ class TestAnswersThatAreNone:
 
     @pytest.mark.parametrize("says", ["", None])
     def test_an_error_that_says_nothing_or_raises_itself_is_named(self, says):
-        class Odd(Exception):
+        class OddError(Exception):
             def __str__(self):
                 return says or [][0]
 
         class Raising(float):
             def __float__(self):
-                raise Odd
+                raise OddError
 
             __sub__ = __rsub__ = __eq__ = __abs__ = __float__
 
-        assert "raised Odd." in said("1.6", {"f": 1.0, "z": 1.0, "a": 1.0, "y": 1.0, "x": Raising()})
+        assert "raised OddError." in said("1.6", {"f": 1.0, "z": 1.0, "a": 1.0, "y": 1.0, "x": Raising()})
 
     def test_an_interrupt_is_passed_on(self):
         def stop(x):
