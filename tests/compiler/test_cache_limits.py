@@ -89,11 +89,15 @@ class TestPrograms:
         assert fast(numbers(2)) == pytest.approx(expected(2))
         assert fast.cache_info().traces == 1
 
-    @pytest.mark.parametrize("wrong", ["-1", "much", "nan"])
+    @pytest.mark.parametrize("wrong", ["-1", "much", "nan", "inf", "1e305"])
     def test_a_limit_that_is_no_number_is_refused_by_name(self, wrong, monkeypatch):
         monkeypatch.setenv("MICROGRAD_PROGRAMS_MB", wrong)
         with pytest.raises(ValueError, match=f"MICROGRAD_PROGRAMS_MB must be a number of megabytes.*'{wrong}'"):
             mg.compile(squares, backend="numpy")(numbers(2))
+
+    def test_an_empty_limit_is_the_usual_one(self, monkeypatch):
+        monkeypatch.setenv("MICROGRAD_PROGRAMS_MB", "")
+        assert mg.compile(squares, backend="numpy").cache_info().program_limit == 256e6
 
 
 def unlike(number):

@@ -216,6 +216,7 @@ class TestDisable:
             (["folding"], ValueError, "disable names 'folding'; the passes that can be left out are cse, batch,"),
             (["normalise"], ValueError, "disable names 'normalise'"),
             ("cse", TypeError, "disable takes a list of names of passes, not 'cse'"),
+            (None, TypeError, "disable takes a list of names of passes, not None"),
             ([1], TypeError, r"disable takes a list of names of passes, not \[1\]"),
         ],
     )

@@ -5,13 +5,18 @@ import cProfile
 import ctypes
 import itertools
 import logging
+import os
+import platform
 import random
+import secrets
+import shutil
 import sqlite3
 import statistics
 import sys
 import threading
 import time
 import types
+import uuid
 import weakref
 
 import numpy as np
@@ -129,6 +134,30 @@ def test_generators_that_are_made_inside_with_a_seed_are_as_eagerly():
 
     fast = compiled(f)
     assert [fast(2.0), fast(3.0)] == [f(2.0), f(3.0)]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: np.random.default_rng().random(),
+        lambda: np.random.RandomState(3).random(),  # it draws from the system before it is seeded
+        lambda: uuid.uuid4().int,
+        lambda: secrets.randbelow(7),
+        lambda: random.SystemRandom().random(),
+    ],
+)
+def test_random_numbers_of_the_system_are_refused_as_such(draw):
+    line = draw.__code__.co_firstlineno
+    with pytest.raises(TraceError, match=rf"a random number of the system is drawn \({__file__}:{line}\).*default_rng"):
+        compiled(lambda x: x * draw())(1.0)
+
+
+def test_what_the_machine_is_may_be_asked(monkeypatch):
+    def f(x):
+        return x * len(platform.system()) * (os.cpu_count() or 1) * min(shutil.get_terminal_size()[0], 1)
+
+    monkeypatch.setattr(platform, "_uname_cache", None)
+    assert compiled(f)(2.0) == f(2.0)
 
 
 def test_weights_that_are_drawn_inside_are_refused():

@@ -466,6 +466,9 @@ class ClosedOver:
                 self._watch(path, content, taken, ".")
         self._arrange_containers()
         self._arrange_names()
+        if "requires_grad" in self._names:  # code may decide by it, also of Values that the program does not read then
+            owners = (owner for _, form, owner, _, _ in self._open.values() if form == "V")
+            self._comparison.getters.append(partial(map, attrgetter("requires_grad"), (*self._bare, *owners)))
         self._comparison.freeze()
 
     def _arrange_containers(self) -> None:

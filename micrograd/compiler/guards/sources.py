@@ -34,12 +34,18 @@ _RANDOM = (
     "a random number is drawn",
     "Draw it outside, and pass it as an argument; fit draws random numbers for each step, with noise=",
 )
+_ENTROPY = (
+    "a random number of the system is drawn",
+    "Draw it outside, and pass it as an argument. A generator may be made inside if it has a seed: "
+    "np.random.default_rng(seed). np.random.RandomState(seed) asks the system before it is seeded, so make it outside",
+)
 _CLOCK = ("the clock is read", "Read it outside, and pass it as an argument")
 _SYSTEM = ("a file or the system is read", "Read it outside, and pass it as an argument")
 _ITERATOR = ("an iterator is read", "Take what it gives outside, and pass it as an argument")
 
 _READS_NOTHING = frozenset(
     [
+        *("cpu_count", "get_terminal_size", "uname"),  # they do not change, or change how a text looks
         *("_exit", "abort", "close", "fork", "fspath", "isatty", "kill", "killpg", "mkdir", "pipe", "putenv"),
         *("register_at_fork", "remove", "rename", "replace", "rmdir", "unlink", "unsetenv", "waitpid", "write"),
     ]
@@ -50,6 +56,7 @@ _READS: dict[str, tuple[tuple[str, str], frozenset[str]]] = {
     **dict.fromkeys(("posix", "nt"), (_SYSTEM, _READS_NOTHING)),
     **dict.fromkeys(("_socket", "_posixsubprocess", "_winapi", "select"), (_SYSTEM, frozenset())),
 }
+_DRAWS_ENTROPY = "urandom"
 _OPENS = frozenset(("open", "open_code", "input", "fromfile"))
 _OPENS_OF_NUMPY = frozenset(("fromfile", "genfromtxt", "load", "loadtxt", "memmap", "fromregex"))
 _TELLS_TIME = frozenset(("now", "utcnow", "today"))
@@ -253,6 +260,8 @@ class _Observer:
 
     def _asked_by(self, function: Any) -> tuple[tuple[str, str] | None, str]:
         name, owner, module = function.__name__, getattr(function, "__self__", None), function.__module__
+        if name == _DRAWS_ENTROPY and module in _READS:
+            return _ENTROPY, ""
         if module in _READS and name not in _READS[module][1]:
             return _READS[module][0], ""
         if name in _OPENS and isinstance(function, BuiltinFunctionType) and module is not None:

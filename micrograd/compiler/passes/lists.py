@@ -65,10 +65,10 @@ def disabled_passes(names: Any) -> frozenset[str]:
         names: some of OPTIONAL.
 
     Raises:
-        TypeError: if names is no list or tuple of texts.
+        TypeError: if names is no list, tuple or set of texts.
         ValueError: if there is no such pass, or one that cannot be left out.
     """
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, (list, tuple, set, frozenset)) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"disable takes a list of names of passes, not {names!r:.80}")
     variable = os.environ.get("MICROGRAD_DISABLE", "").replace(",", " ").split()
     for source, found in ("disable", names), ("MICROGRAD_DISABLE", variable):

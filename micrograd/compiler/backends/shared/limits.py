@@ -7,6 +7,7 @@ What was not used for longest is given up first. It is made again when it is nee
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from dataclasses import fields, is_dataclass
@@ -26,16 +27,16 @@ def limit(variable: str) -> float:
         variable: one of MEGABYTES; the environment may have another number of megabytes under this name.
 
     Raises:
-        ValueError: if what is there is not a number of at least 0.
+        ValueError: if what is there is not a finite number of at least 0. An empty text is as good as none.
     """
-    given = os.environ.get(variable)
+    given = os.environ.get(variable) or MEGABYTES[variable]
     try:
-        megabytes = float(MEGABYTES[variable] if given is None else given)
+        most = float(given) * 1e6
     except ValueError:
-        megabytes = -1.0
-    if not megabytes >= 0:
+        most = -1.0
+    if not 0 <= most < math.inf:
         raise ValueError(f"{variable} must be a number of megabytes, 0 or more, not {given!r}")
-    return megabytes * 1e6
+    return most
 
 
 def bytes_of(thing: Any) -> int:
