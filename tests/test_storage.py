@@ -310,6 +310,16 @@ class TestLooks:
         assert run(False) == one_by_one(run, False)
 
 
+    def test_fit_with_a_rate_that_reads_a_parameter_updates_from_the_gradients_of_its_steps(self):
+        def run(compiled):
+            leaves, optimizer = stepped(MAKE["sgd"])
+            optimizer.learning_rate = lambda step: 0.01 * abs(leaves[0].data)
+            mg.fit(lambda x: mg.dot(leaves, leaves) * x, [1.0, 2.0], optimizer, epochs=3, seed=0, compile=compiled)
+            return [leaf.data for leaf in leaves]
+
+        assert run("numpy") == pytest.approx(run(False), rel=1e-12)
+
+
 def seeded():
     random.seed(3)
     return nn.MLP(2, [4, 1])
