@@ -245,6 +245,54 @@ def program_inputs(leaves):
     return executable.buffer[executable.program.inputs].tolist()
 
 
+class TestParametersReplaced:
+    """The list of parameters, and the update, may be others at the next step."""
+
+    @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+    @pytest.mark.parametrize("fewer", [COUNT - 1, 3])
+    def test_some_are_taken_out_of_the_list(self, one_by_one, make, fewer):
+        def trained():
+            leaves, optimizer = stepped(make)
+            del optimizer.parameters[fewer:]
+            optimizer.step()
+            optimizer.step()
+            return numbers_of(leaves), optimizer.state_dict()
+
+        assert trained() == one_by_one(trained)
+
+    @pytest.mark.parametrize("kind", [tuple, list, np.array])
+    def test_another_sequence_takes_the_place_of_the_list(self, one_by_one, kind):
+        def trained():
+            leaves = leaves_of()
+            optimizer = optim.Adam(leaves, 0.1)
+            optimizer.parameters = kind(leaves[1:])
+            for leaf in leaves:
+                leaf.grad = leaf.data
+            optimizer.step()
+            optimizer.step()
+            return numbers_of(leaves)
+
+        assert trained() == one_by_one(trained)
+
+    @pytest.mark.parametrize("name", ["adam", "sgd"])
+    def test_what_is_put_into_the_list_has_no_state(self, name):
+        leaves, optimizer = stepped(MAKE[name])
+        before = numbers_of(leaves)
+        optimizer.parameters.append(Value(1.0))
+        with pytest.raises(IndexError):
+            optimizer.step()
+        assert numbers_of(leaves) == before
+
+    def test_an_update_of_ones_own_on_the_object_is_given_numbers(self, one_by_one):
+        def trained():
+            leaves, optimizer = stepped(MAKE["sgd"])
+            optimizer.update = lambda parameter, gradient, state, rate: (parameter - max(gradient, 0.0), state)
+            optimizer.step()
+            return numbers_of(leaves)
+
+        assert trained() == one_by_one(trained)
+
+
 class TestLooks:
     @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
     @pytest.mark.parametrize("last", ["step", "zero_grad"])
