@@ -245,6 +245,41 @@ def program_inputs(leaves):
     return executable.buffer[executable.program.inputs].tolist()
 
 
+class Note:
+    """What can be referred to weakly, as a Value cannot."""
+
+
+class TestLeavesThatAreUsedNoMore:
+    def test_others_do_not_keep_them(self):
+        backbone, alive = leaves_of(), []
+        first = optim.Adam(backbone[5:], 0.1)
+        first.step()
+        for _ in range(4):
+            head = leaves_of()
+            head[0].note = Note()
+            alive.append(weakref.ref(head[0].note))
+            optimizer = optim.SGD([*backbone, *head], 0.1)
+            mg.dot(backbone, head).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        del head
+        gc.collect()
+        assert [note() is None for note in alive] == [True, True, True, False]
+
+    def test_they_keep_their_numbers(self, one_by_one):
+        def trained():
+            backbone, heads = leaves_of(), [leaves_of() for _ in range(3)]
+            optimizers = [optim.Adam(backbone[2:], 0.1)]
+            for head in [*heads, *heads]:
+                optimizer = optim.SGD([*backbone, *head], 0.1, momentum=0.5)
+                mg.dot(backbone, head).backward()
+                optimizer.step()
+                optimizers[0].step()
+            return [numbers_of(leaves) for leaves in (backbone, *heads)], optimizers[0].state_dict()
+
+        assert trained() == one_by_one(trained)
+
+
 class TestParametersReplaced:
     """The list of parameters, and the update, may be others at the next step."""
 
