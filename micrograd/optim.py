@@ -52,6 +52,7 @@ class _Columns(NamedTuple):
 
     order: Any
     columns: tuple[Any, ...]
+    parameters: int  # how many there are
 
 
 class Optimizer:
@@ -162,11 +163,11 @@ class Optimizer:
     def _step_at_once(self, rate: float) -> bool:
         """Update all parameters as arrays, to the same numbers bit for bit; whether that can be done."""
         np = sys.modules.get("numpy")
-        equal = _ON_ARRAYS.get(type(self).update)
+        equal = _ON_ARRAYS.get(getattr(self.update, "__func__", None))  # a user may set another one
         if np is None or equal is None or len(self.parameters) < FEWEST_AT_ONCE:
             return False
         with changing_gradients:
-            stored = self._parameters_stored() or Stored(self.parameters.copy(), any_order=True)
+            stored = self._parameters_stored() or Stored(list(self.parameters), any_order=True)
             gradients = stored.grad()
             columns = self._columns(equal, stored.order)
             if columns is None or gradients is None or not stored.all_require_grad():
@@ -176,20 +177,28 @@ class Optimizer:
             if not all(np.isfinite(column).all() for column in (numbers, *columns)):
                 return False  # one by one, which says where
             self._stored = stored
-            self._commit(stored.replacing(data=numbers), _Columns(stored.order, columns), rate)
+            self._commit(stored.replacing(data=numbers), _Columns(stored.order, columns, len(self.parameters)), rate)
             return True
 
     def _parameters_stored(self) -> Stored | None:
         """Where the parameters are stored, if they are: they may have been replaced in the list."""
-        return self._stored if self._stored is not None and self._stored.leaves == self.parameters else None
+        stored = self._stored
+        return stored if stored is not None and stored.leaves == list(self.parameters) else None
 
     def _columns(self, equal: tuple[int, ...], order: Any) -> tuple[Any, ...] | None:
-        """What the update keeps, a column for each number; None where the numbers of an equal column differ."""
+        """What the update keeps, a column for each number; None where the numbers of an equal column differ.
+
+        None as well where there are more parameters than the optimiser was made for.
+        """
         import numpy as np
 
-        if isinstance(self._kept, _Columns) and self._kept.order is order:
-            return self._kept.columns
-        columns: list[Any] = [np.array(column) for column in zip(*self._state, strict=True)]
+        kept, count = self._kept, len(self.parameters)
+        if isinstance(kept, _Columns) and kept.order is order and kept.parameters == count:
+            return kept.columns
+        state = self._state[:count]
+        if len(state) < count:
+            return None
+        columns: list[Any] = [np.array(column) for column in zip(*state, strict=True)]
         if order is not None:
             places = np.argsort(order)
             columns = [column[places] for column in columns]
@@ -205,8 +214,7 @@ class Optimizer:
         """What the update keeps: a tuple for each parameter."""
         if isinstance(self._kept, list):
             return self._kept
-        order, columns = self._kept
-        count = len(self.parameters)
+        order, columns, count = self._kept
         lists = [
             [column] * count if isinstance(column, float) else (column if order is None else column[order]).tolist()
             for column in columns

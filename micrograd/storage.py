@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import chain, repeat
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
-from weakref import ref
+from weakref import WeakSet, ref
 
 from micrograd.engine.commit import changing_gradients, commit, setting, walk
 from micrograd.engine.node import requires_grad_version
@@ -38,12 +38,14 @@ class Storage:
 
     Attributes:
         leaves: the Values, in order; none where another storage has taken them over.
+        users: those who read and replace the arrays; the next storage has no leaves that only others have used.
     """
 
-    __slots__ = ("__weakref__", "_data", "_data_is_newer", "_grad", "_grad_is_newer", "_reference", "leaves")
+    __slots__ = ("__weakref__", "_data", "_data_is_newer", "_grad", "_grad_is_newer", "_reference", "leaves", "users")
 
     def __init__(self, leaves: list[Value]) -> None:
         self.leaves = leaves
+        self.users: WeakSet[Stored] = WeakSet()
         self._data: Any = None
         self._grad: Any = None
         self._data_is_newer = self._grad_is_newer = False
@@ -53,19 +55,24 @@ class Storage:
     def of(cls, leaves: Sequence[Value]) -> tuple[Storage, Any]:
         """The storage of some leaves, each given once, and where in its arrays they are; see ``position``.
 
-        Leaves that are in no storage, or in several, are put into one, with all that is in those.
+        Leaves that are in no storage, or in several, are put into one, with all that is in those and still used.
         """
         with changing_gradients:
             found = set(map(_storage_of, leaves))
             if len(found) == 1 and (storage := found.pop()):
                 return storage, storage.position(leaves)
             old = [storage for storage in found if storage]
-            members = list(dict.fromkeys(chain(leaves, *(storage.leaves for storage in old))))
+            stored = list(chain.from_iterable(storage.leaves for storage in old))
+            users = [user for storage in old for user in storage.users]
+            used = set(chain.from_iterable(user.leaves for user in users))
+            members = list(dict.fromkeys(chain(leaves, filter(used.__contains__, stored))))
             for storage in old:
                 storage.write_back()
             made = cls(members)
+            made.users.update(users)
             none: list[Value] = []
-            commit(chain(setting(members, "_y", repeat(made)), setting(old, "leaves", repeat(none))))
+            released = setting(stored, "_y", repeat(()))
+            commit(chain(released, setting(members, "_y", repeat(made)), setting(old, "leaves", repeat(none))))
             return made, made.position(leaves)
 
     def position(self, leaves: Sequence[Value]) -> Any:
@@ -148,7 +155,7 @@ class Stored:
         order: which element of the arrays each leaf has; None where they are in order.
     """
 
-    __slots__ = ("_any_order", "_members", "_position", "_require_grad", "_storage", "leaves", "order")
+    __slots__ = ("__weakref__", "_any_order", "_members", "_position", "_require_grad", "_storage", "leaves", "order")
 
     def __init__(self, leaves: Sequence[Value], any_order: bool = False) -> None:
         self.leaves = leaves
@@ -163,7 +170,9 @@ class Stored:
         """Where they are stored now: another Stored may have moved them to a larger storage."""
         storage = self._storage
         if storage is None or storage.leaves is not self._members:
-            storage, position = Storage.of(self.leaves)
+            with changing_gradients:
+                storage, position = Storage.of(self.leaves)
+                storage.users.add(self)
             all_of_it = self._any_order and len(self.leaves) == len(storage.leaves)
             self.order, self._position = (position, None) if all_of_it else (None, position)
             self._storage, self._members = storage, storage.leaves

@@ -245,6 +245,89 @@ def program_inputs(leaves):
     return executable.buffer[executable.program.inputs].tolist()
 
 
+class Note:
+    """What can be referred to weakly, as a Value cannot."""
+
+
+class TestLeavesThatAreUsedNoMore:
+    def test_others_do_not_keep_them(self):
+        backbone, alive = leaves_of(), []
+        first = optim.Adam(backbone[5:], 0.1)
+        first.step()
+        for _ in range(4):
+            head = leaves_of()
+            head[0].note = Note()
+            alive.append(weakref.ref(head[0].note))
+            optimizer = optim.SGD([*backbone, *head], 0.1)
+            mg.dot(backbone, head).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        del head
+        gc.collect()
+        assert [note() is None for note in alive] == [True, True, True, False]
+
+    def test_they_keep_their_numbers(self, one_by_one):
+        def trained():
+            backbone, heads = leaves_of(), [leaves_of() for _ in range(3)]
+            optimizers = [optim.Adam(backbone[2:], 0.1)]
+            for head in [*heads, *heads]:
+                optimizer = optim.SGD([*backbone, *head], 0.1, momentum=0.5)
+                mg.dot(backbone, head).backward()
+                optimizer.step()
+                optimizers[0].step()
+            return [numbers_of(leaves) for leaves in (backbone, *heads)], optimizers[0].state_dict()
+
+        assert trained() == one_by_one(trained)
+
+
+class TestParametersReplaced:
+    """The list of parameters, and the update, may be others at the next step."""
+
+    @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+    @pytest.mark.parametrize("fewer", [COUNT - 1, 3])
+    def test_some_are_taken_out_of_the_list(self, one_by_one, make, fewer):
+        def trained():
+            leaves, optimizer = stepped(make)
+            del optimizer.parameters[fewer:]
+            optimizer.step()
+            optimizer.step()
+            return numbers_of(leaves), optimizer.state_dict()
+
+        assert trained() == one_by_one(trained)
+
+    @pytest.mark.parametrize("kind", [tuple, list, np.array])
+    def test_another_sequence_takes_the_place_of_the_list(self, one_by_one, kind):
+        def trained():
+            leaves = leaves_of()
+            optimizer = optim.Adam(leaves, 0.1)
+            optimizer.parameters = kind(leaves[1:])
+            for leaf in leaves:
+                leaf.grad = leaf.data
+            optimizer.step()
+            optimizer.step()
+            return numbers_of(leaves)
+
+        assert trained() == one_by_one(trained)
+
+    @pytest.mark.parametrize("name", ["adam", "sgd"])
+    def test_what_is_put_into_the_list_has_no_state(self, name):
+        leaves, optimizer = stepped(MAKE[name])
+        before = numbers_of(leaves)
+        optimizer.parameters.append(Value(1.0))
+        with pytest.raises(IndexError):
+            optimizer.step()
+        assert numbers_of(leaves) == before
+
+    def test_an_update_of_ones_own_on_the_object_is_given_numbers(self, one_by_one):
+        def trained():
+            leaves, optimizer = stepped(MAKE["sgd"])
+            optimizer.update = lambda parameter, gradient, state, rate: (parameter - max(gradient, 0.0), state)
+            optimizer.step()
+            return numbers_of(leaves)
+
+        assert trained() == one_by_one(trained)
+
+
 class TestLooks:
     @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
     @pytest.mark.parametrize("last", ["step", "zero_grad"])

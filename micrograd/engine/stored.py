@@ -51,8 +51,8 @@ def bring_up_to_date() -> None:
 
 def looked_at(node: Any) -> None:
     """Bring a Value up to date, as somebody looks at it."""
-    if node.is_leaf and node._y:
-        node._y.write_back()
+    if node.is_leaf and (storage := node._y):  # another thread may take the leaf out of it meanwhile
+        storage.write_back()
 
 
 def set_on(leaf: Any, name: str, number: Any) -> None:
@@ -61,8 +61,7 @@ def set_on(leaf: Any, name: str, number: Any) -> None:
         setattr(leaf, name, number)
         return
     with changing_gradients:
-        if leaf._y.is_read():
-            leaf._y.forget()
+        forget_stored([leaf])
         setattr(leaf, name, number)
 
 
@@ -90,7 +89,8 @@ def forget_stored(leaves: Iterable[Any]) -> None:
     """Read the numbers and gradients of leaves from these again. Whoever sets some holds changing_gradients."""
     if any(map(_storage_of, leaves)):
         for storage in set(map(_storage_of, leaves)) - {()}:
-            storage.forget()
+            if storage.is_read():
+                storage.forget()
 
 
 _storage_of = attrgetter("_y")
