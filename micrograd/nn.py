@@ -301,7 +301,7 @@ def _leaves_in(root: Any) -> list[Value]:
             if id(value) in seen or not (isinstance(value, (dict, list, tuple)) or is_array(value)):
                 continue
             seen[id(value)] = value
-            items = list(value.values() if isinstance(value, dict) else value)
+            items = [item for _, item in value.items()] if isinstance(value, dict) else list(value)
         if not all(isinstance(item, Value) for item in items):
             stack += reversed(items)
         elif set(map(_primitive_of, items)) <= {LEAF, CONSTANT}:

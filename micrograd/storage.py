@@ -180,12 +180,14 @@ class Stored:
 
     def data(self) -> Any:
         """Their numbers, to be read only."""
-        found = self.storage().data()
+        with changing_gradients:
+            found = self.storage().data()
         return found if self._position is None else found[self._position]
 
     def grad(self) -> Any:
         """Their gradients, to be read only; None where one of them is a graph."""
-        found = self.storage().grad()
+        with changing_gradients:
+            found = self.storage().grad()
         return found if found is None or self._position is None else found[self._position]
 
     def replacing(self, data: Any = None, grad: Any = None) -> Iterator[None]:

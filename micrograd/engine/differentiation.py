@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd.engine.order import recorded
 from micrograd.engine.primitive import LEAF
 from micrograd.engine.recorder import Layer, holding, on_top, recorder_on_top
-from micrograd.engine.tracer import tracer_on_top
+from micrograd.engine.tracer import Tracer, tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,8 +71,11 @@ def reaches(results: Sequence[Any], sources: Sequence[Differentiation | None]) -
         sources: None stands for all leaves that require a gradient, other than the inputs of transforms; a
             differentiation for its inputs.
     """
-    if (tracer := tracer_on_top()) is not None:
-        return tracer.reaches(results, sources)
+    recorder = recorder_on_top()
+    while recorder is not None:  # detect_anomaly checks what another recorder makes
+        if isinstance(recorder, Tracer):
+            return recorder.reaches(results, sources)
+        recorder = recorder.inner
     inputs = {value for run in sources if run is not None for value in run.inputs}
     leaves = None in sources
     return any((leaves and node._primitive is LEAF and not node._x) or node in inputs for node in recorded(results))

@@ -95,8 +95,10 @@ class Recorder:
         lets_programs_run: whether a compiled function may run its program, whose operations nobody records.
         remembers: whether results remember how they were made.
         remembers_calls: whether results remember the calls that they came out of; see calls.py.
+        inner: the recorder whose results this one checks, if it does.
     """
 
+    inner: Recorder | None = None
     is_open = True
     watches_gradients = False
     lets_programs_run = False
