@@ -269,7 +269,8 @@ class CompiledSteps(ABC):
         self._current = True
 
     def _states(self) -> Floats:
-        states = [self._optimizer._state[index] for index in self._trained]
+        of_all = self._optimizer._state
+        states = [of_all[index] for index in self._trained]
         return np.array(states, dtype=float)
 
 
