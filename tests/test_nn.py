@@ -396,6 +396,16 @@ class TestParameters:
         assert list(named.values()) == model.parameters()
         assert named["child.b"] is model.child.b
 
+    def test_results_among_the_leaves_of_a_module_are_no_parameters(self):
+        class Mixed(Module):
+            def __init__(self):
+                self.w = Value(2.0)
+                self.parts = [Value(1.0), self.w * 2.0, Value(3.0)]
+
+        model = Mixed()
+        assert [parameter.data for parameter in model.parameters()] == [2.0, 1.0, 3.0]
+        assert model.parameters() == [parameter for _, parameter in model.named_parameters()]
+
     def test_a_module_that_chooses_its_named_parameters_has_no_others(self):
         class Head(Module):
             def __init__(self):

@@ -452,3 +452,10 @@ def test_a_gradient_of_several_numbers_is_refused_and_the_jacobian_is_named(tran
     with pytest.raises(TypeError, match=rf"one number, not {type(output).__name__}: mg.jacobian takes those"):
         transform(lambda x: output)(1.0)
     assert flat(mg.jacobian(lambda x: output)(1.0)) == [0.0] * len(output)
+
+
+def test_the_tangent_of_a_choice_that_only_its_condition_moves_is_0():
+    w = Value(2.0)
+    value, tangent = mg.jvp(lambda c: mg.where(c, w, 3.0), (1.0,), (1.0,))
+    assert value.data == 2.0
+    assert getattr(tangent, "data", tangent) == 0.0

@@ -32,10 +32,10 @@ class ValueArray(np.ndarray[Any, Any]):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function that works element by element gives."""
-        if (tracer := tracer_on_top()) is not None:
+        tracer = tracer_on_top()
+        if tracer is not None and any(type(x) is ValueArray for x in inputs):  # a function is compiled
             traced = [tracer.array(x.view(np.ndarray)) if type(x) is ValueArray else x for x in inputs]
-            if any(type(x) is not ValueArray and isinstance(x, ValueArray) for x in traced):  # a function is compiled
-                return getattr(ufunc, method)(*traced, **settings)
+            return getattr(ufunc, method)(*traced, **settings)
         if settings and (out := settings.get("out")):
             settings["out"] = tuple(map(plain, out))
         result = computed(ufunc, method, [plain(x) for x in inputs], settings)

@@ -3,6 +3,7 @@
 import contextvars
 import cProfile
 import ctypes
+import gc
 import itertools
 import logging
 import os
@@ -312,6 +313,23 @@ def in_a_module(name, text="def call(f, *given):\n    f(*given)\n"):
 
 
 class TestObserver:
+    def test_what_a_callback_of_the_garbage_collector_asks_is_none_of_the_function(self):
+        asked = []
+
+        def callback(phase, info):
+            asked.append(time.perf_counter())
+
+        def f(x):
+            gc.collect()
+            return x * x if os.path.join("a", "b") else x
+
+        gc.callbacks.append(callback)
+        try:
+            assert mg.compile(f, backend="numpy")(3.0) == 9.0
+            assert asked
+        finally:
+            gc.callbacks.remove(callback)
+
     """What the profile function does for each event; it is called here as the interpreter calls it."""
 
     def found(self, event, argument, sources=None, home="user"):

@@ -255,7 +255,7 @@ class _Observer:
             what, path = self._resumed(frame)
         else:
             return
-        if what is not None and _is_of_user(frame):
+        if what is not None and _is_of_user(frame) and not _is_of_collector(frame):
             self.found = what, _line_of_user(frame), path
 
     def _asked_by(self, function: Any) -> tuple[tuple[str, str] | None, str]:
@@ -279,6 +279,14 @@ class _Observer:
             if generator.gi_code is frame.f_code and generator.gi_frame is frame:
                 return _ITERATOR, path
         return None, ""
+
+
+def _is_of_collector(frame: FrameType | None) -> bool:
+    """Whether a callback of the garbage collector runs: it may come at any moment, and is none of the function's."""
+    codes = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None and frame.f_code not in codes:
+        frame = frame.f_back
+    return frame is not None
 
 
 class _LineFinder:
