@@ -392,7 +392,6 @@ class TestLooks:
         assert run("numpy") == one_by_one(run, "numpy")
         assert run(False) == one_by_one(run, False)
 
-
     def test_fit_with_a_rate_that_reads_a_parameter_updates_from_the_gradients_of_its_steps(self):
         def run(compiled):
             leaves, optimizer = stepped(MAKE["sgd"])
