@@ -350,6 +350,7 @@ class TestObserver:
             (time.time, "the clock"),
             (sys.modules["datetime"].datetime.now, "the clock"),
             (open, "a file"),
+            (os.urandom, "a random number of the system"),
             (sys.modules["os"].stat, "a file"),
             (time.sleep, None),
             (len, None),
