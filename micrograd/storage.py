@@ -182,13 +182,13 @@ class Stored:
         """Their numbers, to be read only."""
         with changing_gradients:
             found = self.storage().data()
-        return found if self._position is None else found[self._position]
+            return found if self._position is None else found[self._position]
 
     def grad(self) -> Any:
         """Their gradients, to be read only; None where one of them is a graph."""
         with changing_gradients:
             found = self.storage().grad()
-        return found if found is None or self._position is None else found[self._position]
+            return found if found is None or self._position is None else found[self._position]
 
     def replacing(self, data: Any = None, grad: Any = None) -> Iterator[None]:
         """The plan to give them other numbers or gradients; for commit, under changing_gradients.
