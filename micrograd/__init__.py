@@ -77,6 +77,7 @@ from micrograd.functional import (
     where,
 )
 from micrograd.loops import scan, vmap
+from micrograd.sparse import nlp, sparse_hessian, sparse_jacobian, sparsity
 from micrograd.training.fit import fit
 from micrograd.training.recording import Recording
 from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp

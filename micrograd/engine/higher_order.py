@@ -57,6 +57,24 @@ def adjoints(
     return found
 
 
+def adjoints_by(inputs: Sequence[Node]) -> Callable[[Any, bool], dict[Any, Any]]:
+    """What gives the gradients of a root by those of the inputs that it depends on, as graphs or as numbers.
+
+    It takes a time that grows with what the root depends on, however many inputs there are.
+    """
+    if (tracer := tracer_on_top()) is not None:
+        return tracer.adjoints_by(inputs)
+    every = set(inputs)
+
+    def found(root: Node, create_graph: bool) -> dict[Any, Any]:
+        wanted = [node for node in topological_order(root) if node in every]
+        start: Any = type(inputs[0])(1.0, requires_grad=False) if create_graph else 1.0
+        made = adjoints(root, start, create_graph, wanted) if wanted else {}
+        return {value: made[value] for value in wanted if value in made}
+
+    return found
+
+
 def partial_gradients(
     root: Node, start: Any, operands: Collection[Node], wanted: Collection[Node], create_graph: bool = True
 ) -> dict[Any, Any]:

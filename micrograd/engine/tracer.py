@@ -57,6 +57,10 @@ class Tracer(Recorder):
         """The gradient of a Value by each of those wanted; None if it is known."""
         raise NotImplementedError
 
+    def adjoints_by(self, inputs: Sequence[Any]) -> Callable[[Any, bool], dict[Any, Any]]:
+        """What gives the gradients of a Value by those of the inputs, which are copies, that it depends on."""
+        raise NotImplementedError
+
     def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
         """The tangents of Values, from those that are given."""
         raise NotImplementedError

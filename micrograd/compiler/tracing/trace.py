@@ -302,7 +302,7 @@ class Tape(Tracer):
         """Whether a gradient flows from a place to a source."""
         reached = self._reached.setdefault(source, _Reached())
         if reached.size <= place:
-            written = self.trace((), ())
+            written = self._so_far()
             for further in range(reached.size, place + 1):
                 if self._is_source(further, source) or not reached.isdisjoint(_receivers(further, written)):
                     reached.add(further)
@@ -335,7 +335,7 @@ class Tape(Tracer):
             _refuse_gradient()
         if not all(isinstance(value, Symbol) for value in wanted):
             self.tells_apart = True  # an argument may be one of these Values
-        written = self.trace((), ())
+        written = self._so_far()
         equal = self._equals.of(written)
         last = equal[self.place(root)]
         places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
@@ -347,26 +347,50 @@ class Tape(Tracer):
             _refuse_gradient()
         # A function may ask for many derivatives, each of a little: only what the root depends on is gone through.
         order = _under(last, min(sources, default=0), written, equal)
+        found = self._adjoints(last, sources, order, written, equal)
+        made = {value: found[place] for value, place in places.items() if place in found}
+        return made if create_graph else self._numbers_of(made)
+
+    def _numbers_of(self, slopes: dict[Any, Any]) -> dict[Any, Any]:
+        """Gradients as plain numbers."""
+        return {value: self.number_of(slope) if isinstance(slope, Symbol) else slope for value, slope in slopes.items()}
+
+    def _adjoints(
+        self, root: int, sources: Container[int], order: list[int], written: Trace, equal: Sequence[int]
+    ) -> dict[int, Any]:
+        """The adjoints of what a root depends on and what depends on one of the sources, by their places."""
+        applied = self.operations.primitives
         useful: set[int] = set()  # the places that depend on one of the sources
         for place in order:
             if place in sources or not useful.isdisjoint(written.operands(place)):
                 useful.add(place)
-        found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
+        found: dict[int, Any] = {root: self._symbol(self.place(1.0), Symbol)}
         for place in reversed(order):
             if place in found and place in useful and applied[place] is not INPUT:
                 for operand, share in self._shares(place, written, found[place], useful):
                     first = equal[operand]
                     found[first] = found[first] + share if first in found else share
-        made = {value: found[place] for value, place in places.items() if place in found}
-        if not create_graph:
-            made = {
-                value: self.number_of(share) if isinstance(share, Symbol) else share for value, share in made.items()
-            }
-        return made
+        return found
+
+    def adjoints_by(self, inputs: Sequence[Any]) -> Callable[[Any, bool], dict[Any, Any]]:
+        """What gives the gradients of a symbol by those of the inputs, which are copies, that it depends on."""
+        places = {value._place: value for value in inputs}
+        begin = min(places, default=0)
+
+        def found(root: Any, create_graph: bool) -> dict[Any, Any]:
+            written = self._so_far()
+            equal = self._equals.of(written)
+            last = equal[self.place(root)]
+            order = _under(last, begin, written, equal)
+            made = self._adjoints(last, places, order, written, equal)
+            slopes = {places[place]: made[place] for place in order if place in places and place in made}
+            return slopes if create_graph else self._numbers_of(slopes)
+
+        return found
 
     def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
-        written = self.trace((), ())
+        written = self._so_far()
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
         found: dict[int, Any] = {  # what is given is by copies
             value._place: self._symbol(self.place(tangent), Symbol) for value, tangent in given.items()
@@ -442,6 +466,10 @@ class Tape(Tracer):
             )
         written = self.operations, tuple(self.tables), tuple(self.rows)
         return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
+
+    def _so_far(self) -> Trace:
+        """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
+        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), ())
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
@@ -548,6 +576,10 @@ class _QuietTape(Tracer):
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """What the tape says."""
         return self._tape.adjoints(root, wanted, create_graph)
+
+    def adjoints_by(self, inputs: Sequence[Any]) -> Callable[[Any, bool], dict[Any, Any]]:
+        """What the tape says."""
+        return self._tape.adjoints_by(inputs)
 
     def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
         """What the tape says."""
