@@ -17,6 +17,7 @@ and rows that are computed alike are one kernel.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.containers import Assembled, array_of, flatten
@@ -126,7 +127,9 @@ def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **setting
         [[1 1]
          [0 1]]
     """
-    return sparse_jacobian(f, argnums)(*arguments, **settings).astype(bool)
+    pattern = sparse_jacobian(f, argnums)(*arguments, **settings).astype(bool)
+    pattern.data[:] = True  # an entry that happens to be 0 is one of them
+    return pattern
 
 
 def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None = None) -> Any:
@@ -153,11 +156,13 @@ def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None 
             columns.append(column)
         starts.append(len(entries))
     shape = len(outputs), len(inputs.fresh)
-    places = np.array(columns, dtype=np.int64), np.array(starts, dtype=np.int64)
+    pattern = csr_array((np.zeros(len(columns)), np.array(columns, dtype=np.int64), np.array(starts)), shape=shape)
+    pattern.has_canonical_format = True
 
     def assembled(parts: list[Any]) -> Any:
-        made = csr_array((np.array(parts[0], dtype=float), *(array.copy() for array in places)), shape=shape)
-        made.has_canonical_format = True
+        made = copy(pattern)  # the constructor takes ten times as long
+        made.data = np.asarray(parts[0], dtype=float)
+        made.indices, made.indptr = pattern.indices.copy(), pattern.indptr.copy()
         return made
 
     numbers = array_of((len(entries),))(entries)

@@ -114,6 +114,7 @@ def test_a_pattern_is_a_matrix_of_bools() -> None:
     assert found.dtype == bool
     assert (found.toarray() == (np.abs(np.subtract.outer(np.arange(4), np.arange(6)) + 1.0) <= 1)).all()
     assert mg.sparsity(mg.grad(rosenbrock), POINT).nnz == 16
+    assert mg.sparsity(lambda x: [x[0] ** 2], [0.0]).toarray().tolist() == [[True]]
     assert mg.sparsity(lambda p, x: [x * x], 1.0, 2.0, argnums=1).toarray().tolist() == [[True]]
 
 
