@@ -237,10 +237,11 @@ class Node(Operand):
     __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
 
     def __float__(self) -> float:
+        number = self.data
         if self._primitive is not CONSTANT:
             float_read()
             float_taken()
-        return self.data
+        return number
 
     def __bool__(self) -> bool:
         return self.data != 0
