@@ -57,12 +57,14 @@ class Tracer(Recorder):
         """The gradient of a Value by each of those wanted; None if it is known."""
         raise NotImplementedError
 
-    def adjoints_by(self, inputs: Sequence[Any]) -> Callable[[Any, bool], dict[Any, Any]]:
-        """What gives the gradients of a Value by those of the inputs, which are copies, that it depends on."""
+    def jacobian(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+    ) -> list[Mapping[Any, Any]]:
+        """For each output its gradients by the inputs; see higher_order.py."""
         raise NotImplementedError
 
-    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
-        """The tangents of Values, from those that are given."""
+    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
+        """For each direction the tangents of Values, from those that are given."""
         raise NotImplementedError
 
 
