@@ -68,10 +68,14 @@ class CompiledFunction:
         function: the function as it was written.
     """
 
-    def __init__(self, function: Callable[..., Any], backend: str = "auto", disable: Sequence[str] = ()) -> None:
+    def __init__(
+        self, function: Callable[..., Any], backend: str = "auto", disable: Sequence[str] = (), verify: bool = False
+    ) -> None:
         self.function = function
         disabled_passes(disable)  # of a name that is wrong it is said here
-        self._disable = tuple(disable)
+        if not isinstance(verify, bool):
+            raise TypeError(f"verify is True or False, not {verify!r:.80}")
+        self._disable, self._verify = tuple(disable), verify
         self._backend = backend_of(backend)
         self._kept = Kept()
         self._last: Specialised | None = None
@@ -246,7 +250,7 @@ class CompiledFunction:
             return last or self._specialise(given), given
 
     def _traced(self, given: Structure) -> Specialised:
-        return Specialised(self.function, given, self._backend, disable=self._disable)
+        return Specialised(self.function, given, self._backend, disable=self._disable, verify=self._verify)
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
@@ -294,7 +298,9 @@ class CompiledFunction:
         if not differentiable:
             pairs = zip(numbers.tolist(), kinds, strict=True)
             return numbers, [None if kind else Value(number, requires_grad=False) for number, kind in pairs]
-        operands = (*special.trained, *given.operands())
+        operands = special.trained  # which are not copied: there may be millions
+        if given.has_values:
+            operands = (*operands, *given.operands())
         written = partial(self._as_written, special, given, numbers)
         if len(kinds) == 1:
             return numbers, [Call(compiled.origin, inputs, gradients, written).node(numbers.item(), operands)]

@@ -64,6 +64,7 @@ class Specialised:
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
         is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
         disable: the names of passes that shall not run.
+        verify: whether each pass is checked.
 
     Attributes:
         name: of the function.
@@ -91,10 +92,11 @@ class Specialised:
         as_floats: bool = True,
         is_recorded: bool = True,
         disable: Sequence[str] = (),
+        verify: bool = False,
     ) -> None:
-        self._function, self._backend, self._disable = function, backend, disable
+        self._function, self._backend, self._disable, self._verify = function, backend, disable, verify
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._request = backend.request(self.name, disabled_passes(disable))
+        self._request = backend.request(self.name, disabled_passes(disable), verify)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
@@ -150,7 +152,7 @@ class Specialised:
         """
         if self._under_no_grad is None:
             self._under_no_grad = Specialised(
-                function, arguments, self._backend, is_recorded=False, disable=self._disable
+                function, arguments, self._backend, is_recorded=False, disable=self._disable, verify=self._verify
             )
         return self._under_no_grad
 
