@@ -151,7 +151,8 @@ def section(mistakes: Sequence[Mistake], by_verifier: Sequence[str], by_eager: S
 
 The mistakes of the table above that are in the passes and representations of the compiler, each planted while a fixed
 set of programs is compiled: those of the suite of benchmarks, tiny, and seven more.
-[The verifier](compiler.md#verifying-the-passes) looks after each pass; eager is what the compiled function is compared with, to nine digits. An error or a crash counts
+[The verifier](compiler.md#verifying-the-passes) looks after each pass; eager is what the compiled function is compared
+with, to nine digits. An error or a crash counts
 as seen. Neither sees what concerns rounding, the sign of 0, numbers that are not finite, time and memory, or programs
 of other kinds: for these, the tests named beside each mistake are needed.
 
