@@ -298,7 +298,9 @@ class CompiledFunction:
         if not differentiable:
             pairs = zip(numbers.tolist(), kinds, strict=True)
             return numbers, [None if kind else Value(number, requires_grad=False) for number, kind in pairs]
-        operands = (*special.trained, *given.operands())
+        operands = special.trained  # which are not copied: there may be millions
+        if given.has_values:
+            operands = (*operands, *given.operands())
         written = partial(self._as_written, special, given, numbers)
         if len(kinds) == 1:
             return numbers, [Call(compiled.origin, inputs, gradients, written).node(numbers.item(), operands)]
