@@ -48,6 +48,7 @@ from micrograd.functional import (
     exp2,
     expm1,
     floor,
+    fma,
     gelu,
     hypot,
     leaky_relu,
