@@ -8,13 +8,10 @@ Of a matrix that is larger than the picture, a square stands for all entries of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-
-if TYPE_CHECKING:
-    from micrograd.compiler.numbers import Integers
 
 _SIDE = 480  # pixels of the longer side
 _MOST = 480  # squares along it
@@ -56,7 +53,7 @@ def svg_of_pattern(matrix: Any) -> str:
     )
 
 
-def _squares(cells: Integers) -> str:
+def _squares(cells: Any) -> str:
     """The squares of a path, those that are side by side as one."""
     parts = []
     starts = np.flatnonzero(np.append(True, (np.diff(cells[:, 0]) != 0) | (np.diff(cells[:, 1]) != 1)))
