@@ -1256,6 +1256,7 @@ draws("database", lambda: lambda base=sqlite3.connect(":memory:"): base.execute(
 draws("items of a simple queue", lambda: lambda items=simple_queue(): items.get())  # noqa: B008
 draws("compressor", lambda: lambda made=zlib.compressobj(): len(made.compress(bytes(9))) + 1)  # noqa: B008
 draws("scanner", lambda: lambda made=re.compile("[0-9]").scanner("23"): made.match().group())  # noqa: B008
+draws("np.nditer", lambda: lambda made=np.nditer(np.arange(2.0, 9.0)): float(next(made)))  # noqa: B008
 draws("np.broadcast", lambda: lambda made=np.broadcast(np.ones(3), 2.0): next(made)[0])  # noqa: B008
 draws("uuid", lambda: lambda: uuid.uuid4().int % 1000 + 1)
 draws("time.time", lambda: lambda: time.time())
@@ -1279,7 +1280,7 @@ draws("lines of a file", lambda: lambda file=opened(): len(next(file)))  # noqa:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES, ids=[f"{outcome}-{name}" for name, (_, outcome) in CASES.items()])
 def test_a_number_that_changes_is_never_silently_the_old_one(name, monkeypatch):
     for variable in ("SCALE", "abs"):
         monkeypatch.setitem(globals(), variable, globals().get(variable))

@@ -222,6 +222,8 @@ def _position(iterator: Any) -> Any:
         return None
     if kind is count:
         return repr(iterator)
+    if kind is np.nditer:  # its index is the same before and after the first step
+        return object()
     if hasattr(kind, "tell"):
         return _position_in(iterator)
     if (hint := operator.length_hint(iterator, -1)) >= 0:
