@@ -120,14 +120,16 @@ def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **setting
         **settings: named arguments of f.
 
     Returns:
-        A ``scipy.sparse.csr_array`` of bools.
+        A ``scipy.sparse.csr_array`` of bools, which a notebook shows as a picture and ``mg.save`` writes as one.
 
     Example:
         >>> print(sparsity(lambda x: [x[0] * x[1], x[1] ** 2], [2.0, 3.0]).toarray().astype(int))
         [[1 1]
          [0 1]]
     """
-    pattern = sparse_jacobian(f, argnums)(*arguments, **settings).astype(bool)
+    from micrograd.draw.pattern import Pattern
+
+    pattern = Pattern(sparse_jacobian(f, argnums)(*arguments, **settings), dtype=bool)
     pattern.data[:] = True  # an entry that happens to be 0 is one of them
     return pattern
 

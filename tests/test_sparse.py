@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from micrograd import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 sparse = pytest.importorskip("scipy.sparse")
 
@@ -116,6 +118,28 @@ def test_a_pattern_is_a_matrix_of_bools() -> None:
     assert mg.sparsity(mg.grad(rosenbrock), POINT).nnz == 16
     assert mg.sparsity(lambda x: [x[0] ** 2], [0.0]).toarray().tolist() == [[True]]
     assert mg.sparsity(lambda p, x: [x * x], 1.0, 2.0, argnums=1).toarray().tolist() == [[True]]
+
+
+def test_a_pattern_is_shown_and_saved_as_a_picture(tmp_path: Path) -> None:
+    pattern = mg.sparsity(chained, POINT)
+    mg.save(pattern, tmp_path / "spy.svg")
+    picture = (tmp_path / "spy.svg").read_text()
+    assert picture == pattern._repr_svg_()
+    ElementTree.fromstring(picture)
+    assert picture.count("M") == 4  # three squares of a row are one
+    assert "12 of 24 entries" in picture
+    mg.save(sparse.csr_array((0, 6)), tmp_path / "empty.svg")
+    ElementTree.fromstring((tmp_path / "empty.svg").read_text())
+    with pytest.raises(ValueError, match=r"ends in \.svg: .*spy\.png"):
+        mg.save(pattern, tmp_path / "spy.png")
+
+
+def test_the_picture_of_a_large_pattern_is_small() -> None:
+    from micrograd.draw.pattern import svg_of_pattern
+
+    picture = svg_of_pattern(sparse.eye_array(20_000, format="csr"))
+    assert picture.count("M") <= 480
+    assert "20,000 of 400,000,000 entries" in picture
 
 
 def test_rows_are_computed_through_what_they_depend_on_and_nothing_else() -> None:

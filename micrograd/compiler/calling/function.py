@@ -100,7 +100,7 @@ class CompiledFunction:
             remembers = recorder is None or recorder.remembers
             if not remembers:
                 special = special.under_no_grad(self.function, given)
-            found = self._run(special, given, remembers and special.is_differentiable)
+            found = self._run(special, given, remembers and any(special.requires_grad))
         if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         if recorder is not None and recorder.remembers_calls:
@@ -308,8 +308,11 @@ class CompiledFunction:
         call = CallOfSeveral(compiled.origin, inputs, of_seeds, written).node(0.0, operands)
         while len(self._parts) < len(kinds):
             self._parts.append(OneOfSeveral(special.name, len(self._parts)))
-        made = zip(numbers.tolist(), self._parts, kinds, strict=False)
-        return numbers, [None if kind else part.node(number, call) for number, part, kind in made]
+        made = zip(numbers.tolist(), self._parts, kinds, special.requires_grad, strict=False)
+        return numbers, [
+            None if kind else part.node(number, call) if reached else Value(number, requires_grad=False)
+            for number, part, kind, reached in made
+        ]
 
     def _gradients(
         self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], seeds: Floats
