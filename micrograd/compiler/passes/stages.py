@@ -18,6 +18,7 @@ from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.effects import effect_of
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.progress import line_of
+from micrograd.compiler.passes.verifier import check
 from micrograd.compiler.tracing.trace import without_collecting
 
 if TYPE_CHECKING:
@@ -68,8 +69,6 @@ class Pass(NamedTuple):
             return self.without(thing, request)
         made = self.make(thing, request)
         if request.verify:
-            from micrograd.compiler.passes.verifier import check
-
             check(self.name, thing, made, request.wanted)
         return made
 

@@ -42,7 +42,7 @@ from micrograd.compiler.passes.interpreters import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from micrograd.compiler.ir.graph import Applications
     from micrograd.compiler.numbers import Booleans, Floats, Integers
@@ -86,7 +86,7 @@ def check(name: str, before: Any, after: Any, wanted: Integers) -> None:
     outputs_before = np.concatenate([made[0] for made in expected])
     gradients_before = expected[0][1]
     if isinstance(before, Graph) and not len(before.seeds) and isinstance(after, Graph) and len(after.seeds):
-        gradients_before = gradients(before, wanted, Point(common, seeds))
+        gradients_before = _named(name, lambda: gradients(before, wanted, Point(common, seeds)))
     _compare(name, "output", outputs_before, found[0])
     _compare(name, "gradient", gradients_before, found[1])
 
@@ -104,13 +104,22 @@ def _results(thing: Any) -> Any:
 
 def _evaluated(name: str, thing: Any, points: list[Point], is_alone: bool) -> tuple[Elements, Elements]:
     """The outputs and the gradients at the last point."""
-    try:
+
+    def evaluated() -> tuple[Elements, Elements]:
         if isinstance(thing, Program):
             return of_program(thing, points, is_alone)
         if isinstance(thing, Graph):
             memory = of_graph(thing.expanded(), points[-1])
             return memory.read(thing.outputs), memory.read(thing.gradients)
         return of_trace(thing, points[-1]), np.zeros(0, dtype=np.uint64)
+
+    return _named(name, evaluated)
+
+
+def _named(name: str, evaluate: Callable[[], Any]) -> Any:
+    """What is evaluated; an error names the pass."""
+    try:
+        return evaluate()
     except VerificationError as error:
         raise VerificationError(f"{name}: {error}") from None
 
