@@ -127,9 +127,9 @@ def seen(mistake: Mistake | None, verify: bool) -> str:
             )
         os.environ["MICROGRAD_CACHE"] = "off"
         os.environ["MICROGRAD_VERIFY"] = str(int(verify))
-        from micrograd.compiler.passes import sharing
+        from micrograd.compiler.passes import allocate
 
-        sharing._LARGE = 0
+        allocate._LARGE = 0
         found = next(filter(None, (_differs(made, verify) for made in programs().values())), "") or _trains(verify)
         json.dump(found, pipe)
 
