@@ -26,7 +26,7 @@ VERIFIED = (
     "test_packs",
     "test_same_numbers",
     "test_several_results",
-    "test_sharing",
+    "test_allocate",
     "test_transposing",
     "test_vectors",
 )

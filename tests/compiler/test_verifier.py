@@ -11,7 +11,7 @@ from micrograd import Value
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.program import Access, Program, Reduction, Segment
-from micrograd.compiler.passes import field, sharing
+from micrograd.compiler.passes import allocate, field
 from micrograd.compiler.passes.field import PRIME
 from micrograd.compiler.passes.interpreters import VerificationError, applied
 from micrograd.compiler.passes.lists import NATIVE
@@ -88,7 +88,7 @@ def writing_over_a_constant(program):
         ("reroll", lambda program: with_kernels(program, lambda each: each[::-1]), "output 0 differs"),
         ("reroll", lambda program: with_kernels(program, reading_the_next), "output 0 differs"),
         ("reroll", writing_over_a_constant, "differs"),
-        ("share", lambda program: replace(program, outputs=program.outputs[:1]), "were 2 outputs, and there are 1"),
+        ("allocate", lambda program: replace(program, outputs=program.outputs[:1]), "were 2 outputs, and there are 1"),
     ],
 )
 def test_what_a_wrong_pass_changes_is_named(after, change, said):
@@ -185,7 +185,7 @@ def test_an_index_that_is_given_is_verified():
 
 
 def test_fused_kernels_are_verified(monkeypatch):
-    monkeypatch.setattr(sharing, "_LARGE", 0)  # smaller programs are not fused
+    monkeypatch.setattr(allocate, "_LARGE", 0)  # smaller programs are not fused
     seen = []
 
     def f(xs):
@@ -270,4 +270,4 @@ def test_what_is_kept_of_the_choices():
     assert applied(primitives.where, x, y, y) == y
     assert applied(primitives.less, x, y) != applied(primitives.less, y, x)
     assert applied(primitives.detach, x) == x
-    assert isinstance(with_pass("share", lambda program: program).program, Program)
+    assert isinstance(with_pass("allocate", lambda program: program).program, Program)

@@ -368,7 +368,8 @@ class Program:
         seeds: where the gradients of the outputs themselves are: each is 1 before it is set.
         gradients: where the gradients of the inputs that were asked for are, side by side.
         constants: where runs of constants begin, and what they are.
-        groups: where runs of numbers begin that are computed in the same way, and how many they are; none of a loop.
+        arrays: where each array begins in the buffer, and how many numbers it has, in order. What one kernel after the
+            other computes in the same way is an array, and so is what a loop writes.
         nodes: how many scalar operations were traced.
         seconds: how long each stage took.
     """
@@ -380,9 +381,16 @@ class Program:
     seeds: Integers = field(default_factory=no_integers)
     gradients: slice = field(default_factory=lambda: slice(0, 0))
     constants: tuple[tuple[int, Floats], ...] = ()
-    groups: tuple[tuple[int, int], ...] = ()
+    arrays: Integers = field(default_factory=lambda: no_integers().reshape(0, 2))
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        starts, lengths = self.arrays.T
+        if len(starts) and ((starts[1:] < (starts + lengths)[:-1]).any() or starts[-1] + lengths[-1] > self.size):
+            raise ValueError(
+                f"the arrays of a program of {self.size} numbers overlap, or do not fit: {self.arrays.tolist()}"
+            )
 
     def fill(self, buffer: Floats) -> Floats:
         """Put what is the same at each run in its places: the constants and the seeds."""
