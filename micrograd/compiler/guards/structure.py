@@ -27,7 +27,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_class, is_array, is_unknown, own_names, real_number
-from micrograd._support.containers import base_of, own_attributes, remade
+from micrograd._support.containers import Assembled, base_of, own_attributes, remade
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.engine.node import user_attributes
 from micrograd.engine.primitive import CONSTANT
@@ -128,6 +128,8 @@ class Structure:
             self._add(item)
             self.has_integers = True
             return (kind,)
+        if kind is Assembled:
+            return (kind, *map(self._key, item.parts))
         return (kind, self._static(item))
 
     def _add(self, leaf: Any) -> None:
@@ -354,6 +356,8 @@ def parts_of(item: Any) -> list[Any] | None:
     if isinstance(item, (dict, list, tuple)):
         parts = list(_values(item))
         return parts if type(item) in (dict, list, tuple) else parts + list(own_attributes(item).values())
+    if type(item) is Assembled:
+        return item.parts
     return _elements(item) if _is_array_of_numbers(item) else None
 
 
@@ -361,6 +365,8 @@ def assembler_of(item: Any) -> Callable[[list[Any]], Any]:
     """What makes a container or an array like this one of other parts, which are in the order of ``parts_of``."""
     if type(item) in (list, tuple):
         return type(item)
+    if type(item) is Assembled:
+        return item.assemble
     if not isinstance(item, (dict, list, tuple)):
         return partial(_array_of, item, is_result(item))
     attributes = own_attributes(item)

@@ -359,7 +359,7 @@ class Tape(Tracer):
         """Whether a gradient flows from a place to a source."""
         reached = self._reached.setdefault(source, _Reached())
         if reached.size <= place:
-            written = self.trace((), ())
+            written = self._so_far()
             for further in range(reached.size, place + 1):
                 if self._is_source(further, source) or not reached.isdisjoint(_receivers(further, written)):
                     reached.add(further)
@@ -381,61 +381,92 @@ class Tape(Tracer):
 
     def number_of(self, value: Any) -> Any:
         """The plain number in the place of a Value, which is a derivative or was differentiated."""
-        number = self.apply(primitives.detach, value) if self.as_floats else value
-        return self._symbol(self.place(number), FloatSymbol)
+        place = self.place(value)
+        return self._symbol(self.operations.append(primitives.detach, place) if self.as_floats else place, FloatSymbol)
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
         if not isinstance(root, Symbol) or wanted is None:
             return None
+        places = self._places_of(wanted, create_graph)
+        dependence = self._dependence([root], places.values())
+        return self._gradients(root, dependence, _by_place(places), create_graph)
+
+    def jacobian(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+    ) -> list[Mapping[Any, Any]]:
+        """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
+        roots = [output for output in outputs if isinstance(output, Symbol)]
+        places = self._places_of(inputs, create_graph)
+        dependence = self._dependence(roots, places.values())
+        if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
+            columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
+            return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
+        values = _by_place(places)
+        return [
+            self._gradients(output, dependence, values, create_graph) if isinstance(output, Symbol) else {}
+            for output in outputs
+        ]
+
+    def _places_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
+        """The places of what to differentiate by; a Value that the function has not read has none."""
         if any(map(is_plain, wanted)):
             _refuse_gradient()
         if not all(isinstance(value, Symbol) for value in wanted):
             self.tells_apart = True  # an argument may be one of these Values
-        written = self.trace((), ())
-        equal = self._equals.of(written)
-        last = equal[self.place(root)]
-        places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
-        sources = {place for place in places.values() if place is not None}
+        found = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
+        places = {value: place for value, place in found.items() if place is not None}
         applied = self.operations.primitives
-        if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in sources):
+        if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in places.values()):
             refuse_constant("an argument of the compiled function")
-        if not all(place in self._copies or applied[place] is INPUT for place in sources):
+        if not all(place in self._copies or applied[place] is INPUT for place in places.values()):
             _refuse_gradient()
-        # A function may ask for many derivatives, each of a little: only what the root depends on is gone through.
-        order = _under(last, min(sources, default=0), written, equal)
-        useful: set[int] = set()  # the places that depend on one of the sources
-        for place in order:
-            if place in sources or not useful.isdisjoint(written.operands(place)):
-                useful.add(place)
+        return places
+
+    def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> _Dependence:
+        written = self._so_far()
+        return _Dependence([self.place(root) for root in roots], sources, written, self._equals.of(written))
+
+    def _gradients(
+        self, root: Symbol, dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
+    ) -> dict[Any, Any]:
+        """The gradients of a symbol by the Values at some places, as far as it depends on them."""
+        equal, edges, written = dependence.equal, dependence.edges, dependence.written
+        last = equal[root._place]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
-        for place in reversed(order):
-            if place in found and place in useful and applied[place] is not INPUT:
-                for operand, share in self._shares(place, written, found[place], useful):
+        for place in reversed(dependence.order(last)):
+            if edges[place] and place in found:
+                for operand, share in self._shares(place, written, found[place], edges):
                     first = equal[operand]
                     found[first] = found[first] + share if first in found else share
-        made = {value: found[place] for value, place in places.items() if place in found}
+        made = {value: found[place] for place in found for value in values.get(place, ())}
         if not create_graph:
             made = {
                 value: self.number_of(share) if isinstance(share, Symbol) else share for value, share in made.items()
             }
         return made
 
-    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
-        written = self.trace((), ())
+        written = self._so_far()
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
-        found: dict[int, Any] = {  # what is given is by copies
-            value._place: self._symbol(self.place(tangent), Symbol) for value, tangent in given.items()
-        }
-        last = max((place for place in places if place is not None), default=-1)
-        for place in range(min(found, default=0), last + 1):
-            if place not in found and any(operand in found for operand in written.operands(place)):
-                tangent = self._tangent(place, written, found)
-                if tangent is not None:
-                    found[place] = tangent
-        made = [0.0 if place is None else found.get(place, 0.0) for place in places]
-        return made if create_graph else [self.number_of(t) if isinstance(t, Symbol) else t for t in made]
+        found: dict[int, dict[int, Any]] = {}  # of each place, by the number of the direction
+        for number, given in enumerate(directions):
+            for value, tangent in given.items():  # what is given is by copies
+                found.setdefault(value._place, {})[number] = self._symbol(self.place(tangent), Symbol)
+        begin, ends = min(found, default=0), {place for place in places if place is not None}
+        for place in _under(ends, begin, written, range(len(self.operations))):
+            operands = () if place in found else set(written.operands(place))
+            moving = [(operand, found[operand]) for operand in operands if operand in found]
+            for number in sorted({number for _, tangents in moving for number in tangents}):
+                of_one = {operand: tangents[number] for operand, tangents in moving if number in tangents}
+                if (tangent := self._tangent(place, written, of_one)) is not None:
+                    found.setdefault(place, {})[number] = tangent
+        of_outputs = [{} if place is None else found.get(place, {}) for place in places]
+        made = [[tangents.get(number, 0.0) for tangents in of_outputs] for number in range(len(directions))]
+        if create_graph:
+            return made
+        return [[self.number_of(t) if isinstance(t, Symbol) else t for t in tangents] for tangents in made]
 
     def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
         """The tangent of the operation at a place, from those of its operands; None where no derivative exists."""
@@ -462,10 +493,9 @@ class Tape(Tracer):
 
     def _shares(self, place: int, written: Trace, gradient: Any, wanted: Container[int]) -> list[tuple[int, Any]]:
         """What the operation at a place gives to those of its operands that are at the places wanted."""
-        primitive, *key = written.operations[place]
-        operands = written.operands(place)
+        primitive, operands = written.operations.primitives[place], written.operands(place)
         if primitive is TAKE:
-            index = self._symbol(key[0], Symbol)
+            index = self._symbol(written.operations.first[place], Symbol)
             return [  # a negative index counts from the end, as in Python
                 (
                     element,
@@ -475,8 +505,9 @@ class Tape(Tracer):
                 for n, element in enumerate(operands)
                 if element in wanted
             ]
-        applied = self.operations.primitives
-        numbers = [self.operations[p][1] if applied[p] is LITERAL else self._symbol(p, Symbol) for p in operands]
+        written_down = self.operations
+        applied, first, literals = written_down.primitives, written_down.first, written_down.numbers
+        numbers = [literals[first[p]] if applied[p] is LITERAL else self._symbol(p, Symbol) for p in operands]
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
             factors = [1.0, *numbers[half:], *numbers[1:half]]
@@ -499,6 +530,10 @@ class Tape(Tracer):
             )
         written = self.operations, tuple(self.tables), tuple(self.rows)
         return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
+
+    def _so_far(self) -> Trace:
+        """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
+        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), ())
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
@@ -608,9 +643,15 @@ class _QuietTape(Tracer):
         """What the tape says."""
         return self._tape.adjoints(root, wanted, create_graph)
 
-    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+    def jacobian(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+    ) -> list[Mapping[Any, Any]]:
         """What the tape says."""
-        return self._tape.tangents(outputs, given, create_graph)
+        return self._tape.jacobian(outputs, inputs, create_graph, by_rows)
+
+    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
+        """What the tape says."""
+        return self._tape.tangents(outputs, directions, create_graph)
 
 
 class _LoudTape(_QuietTape):
@@ -641,9 +682,60 @@ def _symbol_arrays() -> ModuleType:
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
 
 
-def _under(root: int, begin: int, written: Trace, equal: Sequence[int]) -> list[int]:
-    """The places from begin on that a root depends on, in order, and for each of them the first that is equal."""
-    found, stack = {root}, [root]
+class _Dependence:
+    """What some roots depend on, as far as that depends on some sources itself.
+
+    A function may ask for many derivatives, each of a little: only what they depend on is gone through, once for all.
+
+    Attributes:
+        written: the trace.
+        equal: for each place, the first one that is equal to it.
+        edges: for each of the places, the first ones that are equal to its operands, as far as a source reaches them.
+    """
+
+    def __init__(self, roots: Collection[int], sources: Collection[int], written: Trace, equal: Sequence[int]) -> None:
+        self.written, self.equal = written, equal
+        self.edges: dict[int, list[int]] = {}
+        edges, operands = self.edges, written.operands
+        for place in _under({equal[root] for root in roots}, min(sources, default=0), written, equal):
+            if reached := [equal[operand] for operand in operands(place) if operand in edges]:
+                edges[place] = reached
+            elif place in sources:
+                edges[place] = []
+
+    def order(self, root: int) -> list[int]:
+        """The places that a root depends on, in order; none if no source reaches it."""
+        if root not in self.edges:
+            return []
+        edges, found, stack = self.edges, {root}, [root]
+        while stack:
+            for place in edges[stack.pop()]:
+                if place not in found:
+                    found.add(place)
+                    stack.append(place)
+        return sorted(found)
+
+    def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
+        """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
+        left = times * sum(map(len, self.edges.values()))
+        for root in roots:
+            left -= sum(len(self.edges[place]) for place in self.order(self.equal[root._place]))
+            if left < 0:
+                return True
+        return False
+
+
+def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
+    """The Values at each place."""
+    found: dict[int, list[Any]] = {}
+    for value, place in places.items():
+        found.setdefault(place, []).append(value)
+    return found
+
+
+def _under(roots: set[int], begin: int, written: Trace, equal: Sequence[int]) -> list[int]:
+    """The places from begin on that the roots depend on, in order, and for each of them the first that is equal."""
+    found, stack = set(roots), list(roots)
     while stack:
         for operand in written.operands(stack.pop()):
             for place in (operand, equal[operand]):
