@@ -1033,10 +1033,6 @@ class IntSymbol(_Plain):
         """The number, and 1."""
         return self, 1
 
-    def is_integer(self) -> bool:
-        """Whether it is an integer, which it is."""
-        return True
-
 
 def _of_bools(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def operator(self: BoolSymbol, other: object) -> Any:
