@@ -259,6 +259,20 @@ def test_empty_arrays_are_numpys_own(dtype):
     )
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.float64, np.float32, np.int8])
+def test_empty_arrays_beside_numbers(dtype):
+    empty, one = np.zeros(0, dtype), np.array([0.5])
+    agree(lambda a, t, n, b: (a * n, a + t, np.maximum(a, t), a * b, b + a, t * 2.0), empty, 0.1, 3, one)
+    agree(lambda a, x: ((a * x).shape, a.mean if a.size else 0, x * 2.0), empty, Value(1.0))
+
+
+def test_choices_between_numbers_of_numpy_and_of_python():
+    numbers = np.array([0.5, 2.0])
+    agree(lambda a, t: (np.where(a > t, a, t), np.maximum(a, t), a.mean(), a.std()), numbers, 1.0)
+    agree(lambda a: (a.mean(), a.var(), a.round(), a.sum()), mg.array(numbers))
+    agree(lambda a, t: (np.floor(np.concatenate([a, [2.5]])), np.multiply(t, 2.0), np.add(1.0, t)), numbers, 3.0)
+
+
 def test_what_is_known_keeps_its_dtype_beside_numbers_of_numpy():
     few = np.array([1, 2, 3], dtype=np.int8)
     agree(lambda a: (a * few, few * a, a + np.int8(100), np.int8(100) + a, a * [1, 2, 3], a * np.array([1, 2, 3])), few)
