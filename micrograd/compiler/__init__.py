@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from micrograd.compiler.tracing.trace import TraceError
+from micrograd.compiler.guards.refusals import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -125,9 +125,9 @@ def seen(mistake: Mistake | None) -> tuple[str, str]:
             source = planted(mistake, path_of(mistake.module).read_text("utf-8"))
             sys.meta_path.insert(0, Loader(mistake.module, source))
         os.environ["MICROGRAD_CACHE"] = "off"
-        from micrograd.compiler.passes import sharing
+        from micrograd.compiler.passes import allocate
 
-        sharing._LARGE = 0  # small programs are fused and share memory, too
+        allocate._LARGE = 0  # small programs are fused and share memory, too
         found = ["", ""]
         for verify in (True, False):
             os.environ["MICROGRAD_VERIFY"] = str(int(verify))

@@ -741,7 +741,9 @@ def module_of_the_user_with_the_name_of_a_standard_one():
 
 
 of_container("array", lambda: np.array(NUMBERS), lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
-of_container("array of floats of 32 bits", lambda: np.float32(NUMBERS), lambda p: p[0], lambda p: p.__setitem__(0, 3))
+of_container(
+    "array of floats of 32 bits", lambda: np.float32(NUMBERS), lambda p: float(p[0]), lambda p: p.__setitem__(0, 3)
+)
 of_container("array without axes", lambda: np.array(2.0), float, lambda p: p.__setitem__((), 3.0))
 of_container("array by columns", lambda: np.ones((3, 2)).T, lambda p: p[0, 0], lambda p: p.__setitem__((0, 0), 3.0))
 of_container("array of every other", lambda: np.ones(8)[::2], lambda p: p[1], lambda p: p.__setitem__(1, 3.0))

@@ -181,11 +181,10 @@ class Specialised:
         )
 
     def confuses(self, arguments: Structure) -> bool:
-        """Whether the function asks which Value is which, and two symbols stood for one of these."""
-        if not self._tells_apart:
-            return False
-        given = [leaf for leaf in arguments.leaves if isinstance(leaf, Value)]
-        return len(set(given)) < len(given) or any(map(self.closed_over.holds, given))
+        """Whether the function asks which Value is which, and reads one of these from outside, too."""
+        return self._tells_apart and any(
+            self.closed_over.holds(leaf) for leaf in arguments.leaves if isinstance(leaf, Value)
+        )
 
     def numbers(self, arguments: Structure) -> Floats:
         """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""
