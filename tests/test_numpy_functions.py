@@ -149,3 +149,28 @@ def test_parts_of_a_plain_float():
     for method in ("is_integer", "hex", "as_integer_ratio"):
         with pytest.raises(mg.TraceError, match="would freeze a number"):
             mg.compile(lambda x, method=method: getattr(x, method)(), backend="numpy")(1.5)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda w, x: mg.detach(w) * x, [False]),
+        (lambda w, x: mg.floor(w * x), [False]),
+        (lambda w, x: mg.sign(w) // x, [False]),
+        (lambda w, x: [w * x, mg.floor(w * x), x * 2, mg.detach(w) + x, w], [True, False, False, False, True]),
+        (lambda w, x: [mg.floor(w), x + 1], [False, False]),
+        (lambda w, x: [w * 0, mg.where(w > 0, x, 1.0), mg.where(x > 0, w, x)], [True, False, True]),
+    ],
+)
+def test_a_compiled_result_requires_a_gradient_where_an_eager_one_does(backend, function, expected):
+    w, x = Value(3.0), Value(2.0, requires_grad=False)
+    fast = mg.compile(function, backend=backend)
+    found, eager = parts_of(fast(w, x)), parts_of(function(w, x))
+    assert [each.requires_grad for each in found] == [each.requires_grad for each in eager] == expected
+    assert [each.data for each in found] == [each.data for each in eager]
+    if any(expected):
+        sum(found).backward()
+        of_compiled, w.grad = w.grad, 0.0
+        sum(eager).backward()
+        assert of_compiled == w.grad

@@ -53,6 +53,11 @@ def real_number(value: object) -> float | None:
         raise OverflowError(f"{error}: no float is as large as a number given here") from None
 
 
+def is_number(value: object) -> bool:
+    """Whether this is a real number: an int, a float, a NumPy scalar, a Fraction or a Decimal."""
+    return type(value) in (int, float, bool) or _is_real(value)
+
+
 def _is_real(value: object) -> bool:
     kind = type(value)
     if not hasattr(kind, "__float__") or hasattr(kind, "__len__") or isinstance(value, Operand):

@@ -48,7 +48,7 @@ def adjoints(
     bring_up_to_date()
     order = topological_order(root)
     every = set(order)
-    needed, useful = (every, every) if wanted is None else _leading_to(wanted, order)
+    needed, useful = (every, every) if wanted is None else _leading_to(frozenset(wanted), order)
     found = {root: start}
     for node in reversed(order):
         if node in found and node in needed:
@@ -70,13 +70,20 @@ def partial_gradients(
     return {operand: found[operand] for operand in wanted if operand in found}
 
 
-def jacobian(outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
-    """For each output, Value or plain number, its gradients by the inputs; those that are 0 may be left out."""
+def jacobian(
+    outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool = False
+) -> list[Mapping[Any, Any]]:
+    """For each output, Value or plain number, its gradients by the inputs; those that are 0 may be left out.
+
+    By rows, those of the inputs that the output does not depend on are left out, and no others. A row takes a time that
+    grows with what its output depends on, however many inputs there are.
+    """
     if (tracer := tracer_on_top()) is not None:
-        return tracer.jacobian(outputs, inputs, create_graph)
+        return tracer.jacobian(outputs, inputs, create_graph, by_rows)
     start: Any = type(inputs[0])(1.0, requires_grad=False) if create_graph and inputs else 1.0
+    wanted = frozenset(inputs)
     return [
-        adjoints(output, start, create_graph, inputs) if isinstance(output, Node) and output.requires_grad else {}
+        adjoints(output, start, create_graph, wanted) if isinstance(output, Node) and output.requires_grad else {}
         for output in outputs
     ]
 
@@ -139,13 +146,15 @@ def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
     return found
 
 
-def _leading_to(wanted: Collection[Node], order: list[Node]) -> tuple[set[Node], set[Node]]:
+def _leading_to(wanted: frozenset[Node], order: list[Node]) -> tuple[set[Node], set[Node]]:
     """The nodes that a wanted Value was an operand of, directly or further down; and these with the wanted ones."""
     leading: set[Node] = set()
-    useful = set(wanted)
+    useful: set[Node] = set()
     for node in order:
         if not useful.isdisjoint(node._operands()):
             leading.add(node)
+            useful.add(node)
+        elif node in wanted:
             useful.add(node)
     return leading, useful
 

@@ -73,11 +73,14 @@ class CompiledFunction:
         function: Callable[..., Any],
         backend: str = "auto",
         disable: Sequence[str] = (),
+        verify: bool = False,
         precision: str = "float64",
     ) -> None:
         self.function = function
         disabled_passes(disable)  # of a name that is wrong it is said here
-        self._disable = tuple(disable)
+        if not isinstance(verify, bool):
+            raise TypeError(f"verify is True or False, not {verify!r:.80}")
+        self._disable, self._verify = tuple(disable), verify
         self._backend = backend_of(backend).in_precision(precision)
         self._is_rounded = precision != "float64"
         self._kept = Kept()
@@ -103,7 +106,7 @@ class CompiledFunction:
             remembers = recorder is None or recorder.remembers
             if not remembers:
                 special = special.under_no_grad(self.function, given)
-            found = self._run(special, given, remembers and special.is_differentiable)
+            found = self._run(special, given, remembers and any(special.requires_grad))
         if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         if recorder is not None and recorder.remembers_calls:
@@ -253,7 +256,7 @@ class CompiledFunction:
             return last or self._specialise(given), given
 
     def _traced(self, given: Structure) -> Specialised:
-        return Specialised(self.function, given, self._backend, disable=self._disable)
+        return Specialised(self.function, given, self._backend, disable=self._disable, verify=self._verify)
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
@@ -301,7 +304,9 @@ class CompiledFunction:
         if not differentiable:
             pairs = zip(numbers.tolist(), kinds, strict=True)
             return numbers, [None if kind else Value(number, requires_grad=False) for number, kind in pairs]
-        operands = (*special.trained, *given.operands())
+        operands = special.trained  # which are not copied: there may be millions
+        if given.has_values:
+            operands = (*operands, *given.operands())
         written = partial(self._as_written, special, given, numbers)
         if len(kinds) == 1:
             return numbers, [Call(compiled.origin, inputs, gradients, written).node(numbers.item(), operands)]
@@ -309,8 +314,11 @@ class CompiledFunction:
         call = CallOfSeveral(compiled.origin, inputs, of_seeds, written).node(0.0, operands)
         while len(self._parts) < len(kinds):
             self._parts.append(OneOfSeveral(special.name, len(self._parts)))
-        made = zip(numbers.tolist(), self._parts, kinds, strict=False)
-        return numbers, [None if kind else part.node(number, call) for number, part, kind in made]
+        made = zip(numbers.tolist(), self._parts, kinds, special.requires_grad, strict=False)
+        return numbers, [
+            None if kind else part.node(number, call) if reached else Value(number, requires_grad=False)
+            for number, part, kind, reached in made
+        ]
 
     def _gradients(
         self, special: Specialised, given: Structure, inputs: Floats, operands: tuple[Value, ...], seeds: Floats

@@ -26,7 +26,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import check_class, is_array, is_unknown, real_number
-from micrograd._support.containers import base_of, own_attributes, remade
+from micrograd._support.containers import Assembled, base_of, own_attributes, remade
 from micrograd.engine.node import user_attributes
 from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.value import Value
@@ -105,6 +105,8 @@ class Structure:
         if _is_number(item):
             self._add(item)
             return (kind,)
+        if kind is Assembled:
+            return (kind, *map(self._key, item.parts))
         return (kind, self._static(item))
 
     def _add(self, leaf: Any) -> None:
@@ -285,6 +287,8 @@ def parts_of(item: Any) -> list[Any] | None:
     if isinstance(item, (dict, list, tuple)):
         parts = list(_values(item))
         return parts if type(item) in (dict, list, tuple) else parts + list(own_attributes(item).values())
+    if type(item) is Assembled:
+        return item.parts
     return _elements(item) if _is_array_of_numbers(item) else None
 
 
@@ -292,6 +296,8 @@ def assembler_of(item: Any) -> Callable[[list[Any]], Any]:
     """What makes a container or an array like this one of other parts, which are in the order of ``parts_of``."""
     if type(item) in (list, tuple):
         return type(item)
+    if type(item) is Assembled:
+        return item.assemble
     if not isinstance(item, (dict, list, tuple)):
         return partial(_array_of, item, is_result(item))
     attributes = own_attributes(item)

@@ -17,6 +17,9 @@ turn_graph.py    what one iteration of such a loop computes, as a graph
 transposing.py   numbers that belong to samples are laid out so that those of all samples are neighbours
 fusing.py        one kernel of two, where only the one reads what the other writes
 sharing.py       kernels write over numbers that nobody reads any more
+verifier.py      whether a program computes after a pass what it computed before
+interpreters.py  what programs compute modulo a prime, with random functions in the place of primitives
+field.py         arithmetic modulo that prime
 effects.py       how large a program is after each pass
 listing.py       a graph or a program as text
 progress.py      a compile that takes long says what it does

@@ -16,15 +16,15 @@ from __future__ import annotations
 
 from bisect import bisect
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, with_turns
+from micrograd.compiler.ir.program import Loop, Singles, with_turns
 from micrograd.compiler.passes.transposing import reach, with_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from micrograd.compiler.ir.program import Access, Kernel, Program
     from micrograd.compiler.numbers import Integers
@@ -202,23 +202,11 @@ def _moved(kernel: Kernel | Loop | Singles, shifts: Sequence[Integers]) -> Kerne
     if isinstance(kernel, Loop | Singles) or not any(far.any() for far in shifts):
         return kernel
     given = iter(shifts)
-    target = _further(kernel.target, given)
-    if isinstance(kernel, Map):
-        return replace(kernel, target=target, operands=tuple(_further(access, given) for access in kernel.operands))
-    if isinstance(kernel, Reduction):
-        segments = tuple(
-            replace(part, first=_further(part.first, given), second=part.second and _further(part.second, given))
-            for part in kernel.segments
-        )
-        return replace(kernel, target=target, segments=segments)
-    return replace(
-        kernel, target=target, index=_further(kernel.index, given), elements=_further(kernel.elements, given)
-    )
+    return kernel.changed(lambda access: _further(access, next(given)))
 
 
-def _further(access: Access, given: Iterator[Any]) -> Access:
+def _further(access: Access, far: Integers) -> Access:
     """An index map whose rows lie so far on."""
-    far = next(given)
     if access.table is not None:
         return replace(access, table=access.table + far.reshape(access.table.shape))
     if access.row_table is not None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from micrograd.compiler.ir.index_maps import Places, accesses
-from micrograd.compiler.ir.program import Loop, Map, Reduction, Segment, Singles, Take, with_turns
+from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take, with_turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,13 +101,8 @@ class _Chosen:
         order = np.argsort(targets[:, 0])
         places = [Places.of(operand[order]) for operand in operands]
         rows, columns, target, found = accesses(Places.of(targets[order]), places)
-        if isinstance(kernel, Map):
-            return replace(kernel, rows=rows, columns=columns, target=target, operands=tuple(found))
-        given = iter(found)
-        segments = tuple(
-            Segment(part.coefficient, part.terms, next(given), part.second and next(given)) for part in kernel.segments
-        )
-        return replace(kernel, rows=rows, columns=columns, target=target, segments=segments)
+        given = iter([target, *found])
+        return replace(kernel.changed(lambda _: next(given)), rows=rows, columns=columns)
 
     def _places(self, kernel: Reduction | Map, access: Access, terms: int) -> Integers:
         """Where the numbers of an operand are then: a row for each result, with a place for each term."""
@@ -168,11 +163,7 @@ def reach(access: Access, kernel: Kernel | Singles, terms: int, turns: int) -> t
 
 def with_terms(kernel: Kernel | Singles) -> list[tuple[Access, int]]:
     """The index maps of a kernel's target and operands, with how many terms each has."""
-    if isinstance(kernel, Reduction):
-        return [(kernel.target, 1), *((factor, part.terms) for part in kernel.segments for factor in part.factors)]
-    if isinstance(kernel, Take):
-        return [(kernel.target, 1), (kernel.index, 1), (kernel.elements, kernel.terms)]
-    return [(access, 1) for access in (kernel.target, *kernel.operands)]
+    return [(kernel.target, 1), *kernel.reads]
 
 
 def _samples(program: Program) -> int:

@@ -302,7 +302,7 @@ class Tape(Tracer):
         """Whether a gradient flows from a place to a source."""
         reached = self._reached.setdefault(source, _Reached())
         if reached.size <= place:
-            written = self.trace((), ())
+            written = self._so_far()
             for further in range(reached.size, place + 1):
                 if self._is_source(further, source) or not reached.isdisjoint(_receivers(further, written)):
                     reached.add(further)
@@ -333,18 +333,21 @@ class Tape(Tracer):
             return None
         places = self._places_of(wanted, create_graph)
         dependence = self._dependence([root], places.values())
-        return self._gradients(root, dependence, places, create_graph)
+        return self._gradients(root, dependence, _by_place(places), create_graph)
 
-    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
+    def jacobian(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+    ) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
         places = self._places_of(inputs, create_graph)
         dependence = self._dependence(roots, places.values())
-        if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
+        if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
+        values = _by_place(places)
         return [
-            self._gradients(output, dependence, places, create_graph) if isinstance(output, Symbol) else {}
+            self._gradients(output, dependence, values, create_graph) if isinstance(output, Symbol) else {}
             for output in outputs
         ]
 
@@ -364,13 +367,13 @@ class Tape(Tracer):
         return places
 
     def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> _Dependence:
-        written = self.trace((), ())
+        written = self._so_far()
         return _Dependence([self.place(root) for root in roots], sources, written, self._equals.of(written))
 
     def _gradients(
-        self, root: Symbol, dependence: _Dependence, places: Mapping[Any, int], create_graph: bool
+        self, root: Symbol, dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
-        """The gradients of a symbol by the Values at some places."""
+        """The gradients of a symbol by the Values at some places, as far as it depends on them."""
         equal, edges, written = dependence.equal, dependence.edges, dependence.written
         last = equal[root._place]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
@@ -379,7 +382,7 @@ class Tape(Tracer):
                 for operand, share in self._shares(place, written, found[place], edges):
                     first = equal[operand]
                     found[first] = found[first] + share if first in found else share
-        made = {value: found[place] for value, place in places.items() if place in found}
+        made = {value: found[place] for place in found for value in values.get(place, ())}
         if not create_graph:
             made = {
                 value: self.number_of(share) if isinstance(share, Symbol) else share for value, share in made.items()
@@ -388,7 +391,7 @@ class Tape(Tracer):
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
-        written = self.trace((), ())
+        written = self._so_far()
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
         found: dict[int, dict[int, Any]] = {}  # of each place, by the number of the direction
         for number, given in enumerate(directions):
@@ -470,6 +473,10 @@ class Tape(Tracer):
             )
         written = self.operations, tuple(self.tables), tuple(self.rows)
         return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
+
+    def _so_far(self) -> Trace:
+        """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
+        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), ())
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
@@ -577,9 +584,11 @@ class _QuietTape(Tracer):
         """What the tape says."""
         return self._tape.adjoints(root, wanted, create_graph)
 
-    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
+    def jacobian(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+    ) -> list[Mapping[Any, Any]]:
         """What the tape says."""
-        return self._tape.jacobian(outputs, inputs, create_graph)
+        return self._tape.jacobian(outputs, inputs, create_graph, by_rows)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """What the tape says."""
@@ -655,6 +664,14 @@ class _Dependence:
             if left < 0:
                 return True
         return False
+
+
+def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
+    """The Values at each place."""
+    found: dict[int, list[Any]] = {}
+    for value, place in places.items():
+        found.setdefault(place, []).append(value)
+    return found
 
 
 def _under(roots: set[int], begin: int, written: Trace, equal: Sequence[int]) -> list[int]:

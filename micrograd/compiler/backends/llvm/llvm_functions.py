@@ -193,12 +193,13 @@ def _where(condition: Number, x: Number, y: Number) -> Number:
     return Number(x.code, x.code.builder.select(condition.truth, x.value, y.value))
 
 
-def _intrinsic(name: str, x: Number) -> Number:
+def _intrinsic(name: str, *operands: Number) -> Number:
     """A function that LLVM knows, on vectors too."""
-    code, kind = x.code, x.code.kind
+    code, kind = operands[0].code, operands[0].code.kind
     full = f"llvm.{name}.{'' if kind is DOUBLE else f'v{code.lanes}'}f64"
-    function = code.module.globals.get(full) or ir.Function(code.module, ir.FunctionType(kind, [kind]), full)
-    return Number(code, code.builder.call(function, [x.value]))
+    of_kind = ir.FunctionType(kind, [kind] * len(operands))
+    function = code.module.globals.get(full) or ir.Function(code.module, of_kind, full)
+    return Number(code, code.builder.call(function, [operand.value for operand in operands]))
 
 
 def _library(name: str, *operands: Number) -> Number:
@@ -354,6 +355,7 @@ FUNCTIONS: dict[Any, Callable[..., Number]] = {
     further_primitives.floor_divide: _floor_divide,
     further_primitives.remainder: _remainder,
     further_primitives.floor: partial(_intrinsic, "floor"),
+    further_primitives.fma: partial(_intrinsic, "fma"),
     primitives.sqrt: partial(_intrinsic, "sqrt"),
     primitives.abs: partial(_intrinsic, "fabs"),
     primitives.maximum: _maximum,

@@ -13,6 +13,7 @@ can train too: see executable.py.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -62,9 +63,10 @@ class Backend:
             raise ValueError(f"the {self.name} backend computes in float64 only")
         return replace(self, lower=self.lower_in_float32)
 
-    def request(self, name: str = "", disabled: frozenset[str] = frozenset()) -> Request:
-        """What is asked of the passes for this backend."""
-        return Request(self.lower, self.passes, name=name, has_code=self.has_code, disabled=disabled)
+    def request(self, name: str = "", disabled: frozenset[str] = frozenset(), verify: bool = False) -> Request:
+        """What is asked of the passes for this backend; MICROGRAD_VERIFY=1 in the environment has them verified."""
+        verify = verify or os.environ.get("MICROGRAD_VERIFY", "0") not in ("", "0")
+        return Request(self.lower, self.passes, name=name, has_code=self.has_code, disabled=disabled, verify=verify)
 
     def run_of(self, program: Program, buffer: Floats | None = None, disabled: frozenset[str] = frozenset()) -> Run:
         """A run of a program, after the passes of this backend only.

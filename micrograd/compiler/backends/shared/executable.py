@@ -20,7 +20,7 @@ import numpy as np
 
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.ir.program import Take
-from micrograd.compiler.numbers import part_of, taken
+from micrograd.compiler.numbers import part_of, stretches_of, taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,13 +72,14 @@ class Executable(ABC):
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         self.program = program
         self.buffer = program.fill(new_buffer(program.size, self.dtype) if buffer is None else buffer)
-        self._inputs, self._outputs = part_of(program.inputs), part_of(program.outputs)
+        self._inputs, self._outputs = stretches_of(program.inputs), part_of(program.outputs)
         self._gradients = program.gradients if len(self.buffer[program.gradients]) else None
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs."""
         buffer = self.buffer
-        buffer[self._inputs] = numbers
+        for source, target in self._inputs:
+            buffer[target] = numbers[source]
         self.run()
         return taken(buffer, self._outputs), buffer[self._gradients].copy() if self._gradients else _NONE
 
