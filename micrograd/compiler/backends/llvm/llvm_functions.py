@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from micrograd.engine.primitive import Primitive
 
-DOUBLE, INTEGER = ir.DoubleType(), ir.IntType(64)
+DOUBLE, FLOAT, INTEGER = ir.DoubleType(), ir.FloatType(), ir.IntType(64)
 _FUSED = ("contract",)
 
 
@@ -60,8 +60,11 @@ _names: WeakKeyDictionary[Primitive, str | None] = WeakKeyDictionary()
 
 
 def forward(primitive: Primitive, builder: Any, module: Any, operands: Any) -> Any:
-    """Write the code of a primitive that has some."""
+    """Write the code of a primitive that has some; of numbers in float32, it is computed in float64 and rounded."""
     first, *_ = operands
+    if element_of(first.type) == FLOAT:
+        wide = [builder.fpext(operand, like(first.type, DOUBLE)) for operand in operands]
+        return builder.fptrunc(forward(primitive, builder, module, wide), first.type)
     code = _Code(builder, module, first.type)
     return code.function(primitive)(*(Number(code, operand) for operand in operands)).value
 
@@ -164,6 +167,21 @@ class Condition(Number):
 def constant(kind: Any, value: Any) -> Any:
     """A constant of that type, in all places of a vector."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def element_of(kind: Any) -> Any:
+    """The type of the elements of a vector, or of a number itself."""
+    return kind.element if isinstance(kind, ir.VectorType) else kind
+
+
+def like(kind: Any, element: Any) -> Any:
+    """That type for a number, or a vector of as many of it."""
+    return ir.VectorType(element, kind.count) if isinstance(kind, ir.VectorType) else element
+
+
+def bytes_in(kind: Any) -> int:
+    """The bytes of a number, or of an element of a vector."""
+    return 4 if element_of(kind) == FLOAT else 8
 
 
 def integer(value: int) -> Any:
