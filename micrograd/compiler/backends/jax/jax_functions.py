@@ -348,7 +348,8 @@ def _on_arrays_in_python(primitive: Primitive, caught: Caught | None) -> Callabl
 
     def of_arrays(*operands: Any) -> Floats:
         arrays = [np.asarray(operand) for operand in operands]
-        return np.asarray(np.frompyfunc(of_numbers, len(arrays), 1)(*arrays), dtype=arrays[0].dtype)
+        with np.errstate(all="ignore"):  # what fails is NaN; NumPy would warn of the processor's flags besides
+            return np.asarray(np.frompyfunc(of_numbers, len(arrays), 1)(*arrays), dtype=arrays[0].dtype)
 
     return of_arrays
 
