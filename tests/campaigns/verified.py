@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
@@ -124,7 +125,7 @@ def seen(mistake: Mistake | None) -> tuple[str, str]:
         if mistake is not None:
             source = planted(mistake, path_of(mistake.module).read_text("utf-8"))
             sys.meta_path.insert(0, Loader(mistake.module, source))
-        os.environ["MICROGRAD_CACHE"] = "off"
+        os.environ["MICROGRAD_CACHE"] = folder  # a mistake leaves no kernels behind
         from micrograd.compiler.passes import allocate
 
         allocate._LARGE = 0  # small programs are fused and share memory, too
@@ -135,7 +136,8 @@ def seen(mistake: Mistake | None) -> tuple[str, str]:
             found[not verify] = next(filter(None, sights), "") or _trains(verify)
         json.dump(found, pipe)
 
-    sent, ended_by = forked(work)
+    with tempfile.TemporaryDirectory() as folder:
+        sent, ended_by = forked(work)
     return (f"it ended by signal {ended_by}",) * 2 if sent is None else tuple(sent)
 
 
