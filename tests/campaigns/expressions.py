@@ -133,6 +133,7 @@ def functions(np: Any, special: Any) -> dict[str, Callable[..., Any]]:
         "atanh": np.arctanh,
         "atan2": np.arctan2,
         "hypot": lambda x, y: np.sqrt(x * x + y * y),
+        "fma": lambda x, y, z: x * y + z,
         "floor_divide": lambda x, y: np.floor(x / y),
         "remainder": lambda x, y: x - y * np.floor(x / y),
         "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
