@@ -106,7 +106,7 @@ class CompiledFunction:
             remembers = recorder is None or recorder.remembers
             if not remembers:
                 special = special.under_no_grad(self.function, given)
-            found = self._run(special, given, remembers and any(special.requires_grad))
+            found = self._run(special, given, remembers and special.is_differentiable)
         if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         if recorder is not None and recorder.remembers_calls:

@@ -74,6 +74,7 @@ class Specialised:
         results: how that is made of the outputs of a program.
         wanted: the numbers of the inputs whose gradients are wanted.
         requires_grad: for each output, whether a gradient flows from it to an input that requires one.
+        is_differentiable: whether one does from any of them.
         of_floats: whether there are no Values among the inputs.
         trained: the Values read from outside that gradients flow to.
         leaves_only: whether all Values read from outside are leaves.
@@ -127,6 +128,7 @@ class Specialised:
         self.wanted = np.flatnonzero(given)
         graph: Graph = self._graph.thing
         self.requires_grad = _outputs_reached(graph, np.concatenate(graph.inputs)[self.wanted])
+        self.is_differentiable = any(self.requires_grad)
         self.results = Results(self.result, self.of_floats)
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
