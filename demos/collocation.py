@@ -12,18 +12,17 @@ SciPy elsewhere. The report is a folder with
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common import BLUE, DARK, ORANGE, at_least_one, new_figure, optional, read_options, run, save_figure
+from common import BLUE, DARK, ORANGE, at_least_one, new_figure, optional, read_options, run, save_figure, with_report
 
 import micrograd as mg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 np = optional("numpy")
 
@@ -138,10 +137,10 @@ def draw_sparsity(program: Any, x: Any, path: Path) -> None:
 
 def main() -> None:
     """Solve the problem, and draw what came out."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("collocation-report"), help="the folder for the report (%(default)s)")
-    add("--intervals", type=at_least_one, default=50, help="how many intervals of time (default: %(default)s)")
+    parser = with_report(__doc__.partition("\n")[0], "collocation-report")
+    parser.add_argument(
+        "--intervals", type=at_least_one, default=50, help="how many intervals of time (default: %(default)s)"
+    )
     arguments = read_options(parser, "numpy", "scipy", "matplotlib")
     start = guess(arguments.intervals)
     begin = time.perf_counter()

@@ -73,11 +73,25 @@ def options(description: str | None, output: str, epochs: int, *, may_compile: b
         epochs: how often to go through the data.
         may_compile: whether to ask if the training is to be compiled.
     """
-    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
-    add = parser.add_argument
-    add("--output", type=Path, default=Path(output), help="the folder for the report (default: %(default)s)")
-    add("--epochs", type=at_least_one, default=epochs, help="how often to go through the data (default: %(default)s)")
+    parser = with_report(description, output)
+    parser.add_argument(
+        "--epochs", type=at_least_one, default=epochs, help="how often to go through the data (default: %(default)s)"
+    )
     add_training(parser, may_compile=may_compile)
+    return parser
+
+
+def with_report(description: str | None, output: str) -> argparse.ArgumentParser:
+    """A parser with the option that all demos with a report have.
+
+    Args:
+        description: of the demo.
+        output: the folder for the report.
+    """
+    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    parser.add_argument(
+        "--output", type=Path, default=Path(output), help="the folder for the report (default: %(default)s)"
+    )
     return parser
 
 

@@ -11,17 +11,16 @@ report is a folder with
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common import BLUE, DARK, ORANGE, at_least_one, new_figure, optional, read_options, run, save_figure
+from common import BLUE, DARK, ORANGE, at_least_one, new_figure, optional, read_options, run, save_figure, with_report
 
 import micrograd as mg
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import numpy as np
 
@@ -124,10 +123,10 @@ def draw_convergence(newton: np.ndarray, descent: np.ndarray, path: Path) -> Non
 
 def main() -> None:
     """Walk, print and draw."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("newton-report"), help="the folder for the report (default: %(default)s)")
-    add("--steps", type=at_least_one, default=10_000, help="how many steps a walk may take (default: %(default)s)")
+    parser = with_report(__doc__.partition("\n")[0], "newton-report")
+    parser.add_argument(
+        "--steps", type=at_least_one, default=10_000, help="how many steps a walk may take (default: %(default)s)"
+    )
     arguments = read_options(parser, "numpy", "matplotlib")
 
     print("The gradient and the Hessian at the start, both exact:")
