@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.containers import Assembled, array_of, flatten
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
-from micrograd.transforms import OUTPUT, Inputs, check_differentiable, grad, value_and_grad
+from micrograd.transforms import OUTPUT, Inputs, check_differentiable, check_one_argument, grad, value_and_grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ def sparse_jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., cs
         ([[3.0, 2.0], [0.0, 6.0]], 3)
     """
     check_differentiable(f)
-    _check_argnums(argnums, "sparse_jacobian")
+    check_one_argument(argnums, "sparse_jacobian")
 
     def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
         inputs = Inputs(arguments, argnums)
@@ -95,7 +95,7 @@ def sparse_hessian(
         ([[6.0, 4.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 2.0]], 4)
     """
     check_differentiable(f)
-    _check_argnums(argnums, "sparse_hessian")
+    check_one_argument(argnums, "sparse_hessian")
     if triangle not in _TRIANGLES:
         raise ValueError(f'triangle must be "upper", "lower" or None, not {triangle!r:.80}')
     slopes = grad(f, argnums)
@@ -171,11 +171,6 @@ def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None 
     return assembled([numbers]) if tracer_on_top() is None else Assembled([numbers], assembled, f"the result of {name}")
 
 
-def _check_argnums(argnums: Any, name: str) -> None:
-    if isinstance(argnums, bool) or not isinstance(argnums, int):
-        raise TypeError(f"argnums of {name} must be an int, not {argnums!r:.80}: a matrix is of one argument")
-
-
 class NonlinearProgram:
     """An objective and constraints, with the derivatives that solvers of nonlinear programs ask for; see ``nlp``.
 
@@ -223,13 +218,20 @@ class NonlinearProgram:
         self._jacobian_pattern = slopes
         self._hessian_pattern = self._second(point, np.ones(self.constraint_count), 1.0)
 
-    def _at(self, x: Any) -> Any:
-        """What the first program gives at a point, where it runs once."""
+    def _checked(self, x: Any) -> Any:
+        """A point as an array of its own: solvers change theirs in place."""
         import numpy as np
 
         point = np.array(x, dtype=float)
         if point.shape != (self.variables,):
             raise ValueError(f"this program has {self.variables} variables; a point of shape {point.shape} was given")
+        return point
+
+    def _at(self, x: Any) -> Any:
+        """What the first program gives at a point, where it runs once."""
+        import numpy as np
+
+        point = self._checked(x)
         if self._point is None or not np.array_equal(point, self._point):
             self._found, self._point = self._first(point), point
         return self._found
@@ -311,7 +313,7 @@ class NonlinearProgram:
     def _hessian_matrix(self, x: Any, multipliers: Any, factor: float) -> Any:
         import numpy as np
 
-        return self._second(self._at(x) and self._point, np.array(multipliers, dtype=float), float(factor))
+        return self._second(self._checked(x), np.array(multipliers, dtype=float), float(factor))
 
 
 def nlp(

@@ -189,8 +189,7 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
         >>> hessian(lambda p: p[0] ** 2 * p[1])([2.0, 3.0])
         [[6.0, 4.0], [4.0, 0.0]]
     """
-    if isinstance(argnums, bool) or not isinstance(argnums, int):
-        raise TypeError(f"argnums of hessian must be an int, not {argnums!r:.80}; it gives a function to be called")
+    check_one_argument(argnums, "hessian")
     return _jacobian(grad(f, argnums), argnums, Inputs.rows_by_tangents)
 
 
@@ -454,6 +453,12 @@ class Inputs:
         if self.is_connected:
             return output
         return primitives.detach(output) if self.of_values else _number(output)
+
+
+def check_one_argument(argnums: object, name: str) -> None:
+    """Raise a TypeError for what is no number of an argument; the name is that of the transform."""
+    if isinstance(argnums, bool) or not isinstance(argnums, int):
+        raise TypeError(f"argnums of {name} must be an int, not {argnums!r:.80}; it gives a function to be called")
 
 
 def check_differentiable(f: object) -> None:
