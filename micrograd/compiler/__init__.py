@@ -75,7 +75,7 @@ def compile(
         backend: "llvm" for native code, "numpy", "jax" for what JAX finds, or "auto" for llvm where it is installed,
             and numpy elsewhere.
         disable: names of passes that shall not run, to find out what each is good for: "cse", "batch", "transpose",
-            "fuse" or "share". The numbers stay the same, up to the rounding of sums.
+            "fuse" or "allocate". The numbers stay the same, up to the rounding of sums.
         verify: whether to check after each pass that the program computes what it did, to find a bug of the compiler;
             the function is compiled several times more slowly. MICROGRAD_VERIFY=1 in the environment does the same.
         precision: "float32" keeps and computes numbers in half of the memory, with seven digits. Arguments and Values
