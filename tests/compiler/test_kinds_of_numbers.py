@@ -289,6 +289,20 @@ def test_what_is_known_keeps_its_dtype_beside_numbers_of_numpy():
     agree(lambda a, x: (a.tolist(), (a * mg.array([x] * 3)).tolist(), (a * mg.array([x] * 3)).item(0)), few, Value(1.0))
 
 
+def test_an_element_of_several_kinds():
+    """Which it is, is not known while a function is traced: the int8 of 0.5 is 0."""
+    few = np.array([3, 1, 100], dtype=np.int8)
+    for index in (0, 1):
+        agree(lambda a, b, i: mg.take([a, b], i) * 2.5, 3, 2.5, index)
+        agree(lambda a, i: mg.take([a[0], 300], i) * 2.5, few.astype(np.int64), index)
+        agree(lambda a, i: mg.take([a[0], a[1]], i), few, index)
+        fast = mg.compile(lambda a, i: mg.take([a[0], 0.5], i))
+        assert fast(few.astype(np.int64), index) == [3.0, 0.5][index]
+        for other in (0.5, 300, np.int16(7)):
+            with pytest.raises(TraceError, match=r"of int(8|16) or of another kind.*x\.astype\(float\)"):
+                mg.compile(lambda a, i, other=other: mg.take([a[0], other], i))(few, index)
+
+
 def test_a_mutable_default_argument():
     def f(x, scales=[2.0]):  # noqa: B006
         return x * scales[0]

@@ -141,6 +141,23 @@ def bounds_of_result(primitive: Primitive, bounds: Sequence[Bounds]) -> Bounds |
     return None
 
 
+def kind_of_one(kinds: set[Kind]) -> Kind:
+    """The kind of a number that is one of several, when it is not known which.
+
+    Raises:
+        TraceError: if it decides about the width of what is computed with it.
+    """
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    dtypes = {kind for kind in kinds if is_dtype(kind)}
+    if narrow := dtypes - {FLOAT64, INT64}:
+        raise TraceError(
+            f"an element is taken ({running_line()}) that is of {min(kind.name for kind in narrow)} or of another kind, and "
+            "it is not known of which: give elements of one kind, such as x.astype(float)"
+        )
+    return int if all(kind == INT64 if is_dtype(kind) else issubclass(kind, int) for kind in kinds) else float
+
+
 def kind_of_both(x: Any, y: Any) -> Kind:
     """The kind of the array in which NumPy has two plain numbers."""
     return promoted(np.maximum, kind_of_number(x), kind_of_number(y))

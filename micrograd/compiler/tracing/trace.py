@@ -1104,11 +1104,7 @@ def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
         if type(operand) is Symbol or (isinstance(operand, Value) and not is_plain(operand)):
             return Symbol
     if primitive is TAKE:
-        found = set(map(promotion.kind_of_number, operands[1:]))
-        if len(found) == 1:
-            return _class_of(found.pop())
-        narrow = next((kind for kind in found if promotion.is_dtype(kind) and kind != promotion.FLOAT64), None)
-        return _class_of(narrow or (int if all(isinstance(operand, int) for operand in operands[1:]) else float))
+        return _class_of(promotion.kind_of_one(set(map(promotion.kind_of_number, operands[1:]))))
     if (ufunc := promotion.OPERATORS.get(primitive)) is None:
         return FloatSymbol
     kinds = tuple(map(promotion.kind_of_number, operands))
