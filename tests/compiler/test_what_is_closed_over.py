@@ -534,7 +534,7 @@ def test_a_number_that_is_left_in_any_container_is_refused_and_taken_out(backend
     ):
         for number in (2.0, Value(2.0)):
             said = rf"left behind in [\w.]*{re.escape(place)}.*as an argument"
-            if number == 2.0 and f in (as_key, in_set):
+            if type(number) is float and f in (as_key, in_set):
                 said = "a number as a key, or in a set, would freeze a number"
             with pytest.raises(TraceError, match=said):
                 mg.compile(lambda x, f=f: (f(x), x * 1.0)[1], backend=backend)(number)
@@ -849,14 +849,14 @@ def test_a_list_of_numbers_that_comes_to_hold_itself_is_noticed():
     assert fast(1.0) == 3.0
 
 
-@pytest.mark.parametrize(("length", "traces"), [(256, 2), (257, 1)])
-def test_equal_texts_of_other_types_in_a_list(length, traces):
+@pytest.mark.parametrize("length", [256, 257])
+def test_equal_texts_of_other_types_in_a_list(length):
     texts, traced = ["a"] * length, Runs()
     fast = mg.compile(lambda x: (print(end="", file=traced), x * len(texts[0]))[1], backend="numpy")
     fast(1.0)
     texts[0] = np.str_("a")
     fast(1.0)
-    assert traced.times == traces
+    assert traced.times == 2
 
 
 def test_a_variable_that_has_no_value_yet(backend):

@@ -76,6 +76,7 @@ def test_what_loses_a_gradient_warns_once_and_says_what_to_write(name):
 
 
 SILENT = {
+    "round of a constant": lambda: round(Value(2.5, requires_grad=False)),
     "float": lambda: float(V),
     "int": lambda: int(V),
     "float of a choice": lambda: float(V if VALUES else 0.0),
