@@ -151,9 +151,10 @@ def kind_of_one(kinds: set[Kind]) -> Kind:
         return next(iter(kinds))
     dtypes = {kind for kind in kinds if is_dtype(kind)}
     if narrow := dtypes - {FLOAT64, INT64}:
+        name = min(kind.name for kind in narrow)
         raise TraceError(
-            f"an element is taken ({running_line()}) that is of {min(kind.name for kind in narrow)} or of another kind, and "
-            "it is not known of which: give elements of one kind, such as x.astype(float)"
+            f"an element is taken ({running_line()}) that is of {name} or of another kind, and which is not known: "
+            "give elements of one kind, such as x.astype(float)"
         )
     return int if all(kind == INT64 if is_dtype(kind) else issubclass(kind, int) for kind in kinds) else float
 
