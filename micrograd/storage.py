@@ -30,6 +30,9 @@ _number_of, _gradient_of = attrgetter("_data"), attrgetter("_grad")
 _storage_of, _primitive_of = attrgetter("_y"), attrgetter("_primitive")
 
 
+_ZERO = bytes(8)  # of a float
+
+
 class Storage:
     """Leaves, and two arrays of their numbers and their gradients.
 
@@ -207,7 +210,8 @@ class Stored:
 
         with changing_gradients:
             if len(self.leaves) == len(self.storage().leaves):
-                commit(self.storage().replacing(grad=np.zeros(len(self.leaves))))
+                zeros = np.ndarray(len(self.leaves), np.float64, _ZERO, strides=(0,))  # one number, and no memory
+                commit(self.storage().replacing(grad=zeros))
             elif self.grad() is not None:
                 commit(self.replacing(grad=0.0))
             else:

@@ -173,7 +173,14 @@ def test_an_array_of_objects_is_numpys_own():
 def test_parts_of_a_plain_float():
     fast = mg.compile(lambda x: x.real * 2 + x.imag + x.conjugate(), backend="numpy")
     assert fast(1.5) == 4.5
-    for method in ("is_integer", "hex", "as_integer_ratio"):
+    fast = mg.compile(lambda x: (x.is_integer(), abs(x)), backend="numpy")
+    assert [fast(-1.5), fast(2.0)] == [(False, 1.5), (True, 2.0)]
+    fast = mg.compile(
+        lambda n: (n.real * 2 + n.imag, n.numerator, n.denominator, abs(n), n.conjugate(), +n), backend="numpy"
+    )
+    assert fast(-3) == (-6, -3, 1, 3, -3, -3)
+    assert mg.compile(lambda n: n.as_integer_ratio()[0] * 2, backend="numpy")(3) == 6
+    for method in ("hex", "as_integer_ratio"):
         with pytest.raises(mg.TraceError, match="would freeze a number"):
             mg.compile(lambda x, method=method: getattr(x, method)(), backend="numpy")(1.5)
 

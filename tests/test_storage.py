@@ -280,6 +280,36 @@ class TestLeavesThatAreUsedNoMore:
         assert trained() == one_by_one(trained)
 
 
+class TestManyParameters:
+    """More than are updated at a time."""
+
+    COUNT = 33_000
+
+    @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+    def test_steps_give_the_numbers_of_single_updates(self, one_by_one, make):
+        def trained():
+            leaves, optimizer = stepped(make, steps=2, count=self.COUNT)
+            return numbers_of(leaves), optimizer.state_dict()
+
+        assert trained() == one_by_one(trained)
+
+    def test_numbers_whose_squares_are_not_finite_are_stepped(self):
+        leaves = [Value(1e200) for _ in range(self.COUNT)]
+        optimizer = optim.SGD(leaves, 0.5)
+        leaves[-1].grad = 1e200
+        optimizer.step()
+        assert [leaf.data for leaf in leaves] == [1e200] * (self.COUNT - 1) + [0.5e200]
+
+    @pytest.mark.parametrize("where", [0, 20_000, COUNT - 1])
+    def test_nothing_is_stepped_where_one_would_not_be_finite(self, where):
+        leaves, optimizer = stepped(count=self.COUNT)
+        leaves[where].grad = 1e200
+        before, state = numbers_of(leaves), optimizer.state_dict()
+        with pytest.raises(ArithmeticError, match=f"parameter {where}"):
+            optimizer.step()
+        assert (numbers_of(leaves), optimizer.state_dict()) == (before, state)
+
+
 class TestParametersReplaced:
     """The list of parameters, and the update, may be others at the next step."""
 

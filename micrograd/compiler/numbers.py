@@ -46,6 +46,18 @@ def part_of(indices: Integers) -> Any:
     return indices
 
 
+def stretches_of(indices: Integers) -> list[tuple[Any, Any]]:
+    """What to copy to these indices of a buffer, and where: as slices, if there are few stretches."""
+    starts = [0, *(np.flatnonzero(np.diff(indices) != 1) + 1).tolist()]
+    if len(starts) > _FEW_STRETCHES:
+        return [(slice(None), indices)]
+    ends = [*starts[1:], len(indices)]
+    return [(slice(start, end), part_of(indices[start:end])) for start, end in zip(starts, ends, strict=True)]
+
+
+_FEW_STRETCHES = 4
+
+
 def taken(numbers: Floats, part: Any) -> Floats:
     """A copy of a part; ``take`` needs half the time of an index for many numbers that lie apart."""
     return numbers[part].copy() if type(part) is slice else numbers.take(part)

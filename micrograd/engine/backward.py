@@ -8,6 +8,7 @@ No order has to be stored, no node is met before its uses, and no recursion limi
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import explained
@@ -136,7 +137,7 @@ def _pass_watched_gradients(root: Node, floor: int) -> list[Node]:
     return turns
 
 
-def backpropagate(root: Node, gradient: float) -> list[Node]:
+def backpropagate(root: Node, gradient: float) -> Iterable[Node]:
     """Run the chain rule from root to the leaves, which add up what they are given over calls: all of it, or nothing.
 
     Returns the nodes that gradients flow to, in the order in which they took their turns. Whatever is raised, every
@@ -144,7 +145,7 @@ def backpropagate(root: Node, gradient: float) -> list[Node]:
     """
     with changing_gradients:  # the counts are in the nodes, so no two threads may walk shared nodes at a time
         if root._primitive.backpropagates_at_once(root, gradient):
-            return [root, *root._x]
+            return chain([root], root._x)
         bring_up_to_date()
         if walk.undo is not None:  # a derivative starts this inside of another walk, whose counts must stay
             return list(set_adjoints(root, gradient, create_graph=False))

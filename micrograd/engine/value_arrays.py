@@ -16,12 +16,15 @@ import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
 from micrograd.engine import further_primitives, primitives
+from micrograd.engine.lost_gradients import array_compared_with_numbers
 from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 LARGEST, _INTEGERS, _LOG_2 = float_info.max, 2.0**52, math.log(2.0)  # from 2 ** 52 on, every float is an integer
+
+_EQUALITIES = (np.equal, np.not_equal)
 
 
 class ValueArray(np.ndarray[Any, Any]):
@@ -36,6 +39,8 @@ class ValueArray(np.ndarray[Any, Any]):
         if tracer is not None and any(type(x) is ValueArray for x in inputs):  # a function is compiled
             traced = [tracer.array(x.view(np.ndarray)) if type(x) is ValueArray else x for x in inputs]
             return getattr(ufunc, method)(*traced, **settings)
+        if ufunc in _EQUALITIES and not all(isinstance(x, (Operand, ValueArray)) for x in inputs):
+            array_compared_with_numbers(inputs)
         if settings and (out := settings.get("out")):
             settings["out"] = tuple(map(plain, out))
         result = computed(ufunc, method, [plain(x) for x in inputs], settings)
@@ -188,9 +193,9 @@ def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if isinstance(x, int):
             return x
         whole = rounded(x)
-        if not is_value(x):
-            return whole
-        return whole.only_finite().as_plain(int) if is_unknown(whole) else int(whole.data)
+        if is_unknown(x):
+            return whole.only_finite().as_plain(int if is_value(x) else x.kind)
+        return int(whole.data) if is_value(x) else whole
 
     return function
 
@@ -200,7 +205,7 @@ def _sign(x: Any) -> Any:
     if is_unknown(x):
         is_zero = x >= 0 if is_value(x) else x == 0  # of Values, == is identity
         sign = (x < 0).picks(-1, (x > 0).picks(1, is_zero.picks(0, math.nan))).only_finite()
-        return sign.as_plain(float if isinstance(x, float) else int)
+        return sign.as_plain(int if is_value(x) else x.kind)
     if x != x or not x <= math.inf:
         raise ValueError(f"NaN has no sign: {x!r:.80}")
     sign = (x > 0) - (x < 0)

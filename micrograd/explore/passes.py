@@ -171,7 +171,7 @@ def _gradients(root: Value, nodes: list[Value]) -> list[tuple[Value, float]]:
             temporary.on = True
             for node in nodes:
                 node._grad = 0.0
-            turns: list[Any] = backpropagate(root, 1.0)
+            turns: Any = backpropagate(root, 1.0)
             return [(node, node._grad) for node in turns]
         finally:
             commit(undo)

@@ -170,7 +170,7 @@ class Call(_OfProgram):
 
     def gradients(self, gradient: float) -> Floats:
         """The derivatives times the gradient of the result."""
-        return gradient * self._derivatives
+        return self._derivatives if gradient == 1.0 else gradient * self._derivatives
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the operands directly; whether that could be done: they must all be leaves."""

@@ -65,6 +65,7 @@ class Specialised:
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
         is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
         disable: the names of passes that shall not run.
+        verify: whether each pass is checked.
 
     Attributes:
         name: of the function.
@@ -91,10 +92,11 @@ class Specialised:
         as_floats: bool = True,
         is_recorded: bool = True,
         disable: Sequence[str] = (),
+        verify: bool = False,
     ) -> None:
-        self._function, self._backend, self._disable = function, backend, disable
+        self._function, self._backend, self._disable, self._verify = function, backend, disable, verify
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._request = backend.request(self.name, disabled_passes(disable))
+        self._request = backend.request(self.name, disabled_passes(disable), verify)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
@@ -149,7 +151,7 @@ class Specialised:
         """
         if self._under_no_grad is None:
             self._under_no_grad = Specialised(
-                function, arguments, self._backend, is_recorded=False, disable=self._disable
+                function, arguments, self._backend, is_recorded=False, disable=self._disable, verify=self._verify
             )
         return self._under_no_grad
 
@@ -179,11 +181,10 @@ class Specialised:
         )
 
     def confuses(self, arguments: Structure) -> bool:
-        """Whether the function asks which Value is which, and two symbols stood for one of these."""
-        if not self._tells_apart:
-            return False
-        given = [leaf for leaf in arguments.leaves if isinstance(leaf, Value)]
-        return len(set(given)) < len(given) or any(map(self.closed_over.holds, given))
+        """Whether the function asks which Value is which, and reads one of these from outside, too."""
+        return self._tells_apart and any(
+            self.closed_over.holds(leaf) for leaf in arguments.leaves if isinstance(leaf, Value)
+        )
 
     def numbers(self, arguments: Structure) -> Floats:
         """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""
