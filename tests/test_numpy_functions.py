@@ -9,6 +9,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from tests.numpy_expressions import DIFFERENT, NUMBERS, differences, expressions
 
 X = np.array([[0.5, -1.25, 2.0], [0.0, 3.5, -0.5]])
 Y = np.array([[2.0, 0.5, 3.0], [0.25, 2.0, 1.0]])
@@ -45,6 +46,30 @@ FUNCTIONS = {
     "np.nansum": lambda x, y: [np.nansum(x), np.nansum(x, axis=0)],
     "np.nanprod": lambda x, y: [np.nanprod(y), np.nancumsum(y), np.nancumprod(y)],
     "np.nanmax": lambda x, y: [np.nanmax(x), np.nanmin(x, axis=1)],
+    "np.nanvar": lambda x, y: [np.nanvar(x), np.nanvar(x, axis=1, keepdims=True), np.nanstd(x, axis=0, ddof=1)],
+    "np.cov": lambda x, y: [np.cov(x), np.cov(x, y, ddof=0), np.cov(x, y[:1], rowvar=True, bias=True), np.cov(x[0])],
+    "np.cov of columns": lambda x, y: [np.cov(x, y, rowvar=False), np.cov(x.T, y[0], rowvar=False)],
+    "np.cov with weights": lambda x, y: [
+        np.cov(x, fweights=[1, 2, 1]),
+        np.cov(x, aweights=[0.5, 1.0, 2.0]),
+        np.cov(x, y, fweights=np.array([1, 2, 1]), aweights=[0.5, 1.0, 2.0]),
+    ],
+    "np.corrcoef": lambda x, y: [np.corrcoef(x), np.corrcoef(x[0], y[0])[0, 1], np.corrcoef(x[1])],
+    "np.gradient": lambda x, y: [np.gradient(x), np.gradient(x, 0.5, axis=1), np.gradient(x[0]) * y[0]],
+    "np.gradient at points": lambda x, y: [
+        np.gradient(x, [0.0, 0.5], [0.0, 1.0, 3.0]),
+        np.gradient(x[0], [0.0, 1.0, 2.0], edge_order=2),
+        np.gradient(x, [1.0, 2.0, 4.0], axis=(1,), edge_order=2),
+        np.gradient(x[0], np.cumsum(y[0])),
+        np.gradient(x[0], y[0, 0]),
+    ],
+    "np.insert": lambda x, y: [
+        np.insert(X, 0, y[0], axis=0),
+        np.insert(x, 1, 5.0, axis=1),
+        np.insert(x, [0, 2], y[0, :2]),
+    ],
+    "np.floor.at": lambda x, y: [z := x.copy(), np.floor.at(z, np.array([True, False])), z * y][::2],
+    "np.sign and np.floor": lambda x, y: [np.sign(x) * y, np.floor(x), np.ceil(x * y), np.floor(x, out=y.copy())],
     "np.nanmean": lambda x, y: [np.nanmean(x), np.nanmean(x, axis=1, keepdims=True)],
     "out=": lambda x, y: [z := x.copy(), np.exp(x, out=z) is z, z * y],
 }
@@ -55,11 +80,13 @@ REFUSED = {
     "spacing": lambda x, y: np.spacing(x),
     "solve": lambda x, y: np.linalg.solve(x[:, :2], x[:, 2]),
     "fft": lambda x, y: np.fft.fft(x),
+    "gcd": lambda x, y: np.gcd(x, y),
+    "qr": lambda x, y: np.linalg.qr(x),
 }
 
 
 def parts_of(result):
-    if isinstance(result, list):
+    if isinstance(result, (list, tuple)):
         return [part for item in result for part in parts_of(item)]
     if isinstance(result, np.ndarray):
         return [result.shape, *result.ravel().tolist()]
@@ -181,3 +208,67 @@ def test_a_compiled_result_requires_a_gradient_where_an_eager_one_does(backend, 
         of_compiled, w.grad = w.grad, 0.0
         sum(eager).backward()
         assert of_compiled == w.grad
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(np.cov, np.corrcoef, np.gradient, np.nanstd, np.sign, np.floor, np.ceil, np.trunc),
+        lambda x: np.cov(x, bias=True),
+        lambda x: np.cov(x, rowvar=False, fweights=[2, 1]),
+        lambda x: np.cov(x, fweights=[1, 2, 1], aweights=[0.5, 1.0, 2.0]),
+        lambda x: np.gradient(x, 0.5, [0.0, 1.0, 3.0]),
+        lambda x: np.gradient(x[0], [0.0, 1.0, 3.0], edge_order=2),
+        lambda x: np.gradient(x[0], 0.25, edge_order=2),
+        lambda x: np.nanvar(x, axis=1, ddof=1),
+    ],
+)
+def test_whole_functions_give_the_numbers_that_numpy_has_for_floats(function):
+    with np.errstate(invalid="ignore"):
+        found, expected = parts_of(function(mg.array(X))), parts_of(function(X))
+    found = [part.data if isinstance(part, Value) else part for part in found]
+    assert found == [part if isinstance(part, tuple) else pytest.approx(part, rel=1e-12) for part in expected]
+
+
+def test_an_infinity_stays_where_it_is():
+    x = mg.array([math.inf, 1.0, 2.0, 4.0])
+    assert mg.numbers(np.gradient(x)).tolist() == [-math.inf, -math.inf, 1.5, 2.0]
+    assert np.nanvar(mg.array([math.nan, 1.0, 3.0])).data == 1.0
+
+
+def test_steps_of_values_are_numbers_of_numpy():
+    for function in (np.sign, np.floor, np.ceil, np.trunc):
+        assert function(mg.array(X)).dtype == mg.compile(function, backend="numpy")(mg.array(X)).dtype == int
+    assert np.floor(mg.array([1e300])).tolist() == [int(1e300)]
+    mixed = mg.array([2.5, -1.0])
+    mixed[1] = -1.5
+    assert np.sign(mixed).tolist() == [1, -1]
+    for make in (lambda f: f, lambda f: mg.compile(f, backend="numpy")):
+        with pytest.raises(ValueError, match="NaN has no sign"):
+            make(lambda x: np.sign(x))(mg.array([math.nan]))
+
+
+def test_wrong_calls_of_np_gradient():
+    for make in (lambda f: f, lambda f: mg.compile(f, backend="numpy")):
+        with pytest.raises(TypeError, match="one spacing, or one for each of 2 axes, not 3"):
+            make(lambda x: np.gradient(x, 1.0, 1.0, 1.0))(mg.array(X))
+        with pytest.raises(ValueError, match="more than 2 elements along an axis, not 2"):
+            make(lambda x: np.gradient(x, axis=0, edge_order=2))(mg.array(X))
+        with pytest.raises(ValueError, match="as many coordinates as elements: 3, not 2"):
+            make(lambda x: np.gradient(x[0], [0.0, 1.0]))(mg.array(X))
+
+
+EXPRESSIONS = [expression for expression in expressions() if expression not in DIFFERENT]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS[::9])
+def test_some_expressions(expression):
+    assert differences(expression, "signs") == []
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_all_expressions(numbers):
+    assert len(EXPRESSIONS) > 500
+    assert [each for expression in EXPRESSIONS for each in differences(expression, numbers)] == []

@@ -88,6 +88,8 @@ def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[s
         TypeError: if there is no such function of Values.
     """
     function = FUNCTIONS.get(ufunc.__name__)
+    if ufunc in _OF_INTS:  # NumPy takes the ints of Values
+        refuse_function(ufunc.__name__)
     if function is None or ufunc.__name__ in METHODS:
         try:
             return getattr(ufunc, method)(*operands, **settings)
@@ -140,6 +142,8 @@ _LACKS = (
     "array type object is unsupported",
 )
 
+_OF_INTS = (np.gcd, np.lcm)
+
 _WRITE = {
     "copysign": "write micrograd.where(y < 0, -abs(x), abs(x))",
     "heaviside": "write micrograd.where(x < 0, 0.0, 1.0)",
@@ -177,9 +181,40 @@ def _rounded(x: Any) -> Any:
     return primitives.where(x < 0, -whole, primitives.where(x > 0, whole, x))
 
 
-def truncated(x: Any) -> Any:
+def _truncated(x: Any) -> Any:
     """The integer next to x on the side of 0."""
     return primitives.where(x < 0, further_primitives.ceil(x), further_primitives.floor(x))
+
+
+def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A rounding of one element: an int of an int and of a Value, and a float of a float."""
+
+    def function(x: Any) -> Any:
+        if isinstance(x, int):
+            return x
+        whole = rounded(x)
+        if is_unknown(x):
+            return whole.only_finite().as_plain(int if is_value(x) else x.kind)
+        return int(whole.data) if is_value(x) else whole
+
+    return function
+
+
+def _sign(x: Any) -> Any:
+    """-1, 0 or 1, as an int of an int and of a Value; of NaN there is none."""
+    if is_unknown(x):
+        is_zero = x >= 0 if is_value(x) else x == 0  # of Values, == is identity
+        sign = (x < 0).picks(-1, (x > 0).picks(1, is_zero.picks(0, math.nan))).only_finite()
+        return sign.as_plain(int if is_value(x) else x.kind)
+    if x != x or not x <= math.inf:
+        raise ValueError(f"NaN has no sign: {x!r:.80}")
+    sign = (x > 0) - (x < 0)
+    return float(sign) if isinstance(x, float) else sign
+
+
+def is_value(x: object) -> bool:
+    """Whether it is a Value, or stands for one, and for no plain number."""
+    return isinstance(x, Operand) and not isinstance(x, (float, int))
 
 
 def _cube_root(x: Any) -> Any:
@@ -204,21 +239,24 @@ def _function(function: Callable[..., Any], count: int) -> Any:
     return np.frompyfunc(function, count, 1)
 
 
-def _of_truth(function: Callable[..., Any]) -> Any:
-    return _OfTruth(_function(function, 1))
+class _OfNumbers:
+    """A function of single elements whose results are plain numbers: of known ones NumPy's own array of such."""
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = _function(function, 1)
 
-class _OfTruth:
-    """A function whose results are bools: of known numbers an array of such."""
-
-    def __init__(self, function: Any) -> None:
-        self._function = function
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         result = self._function(*operands, **settings)
-        if isinstance(result, np.ndarray) and all(type(holds) is bool for holds in result.flat):
-            return result.astype(bool)
-        return result
+        if not isinstance(result, np.ndarray) or not _NUMBERS.issuperset(map(type, result.flat)):
+            return result
+        numbers = np.array(result.ravel().tolist())
+        return numbers.reshape(result.shape) if numbers.dtype != object else result
+
+
+_NUMBERS = {bool, int, float}
 
 
 # By the names of NumPy's functions: those that Values have as methods, of which NumPy asks each element
@@ -246,9 +284,13 @@ FUNCTIONS: dict[str, Any] = {
     "float_power": _function(primitives.pow, 2),
     "logaddexp": _function(_log_of_sum, 2),
     "logaddexp2": _function(_log_2_of_sum, 2),
-    "isfinite": _of_truth(_is_finite),
-    "isnan": _of_truth(_is_nan),
-    "isinf": _of_truth(_is_infinite),
+    "isfinite": _OfNumbers(_is_finite),
+    "isnan": _OfNumbers(_is_nan),
+    "isinf": _OfNumbers(_is_infinite),
+    "floor": _OfNumbers(_whole(further_primitives.floor)),
+    "ceil": _OfNumbers(_whole(further_primitives.ceil)),
+    "trunc": _OfNumbers(_whole(_truncated)),
+    "sign": _OfNumbers(_sign),
 }
 METHODS = {*_METHODS_OF_ONE, *_METHODS_OF_TWO}
 
@@ -289,6 +331,88 @@ def _mean_without_nan(a: Any, axis: Any = None, *, keepdims: bool = False) -> An
     return np.sum(np.where(missing, 0.0, a), axis=axis, keepdims=keepdims) / count
 
 
+def _variance_without_nan(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+    a = _as_values(a)
+    missing = np.isnan(a)
+    gaps = np.where(missing, 0.0, a - _mean_without_nan(a, axis, keepdims=True))
+    count = np.sum(np.where(missing, 0.0, 1.0), axis=axis, keepdims=keepdims)
+    return np.sum(gaps * gaps, axis=axis, keepdims=keepdims) / (count - ddof)
+
+
+def _covariance(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
+    fweights: Any = None, aweights: Any = None,
+) -> Any:  # fmt: skip
+    variables = [np.atleast_2d(_as_values(part)) for part in (m, y) if part is not None]
+    if not rowvar:
+        variables = [part if len(part) == 1 else part.T for part in variables]
+    x = np.concatenate(variables)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    weights: Any = 1.0
+    for given in (fweights, aweights):
+        weights = weights if given is None else weights * np.asarray(given)
+    if fweights is None and aweights is None:
+        total = divisor = x.shape[1]
+        divisor = total - ddof
+    else:
+        total = np.sum(weights)
+        divisor = total - ddof * (1.0 if aweights is None else np.sum(weights * aweights) / total)
+    gaps = x - np.sum(x * weights, axis=1, keepdims=True) / total
+    return (gaps @ (gaps * weights).T / divisor).squeeze()
+
+
+def _correlation(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    covariance = _covariance(x, y, rowvar)
+    if not covariance.ndim:
+        return covariance / covariance
+    deviations = np.sqrt(np.diag(covariance))
+    return covariance / deviations[:, None] / deviations
+
+
+def _gradient(f: Any, *spacings: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    f = _as_values(f)
+    axes = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    steps = list(spacings or [1.0]) * (1 if len(spacings) > 1 else len(axes))
+    if len(steps) != len(axes):
+        raise TypeError(f"np.gradient takes one spacing, or one for each of {len(axes)} axes, not {len(steps)}")
+    found = [_slopes(f, each, step, edge_order) for each, step in zip(axes, steps, strict=True)]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _slopes(f: Any, axis: int, step: Any, edge_order: int) -> Any:
+    """Central differences along an axis, and one-sided ones at the ends. The step is one gap, or all coordinates."""
+    y = np.moveaxis(f, axis, 0)
+    if len(y) <= edge_order:
+        raise ValueError(f"np.gradient takes more than {edge_order} elements along an axis, not {len(y)}")
+    if np.ndim(step) and len(step) != len(y):
+        raise ValueError(f"np.gradient takes as many coordinates as elements: {len(y)}, not {len(step)}")
+    gaps = np.diff(step) if np.ndim(step) else np.full(len(y) - 1, step)
+    gaps = gaps.reshape(-1, *[1] * (y.ndim - 1))
+    a, b = gaps[:-1], gaps[1:]
+    if not np.ndim(step) or (gaps.dtype != object and (gaps == gaps[0]).all()):
+        inner = (y[2:] - y[:-2]) / (2 * a)
+    else:
+        inner = -b / (a * (a + b)) * y[:-2] + (b - a) / (a * b) * y[1:-1] + a / (b * (a + b)) * y[2:]
+    first, last = (_slope_of_end(y[::way], gaps[::way], edge_order) for way in (1, -1))
+    return np.moveaxis(np.concatenate([first, inner, -last]), 0, axis)
+
+
+def _slope_of_end(y: Any, gaps: Any, order: int) -> Any:
+    a, b = gaps[:1], gaps[1:2]
+    if order == 1:
+        return (y[1:2] - y[:1]) / a
+    return -(2 * a + b) / (a * (a + b)) * y[:1] + (a + b) / (a * b) * y[1:2] - a / (b * (a + b)) * y[2:3]
+
+
+def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    arguments = arranged(np.asarray(arr).astype(object)), obj, values, axis  # in floats, Values would be floats
+    return arranged(np.ndarray.__array_function__(np.empty(0), np.insert, (np.ndarray,), arguments, {}))
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    return lambda *_, **__: refuse_function(name)
+
+
 INSTEAD: dict[Any, Callable[..., Any]] = {
     np.isclose: _is_close,
     np.allclose: _all_close,
@@ -301,4 +425,11 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.nanmax: _without_nan(np.max, -math.inf),
     np.nanmin: _without_nan(np.min, math.inf),
     np.nanmean: _mean_without_nan,
+    np.nanvar: _variance_without_nan,
+    np.nanstd: lambda *arguments, **settings: np.sqrt(_variance_without_nan(*arguments, **settings)),
+    np.cov: _covariance,
+    np.insert: _inserted,
+    np.corrcoef: _correlation,
+    np.gradient: _gradient,
+    **{function: _refused(function.__name__) for function in (np.i0, np.linalg.qr)},
 }

@@ -17,7 +17,6 @@ in another way than an array of objects. Where a NaN would matter, the function 
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +36,9 @@ from micrograd.compiler.tracing.promotion import (
     like_numbers,
     promoted,
 )
-from micrograd.engine import further_primitives, primitives, value_arrays
+from micrograd.engine import primitives, value_arrays
 from micrograd.engine.value import Value
-from micrograd.engine.value_arrays import ValueArray, plain
+from micrograd.engine.value_arrays import ValueArray, is_value, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -119,7 +118,7 @@ def _seen(name: str, of_dtype: Callable[[Array, np.dtype[Any]], Any] | None) -> 
 
     def attribute(array: Any) -> Any:
         if is_seen_by_library():
-            return getattr(array.view(np.ndarray), name)
+            return getattr(np.ndarray, name).__get__(array)  # its own: NumPy sets flags
         if of_dtype is None:
             refuse(f"the {name} of an array", "Ask for it outside of the function, and pass the answer in.")
         kind = kind_of(array.view(np.ndarray))
@@ -255,11 +254,6 @@ def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) 
 # What the elements of arrays give.
 
 
-def _is_value(x: object) -> bool:
-    """Whether it is a Value, or stands for one, and for no plain number."""
-    return isinstance(x, Operand) and not isinstance(x, (float, int))
-
-
 def _truth(x: Any) -> Any:
     """What bool(x) is."""
     if isinstance(x, bool):
@@ -306,7 +300,7 @@ def _smaller_of(x: Any, y: Any) -> Any:
 
 def _extreme(of_floats: Any, compare: Any, x: Any, y: Any) -> Any:
     """One of the two: of Values the first if it is not the other one that is larger; NaN is not."""
-    if _is_value(x) or _is_value(y) or (isinstance(x, int) and isinstance(y, int)):
+    if is_value(x) or is_value(y) or (isinstance(x, int) and isinstance(y, int)):
         return _picked(compare(x, y), x, y)
     x, y = like_numbers(x, y)
     result = of_floats(x, y)
@@ -315,30 +309,6 @@ def _extreme(of_floats: Any, compare: Any, x: Any, y: Any) -> Any:
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:
     return _smaller_of(_larger_of(x, low), high)
-
-
-def _sign(x: Any) -> Any:
-    """-1, 0 or 1. NumPy refuses the sign of a Value of 0, and so does eager, where NaN leads to."""
-    known: bool = not isinstance(x, Operand)
-    if known:
-        return (x > 0) - (x < 0)
-    at_zero = math.nan if _is_value(x) else _picked(x == 0, 0, math.nan)
-    sign = _picked(x < 0, -1, _picked(x > 0, 1, at_zero)).only_finite()
-    return sign.as_plain(int if _is_value(x) else x.kind)
-
-
-def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A rounding of one element: a float of a float, and an int of a Value, of which NumPy asks Python's own."""
-
-    def function(x: Any) -> Any:
-        if isinstance(x, int):
-            return x
-        whole = rounded(x)
-        if not is_unknown(x):
-            return whole
-        return whole.only_finite().as_plain(int if _is_value(x) else x.kind)
-
-    return function
 
 
 def _and(x: Any, y: Any) -> Any:
@@ -358,7 +328,7 @@ def _xor(x: Any, y: Any) -> Any:
 
 def _check_logical(name: str, x: Any, y: Any, values: bool = True) -> None:
     """Refuse plain numbers: in an array of objects the result is one of the two, in an array of floats a bool."""
-    if not all(isinstance(operand, bool) or (values and _is_value(operand)) for operand in (x, y)):
+    if not all(isinstance(operand, bool) or (values and is_value(operand)) for operand in (x, y)):
         refuse(f"np.logical_{name} of numbers", f"Write np.logical_{name}(x != 0, y != 0).")
 
 
@@ -380,10 +350,7 @@ _FUNCTIONS: dict[str, Any] = {
     "minimum": _function(_smaller_of, 2),
     "fmin": _function(_smaller_of, 2),
     "clip": _function(_clipped, 3),
-    "sign": _function(_sign, 1),
-    "floor": _function(_whole(further_primitives.floor), 1),
-    "ceil": _function(_whole(further_primitives.ceil), 1),
-    "trunc": _function(_whole(value_arrays.truncated), 1),
+    **{name: value_arrays.FUNCTIONS[name] for name in ("sign", "floor", "ceil", "trunc")},
     "bitwise_and": _function(operator.and_, 2),
     "bitwise_or": _function(operator.or_, 2),
     "bitwise_xor": _function(operator.xor, 2),
@@ -518,7 +485,7 @@ def _is_narrow(kind: Any) -> bool:
 
 
 def _has_values(x: Any) -> bool:
-    return any(map(_is_value, _symbols(x)))
+    return any(map(is_value, _symbols(x)))
 
 
 def _zeros_like(x: Any) -> Any:
@@ -531,7 +498,7 @@ def _zeros_like(x: Any) -> Any:
 
 def _python(x: Any) -> Any:
     """A plain number as one of Python's."""
-    if not is_unknown(x) or _is_value(x):
+    if not is_unknown(x) or is_value(x):
         return x
     return x.as_plain(bool if isinstance(x, bool) else int if isinstance(x, int) else float)
 
@@ -590,7 +557,7 @@ def _as_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
         return _each(_truth, array)
     if dtype.kind == "O":
         return _each(_number, array) if _is_of_bools(array) else None
-    if dtype not in _EXACT or any(map(_is_value, array.flat)):
+    if dtype not in _EXACT or any(map(is_value, array.flat)):
         return None
     if dtype.kind == "f":
         return _each(_float, array)
