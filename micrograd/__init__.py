@@ -19,6 +19,7 @@ from micrograd.contexts.no_grad import no_grad
 from micrograd.contexts.scope import record_scopes, scope
 from micrograd.draw.graph import draw_dot, save, trace
 from micrograd.engine.closures import operation
+from micrograd.engine.lost_gradients import GradientWarning
 from micrograd.engine.order import topological_order
 from micrograd.engine.primitive import primitive
 from micrograd.engine.value import Value
@@ -47,6 +48,7 @@ from micrograd.functional import (
     exp2,
     expm1,
     floor,
+    fma,
     gelu,
     hypot,
     leaky_relu,
@@ -77,6 +79,7 @@ from micrograd.functional import (
     where,
 )
 from micrograd.loops import scan, vmap
+from micrograd.sparse import nlp, sparse_hessian, sparse_jacobian, sparsity
 from micrograd.training.fit import fit
 from micrograd.training.recording import Recording
 from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp

@@ -299,6 +299,25 @@ def atan2(y: Any, x: Any) -> Any:
     return applied_with(y, further_primitives.atan2, x)
 
 
+def fma(x: Any, y: Any, z: Any) -> Any:
+    """X * y + z, rounded once and not after the product: a fused multiply-add.
+
+    Args:
+        x: a factor.
+        y: the other factor.
+        z: what is added to the product.
+
+    Raises:
+        OverflowError: if the result is too large for a float.
+        ValueError: for infinity times 0, and for infinity minus infinity.
+
+    Example:
+        >>> fma(0.1, 10.0, -1.0), 0.1 * 10.0 - 1.0
+        (5.551115123125783e-17, 0.0)
+    """
+    return further_primitives.fma(x, y, z)
+
+
 def hypot(x: Any, y: Any) -> Any:
     """The length of the vector (x, y). At (0, 0) it has no derivative: ZeroDivisionError in backward.
 

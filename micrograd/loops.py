@@ -96,6 +96,11 @@ def scan(
 def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """The function that runs f for every item of its arguments, and puts together what f returns.
 
+    As it is, f runs in Python once for each item: 10,000 items take 10,000 times as long as one, and all of their
+    operations are kept for ``backward()``, some 200 bytes each. So compile what contains it: write
+    ``mg.compile(mg.vmap(f))``, or ``mg.compile`` for the whole function. Then f is traced a few times, the other items
+    are read off, and all of them run as array kernels.
+
     Args:
         f: a function of the items.
         in_axes: which axis of the arguments is gone through, or None for what every turn is handed as it is. A

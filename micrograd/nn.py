@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
+from micrograd._support.axes import array_of_objects
 from micrograd._support.checks import check_numbers, is_array, required_count, required_number, required_sequence
 from micrograd._support.saved_state import check_state, read_state, write_state
 from micrograd.engine import calls
@@ -140,6 +141,21 @@ def _has_length(x: Any) -> bool:
     return True
 
 
+def _is_batch(x: Any) -> bool:
+    """Whether inputs are several points: an array of two dimensions or more, or a list of lists or arrays."""
+    if type(x) is list or type(x) is tuple:
+        return len(x) > 0 and (type(x[0]) in (list, tuple) or getattr(x[0], "ndim", 0) > 0)
+    return getattr(x, "ndim", 1) > 1
+
+
+def _answers(module: Callable[[Any], Any], points: Any) -> Any:
+    """What a module gives for each point: a list, or an array where the points are one."""
+    if type(points) is list or type(points) is tuple:
+        return [module(point) for point in points]
+    rows = points.to_numpy() if hasattr(points, "to_numpy") else points  # a table of pandas has columns
+    return Value._array(array_of_objects([module(row) for row in rows]))
+
+
 class Neuron(Module, remembered=False):  # what a neuron gives says so itself, and layers are found from it
     """A weighted sum of its inputs plus a bias, then an activation.
 
@@ -177,12 +193,14 @@ class Neuron(Module, remembered=False):  # what a neuron gives says so itself, a
         self._activation = _activation(activation)
 
     def __call__(self, x: Sequence[Any]) -> Any:
-        """The neuron's output for nin numbers or Values.
+        """The neuron's output for nin numbers or Values; for a batch of points, one along the first axis, of each.
 
         Raises:
             ValueError: for another number of them.
             TypeError: for something else than a list of numbers and Values.
         """
+        if _is_batch(x):
+            return _answers(self, x)
         try:
             if len(x) != len(self.w):
                 if isinstance(x, str):
@@ -237,7 +255,9 @@ class Layer(Module, remembered=False):
         return [neuron(x) for neuron in self.neurons]
 
     def __call__(self, x: Sequence[Any]) -> Any:
-        """The neurons' outputs; the bare output of a single one, as in micrograd."""
+        """The neurons' outputs; the bare output of a single one, as in micrograd. For a batch of points, of each."""
+        if _is_batch(x):
+            return _answers(self, x)
         outputs = self.outputs(x)
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -278,7 +298,21 @@ class MLP(Module, remembered=False):
         ]
 
     def __call__(self, x: Sequence[Any]) -> Any:
-        """The network's outputs for nin numbers or Values: a list, or the bare Value of a single one."""
+        """The network's outputs for nin numbers or Values: a list, or the bare Value of a single one.
+
+        Args:
+            x: one point; or a batch of points along the first axis, as a list of lists or an array.
+
+        Returns:
+            The outputs; for a batch those of each point, in a list, or in an array where x is an array.
+
+        Example:
+            >>> model = MLP(2, [1], initial=0)
+            >>> model([[1.0, 2.0], [3.0, 4.0]])
+            [Value(data=0.0, grad=0.0), Value(data=0.0, grad=0.0)]
+        """
+        if _is_batch(x):
+            return _answers(self, x)
         for layer in self.layers:
             x = layer.outputs(x)
         return x[0] if len(x) == 1 else x

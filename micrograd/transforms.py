@@ -35,13 +35,14 @@ from micrograd.engine.differentiation import (
     running,
 )
 from micrograd.engine.higher_order import adjoints
+from micrograd.engine.higher_order import jacobian as jacobian_of
 from micrograd.engine.higher_order import tangents as tangents_of
 from micrograd.engine.recorder import refusing_floats
 from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
@@ -125,10 +126,10 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
         >>> value_and_grad(lambda x: x * x)(3.0)
         (9.0, 6.0)
     """
-    _check_function(f)
+    check_differentiable(f)
 
     def both(*arguments: Any, **settings: Any) -> tuple[Any, Any]:
-        inputs = _Inputs(arguments, argnums)
+        inputs = Inputs(arguments, argnums)
         output = inputs.run(f, settings)
         if not isinstance(output, Value) and real_number(output) is None:
             several = isinstance(output, (list, tuple, dict)) or is_array(output)
@@ -144,6 +145,9 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
 def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The function that gives the derivatives of every output of f by every input.
 
+    Each output is backpropagated from. Compiled, f is gone through forwards instead, with the tangents of all inputs at
+    once, where there are fewer of these and the outputs have so much in common that it is less to compute.
+
     Args:
         f: a function that returns numbers in lists, tuples, dicts or arrays, or one number.
         argnums: which arguments to differentiate by; see grad.
@@ -158,20 +162,28 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Calla
         >>> jacobian(lambda x: {"square": x * x, "half": x / 2})(3.0)
         {'square': 6.0, 'half': 0.5}
     """
-    _check_function(f)
+    return _jacobian(f, argnums, Inputs.rows)
+
+
+def _jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...], rows_of: Callable[..., Any]) -> Any:
+    """The function that gives the Jacobian of f, whose rows are computed from inputs and outputs."""
+    check_differentiable(f)
 
     def derivatives(*arguments: Any, **settings: Any) -> Any:
-        inputs = _Inputs(arguments, argnums)
-        outputs, rebuild = flatten(inputs.run(f, settings), _OUTPUT)
+        inputs = Inputs(arguments, argnums)
+        outputs, rebuild = flatten(inputs.run(f, settings), OUTPUT)
         inputs.connect(outputs)
-        rows = [inputs.gradients_of(output) for output in outputs]
+        rows = [inputs.parts(row) for row in rows_of(inputs, outputs)]
         return inputs.joined([rebuild([row[part] for row in rows]) for part in range(inputs.count)])
 
     return derivatives
 
 
 def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """The function that gives the second derivatives of f: the Jacobian of its gradient.
+    """The function that gives the second derivatives of f: the Jacobian of its gradient, forward over reverse.
+
+    The gradient is computed by backpropagation, as a graph, and that is gone through forwards, with the tangents of all
+    inputs at once. What does not depend on an input has no tangent, so it costs nothing.
 
     Example:
         >>> hessian(lambda p: p[0] ** 2 * p[1])([2.0, 3.0])
@@ -179,7 +191,7 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """
     if isinstance(argnums, bool) or not isinstance(argnums, int):
         raise TypeError(f"argnums of hessian must be an int, not {argnums!r:.80}; it gives a function to be called")
-    return jacobian(grad(f, argnums), argnums)
+    return _jacobian(grad(f, argnums), argnums, Inputs.rows_by_tangents)
 
 
 def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -192,7 +204,7 @@ def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> hvp(lambda p: p[0] ** 2 * p[1])([2.0, 3.0], [1.0, 0.0])
         [6.0, 4.0]
     """
-    _check_function(f)
+    check_differentiable(f)
 
     def product(argument: Any, vector: Any) -> Any:
         weights = matching(vector, argument, "the vector")
@@ -230,26 +242,25 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
         >>> jvp(lambda x, y: [x * y, x**2], (2.0, 3.0), (1.0, 0.0))
         ([6.0, 4.0], [3.0, 4.0])
     """
-    _check_function(f)
+    check_differentiable(f)
     for what, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (list, tuple)):
             raise TypeError(f"{what} must be a list or a tuple, one for each argument, not {type(given).__name__}")
     if len(primals) != len(tangents):
         raise ValueError(f"jvp needs a tangent for each primal, not {len(tangents)} for {len(primals)}")
-    inputs = _Inputs(_required_arguments(primals, "jvp"), tuple(range(len(primals))))
+    inputs = Inputs(_required_arguments(primals, "jvp"), tuple(range(len(primals))))
     pairs = zip(primals, tangents, strict=True)
     rates = [rate for primal, tangent in pairs for rate in matching(tangent, primal, "a tangent", "its primal")]
     rates = [rate if isinstance(rate, Value) else real_number(rate) for rate in rates]
     inputs.look_at(rates)
     # What is compiled inside gives gradients only, and so f runs as it was written.
-    outputs, rebuild = flatten(inputs.run(f, {}, as_written=True), _OUTPUT)
+    outputs, rebuild = flatten(inputs.run(f, {}, as_written=True), OUTPUT)
     inputs.connect(outputs)
     places = [place for place, output in enumerate(outputs) if isinstance(output, Value)]
     found: list[Any] = [0.0] * len(outputs)
     with differentiating():
-        made = tangents_of(
-            [outputs[place] for place in places], dict(zip(inputs.fresh, rates, strict=True)), inputs.in_graphs
-        )
+        direction: dict[Any, Any] = dict(zip(inputs.fresh, rates, strict=True))
+        (made,) = tangents_of([outputs[place] for place in places], [direction], inputs.in_graphs)
     for place, tangent in zip(places, inputs.constants_or_graphs(made), strict=True):
         found[place] = tangent
     return rebuild([inputs.returned(output) for output in outputs]), rebuild(found)
@@ -279,9 +290,9 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
         >>> pull_back({"product": 1.0, "square": 10.0})
         (43.0, 2.0)
     """
-    _check_function(f)
-    inputs = _Inputs(_required_arguments(primals, "vjp"), tuple(range(len(primals))))
-    outputs, rebuild = flatten(inputs.run(f, {}), _OUTPUT)
+    check_differentiable(f)
+    inputs = Inputs(_required_arguments(primals, "vjp"), tuple(range(len(primals))))
+    outputs, rebuild = flatten(inputs.run(f, {}), OUTPUT)
     inputs.connect(outputs)
     value, is_recorded = rebuild([inputs.returned(output) for output in outputs]), is_recording()
 
@@ -304,7 +315,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     return value, pull_back
 
 
-_OUTPUT = "the output of a function to differentiate"
+OUTPUT = "the output of a function to differentiate"
 
 
 def _required_arguments(primals: Sequence[Any], name: str) -> tuple[Any, ...]:
@@ -313,7 +324,7 @@ def _required_arguments(primals: Sequence[Any], name: str) -> tuple[Any, ...]:
     return tuple(primals)
 
 
-class _Inputs:
+class Inputs:
     """The arguments of one call, with fresh Values in place of the numbers to differentiate by.
 
     Attributes:
@@ -347,7 +358,7 @@ class _Inputs:
             self._parts.append((len(fresh), rebuild))
             self.fresh += fresh
 
-    def again(self) -> _Inputs:
+    def again(self) -> Inputs:
         """The same inputs, for another result, which is asked for later."""
         other = copy(self)
         other._run = Differentiation()
@@ -381,12 +392,50 @@ class _Inputs:
 
     def gradients_of(self, output: Any) -> list[Any]:
         """The gradients of an output, for each argument differentiated by, in its shape."""
-        slopes: list[Any] = [0.0] * len(self.fresh)
-        if isinstance(output, Value):
-            with differentiating():
-                slopes = _gradients(output, self.fresh, self.in_graphs)
+        (row,) = self.rows([output])
+        return self.parts(row)
+
+    def rows(self, outputs: list[Any]) -> list[list[Any]]:
+        """For each output its gradients by all inputs."""
+        with differentiating():
+            found = jacobian_of(outputs, self.fresh, self.in_graphs)
+        zeros = map(self._zero, outputs)
+        return [[row.get(value, zero) for value in self.fresh] for row, zero in zip(found, zeros, strict=True)]
+
+    def rows_by_tangents(self, outputs: list[Any]) -> list[list[Any]]:
+        """For each output its derivatives by all inputs, from tangents: each input is a direction of its own."""
+        values = [output for output in outputs if isinstance(output, Value)]
+        with differentiating():
+            columns = tangents_of(values, [{value: 1.0} for value in self.fresh], self.in_graphs)
+        found = iter(zip(*columns, strict=True))
+        rows: list[Any] = [
+            next(found, ()) if isinstance(output, Value) else [0.0] * len(self.fresh) for output in outputs
+        ]
+        if not self.in_graphs:
+            return rows
+        zeros = map(self._zero, outputs)
+        return [
+            [slope if isinstance(slope, Value) else zero for slope in row]
+            for row, zero in zip(rows, zeros, strict=True)
+        ]
+
+    def _zero(self, output: Any) -> Any:
+        """The derivative of an output by what it does not depend on."""
+        return Value(0.0, requires_grad=False) if self.in_graphs and isinstance(output, Value) else 0.0
+
+    def parts(self, slopes: list[Any]) -> list[Any]:
+        """Derivatives by all inputs, for each argument differentiated by, in its shape."""
         every = iter(self.constants_or_graphs(slopes))
         return [rebuild(list(islice(every, count))) for count, rebuild in self._parts]
+
+    def sparse_rows(self, outputs: list[Any]) -> Iterator[dict[int, Any]]:
+        """For each output its gradients by those of the inputs that it depends on, by their numbers."""
+        numbers = {value: number for number, value in enumerate(self.fresh)}
+        with differentiating():
+            rows = jacobian_of(outputs, self.fresh, self.in_graphs, by_rows=True)
+        for row in rows:
+            found = {numbers[value]: slope for value, slope in row.items() if value in numbers}
+            yield dict(zip(found, self.constants_or_graphs(list(found.values())), strict=True))
 
     def joined(self, parts: list[Any]) -> Any:
         """One result for one argument, a tuple of them for several."""
@@ -407,7 +456,8 @@ class _Inputs:
         return primitives.detach(output) if self.of_values else _number(output)
 
 
-def _check_function(f: object) -> None:
+def check_differentiable(f: object) -> None:
+    """Raise a TypeError for what is no function."""
     if not callable(f):
         raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
 

@@ -94,8 +94,8 @@ def test_a_recipe_does_what_it_says(recipe, tmp_path, run):
             printed = "".join(run("-m", *words) for words in commands)
 
 
-def test_there_are_three_recipes():
-    assert list(RECIPES) == ["a primitive", "a backend", "a command"]
+def test_there_are_four_recipes():
+    assert list(RECIPES) == ["a primitive", "a pass", "a backend", "a command"]
 
 
 def test_the_set_up_is_the_one_of_readme():

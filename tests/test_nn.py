@@ -285,6 +285,70 @@ class TestNetworks:
         assert drawn[0] == drawn[1]
 
 
+class TestBatches:
+    """A module given several points along the first axis answers for each, as it does for one."""
+
+    POINTS = np.array([[1.0, 2.0], [3.0, 4.0]])  # square, so that columns would be taken for points
+    MODULES = (
+        lambda: Neuron(2, activation="tanh"),
+        lambda: Layer(2, 3, activation="tanh"),
+        lambda: MLP(2, [3, 1]),
+        lambda: MLP(2, [3, 2]),
+    )
+    FORMS = (
+        np.array,
+        np.ndarray.tolist,
+        mg.array,
+        list,
+        lambda points: tuple(map(tuple, points)),
+        lambda points: pytest.importorskip("pandas").DataFrame(points, columns=["a", "b"]),
+    )
+
+    @pytest.mark.parametrize("make", MODULES)
+    @pytest.mark.parametrize("form", FORMS)
+    def test_each_row_is_a_point(self, make, form):
+        random.seed(3)
+        model, points = make(), form(self.POINTS)
+        expected = [mg.numbers(model(point)).tolist() for point in self.POINTS]
+        answers = model(points)
+        assert mg.numbers(answers).tolist() == expected
+        assert isinstance(answers, list) == isinstance(points, (list, tuple))
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("form", [np.array, np.ndarray.tolist, mg.array])
+    def test_compiled_it_is_the_same(self, form, backend):
+        random.seed(3)
+        model = MLP(2, [3, 2], activation="tanh")
+        fast = mg.compile(lambda points: model(points), backend=backend)
+        answers, expected = fast(form(self.POINTS)), model(form(self.POINTS))
+        assert mg.numbers(answers) == pytest.approx(mg.numbers(expected), rel=1e-14)
+        assert type(answers) is type(expected)
+
+    def test_there_may_be_any_number_of_points_and_axes(self):
+        model = MLP(2, [3, 1])
+        assert [model(np.ones((*shape, 2))).shape for shape in [(60,), (1,), (0,), (3, 4)]] == [
+            (60,),
+            (1,),
+            (0,),
+            (3, 4),
+        ]
+        assert len(model([[1.0, 2.0]])) == 1
+
+    def test_gradients_are_those_of_the_single_points(self):
+        random.seed(3)
+        model = MLP(2, [3, 1])
+        ((model(self.POINTS) - np.array([1.0, -1.0])) ** 2).sum().backward()
+        gradients = [parameter.grad for parameter in model.parameters()]
+        model.zero_grad()
+        for point, target in zip(self.POINTS, [1.0, -1.0], strict=True):
+            ((model(point) - target) ** 2).backward()
+        assert gradients == pytest.approx([parameter.grad for parameter in model.parameters()], rel=1e-12)
+
+    def test_a_point_of_a_wrong_size_is_refused(self):
+        with pytest.raises(ValueError, match="takes 2 inputs, not 3"):
+            MLP(2, [3, 1])(np.ones((60, 3)))
+
+
 class TestWrongArguments:
     SIZES = (
         (0, ValueError),

@@ -146,6 +146,38 @@ def test_an_array_of_objects_is_numpys_own():
 def test_parts_of_a_plain_float():
     fast = mg.compile(lambda x: x.real * 2 + x.imag + x.conjugate(), backend="numpy")
     assert fast(1.5) == 4.5
-    for method in ("is_integer", "hex", "as_integer_ratio"):
+    fast = mg.compile(lambda x: (x.is_integer(), abs(x)), backend="numpy")
+    assert [fast(-1.5), fast(2.0)] == [(False, 1.5), (True, 2.0)]
+    fast = mg.compile(
+        lambda n: (n.real * 2 + n.imag, n.numerator, n.denominator, abs(n), n.conjugate(), +n), backend="numpy"
+    )
+    assert fast(-3) == (-6, -3, 1, 3, -3, -3)
+    assert mg.compile(lambda n: n.as_integer_ratio()[0] * 2, backend="numpy")(3) == 6
+    for method in ("hex", "as_integer_ratio"):
         with pytest.raises(mg.TraceError, match="would freeze a number"):
             mg.compile(lambda x, method=method: getattr(x, method)(), backend="numpy")(1.5)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda w, x: mg.detach(w) * x, [False]),
+        (lambda w, x: mg.floor(w * x), [False]),
+        (lambda w, x: mg.sign(w) // x, [False]),
+        (lambda w, x: [w * x, mg.floor(w * x), x * 2, mg.detach(w) + x, w], [True, False, False, False, True]),
+        (lambda w, x: [mg.floor(w), x + 1], [False, False]),
+        (lambda w, x: [w * 0, mg.where(w > 0, x, 1.0), mg.where(x > 0, w, x)], [True, False, True]),
+    ],
+)
+def test_a_compiled_result_requires_a_gradient_where_an_eager_one_does(backend, function, expected):
+    w, x = Value(3.0), Value(2.0, requires_grad=False)
+    fast = mg.compile(function, backend=backend)
+    found, eager = parts_of(fast(w, x)), parts_of(function(w, x))
+    assert [each.requires_grad for each in found] == [each.requires_grad for each in eager] == expected
+    assert [each.data for each in found] == [each.data for each in eager]
+    if any(expected):
+        sum(found).backward()
+        of_compiled, w.grad = w.grad, 0.0
+        sum(eager).backward()
+        assert of_compiled == w.grad

@@ -21,7 +21,6 @@ from micrograd.compiler.backends.llvm import llvm_functions
 from micrograd.compiler.backends.numpy import numpy_backend
 from micrograd.compiler.calling import function, kept
 from micrograd.compiler.calling.function import CompiledFunction
-from micrograd.compiler.guards import closed_over
 from micrograd.compiler.ir import program
 from micrograd.compiler.passes import progress
 from micrograd.compiler.passes.lists import NATIVE
@@ -76,8 +75,6 @@ NUMBERS = [
     ("compiler.md", r"longer than (\w+) seconds", progress.DELAY),
     ("compiler.md", r"the last (\d+) are kept", kept.ROOM),
     ("compiler.md", r"more than (\d+) take turns", kept.ROOM),
-    ("compiler.md", r"more than ([\d,]+) plain numbers", closed_over._TOLD_BY_TYPE),
-    ("compiler.md", r"more than (\d+) texts", closed_over._LOOKED_AT_ONE_BY_ONE),
     ("compiler.md", r"After (\w+) in a row", function.TOO_OFTEN),
     ("compiler.md", r"of fewer than (\w+) turns", turns._FEWEST),
     ("compiler.md", r"more than (\w+) before the turns repeat", turns._MOST_RECORDINGS),

@@ -31,7 +31,7 @@ class Page(NamedTuple):
 PAGES = (
     Page("values", "Values", "mg", "micrograd", ("micrograd.engine",)),
     Page("functions", "Functions", "mg", "micrograd", ("micrograd.functional",)),
-    Page("derivatives", "Derivatives", "mg", "micrograd", ("micrograd.transforms",)),
+    Page("derivatives", "Derivatives", "mg", "micrograd", ("micrograd.transforms", "micrograd.sparse")),
     Page("loops", "Loops", "mg", "micrograd", ("micrograd.loops",)),
     Page("arrays", "Arrays", "mg", "micrograd", ("micrograd.arrays",)),
     Page("networks", "Networks", "mg.nn", "micrograd.nn", ("micrograd.nn",)),

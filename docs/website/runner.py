@@ -143,11 +143,12 @@ def _new_files(before):
     return [(name, kind) for name, kind in kinds if kind]
 
 
-def in_browser(lay_out):
-    """A runner for a browser, where pictures are laid out by a function of JavaScript."""
+def in_browser(lay_out, limit):
+    """A runner for a browser. Functions of JavaScript lay pictures out, and end this worker after so many seconds."""
     from pyodide.ffi import JsException
 
     from micrograd.draw.layout import set_layout
+    from micrograd.learn.deadline import set_timer
 
     def laid_out(source, kind, engine):
         try:
@@ -159,6 +160,7 @@ def in_browser(lay_out):
         raise OSError("input() has nobody to ask on a page: write the answer into the cell")
 
     set_layout(laid_out)
+    set_timer(limit)
     os.environ["MICROGRAD_PROGRESS"] = NOTES
     builtins.input = no_input
     return Runner()

@@ -36,6 +36,10 @@ def raising_instruction(traceback: TracebackType | None) -> tuple[CodeType, int]
     return found
 
 
+def is_of_package(frame: FrameType) -> bool:
+    """Whether a frame runs code of this package."""
+    return frame.f_code.co_filename.startswith(_PACKAGE)
+
+
 def _is_of_user(frame: FrameType) -> bool:
-    name = frame.f_globals.get("__name__", "")
-    return not (frame.f_code.co_filename.startswith(_PACKAGE) or name.startswith("numpy."))
+    return not (is_of_package(frame) or frame.f_globals.get("__name__", "").startswith("numpy."))

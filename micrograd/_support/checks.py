@@ -53,6 +53,11 @@ def real_number(value: object) -> float | None:
         raise OverflowError(f"{error}: no float is as large as a number given here") from None
 
 
+def is_number(value: object) -> bool:
+    """Whether this is a real number: an int, a float, a NumPy scalar, a Fraction or a Decimal."""
+    return type(value) in (int, float, bool) or _is_real(value)
+
+
 def _is_real(value: object) -> bool:
     kind = type(value)
     if not hasattr(kind, "__float__") or hasattr(kind, "__len__") or isinstance(value, Operand):
@@ -93,7 +98,13 @@ def check_class(value: Any, replacing: str) -> None:
 def _own_name(kind: type) -> str | None:
     """A name that a user's class gives its Values, beside how they are made and shown; None where there is none."""
     users = takewhile(lambda base: base.__module__.partition(".")[0] != "micrograd", kind.__mro__)
-    return min((name for base in users for name in vars(base).keys() - _OF_EVERY_CLASS), default=None)
+    return min(own_names(kind, tuple(users)), default=None)
+
+
+@lru_cache(256)
+def own_names(kind: type, bases: tuple[type, ...]) -> tuple[str, ...]:
+    """The names that some bases of a class give it, beside how its instances are made and shown."""
+    return tuple(name for base in bases for name in vars(base).keys() - _OF_EVERY_CLASS)
 
 
 _OF_EVERY_CLASS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from micrograd._support.checks import Operand, is_array, real_number
 
@@ -84,6 +84,33 @@ def own_attributes(container: Any) -> dict[str, Any]:
     """The attributes of a list, tuple or dict of a class of the user's, other than its items."""
     attributes = getattr(container, "__dict__", None) if type(container) not in (list, tuple, dict) else None
     return attributes if type(attributes) is dict else {}
+
+
+class Assembled:
+    """A result of a traced function that is made of numbers which are symbols during the trace.
+
+    A compiled function returns what ``assemble`` makes of the numbers. During the trace nothing can be done with it.
+
+    Args:
+        parts: the arrays that hold the symbols.
+        assemble: makes the result of arrays of numbers in their places.
+        what: what it is, for the error message.
+    """
+
+    def __init__(self, parts: list[Any], assemble: Rebuild, what: str) -> None:
+        self.parts, self.assemble, self._what = parts, assemble, what
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse()
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise TypeError(f"{self._what} can only be returned from a compiled function: use it outside of that")
+
+    __matmul__ = __rmatmul__ = __mul__ = __rmul__ = __add__ = __radd__ = __sub__ = __rsub__ = __neg__ = _refuse
+    __getitem__ = __iter__ = __len__ = _refuse
+    __array_ufunc__ = None  # so that an array on the left asks it
 
 
 def _tuple_of(kind: Any, items: list[Any]) -> Any:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from micrograd.compiler.tracing.trace import TraceError
+from micrograd.compiler.guards.refusals import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,16 +38,30 @@ __all__ = ["TraceError", "compile", "compiled_steps", "from_jax", "to_jax"]
 
 
 @overload
-def compile(function: Callable[..., Any], *, backend: str = ..., disable: Sequence[str] = ...) -> CompiledFunction: ...
+def compile(
+    function: Callable[..., Any],
+    *,
+    backend: str = ...,
+    disable: Sequence[str] = ...,
+    verify: bool = ...,
+    precision: str = ...,
+) -> CompiledFunction: ...
 
 
 @overload
 def compile(
-    *, backend: str = ..., disable: Sequence[str] = ...
+    *, backend: str = ..., disable: Sequence[str] = ..., verify: bool = ..., precision: str = ...
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
-def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto", disable: Sequence[str] = ()) -> Any:
+def compile(
+    function: Callable[..., Any] | None = None,
+    *,
+    backend: str = "auto",
+    disable: Sequence[str] = (),
+    verify: bool = False,
+    precision: str = "float64",
+) -> Any:
     """Make a function of Values run as array kernels; a decorator too.
 
     The function is traced at its first call, with symbols in the place of numbers, and again for each
@@ -62,6 +76,11 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
             and numpy elsewhere.
         disable: names of passes that shall not run, to find out what each is good for: "cse", "batch", "transpose",
             "fuse" or "share". The numbers stay the same, up to the rounding of sums.
+        verify: whether to check after each pass that the program computes what it did, to find a bug of the compiler;
+            the function is compiled several times more slowly. MICROGRAD_VERIFY=1 in the environment does the same.
+        precision: "float32" keeps and computes numbers in half of the memory, with seven digits. Arguments and Values
+            are rounded to it at each call; results and gradients are floats, and arrays of float64, as before. A call
+            in which a number exceeds its range, 3.4e38, runs eagerly.
 
     Returns:
         A function of the same arguments with the same result, whose ``backward()`` fills the same ``grad``.
@@ -69,9 +88,9 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
     Raises:
         TraceError: when called, where the function reads a number that is not known yet.
         ImportError: if NumPy is not installed, or llvmlite for "llvm", or jax for "jax".
-        RuntimeError: when called, if JAX has float64 switched off.
-        TypeError: if function is not callable, or disable is no list of names.
-        ValueError: for an unknown backend or pass.
+        RuntimeError: when called, if JAX has float64 switched off and that is the precision.
+        TypeError: if function is not callable, or disable is no list of names, or verify no bool.
+        ValueError: for an unknown backend, pass or precision.
 
     Example:
         >>> from micrograd import Value
@@ -90,7 +109,7 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "auto"
     def compiled(function: Callable[..., Any]) -> CompiledFunction:
         if not callable(function):
             raise TypeError(f"compile takes a function, not {type(function).__name__}: {function!r:.80}")
-        return CompiledFunction(function, backend, disable)
+        return CompiledFunction(function, backend, disable, verify, precision)
 
     return compiled if function is None else compiled(function)
 

@@ -9,6 +9,7 @@ card.py       how a Value and an operation look
 style.py      colours and letters
 text.py       numbers and labels as a reader likes them
 dot.py        pictures as text, without Graphviz
+pattern.py    where the entries of a sparse matrix are
 layout.py     Graphviz, as a command or inside of Python
 notebook.py   tables of modules and curves of losses
 plots.py      plots by matplotlib, in the colours of the page around them

@@ -124,7 +124,7 @@ def draw_dot(
 
 
 def save(
-    root: Value,
+    root: Any,
     path: StrPath,
     rankdir: str = "LR",
     *,
@@ -132,12 +132,12 @@ def save(
     style: str = "written",
     fold: bool | None = None,
 ) -> None:
-    """Draw the graph under a Value into a file, whose suffix says the format.
+    """Draw the graph under a Value, or the pattern of a sparse matrix, into a file, whose suffix says the format.
 
     The file is written whole or not at all. A ``.dot`` file is text, and needs nothing to be installed.
 
     Args:
-        root: the Value to start from, usually a result.
+        root: the Value to start from, usually a result. Or a sparse matrix of SciPy, which is drawn as an ``.svg``.
         path: where to write; ends in ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
         rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
         depth: draw only what is within so many operations of root.
@@ -155,7 +155,20 @@ def save(
         ...     os.listdir(folder)
         ['sum.svg']
     """
+    if hasattr(root, "tocoo"):
+        _save_pattern(root, path)
+        return
     save_picture(lambda format, kind: _drawn(root, format, rankdir, depth, style, fold, kind), path)  # noqa: A006
+
+
+def _save_pattern(matrix: Any, path: StrPath) -> None:
+    """Write the picture of a sparse matrix."""
+    from micrograd._support.files import write_atomically
+    from micrograd.draw.pattern import svg_of_pattern
+
+    if os.path.splitext(path)[1].lower() != ".svg":
+        raise ValueError(f"the pattern of a matrix is drawn into a file that ends in .svg: {os.fspath(path)!r}")
+    write_atomically(path, svg_of_pattern(matrix).encode())
 
 
 def save_picture(draw: Callable[[str, Callable[..., Any]], Any], path: StrPath) -> None:

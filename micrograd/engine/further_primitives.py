@@ -47,6 +47,9 @@ acosh = define("acosh", math.acosh, lambda g, out, x: g / (sqrt(x - 1) * sqrt(x 
 atanh = define("atanh", math.atanh, lambda g, out, x: g / _one_less_square(x), domain=UNIT)
 atan2 = define("atan2", math.atan2, lambda g, out, y, x: g * _part(x, x, y), lambda g, out, y, x: -g * _part(y, x, y))
 hypot: Primitive = define("hypot", math.hypot, lambda g, out, x, y: g * (x / out), lambda g, out, x, y: g * (y / out))
+# A product and a sum, rounded once
+fma = define("fma", floats.fma, lambda g, out, x, y, z: g * y, lambda g, out, x, y, z: g * x,
+    lambda g, out, x, y, z: g)
 # Division with a remainder, which has the sign of the divisor
 floor_divide = define("floor_divide", operator.floordiv, None, None, symbol="//", domain=(REAL_LINE, *POSITIVE))
 remainder = define("remainder", operator.mod, unchanged, lambda g, out, x, y: -g * floor_divide(x, y),

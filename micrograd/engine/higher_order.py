@@ -48,7 +48,7 @@ def adjoints(
     bring_up_to_date()
     order = topological_order(root)
     every = set(order)
-    needed, useful = (every, every) if wanted is None else _leading_to(wanted, order)
+    needed, useful = (every, every) if wanted is None else _leading_to(frozenset(wanted), order)
     found = {root: start}
     for node in reversed(order):
         if node in found and node in needed:
@@ -70,27 +70,57 @@ def partial_gradients(
     return {operand: found[operand] for operand in wanted if operand in found}
 
 
-def tangents(outputs: Sequence[Node], given: Mapping[Node, Any], create_graph: bool) -> list[Any]:
+def jacobian(
+    outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool = False
+) -> list[Mapping[Any, Any]]:
+    """For each output, Value or plain number, its gradients by the inputs; those that are 0 may be left out.
+
+    By rows, those of the inputs that the output does not depend on are left out, and no others. A row takes a time that
+    grows with what its output depends on, however many inputs there are.
+    """
+    if (tracer := tracer_on_top()) is not None:
+        return tracer.jacobian(outputs, inputs, create_graph, by_rows)
+    start: Any = type(inputs[0])(1.0, requires_grad=False) if create_graph and inputs else 1.0
+    wanted = frozenset(inputs)
+    return [
+        adjoints(output, start, create_graph, wanted) if isinstance(output, Node) and output.requires_grad else {}
+        for output in outputs
+    ]
+
+
+def tangents(outputs: Sequence[Node], directions: Sequence[Mapping[Node, Any]], create_graph: bool) -> list[list[Any]]:
     """How fast outputs change where some Values change as fast as given: the chain rule from the operands on.
+
+    Args:
+        outputs: whose tangents are wanted.
+        directions: in each, the tangents of some Values; a node is computed with in those only that reach it.
+        create_graph: whether the tangents are graphs.
+
+    Returns:
+        For each direction, the tangents of the outputs.
 
     A rule is linear in the gradient that it is handed. So it gives the tangent of the output, too, if it is handed that
     of the operand. Where a tangent is the plain number 0, no derivative is asked for.
     """
     if (tracer := tracer_on_top()) is not None:
-        return list(tracer.tangents(outputs, given, create_graph))
+        return list(tracer.tangents(outputs, directions, create_graph))
     bring_up_to_date()
-    found: dict[Node, Any] = {node: tangent for node, tangent in given.items() if isinstance(tangent, Node) or tangent}
-    if create_graph:
-        constant: Any = type(next(iter(given)))  # Value
-        found = {n: t if isinstance(t, Node) else constant(t, requires_grad=False) for n, t in found.items()}
+    given = {node for direction in directions for node in direction}
+    found: dict[Node, dict[int, Any]] = {}  # of each node, by the number of the direction
+    for number, direction in enumerate(directions):
+        for node, tangent in direction.items():
+            if isinstance(tangent, Node) or tangent:
+                if create_graph and not isinstance(tangent, Node):
+                    constant: Any = type(node)  # Value
+                    tangent = constant(tangent, requires_grad=False)
+                found.setdefault(node, {})[number] = tangent
     for node in order_of(outputs):
-        operands = node._operands()
-        if node in given or found.keys().isdisjoint(operands):
-            continue
-        moving = [operand for operand in dict.fromkeys(operands) if operand in found]
-        if terms := _terms(node, moving, found, create_graph):
-            found[node] = sum(terms[1:], terms[0])
-    return [found.get(output, 0.0) for output in outputs]
+        moving = [(n, found[n]) for n in dict.fromkeys(node._operands()) if n in found] if node not in given else []
+        for number in sorted({number for _, rates in moving for number in rates}):
+            of_one = {operand: rates[number] for operand, rates in moving if number in rates}
+            if terms := _terms(node, [*of_one], of_one, create_graph):
+                found.setdefault(node, {})[number] = sum(terms[1:], terms[0])
+    return [[found.get(output, {}).get(number, 0.0) for output in outputs] for number in range(len(directions))]
 
 
 def _terms(node: Node, moving: list[Node], found: Mapping[Node, Any], create_graph: bool) -> list[Any]:
@@ -116,13 +146,15 @@ def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:
     return found
 
 
-def _leading_to(wanted: Collection[Node], order: list[Node]) -> tuple[set[Node], set[Node]]:
+def _leading_to(wanted: frozenset[Node], order: list[Node]) -> tuple[set[Node], set[Node]]:
     """The nodes that a wanted Value was an operand of, directly or further down; and these with the wanted ones."""
     leading: set[Node] = set()
-    useful = set(wanted)
+    useful: set[Node] = set()
     for node in order:
         if not useful.isdisjoint(node._operands()):
             leading.add(node)
+            useful.add(node)
+        elif node in wanted:
             useful.add(node)
     return leading, useful
 

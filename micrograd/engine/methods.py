@@ -108,6 +108,10 @@ class Methods:
         """See micrograd.hypot."""
         return self._applied_with(further_primitives.hypot, other)
 
+    def fma(self, y: Any, z: Any) -> Any:
+        """See micrograd.fma."""
+        return further_primitives.fma(self, y, z)
+
     def degrees(self) -> Any:
         """See micrograd.degrees."""
         return further_primitives.degrees(self)

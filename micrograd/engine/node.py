@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, real_number, required_number
 from micrograd.engine.closures import HandWritten
+from micrograd.engine.lost_gradients import compared_with_number, float_taken, rounded
 from micrograd.engine.primitive import CONSTANT, LEAF
 from micrograd.engine.recorder import NO_RECORDER, float_read, recorder_on_top
 from micrograd.engine.stored import LATER, SPECIAL, bring_up_to_date, looked_at, set_on
@@ -236,9 +237,11 @@ class Node(Operand):
     __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
 
     def __float__(self) -> float:
+        number = self.data
         if self._primitive is not CONSTANT:
             float_read()
-        return self.data
+            float_taken()
+        return number
 
     def __bool__(self) -> bool:
         return self.data != 0
@@ -249,7 +252,17 @@ class Node(Operand):
     __trunc__ = __int__
 
     def __round__(self, digits: Any = None) -> Any:
-        return round(float(self), digits)
+        number = round(float(self), digits)
+        if self._primitive is not CONSTANT:
+            rounded()
+        return number
+
+    def __eq__(self, other: object) -> Any:  # identity, which NotImplemented leads to
+        if not isinstance(other, Node):
+            compared_with_number(other)
+        return NotImplemented
+
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         looked_at(self)

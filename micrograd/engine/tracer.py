@@ -57,8 +57,14 @@ class Tracer(Recorder):
         """The gradient of a Value by each of those wanted; None if it is known."""
         raise NotImplementedError
 
-    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
-        """The tangents of Values, from those that are given."""
+    def jacobian(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+    ) -> list[Mapping[Any, Any]]:
+        """For each output its gradients by the inputs; see higher_order.py."""
+        raise NotImplementedError
+
+    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
+        """For each direction the tangents of Values, from those that are given."""
         raise NotImplementedError
 
 

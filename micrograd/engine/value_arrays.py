@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from micrograd._support.checks import is_unknown
+from micrograd._support.checks import Operand, is_unknown
 from micrograd.engine import further_primitives, primitives
+from micrograd.engine.lost_gradients import array_compared_with_numbers
 from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 LARGEST, _INTEGERS, _LOG_2 = float_info.max, 2.0**52, math.log(2.0)  # from 2 ** 52 on, every float is an integer
+
+_EQUALITIES = (np.equal, np.not_equal)
 
 
 class ValueArray(np.ndarray[Any, Any]):
@@ -36,6 +39,8 @@ class ValueArray(np.ndarray[Any, Any]):
         if tracer is not None and any(type(x) is ValueArray for x in inputs):  # a function is compiled
             traced = [tracer.array(x.view(np.ndarray)) if type(x) is ValueArray else x for x in inputs]
             return getattr(ufunc, method)(*traced, **settings)
+        if ufunc in _EQUALITIES and not all(isinstance(x, (Operand, ValueArray)) for x in inputs):
+            array_compared_with_numbers(inputs)
         if settings and (out := settings.get("out")):
             settings["out"] = tuple(map(plain, out))
         result = computed(ufunc, method, [plain(x) for x in inputs], settings)

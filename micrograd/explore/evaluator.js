@@ -26,6 +26,29 @@ function remainder(x, y) {
   return left < 0 !== y < 0 ? left + y : left;
 }
 
+/** x * y + z, rounded once: exactly, as an integer times a power of two, whose last digits are then rounded to even. */
+function fma(x, y, z) {
+  if (!x || !y || !Number.isFinite(x) || !Number.isFinite(y)) return x * y + z;
+  if (!Number.isFinite(z)) return z;
+  const parts = [x, y, z].map((number) => {
+    const bits = new BigUint64Array(Float64Array.of(number).buffer)[0];
+    const exponent = Number((bits >> 52n) & 2047n);
+    const digits = (bits & (2n ** 52n - 1n)) + (exponent ? 2n ** 52n : 0n);
+    return [bits >> 63n ? -digits : digits, Math.max(exponent, 1) - 1075];
+  });
+  const low = Math.min(parts[0][1] + parts[1][1], parts[2][1]);
+  const sum = (parts[0][0] * parts[1][0] << BigInt(parts[0][1] + parts[1][1] - low)) + (parts[2][0] << BigInt(parts[2][1] - low));
+  const size = sum < 0n ? -sum : sum;
+  const cut = Math.max(size.toString(2).length - 53, -1074 - low, 0);
+  const half = cut ? 1n << BigInt(cut - 1) : 0n;
+  const left = size >> BigInt(cut);
+  const rest = size - (left << BigInt(cut));
+  const rounded = Number(cut && (rest > half || (rest === half && left & 1n)) ? left + 1n : left);
+  const power = Math.max(Math.min(low + cut, 1024), -1074);
+  const found = power > 900 ? rounded * 2 ** 900 * 2 ** (power - 900) : rounded * 2 ** power;
+  return sum < 0n ? -found : found;
+}
+
 const FORWARD = {
   identity: (x) => x, detach: (x) => x, is_zero: (x) => Number(x === 0),
   equal: (x, y) => Number(x === y), less: (x, y) => Number(x < y), less_equal: (x, y) => Number(x <= y),
@@ -35,7 +58,7 @@ const FORWARD = {
   exp: Math.exp, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, sqrt: Math.sqrt,
   sin: Math.sin, cos: Math.cos, tan: Math.tan, asin: Math.asin, acos: Math.acos, atan: Math.atan,
   sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh, asinh: Math.asinh, acosh: Math.acosh, atanh: Math.atanh,
-  exp2: (x) => 2 ** x, log2: Math.log2, log10: Math.log10, atan2: Math.atan2, hypot: Math.hypot,
+  exp2: (x) => 2 ** x, log2: Math.log2, log10: Math.log10, atan2: Math.atan2, hypot: Math.hypot, fma,
   remainder, floor_divide: (x, y) => Math.round((x - remainder(x, y)) / y), floor: Math.floor,
   relu: (x) => (x <= 0 ? 0 : x), erf, erfc, abs: Math.abs, maximum: Math.max, minimum: Math.min,
 };

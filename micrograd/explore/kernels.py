@@ -164,17 +164,4 @@ def _needed(program: Program, outputs: Integers) -> list[tuple[int, Kernel, list
 
 def _read(kernel: Kernel) -> list[Integers]:
     """The places of all that a kernel reads."""
-    from micrograd.compiler.ir.program import Reduction, Take
-
-    if isinstance(kernel, Reduction):
-        return [
-            access.positions(kernel.rows, kernel.columns, part.terms)
-            for part in kernel.segments
-            for access in part.factors
-        ]
-    if isinstance(kernel, Take):
-        return [
-            kernel.index.positions(kernel.rows, kernel.columns, 1),
-            kernel.elements.positions(kernel.rows, kernel.columns, kernel.terms),
-        ]
-    return [access.positions(kernel.rows, kernel.columns, 1) for access in kernel.operands]
+    return [access.positions(kernel.rows, kernel.columns, terms) for access, terms in kernel.reads]

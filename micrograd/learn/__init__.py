@@ -7,7 +7,8 @@ catalogue.py     all chapters and their exercises, found by number
 keeping.py       what a learner has done so far, in a file on the learner's machine
 data.py          handwritten digits and first names for the chapters
 report.py        that progress as a table
-running.py       running what a learner wrote, which may raise or never end
+running.py       running what a learner wrote, which may raise
+deadline.py      judging an answer in a child process, which is killed if it never ends
 programs.py      small random programs, and simpler ones that show the same failure
 shares.py        the shares that make up a gradient, and what a wrong sum was made of
 kinds/           how each kind of exercise is judged
@@ -24,12 +25,9 @@ from micrograd._support.checks import required_number
 from micrograd.learn import keeping as _keeping
 from micrograd.learn.catalogue import find as _find
 from micrograd.learn.data import digits, names
+from micrograd.learn.deadline import judge as _judge
 from micrograd.learn.exercise import Text, Verdict
 from micrograd.learn.report import Progress
-from micrograd.learn.running import LONGEST as _LONGEST
-from micrograd.learn.running import Unending as _Unending
-from micrograd.learn.running import limited as _limited
-from micrograd.learn.running import quiet as _quiet
 
 _WIDTH = 100  # characters of a line
 
@@ -51,11 +49,14 @@ __all__ = [
 def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
     """Check the answer to an exercise. It is run many times; what it prints is not shown.
 
+    It is run in a child process, so that it can be stopped whatever it does: what it changes is changed there only.
+
     Args:
         number: of the exercise, such as "2.3".
         answer: what the exercise asks for: a number, a dict, a function, a class. With ``...`` there is no answer yet.
-        seconds: how long the answer may run, for a loop that never ends; None for as long as it likes. Windows and
-            browsers have no such limit.
+        seconds: how long the answer may run, for a loop that never ends; None for as long as it likes, and in this
+            process, as a debugger needs it. On Windows there is no limit, and no child process. On a page in a browser,
+            Python itself is stopped and begins again, without its variables.
 
     Returns:
         A Verdict, which is true if the answer is right, and says what is wrong and why when it is printed.
@@ -63,6 +64,7 @@ def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
     Raises:
         ValueError: if there is no such exercise, or seconds is not positive.
         TypeError: if number is no text.
+        KeyboardInterrupt: if you press Ctrl-C.
 
     Example:
         >>> check("1.2", 2.0)
@@ -76,27 +78,9 @@ def check(number: str, answer: Any, seconds: float | None = 10.0) -> Verdict:
         raise ValueError(f"seconds must be positive and finite, or None for no limit, not {seconds!r}")
     if answer is Ellipsis:
         return Verdict(exercise.number, False, "Put your answer in the place of the dots.", given=False)
-    try:
-        with _quiet(), _limited(limit):
-            verdict = exercise.judge(answer)
-    except _Unending:
-        said = f"It was stopped after {seconds} s: is there a loop that never ends? `seconds=60` gives it more time."
-        verdict = Verdict(exercise.number, False, said)
-    except KeyboardInterrupt:  # it may be the learner's own Ctrl-C
-        raise
-    except BaseException as error:  # what is in the answer may raise anything, whatever is done with it
-        verdict = Verdict(exercise.number, False, f"Something in the answer raised {_named(error)}")
+    verdict = _judge(exercise, answer, limit)
     _keeping.tried(exercise.number, verdict.right)
     return verdict
-
-
-def _named(error: BaseException) -> str:
-    """The class of an error and what it says, which may raise as well."""
-    try:
-        said = str(error)
-    except Exception:
-        said = ""
-    return f"{type(error).__name__}: {said}"[:_LONGEST] if said else f"{type(error).__name__}."
 
 
 def question(number: str) -> Text:

@@ -1,13 +1,10 @@
-"""Running what a learner wrote: it may raise, exit, or never end, and the learner is told in plain words."""
+"""Running what a learner wrote: it may raise or exit, and the learner is told in plain words."""
 
 from __future__ import annotations
 
 import io
 import math
 import re
-import signal
-import threading
-import time
 from contextlib import contextmanager, redirect_stdout
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,10 +22,6 @@ DEEPEST = 5  # lists inside of lists; one that is inside of itself has no end
 
 class AnswerError(Exception):
     """An answer, or a part of it, cannot be judged; the message says why."""
-
-
-class Unending(BaseException):  # no `except Exception` of the learner's may catch it
-    """The learner's code has run for as long as it may."""
 
 
 class Failure(NamedTuple):
@@ -138,37 +131,6 @@ def quiet() -> Iterator[None]:
     """Let nothing be printed inside: an answer that prints is run on many probes, and would fill the screen."""
     with redirect_stdout(_Nowhere()):
         yield
-
-
-@contextmanager
-def limited(seconds: float | None) -> Iterator[None]:
-    """Let what runs inside raise Unending after so many seconds; None for no limit.
-
-    It takes the alarm of the system, which only the main thread of a program on Linux or macOS has. Elsewhere, as in a
-    browser, there is no limit: stop the cell by hand.
-    """
-    alarm = getattr(signal, "setitimer", None)
-    if seconds is None or alarm is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    running = True
-
-    def stop(*_: object) -> None:
-        if running:
-            raise Unending
-
-    started = time.monotonic()
-    before = signal.signal(signal.SIGALRM, stop)
-    # Again and again: a bare `except:` in the learner's loop catches one alarm, and the next one gets through
-    left, interval = alarm(signal.ITIMER_REAL, seconds, 0.05)
-    try:
-        yield
-    finally:
-        running = False
-        alarm(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        if left:  # the alarm of somebody else goes on
-            alarm(signal.ITIMER_REAL, max(left - (time.monotonic() - started), 1e-3), interval)
 
 
 def outcome(function: Callable[[], Any]) -> Any:

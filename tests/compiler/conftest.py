@@ -17,6 +17,27 @@ ABOUT_TRACING = (
     "test_what_is_closed",
 )
 
+# In these modules each pass is verified; see micrograd/compiler/passes/verifier.py
+VERIFIED = (
+    "test_against_eager",
+    "test_compiled_derivatives",
+    "test_loops",
+    "test_normalise",
+    "test_packs",
+    "test_same_numbers",
+    "test_several_results",
+    "test_allocate",
+    "test_transposing",
+    "test_vectors",
+)
+
+
+@pytest.fixture(autouse=True)
+def _verify(request, monkeypatch):
+    """Verify each pass where the module is one of those."""
+    if request.path.stem in VERIFIED:
+        monkeypatch.setenv("MICROGRAD_VERIFY", "1")
+
 
 def pytest_collection_modifyitems(config, items):
     """Mark what runs on JAX: XLA takes its time, and a primitive of one's own is called back in Python with a warning.

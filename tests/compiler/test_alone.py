@@ -256,8 +256,9 @@ class TestSingles:
             np.zeros(3, dtype=int),
             np.ones(1),
         )
-        program = Program(27, (apart, singles), outputs=np.array([24, 25, 26]))
-        moved = transposed(program, [(12, 12)])
+        arrays = np.array([(12, 12), (24, 3)])
+        program = Program(27, (apart, singles), np.arange(12), outputs=np.array([24, 25, 26]), arrays=arrays)
+        moved = transposed(program)
         assert moved.kernels[1].first.tolist() != chosen.tolist()
         found = []
         for one in (program, moved):

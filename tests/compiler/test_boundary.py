@@ -31,7 +31,6 @@ LAYOUTS = {
     "read-only": read_only,
     "big-endian": lambda array: array.astype(">f8"),
     "float32": lambda array: array.astype(np.float32),
-    "long double": lambda array: array.astype(np.longdouble),
 }
 
 
@@ -52,7 +51,7 @@ def test_an_array_has_a_program_for_its_dtype_and_its_shape():
     for array in (np.ones(3), np.zeros(3), np.ones(6)[::2], np.ones((3, 4)).T[0]):
         assert fast(array) == array.sum()
     assert fast.cache_info().traces == 1
-    for array in (np.ones(3, dtype=np.float32), np.ones(3, dtype=int), np.ones((3, 1)), mg.array(np.ones(3))):
+    for array in (np.ones(3, dtype=np.int32), np.ones(3, dtype=int), np.ones((3, 1)), mg.array(np.ones(3))):
         result = fast(array)
         assert (result.data if isinstance(result, Value) else result) == 3.0
     assert fast.cache_info().traces == 5
@@ -66,8 +65,8 @@ def test_whole_numbers_in_arrays_keep_their_meaning(dtype, backend):
     fast, given = mg.compile(f, backend=backend), np.array([1, 5, 6], dtype=dtype)
     doubled, halves, total, remainders = fast(given, 0.5)
     assert (doubled.tolist(), halves.tolist(), total, remainders) == ([2, 10, 12], [0, 2, 3], 6.0, [1, 2, 0])
-    assert (doubled.dtype.kind, halves.dtype.kind) == ("i", "i")
-    assert {type(number) for number in remainders} == {int}
+    assert (doubled.dtype, halves.dtype) == (dtype, dtype)
+    assert {type(number) for number in remainders} == {int if dtype is np.int64 else dtype}
 
 
 def test_an_array_of_no_axes_is_an_argument(backend):
@@ -79,13 +78,13 @@ def test_numbers_of_other_kinds_stand_beside_floats(backend):
     def f(xs, y):
         return sum(x * (place + 1.0) for place, x in enumerate(xs)) * y
 
-    xs = [1.5, 2, np.float32(0.5), Fraction(1, 4), np.int64(3)]
+    xs = [1.5, 2, np.float64(0.5), Fraction(1, 4), np.int64(3)]
     assert mg.compile(f, backend=backend)(xs, 2) == f([float(x) for x in xs], 2.0)
 
 
 def test_a_number_that_no_float_can_hold_is_refused():
     fast = mg.compile(lambda xs: xs[0] * 1.0)
-    with pytest.raises(OverflowError):
+    with pytest.raises(mg.TraceError, match=r"an integer of 2\*\*53 or more"):
         fast([10**400])
     assert fast([3]) == 3.0
 

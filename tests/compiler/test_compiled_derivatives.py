@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import micrograd as mg
@@ -263,3 +264,109 @@ def test_a_number_that_is_read_under_detect_anomaly_is_refused_inside(backend):
     assert f(Value(2.0)).data == 2.0
     with pytest.raises(mg.TraceError, match="would freeze a number"):
         mg.compile(f, backend=backend)(Value(2.0))
+
+
+def pendulum(steps):
+    def positions(p):
+        angle, speed, found = p[0], p[1], []
+        for _ in range(steps):
+            angle, speed = angle + 0.01 * speed, speed - 0.01 * p[2] * mg.sin(angle)
+            found.append(angle)
+        return found
+
+    return positions
+
+
+def operations(fast):
+    """How many operations were traced."""
+    return int(fast.explain(passes=True).splitlines()[1].split()[2].replace(",", ""))
+
+
+class TestModes:
+    """A Jacobian is computed forwards where inputs are few and outputs depend on one another; a Hessian always."""
+
+    POINT = (1.0, 0.5, 9.81)
+
+    def test_outputs_that_depend_on_one_another_take_operations_in_proportion_to_their_number(self):
+        counts = []
+        for steps in (20, 40):
+            fast = mg.compile(mg.jacobian(pendulum(steps)), backend="numpy")
+            fast([*self.POINT])
+            counts.append(operations(fast))
+        assert 1.9 < counts[1] / counts[0] < 2.1
+
+    def test_outputs_that_do_not_take_one_pass_backwards_each(self):
+        def apart(p):
+            return [mg.exp(p[0] * t) * p[1] + p[2] for t in map(float, range(20))]
+
+        fast = mg.compile(mg.jacobian(apart), backend="numpy")
+        assert np.allclose(fast([*self.POINT]), mg.jacobian(apart)([*self.POINT]), rtol=1e-12, atol=0)
+
+    @pytest.mark.parametrize("steps", [1, 3, 30])
+    def test_forwards_gives_what_eager_gives_backwards(self, steps, backend):
+        fast = mg.compile(mg.jacobian(pendulum(steps)), backend=backend)
+        expected = mg.jacobian(pendulum(steps))([*self.POINT])
+        assert np.allclose(fast([*self.POINT]), expected, rtol=1e-12, atol=1e-15)
+
+    def test_it_is_differentiated_again(self, backend):
+        def total(p):
+            return sum(slope**2 for row in mg.jacobian(pendulum(20))(p) for slope in row)
+
+        expected = mg.grad(total)([*self.POINT])
+        assert mg.compile(mg.grad(total), backend=backend)([*self.POINT]) == pytest.approx(expected, rel=1e-11)
+
+    def test_ties_constants_and_what_does_not_depend_on_an_input(self, backend):
+        def f(p):
+            state, found = mg.relu(p[0]) + mg.maximum(p[0], p[1]), [7.0, p[1]]
+            for _ in range(6):
+                state = mg.where(state > 0, state * p[0], mg.take([p[0], state], 1)) + mg.dot([p[0], 2.0], [state, 1.0])
+                found.append(state)
+            return found
+
+        for point in ([0.0, 0.0], [1.0, 1.0], [-1.0, 2.0]):
+            assert mg.compile(mg.jacobian(f), backend=backend)(point) == mg.jacobian(f)(point)
+
+    def test_what_a_derivative_raises_is_raised(self):
+        def f(p):
+            state, found = mg.sqrt(p[0]), []
+            for _ in range(6):
+                state = state * p[0]
+                found.append(state)
+            return found
+
+        fast = mg.compile(mg.jacobian(f), backend="numpy")
+        assert np.allclose(fast([4.0]), mg.jacobian(f)([4.0]))
+        with pytest.raises(ZeroDivisionError, match="sqrt"):
+            fast([0.0])
+
+    def test_in_the_body_of_a_loop_and_under_no_grad(self):
+        def f(xs):
+            with mg.no_grad():
+                first = mg.jacobian(pendulum(9))([xs[0], 0.5, 9.81])
+            rows = mg.vmap(lambda x: mg.jacobian(pendulum(9))([x, 0.5, 9.81])[-1][0])(xs)
+            return [first[-1][0], *rows]
+
+        xs = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+        assert mg.compile(f, backend="numpy")(xs) == pytest.approx(f(xs), rel=1e-12)
+
+    def test_hessians_of_containers_constants_and_closed_over_values(self, backend):
+        w = Value(3.0)
+
+        def f(p):
+            return w * p["a"] ** 2 * p["b"][0] + p["b"][1]
+
+        point = {"a": 2.0, "b": [0.5, 1.0]}
+        expected = {
+            "a": {"a": 3.0, "b": [12.0, 0.0]},
+            "b": [{"a": 12.0, "b": [0.0, 0.0]}, {"a": 0.0, "b": [0.0, 0.0]}],
+        }
+        for hessian in (mg.hessian(f), mg.compile(mg.hessian(f), backend=backend)):
+            found = hessian(point)
+            w.grad = 0.0
+            found["a"]["b"][0].backward()
+            assert w.grad == 4.0
+            with mg.no_grad():
+                assert hessian(point) == expected
+
+    def test_the_hessian_of_a_constant_is_zero(self):
+        assert mg.hessian(lambda p: 7.0)([1.0, 2.0]) == [[0.0, 0.0], [0.0, 0.0]]

@@ -192,14 +192,14 @@ class TestTheSameAsEager:
 class TestPrecision:
     def test_float32_needs_no_float64_of_jax(self):
         expected = after(line())
-        with jax_mesh._float64(False):
+        with jax_mesh.in_float64(False):
             found = after(line(), compile="jax", devices=2, precision="float32")
         assert found == pytest.approx(expected, rel=1e-4)
         parameters = found[-7:-3:2]
         assert parameters == np.float32(parameters).tolist() != expected[-7:-3:2]
 
     def test_float64_needs_it_and_the_error_says_what_to_write(self):
-        with jax_mesh._float64(False), pytest.raises(RuntimeError, match="jax_enable_x64"):
+        with jax_mesh.in_float64(False), pytest.raises(RuntimeError, match="jax_enable_x64"):
             after(line(), compile="jax", devices=2)
 
     def test_a_step_that_is_too_large_for_float32_is_taken_in_float64_with_a_warning(self):

@@ -4,31 +4,44 @@ Each case makes a function and something that changes what it reads. After the c
 the function gives, or it is refused with a TraceError. A case says which, so that neither happens by chance.
 """
 
+import abc
 import argparse
 import array
+import builtins
 import collections
 import configparser
+import contextlib
 import contextvars
 import ctypes
 import dataclasses
 import datetime
 import enum
 import functools
+import glob
 import io
 import itertools
+import math
 import mmap
 import operator
 import os
+import pathlib
+import queue
 import random
+import re
 import secrets
+import sqlite3
 import string
+import struct
 import sys
 import tempfile
 import threading
 import time
 import types
+import typing
 import uuid
 import weakref
+import zlib
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -728,7 +741,9 @@ def module_of_the_user_with_the_name_of_a_standard_one():
 
 
 of_container("array", lambda: np.array(NUMBERS), lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
-of_container("array of floats of 32 bits", lambda: np.float32(NUMBERS), lambda p: p[0], lambda p: p.__setitem__(0, 3))
+of_container(
+    "array of floats of 32 bits", lambda: np.float32(NUMBERS), lambda p: float(p[0]), lambda p: p.__setitem__(0, 3)
+)
 of_container("array without axes", lambda: np.array(2.0), float, lambda p: p.__setitem__((), 3.0))
 of_container("array by columns", lambda: np.ones((3, 2)).T, lambda p: p[0, 0], lambda p: p.__setitem__((0, 0), 3.0))
 of_container("array of every other", lambda: np.ones(8)[::2], lambda p: p[1], lambda p: p.__setitem__(1, 3.0))
@@ -908,6 +923,289 @@ def parameter_of_a_module():
     return lambda x: model([x]), lambda: setattr(model.layers[0].neurons[0], "b", Value(3.0))
 
 
+# What a second reviewer found: hooks, introspection, objects of the standard library and of NumPy
+
+
+class Base(abc.ABC):  # noqa: B024
+    """With classes that are registered later."""
+
+
+class Key:
+    number = 2.0
+
+
+class Hooks:
+    """With methods that operators call, which read an attribute."""
+
+    number = 2
+
+    def __format__(self, _):
+        return str(self.number)
+
+    def __bool__(self):
+        return self.number < 3
+
+    def __index__(self):
+        return self.number
+
+    def __contains__(self, item):
+        return item < self.number
+
+    def __iter__(self):
+        return iter(range(self.number))
+
+    def __hash__(self):
+        return self.number
+
+    def __class_getitem__(cls, item):
+        return cls.number * item
+
+    def __getattr__(self, name):
+        return self.__dict__["number"] if name == "other" and "number" in self.__dict__ else 2
+
+
+class Text(str):
+    """A text with an attribute."""
+
+
+class Long(list):
+    """A list whose length is another one."""
+
+    number = 2
+
+    def __len__(self):
+        return self.number
+
+
+def set_error(error):
+    error.args = (3.0,)
+
+
+def set_number_to_an_int(item):
+    """Set an attribute that many cases have."""
+    item.number = 4
+
+
+of_container("__format__", Hooks, lambda p: float(f"{p}"), set_number_to_an_int)
+of_container("__bool__", Hooks, lambda p: 2.0 if p else 3.0, set_number_to_an_int)
+of_container("__index__", Hooks, lambda p: NUMBERS_TO_INDEX[p], set_number_to_an_int)
+of_container("__contains__", Hooks, lambda p: 3.0 if 2 in p else 2.0, set_number_to_an_int)
+of_container("__iter__", Hooks, sum, set_number_to_an_int)
+of_container("__hash__", Hooks, hash, set_number_to_an_int)
+of_container("__getattr__", Hooks, lambda p: p.other, set_number_to_an_int)
+of_container("length of a list of a class of its own", Long, len, set_number_to_an_int)
+of_container("attribute of a text", lambda: Text("a"), lambda p: getattr(p, "number", 2.0), set_number)
+of_container("arguments of an exception", lambda: ValueError(2.0), lambda p: p.args[0], set_error)
+of_container("attribute of an exception", lambda: ValueError(2.0), lambda p: getattr(p, "number", 2.0), set_number)
+of_container(
+    "cause of an exception",
+    lambda: ValueError(2.0),
+    lambda p: p.__cause__.args[0] if p.__cause__ else 2.0,
+    lambda p: setattr(p, "__cause__", ValueError(3.0)),
+)
+of_container(
+    "key of a dict", lambda: {Key(): 1.0}, lambda p: next(iter(list(p))).number, lambda p: set_number(next(iter(p)))
+)
+of_container("order of a dict", lambda: {"a": 2.0, "b": 3.0}, lambda p: next(iter(p.values())),
+             lambda p: p.update(a=p.pop("a")))  # fmt: skip
+of_container("object in a frozenset", lambda: frozenset([Key()]), lambda p: min(k.number for k in p),
+             lambda p: set_number(min(p)))  # fmt: skip
+of_container("event", threading.Event, lambda p: 3.0 if p.is_set() else 2.0, lambda p: p.set())
+of_container("items of a queue", queue.Queue, lambda p: p.qsize() + 1.0, lambda p: p.put(1.0))
+of_container("mock", lambda: mock.Mock(return_value=2.0), lambda p: p(), lambda p: setattr(p, "return_value", 3.0))
+of_container("side effect of a mock", lambda: mock.Mock(side_effect=Plain()), lambda p: p(1.0),
+             lambda p: set_number(p.side_effect))  # fmt: skip
+of_container("attribute of a mock", lambda: mock.Mock(number=2.0), lambda p: p.number, set_number)
+of_container("named tuple's default", lambda: collections.namedtuple("Pair", "a", defaults=[2.0]), lambda p: p().a,
+             lambda p: setattr(p.__new__, "__defaults__", (3.0,)))  # fmt: skip
+of_container("flags of an array", lambda: np.ones(3), lambda p: 2.0 + p.flags.writeable,
+             lambda p: setattr(p.flags, "writeable", False))  # fmt: skip
+of_container(
+    "record", lambda: np.zeros(1, [("a", float)])[0], lambda p: p["a"] + 2.0, lambda p: p.__setitem__("a", 3.0)
+)
+of_container("flat elements", lambda: np.ones(3).flat, lambda p: p[0], lambda p: p.__setitem__(0, 3.0))
+of_container("zero of the other sign in a large list", lambda: [0.0] * 200_000, lambda p: math.copysign(2.0, p[7]),
+             lambda p: p.__setitem__(7, -0.0))  # fmt: skip
+of_container("bool in a large list", lambda: [1] * 200_000, lambda p: len(repr(p[7])), lambda p: p.__setitem__(7, True))
+of_container("equal numbers in a large list", lambda: [2.5] * 200_000, lambda p: p[7],
+             lambda p: p.__setitem__(slice(None), [float(str(n)) for n in p[:-1]] + [p[-1] + 1.0]))  # fmt: skip
+of_container("text in a large list", lambda: ["a"] * 300, lambda p: len(p[7]), lambda p: p.__setitem__(7, "abc"))
+of_container("text of another class in a large list", lambda: ["a"] * 300, lambda p: len(type(p[7]).__name__),
+             lambda p: p.__setitem__(7, Text("a")))  # fmt: skip
+NUMBERS_TO_INDEX = [5.0, 6.0, 7.0, 8.0, 9.0]
+
+
+@case()
+def class_getitem():
+    class Derived(Hooks):
+        pass
+
+    return lambda x: x * Derived[2], lambda: setattr(Derived, "number", 3)
+
+
+@case()
+def instance_check():
+    class Kinds(type):
+        found = False
+
+        def __instancecheck__(cls, item):
+            return cls.found
+
+    class Odd(metaclass=Kinds):
+        pass
+
+    item = Plain()
+    return lambda x: x * (3.0 if isinstance(item, Odd) else 2.0), lambda: setattr(Kinds, "found", True)
+
+
+@case()
+def class_that_is_registered():
+    class Derived:
+        pass
+
+    item = Derived()
+    return lambda x: x * (3.0 if isinstance(item, Base) else 2.0), lambda: Base.register(Derived)
+
+
+@case()
+def function_that_a_module_gives_names_by():
+    module, table = types.ModuleType("a_module_of_the_user"), {"number": 2.0}
+    module.__getattr__ = lambda name: table[name]
+    return lambda x: x * module.number, lambda: table.update(number=3.0)
+
+
+@case()
+def builtin_of_the_user():
+    builtins.a_builtin_of_the_user = 2.0
+    return lambda x: x * a_builtin_of_the_user, lambda: setattr(builtins, "a_builtin_of_the_user", 3.0)  # noqa: F821
+
+
+@case()
+def globals_of_a_function():
+    def helper():
+        pass
+
+    return lambda x: x * helper.__globals__["SCALE"], lambda: globals().update(SCALE=SCALE + 1.0)
+
+
+@case()
+def function_that_is_vectorised():
+    numbers = [2.0]
+    scaled = np.vectorize(lambda n: n * numbers[0])
+    return lambda x: x * float(scaled(1.0)), lambda: numbers.__setitem__(0, 3.0)
+
+
+@case()
+def variable_of_a_context():
+    number = contextvars.ContextVar("number")
+    number.set(2.0)
+    context = contextvars.copy_context()
+    return lambda x: x * context[number], lambda: context.run(number.set, 3.0)
+
+
+@case()
+def finalizer():
+    holder = [Plain()]
+    alive = weakref.finalize(holder[0], lambda: None)
+    return lambda x: x * (2.0 if alive.alive else 3.0), holder.clear
+
+
+@case()
+def context_manager():
+    numbers = [2.0]
+
+    @contextlib.contextmanager
+    def given():
+        yield numbers[0]
+
+    def f(x):
+        with given() as number:
+            return x * number
+
+    return f, lambda: numbers.__setitem__(0, 3.0)
+
+
+@case()
+def generator_function():
+    numbers = [2.0]
+
+    def given():
+        yield numbers[0]
+
+    return lambda x: x * next(given()), lambda: numbers.__setitem__(0, 3.0)
+
+
+@case()
+def coroutine():
+    numbers = [2.0]
+
+    async def given():
+        return numbers[0]
+
+    def run():
+        try:
+            given().send(None)
+        except StopIteration as stop:
+            return stop.value
+
+    return lambda x: x * run(), lambda: numbers.__setitem__(0, 3.0)
+
+
+@case()
+def method_of_a_partial():
+    class Scaled(Plain):
+        def times(self, number):
+            return number * self.number
+
+        twice = functools.partialmethod(times, 2.0)
+
+    item = Scaled()
+    return lambda x: x * item.twice(), lambda: set_number(item)
+
+
+@case()
+def factory_of_a_field():
+    numbers = [2.0]
+
+    @dataclasses.dataclass
+    class Made:
+        number: float = dataclasses.field(default_factory=lambda: numbers[0])
+
+    return lambda x: x * Made().number, lambda: numbers.__setitem__(0, 3.0)
+
+
+@case()
+def classes_below():
+    class Above:
+        known: typing.ClassVar[list] = []
+
+        def __init_subclass__(cls):
+            Above.known.append(cls)
+
+    return lambda x: x * (1 + len(Above.known)), lambda: type("Below", (Above,), {})
+
+
+@case()
+def seed_of_a_generator_that_is_made_inside():
+    seeds = [3]
+    return lambda x: x * np.random.default_rng(seeds[0]).normal(), lambda: seeds.__setitem__(0, 4)
+
+
+@case()
+def memory_that_is_packed_into():
+    memory = bytearray(8)
+    struct.pack_into("d", memory, 0, 2.0)
+    return lambda x: x * struct.unpack_from("d", memory)[0], lambda: struct.pack_into("d", memory, 0, 3.0)
+
+
+@case()
+def file_that_is_mapped():
+    with tempfile.NamedTemporaryFile() as file:
+        np.arange(2.0, 9.0).tofile(file.name)
+        read, written = (np.memmap(file.name, dtype=float, mode=mode) for mode in ("r", "r+"))
+    return lambda x: x * float(read[0]), lambda: written.__setitem__(0, 7.0)
+
+
 # What gives another number each time
 
 
@@ -919,6 +1217,14 @@ def draws(name, make):
         return lambda x: x * float(draw()), lambda: None
 
     case(REFUSED, name)(made)
+
+
+def simple_queue():
+    """A queue of two numbers."""
+    made = queue.SimpleQueue()
+    made.put(2.0)
+    made.put(3.0)
+    return made
 
 
 def opened():
@@ -943,6 +1249,17 @@ draws("bits of a generator", lambda: lambda bits=np.random.PCG64(3): bits.random
 draws("generator without a seed", lambda: lambda: np.random.default_rng().normal())
 draws("secrets", lambda: lambda: secrets.randbelow(1000) + 1)
 draws("os.urandom", lambda: lambda: os.urandom(1)[0] + 1)
+draws("file by its path", lambda: lambda path=pathlib.Path(__file__): len(path.read_text("utf-8")))
+draws("whether a path exists", lambda: lambda path=pathlib.Path(__file__): path.exists())
+draws("working directory", lambda: lambda: len(os.getcwd()))
+draws("process", lambda: lambda: os.getpid())
+draws("files in a folder", lambda: lambda: len(glob.glob("*")))
+draws("database", lambda: lambda base=sqlite3.connect(":memory:"): base.execute("select 2.0").fetchone()[0])  # noqa: B008
+draws("items of a simple queue", lambda: lambda items=simple_queue(): items.get())  # noqa: B008
+draws("compressor", lambda: lambda made=zlib.compressobj(): len(made.compress(bytes(9))) + 1)  # noqa: B008
+draws("scanner", lambda: lambda made=re.compile("[0-9]").scanner("23"): made.match().group())  # noqa: B008
+draws("np.nditer", lambda: lambda made=np.nditer(np.arange(2.0, 9.0)): float(next(made)))  # noqa: B008
+draws("np.broadcast", lambda: lambda made=np.broadcast(np.ones(3), 2.0): next(made)[0])  # noqa: B008
 draws("uuid", lambda: lambda: uuid.uuid4().int % 1000 + 1)
 draws("time.time", lambda: lambda: time.time())
 draws("time.time as a variable", lambda: time.time)
@@ -965,7 +1282,7 @@ draws("lines of a file", lambda: lambda file=opened(): len(next(file)))  # noqa:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES, ids=[f"{outcome}-{name}" for name, (_, outcome) in CASES.items()])
 def test_a_number_that_changes_is_never_silently_the_old_one(name, monkeypatch):
     for variable in ("SCALE", "abs"):
         monkeypatch.setitem(globals(), variable, globals().get(variable))

@@ -10,7 +10,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.choice import backend_of
-from micrograd.compiler.passes import effects, packs, sharing, transposing
+from micrograd.compiler.passes import allocate, effects, packs, transposing
 from micrograd.compiler.passes.lists import COMMON, NATIVE, OPTIONAL
 
 
@@ -144,8 +144,8 @@ class TestShow:
 @pytest.fixture
 def small(monkeypatch):
     """As if small programs were worth all passes."""
-    monkeypatch.setattr(sharing, "_LARGE", 0)
-    monkeypatch.setattr(sharing, "_STRETCH", 8)
+    monkeypatch.setattr(allocate, "_LARGE", 0)
+    monkeypatch.setattr(allocate, "_LEAST", 8)
     monkeypatch.setattr(transposing, "_NUMBERS", 1)
     monkeypatch.delenv("MICROGRAD_DISABLE", raising=False)
 
@@ -206,7 +206,7 @@ class TestDisable:
         expected = trained()
         assert batches
         batches.clear()
-        monkeypatch.setenv("MICROGRAD_DISABLE", "batch,fuse,share")
+        monkeypatch.setenv("MICROGRAD_DISABLE", "batch,fuse,allocate")
         assert trained() == pytest.approx(expected, rel=1e-14)
         assert not batches
 

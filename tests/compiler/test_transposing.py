@@ -80,8 +80,8 @@ def test_random_programs_of_samples_give_what_eager_gives(count, backend, monkey
     """Each sample has three numbers, the same program for each, and sums of one to three of the results."""
     moved = []
 
-    def watched(program, stretches):
-        result = transposed(program, stretches)
+    def watched(program):
+        result = transposed(program)
         moved.append(result is not program)
         return result
 
@@ -110,13 +110,16 @@ def test_random_programs_of_samples_give_what_eager_gives(count, backend, monkey
     assert moved.count(True) >= checked / 2
 
 
-def of_kernels(kernels, constants, outputs):
-    """A program whose inputs come first in the buffer."""
-    return Program(120, (*kernels,), np.arange(WIDTH), np.array(outputs), constants=constants)
+def of_kernels(kernels, constants, outputs, last=0):
+    """A program whose inputs come first in the buffer; with a last array of so many numbers."""
+    sizes = {0: WIDTH, GIVEN: SAMPLES * WIDTH, MADE: SAMPLES * WIDTH, AFTER: SAMPLES * WIDTH, LAST: last}
+    arrays = np.array([*sizes.items()])
+    return Program(120 + last, (*kernels,), np.arange(WIDTH), np.array(outputs), constants=constants, arrays=arrays)
 
 
 ROWS = Access(0, 0, 0, 1)  # the inputs, for all samples
-GIVEN, MADE, AFTER = 8, 40, 80  # stretches: constants, and what is computed of them
+GIVEN, MADE, AFTER = 8, 40, 80  # arrays: constants, and what is computed of them
+LAST = AFTER + SAMPLES * WIDTH
 
 
 def triangle(terms):
@@ -136,13 +139,10 @@ def results(program):
     return backend_of("numpy").run_of(program)(np.arange(1.0, 1 + WIDTH))[0].tolist()
 
 
-STRETCHES = [(MADE, SAMPLES * WIDTH), (AFTER, SAMPLES * WIDTH)]
-
-
 @pytest.mark.usefixtures("all_is_worth_it")
-class TestStretches:
+class TestArrays:
     def test_constants_and_results_are_transposed(self, program):
-        found = transposed(program, STRETCHES)
+        found = transposed(program)
         assert results(found) == results(program)
         for kernel in found.kernels:
             assert (kernel.rows, kernel.columns, kernel.target.column_step) == (1, SAMPLES, 1)
@@ -157,19 +157,19 @@ class TestStretches:
             1, SAMPLES * WIDTH, Access(AFTER, column_step=1), (Segment(2.0, 1, Access(MADE, column_step=1), None),)
         )
         longer = of_kernels([*program.kernels, double], program.constants, [AFTER + 8, AFTER + 29])
-        found = transposed(longer, STRETCHES)
+        found = transposed(longer)
         assert results(found) == results(longer)
         assert found.outputs.tolist() == [AFTER + 3 * SAMPLES + 1, AFTER + 29]
         assert (found.kernels[-1].rows, found.kernels[-1].columns) == (1, SAMPLES * WIDTH)
 
     def test_so_is_what_is_computed_with_that(self, program):
-        last, count = AFTER + SAMPLES * WIDTH, SAMPLES * WIDTH
+        last, count = LAST, SAMPLES * WIDTH
         doubled = [
             Reduction(1, count, Access(target, column_step=1), (Segment(2.0, 1, Access(read, column_step=1), None),))
             for target, read in ((last, AFTER), (AFTER, MADE))
         ][::-1]
-        longer = replace(of_kernels([*program.kernels, *doubled], program.constants, [last + 8]), size=last + count)
-        found = transposed(longer, [*STRETCHES, (last, count)])
+        longer = of_kernels([*program.kernels, *doubled], program.constants, [last + 8], last=count)
+        found = transposed(longer)
         assert results(found) == results(longer)
         assert found.outputs.tolist() == [last + 3 * SAMPLES + 1]
 
@@ -183,18 +183,19 @@ class TestStretches:
             "take": Take(1, 1, 3, Access(AFTER), Access(0), Access(MADE, term_step=1)),
         }[kind]
         longer = of_kernels([*program.kernels, reads], program.constants, [AFTER])
-        found = transposed(longer, STRETCHES)
+        found = transposed(longer)
         assert results(found) == results(longer)
         assert found.kernels[-1] is reads
         assert {kernel.target.base for kernel in found.kernels[:-1]} <= {MADE + i for i in range(WIDTH)}
 
-    def test_a_stretch_that_samples_do_not_divide_stays(self, program):
-        assert transposed(program, [(MADE, SAMPLES * WIDTH + 1)]).outputs.tolist() == program.outputs.tolist()
+    def test_an_array_that_samples_do_not_divide_stays(self, program):
+        arrays = np.array([(0, WIDTH), (GIVEN, SAMPLES * WIDTH), (MADE, SAMPLES * WIDTH + 1)])
+        assert transposed(replace(program, arrays=arrays)).outputs.tolist() == program.outputs.tolist()
 
 
 def test_a_program_that_would_not_be_faster_stays(program, monkeypatch):
     monkeypatch.setattr(stage, "_SAMPLES", 2)
     monkeypatch.setattr(stage, "_NUMBERS", 0)
-    assert transposed(program, STRETCHES) is not program
+    assert transposed(program) is not program
     monkeypatch.setattr(stage, "_GAIN", 0.0)
-    assert transposed(program, STRETCHES) is program
+    assert transposed(program) is program

@@ -174,7 +174,11 @@ class TestAlike:
         def f(start, xs):
             return mg.scan(step, (start, start < 0), xs)
 
-        assert runs_with_the_same_tape(f, 3, NUMBERS) == REPEATED
+        found, expected = (
+            mg.compile(f)(3, NUMBERS),
+            f(3, NUMBERS),
+        )  # each turn checks that its int is no longer than 2**53
+        assert (found, type(found[0][0])) == (expected, int)
 
     def test_weights_as_inputs_stay_in_their_order_and_roles(self):
         weights = [[Value(1.0), Value(2.0)] for _ in range(TURNS)]

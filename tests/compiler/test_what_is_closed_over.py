@@ -5,6 +5,7 @@ import gc
 import math
 import re
 import sys
+import threading
 import types
 import warnings
 import weakref
@@ -784,6 +785,42 @@ def test_equal_numbers_in_lists_of_any_length_are_told_apart(length, change):
     assert fast(1.0) == 1.0 + _told_by_text(0.0)
     numbers[-1] = change
     assert fast(1.0) == 1.0 + _told_by_text(change)
+
+
+@pytest.mark.parametrize(("name", "value"), [("_is_gil_enabled", lambda: False), ("implementation", None)])
+def test_long_lists_of_other_pythons_are_watched_too(monkeypatch, name, value):
+    """Where the pointers of a list cannot be read."""
+    monkeypatch.setattr(sys, name, value or types.SimpleNamespace(name="pypy"), raising=False)
+    test_equal_numbers_in_lists_of_any_length_are_told_apart(300, -0.0)
+
+
+def test_a_long_list_that_another_thread_changes_is_watched():
+    numbers, stop = [float(number) for number in range(1000)], threading.Event()
+
+    def change():
+        while not stop.is_set():
+            numbers.extend([1.0] * 5000)
+            del numbers[1000:]
+
+    fast = mg.compile(lambda x: x * numbers[7], backend="numpy")
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        assert {fast(2.0) for _ in range(200)} == {14.0}
+    finally:
+        stop.set()
+        thread.join()
+    numbers[7] = 1.0
+    assert fast(2.0) == 2.0
+
+
+def test_a_long_list_with_equal_numbers_is_traced_once():
+    numbers, traces = [float(number) for number in range(1000)], Runs()
+    fast = mg.compile(lambda x: (print(end="", file=traces), x * numbers[7])[1], backend="numpy")
+    for _ in range(5):
+        numbers[:] = [float(str(number)) for number in numbers]
+        assert fast(2.0) == 14.0
+    assert traces.times == 1
 
 
 def test_the_sign_of_what_is_no_number_counts():

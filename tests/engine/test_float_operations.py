@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.engine.floats import exact_fma
 from micrograd.engine.primitive import find
 
 numbers = st.floats(-1e6, 1e6)
@@ -70,9 +71,11 @@ class TestRemainders:
 class TestRounding:
     def test_to_ints_and_to_digits(self):
         x = Value(-7.65)
-        assert [int(x), round(x), math.trunc(x), math.floor(x), math.ceil(x)] == [-7, -8, -7, -8, -7]
-        assert all(type(number) is int for number in (int(x), round(x), math.trunc(x)))
-        assert (round(x, 1), type(round(x, 1))) == (round(-7.65, 1), float)
+        with pytest.warns(mg.GradientWarning, match=r"round\(\) gives a plain number"):
+            rounded, digits = round(x), round(x, 1)
+        assert [int(x), rounded, math.trunc(x), math.floor(x), math.ceil(x)] == [-7, -8, -7, -8, -7]
+        assert all(type(number) is int for number in (int(x), rounded, math.trunc(x)))
+        assert (digits, type(digits)) == (round(-7.65, 1), float)
 
     def test_what_is_no_int_raises_as_for_floats(self):
         with pytest.raises(OverflowError):
@@ -149,3 +152,43 @@ class TestManyOperands:
         assert f(Value(0.0), Value(0.0)).data == 0.0
         with pytest.raises(ZeroDivisionError):
             f(Value(0.0), Value(0.0)).backward()
+
+
+class TestFma:
+    CASES = (
+        (0.1, 10.0, -1.0, 2.0**-54),
+        (1 + 2.0**-30, 1 - 2.0**-30, -1.0, -(2.0**-60)),
+        (5e-324, 0.5, 5e-324, 1e-323),  # the half is rounded to even
+        (1e308, 10.0, -math.inf, -math.inf),
+        (1e200, 1e200, -math.inf, -math.inf),
+        (-0.0, 2.0, -0.0, -0.0),
+        (3.0, -2.0, 6.0, 0.0),
+        (-5e-324, 5e-324, 0.0, -0.0),
+        (1.5e308, 2.0, -1.6e308, 1.4e308),  # the product alone is too large
+    )
+
+    @pytest.mark.parametrize(("x", "y", "z", "expected"), CASES)
+    @pytest.mark.parametrize(
+        "f", [mg.fma, exact_fma, *(mg.compile(mg.fma, backend=name) for name in ("numpy", "llvm"))]
+    )
+    def test_the_product_and_the_sum_are_rounded_once(self, f, x, y, z, expected):
+        found = float(f(x, y, z))
+        assert (found, math.copysign(1.0, found)) == (expected, math.copysign(1.0, expected))
+
+    @pytest.mark.parametrize("f", [mg.fma, exact_fma])
+    def test_what_it_raises(self, f):
+        with pytest.raises(OverflowError, match="overflow in fma"):
+            f(1e308, 10.0, 0.0)
+        with pytest.raises(ValueError, match="invalid operation in fma"):
+            f(math.inf, 0.0, 1.0)
+        assert math.isnan(f(math.nan, 1.0, 2.0))
+
+    def test_derivatives_of_any_order(self):
+        assert mg.hessian(lambda p: mg.fma(p[0], p[1], p[2]))([2.0, 3.0, 4.0]) == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+        cube = mg.grad(mg.grad(mg.grad(lambda x: mg.fma(x, x * x, x))))
+        assert (cube(1.7), float(mg.compile(cube)(1.7))) == pytest.approx((6.0, 6.0), rel=1e-12)
+
+    def test_many_at_once_in_native_code(self):
+        xs = [0.1 * number for number in range(40)]
+        fast = mg.compile(lambda xs: [mg.fma(x, 10.0, -x) for x in xs], backend="llvm")
+        assert [float(y) for y in fast(xs)] == [exact_fma(x, 10.0, -x) for x in xs]

@@ -72,6 +72,7 @@ SECONDS = {
     **dict.fromkeys(["detach", "is_zero", "equal", "less", "less_equal", "floor_divide", "remainder"], STRAIGHT),
     **dict.fromkeys(["sign", "floor", "ceil"], STRAIGHT),
     "mul": Second({(0, 1): lambda x, y: ONE}),
+    "fma": Second({(0, 1): lambda x, y, z: ONE}),
     "div": Second(
         {(0, 1): lambda x, y: -1 / y**2, (1, 1): lambda x, y: 2 * x / y**3},
         between=lambda x, y: (y, x / y, 1 / y, x / y**2, 1 / y**2, x / y**3),

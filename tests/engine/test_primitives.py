@@ -118,6 +118,7 @@ TRUTHS = {
     "add": Truth(lambda x, y: x + y, (lambda x, y: ONE, lambda x, y: ONE)),
     "sub": Truth(lambda x, y: x - y, (lambda x, y: ONE, lambda x, y: -ONE)),
     "mul": Truth(lambda x, y: x * y, (lambda x, y: y, lambda x, y: x)),
+    "fma": Truth(lambda x, y, z: x * y + z, (lambda x, y, z: y, lambda x, y, z: x, lambda x, y, z: ONE)),
     # The derivative is the quotient over y: where the quotient is below the normal floats, so are its digits.
     "div": Truth(lambda x, y: x / y, (lambda x, y: 1 / y, lambda x, y: -x / y**2), lost=lambda x, y: 1 + 1 / abs(y)),
     "pow": Truth(

@@ -1,10 +1,10 @@
 """mg.learn as a learner meets it: what it says to answers that are wrong, odd, or no answers at all."""
 
 import math
+import os
 import signal
 import sys
 import threading
-import time
 from contextlib import suppress
 
 import numpy as np
@@ -12,11 +12,13 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.learn import deadline
 from micrograd.learn.catalogue import EXERCISES
 from micrograd.learn.exercise import answer_of, without
 from micrograd.learn.exercises import chapter_03
 
 ENGINE = chapter_03.WITH_BACKWARD
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 
 def said(number, answer):
@@ -186,13 +188,6 @@ class TestAnswersThatAreNone:
             __sub__ = __rsub__ = __eq__ = __abs__ = __float__
 
         assert "raised OddError." in said("1.6", {"f": 1.0, "z": 1.0, "a": 1.0, "y": 1.0, "x": Raising()})
-
-    def test_an_interrupt_is_passed_on(self):
-        def stop(x):
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            mg.learn.check("1.4", stop)
 
 
 class TestWhatIsWrong:
@@ -389,68 +384,196 @@ def test_what_an_answer_prints_is_not_shown(capsys):
 
 
 class TestWhatNeverEnds:
-    pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarm")
+    @pytest.fixture(autouse=True)
+    def in_a_child(self, in_this_process):
+        deadline.set_timer(None)
 
+    @forks
     def test_a_loop_is_stopped(self):
         def slope(x):
             while True:
                 pass
 
-        started = time.monotonic()
         verdict = mg.learn.check("1.4", slope, seconds=0.2)
-        assert "It was stopped after 0.2 s: is there a loop that never ends?" in verdict.message
-        assert time.monotonic() - started < 5
+        assert not verdict
+        assert verdict.message.startswith("It was stopped after 0.2 s: is there a loop that never ends?")
 
-    def test_so_is_one_that_catches_everything_it_can(self):
+    @forks
+    def test_so_is_one_that_catches_everything(self):
         def slope(x):
-            with suppress(BaseException):
-                while True:
-                    pass
             while True:
-                pass
+                try:
+                    while True:
+                        pass
+                except BaseException:  # noqa: PERF203
+                    pass
 
         assert "It was stopped" in mg.learn.check("1.4", slope, seconds=0.1).message
 
+    @forks
+    def test_so_is_one_that_waits_in_c_or_in_a_thread(self):
+        found = []
+        held = threading.Lock()
+        held.acquire()
+        thread = threading.Thread(
+            target=lambda: found.append(mg.learn.check("1.4", lambda x: held.acquire(), seconds=0.1))
+        )
+        thread.start()
+        thread.join()
+        assert "It was stopped" in found[0].message
+
+    @forks
+    @pytest.mark.parametrize(
+        ("end", "how"),
+        [
+            (lambda x: os._exit(3), "exit code 3"),
+            (lambda x: os.kill(os.getpid(), signal.SIGKILL), "signal 9"),
+        ],
+    )
+    def test_an_answer_that_ends_its_process_ends_that_of_nobody_else(self, end, how):
+        assert said("1.4", end) == f"It ended the process that it ran in ({how})."
+
+    @forks
+    def test_no_child_and_no_file_is_left(self):
+        open_before = os.listdir("/dev/fd")
+        for answer in (lambda x: 3 * x * x - 2, lambda x: os._exit(1), lambda x: threading.Event().wait()):
+            mg.learn.check("1.4", answer, seconds=0.1)
+        assert os.listdir("/dev/fd") == open_before
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+
+    @forks
     def test_an_alarm_of_somebody_else_goes_on(self):
         rung = []
         before = signal.signal(signal.SIGALRM, lambda *_: rung.append(True))
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.3)
             assert mg.learn.check("1.2", 2.0)
-            signal.pause()
+            if not rung:
+                signal.pause()
             assert rung == [True]
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
-    def test_without_a_limit_nothing_is_taken(self):
-        before = signal.getsignal(signal.SIGALRM)
-        assert mg.learn.check(
-            "1.4", lambda x: 3 * x * x - 2 if signal.getsignal(signal.SIGALRM) is before else 0, seconds=None
-        )
+    def test_without_a_limit_it_runs_in_this_process(self):
+        ran = []
+        assert mg.learn.check("1.4", lambda x: ran.append(os.getpid()) or 3 * x * x - 2, seconds=None)
+        assert set(ran) == {os.getpid()}
 
-    def test_an_alarm_that_comes_late_does_nothing(self):
-        found = []
-        assert mg.learn.check("1.4", lambda x: found.append(signal.getsignal(signal.SIGALRM)) or 3 * x * x - 2)
-        assert found[0](signal.SIGALRM, None) is None
+    def test_a_limit_of_a_thousand_years_is_one(self):
+        assert mg.learn.check("1.2", 2.0, seconds=1e300)
 
-    def test_ctrl_c_goes_through(self):
+    @forks
+    def test_ctrl_c_goes_through_and_ends_the_child(self):
+        began, go_on = os.pipe()
+
+        def slope(x):
+            os.write(go_on, b"!")
+            while True:
+                with suppress(BaseException):
+                    threading.Event().wait()
+
+        def press():
+            os.read(began, 1)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=press)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            mg.learn.check("1.4", slope, seconds=600)
+        thread.join()
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+        os.close(began)
+        os.close(go_on)
+
+    @forks
+    def test_what_an_answer_prints_and_changes_stays_in_the_child(self, capfd):
+        changed = []
+
+        def slope(x):
+            sys.stdout.write("a line\n")
+            changed.append(x)
+            return 3 * x * x - 2
+
+        assert mg.learn.check("1.4", slope)
+        assert changed == []
+        assert capfd.readouterr() == ("", "")
+
+    @forks
+    @pytest.mark.parametrize("number", ["1.4", "3.8", "9.2", "10.1"])
+    def test_verdicts_are_those_of_this_process(self, number):
+        exercise = EXERCISES[number]
+        for source in (exercise.solution, *(mistake.source for mistake in exercise.mistakes)):
+            answer = answer_of(source)
+            assert mg.learn.check(number, answer) == mg.learn.check(number, answer, seconds=None)
+
+    @forks
+    def test_an_answer_that_raises_it_is_wrong(self):
+        def slope(x):
+            raise KeyboardInterrupt
+
+        assert said("1.4", slope) == "Something in the answer raised KeyboardInterrupt."
+
+    def test_without_a_limit_it_goes_through(self):
         def slope(x):
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            mg.learn.check("1.4", slope)
+            mg.learn.check("1.4", slope, seconds=None)
 
-    def test_in_a_thread_there_is_no_limit_and_everything_else(self):
-        found = []
-        thread = threading.Thread(target=lambda: found.append(mg.learn.check("1.2", 2.0, seconds=1e-9)))
-        thread.start()
-        thread.join()
-        assert found[0]
+    @forks
+    @pytest.mark.parametrize("error", [None, BlockingIOError])
+    def test_where_there_are_no_further_processes_it_runs_in_this_one(self, monkeypatch, error):
+        def fork():
+            raise error
 
-    def test_on_a_system_without_alarms_too(self, monkeypatch):
-        monkeypatch.delattr(signal, "setitimer")
-        assert mg.learn.check("1.2", 2.0)
+        if error:
+            monkeypatch.setattr(os, "fork", fork)
+        else:
+            monkeypatch.delattr(os, "fork")
+        ran = []
+        assert mg.learn.check("1.4", lambda x: ran.append(os.getpid()) or 3 * x * x - 2)
+        assert set(ran) == {os.getpid()}
+
+    @forks
+    @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+    def test_what_the_child_does(self, monkeypatch, error):
+        """Nobody measures the child itself: here this process takes its part, up to its end."""
+        done = []
+
+        def slope(x):
+            if error:
+                raise error
+            return 3 * x * x - 2
+
+        def end(code):
+            raise RuntimeError(f"ended with {code}")
+
+        monkeypatch.setattr(os, "fork", lambda: 0)
+        monkeypatch.setattr(os, "_exit", end)
+        monkeypatch.setattr(signal, "signal", lambda *said: done.append(said))
+        monkeypatch.setattr(signal, "setitimer", lambda *said: done.append(said))
+        with pytest.raises(RuntimeError, match="ended with 0"):
+            mg.learn.check("1.4", slope, seconds=3)
+        assert done == [
+            (signal.SIGINT, signal.SIG_IGN),
+            (signal.SIGALRM, signal.SIG_DFL),
+            (signal.ITIMER_REAL, 4.0),
+        ]
+
+    def test_on_a_page_the_page_is_told_how_long_it_may_run(self):
+        told, ran = [], []
+        deadline.set_timer(told.append)
+        try:
+            assert mg.learn.check("1.4", lambda x: ran.append(os.getpid()) or 3 * x * x - 2)
+            with pytest.raises(KeyboardInterrupt):
+                mg.learn.check("1.4", lambda x: signal.raise_signal(signal.SIGINT), seconds=2)
+        finally:
+            deadline.set_timer(None)
+        assert told == [10.0, 0.0, 2.0, 0.0]
+        assert set(ran) == {os.getpid()}
 
     def test_an_endless_recursion_is_an_error_like_others(self):
         def slope(x):

@@ -5,6 +5,9 @@ const beside = (path) => new URL(path, import.meta.url);
 const cells = [...document.querySelectorAll(".cell")];
 const able = typeof WebAssembly === "object" && typeof Worker === "function" && location.protocol.startsWith("http");
 
+const LONGEST = 2 ** 31 - 1; // milliseconds that a timer takes
+const LOST = "Its variables are lost: a new Python has taken its place, and the cells above run again.\n";
+
 /** One Python, in a worker of its own. */
 class Python {
   constructor() {
@@ -17,7 +20,7 @@ class Python {
     this.worker.onmessage = ({ data }) => this.listen(data);
   }
 
-  /** Runs a cell, and gives what it ends with: {kind: "done", line}, {kind: "ended", text} or {kind: "stopped"}. */
+  /** Runs a cell, and gives what it ends with: "done" and a line, "ended" and a text, "overdue" and seconds, or "stopped". */
   async run(number, code, show) {
     await this.ready;
     const before = notes();
@@ -27,13 +30,24 @@ class Python {
     };
     return new Promise((resolve) => {
       this.stop = () => resolve({ kind: "stopped" });
-      this.listen = (message) => (message.kind === "done" || message.kind === "ended" ? resolve(ended(message)) : show(message));
+      this.listen = (message) => {
+        if (message.kind === "limit") this.limit(message.seconds, resolve);
+        else if (message.kind === "done" || message.kind === "ended") resolve(ended(message));
+        else show(message);
+      };
       this.worker.onerror = (event) => resolve({ kind: "ended", text: event.message || "the worker ended" });
       this.worker.postMessage({ number, code, notes: before });
     });
   }
 
+  /** An answer to an exercise may run for so many seconds; 0 once it has ended. */
+  limit(seconds, overdue) {
+    clearTimeout(this.timer);
+    if (seconds > 0) this.timer = setTimeout(() => overdue({ kind: "overdue", seconds }), Math.min(seconds * 1000, LONGEST));
+  }
+
   end() {
+    clearTimeout(this.timer);
     this.worker.terminate();
     this.stop?.();
   }
@@ -253,11 +267,14 @@ async function runOne(cell) {
     cell.say("not run");
     return false;
   }
-  cell.receive({
-    kind: "error",
-    text: `Python itself has ended (${end.text}). It is too deep a recursion, or no memory is left. ` +
-      "A new Python has taken its place, and the cells above have run again.\n",
-  });
+  if (end.kind === "overdue") {
+    const why = "is there a loop that never ends? `seconds=60` gives it more time.";
+    cell.receive({ kind: "error", text: `The answer was stopped after ${end.seconds} s: ${why} ${LOST}` });
+    await startAnew(cell, "stopped");
+    return false;
+  }
+  const why = "It is too deep a recursion, or no memory is left.";
+  cell.receive({ kind: "error", text: `Python itself has ended (${end.text}). ${why} ${LOST}` });
   await startAnew(cell, "ended");
   return false;
 }
@@ -269,7 +286,7 @@ async function stop() {
   session.running = null;
   session.token++;
   cell.show(false);
-  cell.receive({ kind: "warning", text: "Stopped.\n" });
+  cell.receive({ kind: "warning", text: `Stopped. ${LOST}` });
   await startAnew(cell, "stopped");
 }
 

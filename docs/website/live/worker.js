@@ -13,7 +13,8 @@ async function setUp() {
   const folder = pyodide.runPython("import site; site.getsitepackages()[0]");
   pyodide.unpackArchive(packages, "zip", { extractDir: folder });
   const layOut = (source, format, engine) => graphviz.renderString(source, { format, engine });
-  return pyodide.pyimport("cell_runner").in_browser(layOut);
+  const limit = (seconds) => postMessage({ kind: "limit", seconds });
+  return pyodide.pyimport("cell_runner").in_browser(layOut, limit);
 }
 
 const runner = setUp();

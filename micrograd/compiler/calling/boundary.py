@@ -7,6 +7,7 @@ outputs is copied.
 
 from __future__ import annotations
 
+from collections import deque
 from operator import attrgetter
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ import numpy as np
 from micrograd._support.checks import is_array
 from micrograd.compiler.guards.structure import ARRAY, MIXED, TOO_DEEP, assembler_of, is_leaf, is_result, parts_of
 from micrograd.compiler.numbers import part_of, taken
+from micrograd.compiler.tracing.promotion import is_dtype
 from micrograd.compiler.tracing.trace import is_plain
 from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.stored import LATER, bring_up_to_date
@@ -78,7 +80,7 @@ class Results:
         of_floats: whether all that the program computes are plain numbers, as there are no Values among its inputs.
 
     Attributes:
-        kinds: for each output, float, int or bool where it is a plain number; None for a Value.
+        kinds: for each output, the class of numbers where it is a plain one; None for a Value.
         has_values: whether any of them is one.
         outputs: for each leaf of the result, which output it is; None for what the program does not compute.
     """
@@ -86,7 +88,7 @@ class Results:
     def __init__(self, returned: Structure, of_floats: bool) -> None:
         self._leaves = returned.leaves
         computed = [leaf for leaf in self._leaves if isinstance(leaf, Value)]
-        self.kinds = [leaf.__class__ if is_plain(leaf) else float if of_floats else None for leaf in computed]
+        self.kinds = [_class_of(leaf) if is_plain(leaf) else float if of_floats else None for leaf in computed]
         self.has_values = None in self.kinds
         outputs, first = iter(range(len(self.kinds))), dict[int, int]()
         self.outputs = [  # an object that is there twice is the first one twice
@@ -115,6 +117,9 @@ class Results:
         parts = parts_of(item)
         if parts is None:
             return self._maker_of_leaf(next(self._places)) if is_leaf(item) else lambda numbers, nodes: item
+        if is_array(item) and item.dtype != object:  # nothing in it was computed
+            deque(zip(parts, self._places, strict=False), maxlen=0)  # its numbers are leaves
+            return lambda numbers, nodes: item.copy()
         if not parts or not all(map(is_leaf, parts)):
             makers = [self._maker(part) for part in parts]
             return _joined(assembler_of(item), makers)
@@ -146,8 +151,6 @@ class Results:
         return _joined(list, [self._maker_of_leaf(place) for place in places])
 
     def _maker_of_array(self, item: Any, places: list[int]) -> Make:
-        if item.dtype != object:  # nothing in it was computed
-            return lambda numbers, nodes: item.copy()
         shape, by_element = item.shape, _assembled(assembler_of(item), self._maker_of_leaves(places))
         if not is_result(item):
             return by_element
@@ -155,6 +158,11 @@ class Results:
             return lambda numbers, nodes: floats(numbers).reshape(shape)
         if (bools := self._floats(places, bool)) is not None:
             return lambda numbers, nodes: bools(numbers).astype(bool).reshape(shape)
+        classes = {self._class_at(place) for place in places}
+        if None not in classes and any(issubclass(kind, np.number) for kind in classes):
+            of_kinds: Any = self._floats(places, *classes)
+            dtype = np.result_type(*[kind(0) for kind in classes])
+            return lambda numbers, nodes: of_kinds(numbers).astype(dtype).reshape(shape)
         ints = self._floats(places, int)
 
         def make(numbers: Floats, nodes: Sequence[Any]) -> Any:
@@ -164,11 +172,16 @@ class Results:
 
         return make
 
-    def _floats(self, places: list[int], kind: type) -> Callable[[Floats], Floats] | None:
-        """What makes a new array of plain numbers of this kind; None where there are others among the leaves."""
-        leaves = [(self._leaves[place], self.outputs[place]) for place in places]
-        if any(kind is not (type(leaf) if output is None else self.kinds[output]) for leaf, output in leaves):
+    def _class_at(self, place: int) -> Any:
+        """The class of a leaf; None for a Value."""
+        leaf, output = self._leaves[place], self.outputs[place]
+        return type(leaf) if output is None else self.kinds[output]
+
+    def _floats(self, places: list[int], *kinds: type) -> Callable[[Floats], Floats] | None:
+        """What makes a new array of plain numbers of these kinds; None where there are others among the leaves."""
+        if any(self._class_at(place) not in kinds for place in places):
             return None
+        leaves = [(self._leaves[place], self.outputs[place]) for place in places]
         sources = np.array([output for _, output in leaves if output is not None], dtype=np.int64)
         if len(sources) == len(leaves):
             part = part_of(sources)
@@ -185,6 +198,14 @@ class Results:
 
 
 _TOO_LONG = 2.0**63  # for the integers of NumPy
+
+
+def _class_of(symbol: Any) -> Any:
+    """The class of a plain number that a symbol stands for. As arguments, and elsewhere, Python's are as good."""
+    kind = symbol.kind
+    if not is_dtype(kind):
+        return symbol.__class__
+    return {"float64": float, "int64": int}.get(kind.name, kind.type)
 
 
 def _joined(assemble: Callable[[list[Any]], Any], makers: list[Make]) -> Make:

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.program import Reduction, Take
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -98,13 +96,7 @@ def _label(kernel: Kernel | Singles, turns: int) -> str:
 def _read(kernel: Kernel | Singles, turns: int) -> list[Any]:
     """The places of the numbers that a kernel reads."""
     rows, columns = kernel.rows, kernel.columns
-    if isinstance(kernel, Reduction):
-        return [
-            _all_turns(access, turns, rows, columns, part.terms) for part in kernel.segments for access in part.factors
-        ]
-    if isinstance(kernel, Take):
-        return [kernel.index.positions(rows, columns, 1), kernel.elements.positions(rows, columns, kernel.terms)]
-    return [_all_turns(access, turns, rows, columns, kernel.terms) for access in kernel.operands]
+    return [_all_turns(access, turns, rows, columns, terms) for access, terms in kernel.reads]
 
 
 def _all_turns(access: Access, turns: int, rows: int, columns: int, terms: int) -> Integers:

@@ -17,6 +17,7 @@ from micrograd.compiler.backends.shared.limits import bytes_of
 from micrograd.compiler.calling.boundary import Results, numbers_of
 from micrograd.compiler.calling.call import Origin
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.numbers import part_of
 from micrograd.compiler.passes.effects import table_of
 from micrograd.compiler.passes.lists import disabled_passes
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.columns import Columns
     from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
-    from micrograd.compiler.numbers import Floats
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
 
 
 TOO_OFTEN = 10  # traces in a row, of which the user is warned
@@ -64,6 +65,7 @@ class Specialised:
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
         is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
         disable: the names of passes that shall not run.
+        verify: whether each pass is checked.
 
     Attributes:
         name: of the function.
@@ -71,8 +73,7 @@ class Specialised:
         result: what the function returned: symbols, where it computed numbers.
         results: how that is made of the outputs of a program.
         wanted: the numbers of the inputs whose gradients are wanted.
-        requires_grad: whether a gradient flows from the outputs to an input that requires one.
-        is_differentiable: whether there are any.
+        requires_grad: for each output, whether a gradient flows from it to an input that requires one.
         of_floats: whether there are no Values among the inputs.
         trained: the Values read from outside that gradients flow to.
         leaves_only: whether all Values read from outside are leaves.
@@ -91,10 +92,11 @@ class Specialised:
         as_floats: bool = True,
         is_recorded: bool = True,
         disable: Sequence[str] = (),
+        verify: bool = False,
     ) -> None:
-        self._function, self._backend, self._disable = function, backend, disable
+        self._function, self._backend, self._disable, self._verify = function, backend, disable, verify
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._request = backend.request(self.name, disabled_passes(disable))
+        self._request = backend.request(self.name, disabled_passes(disable), verify)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
@@ -124,8 +126,7 @@ class Specialised:
         self.of_floats = not any(isinstance(leaf, Value) for leaf in leaves)
         self.wanted = np.flatnonzero(given)
         graph: Graph = self._graph.thing
-        self.requires_grad = bool(graph.differentiable[np.concatenate(graph.inputs)[self.wanted]].any())
-        self.is_differentiable = any(given)
+        self.requires_grad = _outputs_reached(graph, np.concatenate(graph.inputs)[self.wanted])
         self.results = Results(self.result, self.of_floats)
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
@@ -150,7 +151,7 @@ class Specialised:
         """
         if self._under_no_grad is None:
             self._under_no_grad = Specialised(
-                function, arguments, self._backend, is_recorded=False, disable=self._disable
+                function, arguments, self._backend, is_recorded=False, disable=self._disable, verify=self._verify
             )
         return self._under_no_grad
 
@@ -180,11 +181,10 @@ class Specialised:
         )
 
     def confuses(self, arguments: Structure) -> bool:
-        """Whether the function asks which Value is which, and two symbols stood for one of these."""
-        if not self._tells_apart:
-            return False
-        given = [leaf for leaf in arguments.leaves if isinstance(leaf, Value)]
-        return len(set(given)) < len(given) or any(map(self.closed_over.holds, given))
+        """Whether the function asks which Value is which, and reads one of these from outside, too."""
+        return self._tells_apart and any(
+            self.closed_over.holds(leaf) for leaf in arguments.leaves if isinstance(leaf, Value)
+        )
 
     def numbers(self, arguments: Structure) -> Floats:
         """What the inputs of the programs are now: the Values that the function reads, and those of its arguments."""
@@ -252,3 +252,13 @@ class Specialised:
     def _described(self, program: Program, made: Made) -> Program:
         """The program, with what is known of how it was made."""
         return program.described(self._nodes, made.seconds)
+
+
+def _outputs_reached(graph: Graph, inputs: Integers) -> list[bool]:
+    """For each output, whether a gradient flows from it to one of the inputs."""
+    reached = bool(graph.differentiable[inputs].any())
+    if not reached or len(graph.outputs) == 1:
+        return [reached] * len(graph.outputs)
+    users, used = graph.edges(differentiable=True)
+    unreached: Booleans = Edges(graph.size, used, users).out_of_reach(inputs)[graph.outputs]
+    return (~unreached).tolist()

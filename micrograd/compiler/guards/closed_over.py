@@ -21,6 +21,7 @@ import os
 import sys
 import threading
 import weakref
+from abc import ABCMeta, get_cache_token
 from collections import deque
 from contextlib import suppress
 from enum import Enum
@@ -50,7 +51,7 @@ from micrograd.compiler.guards.code_names import (
     variables_read,
     variables_set,
 )
-from micrograd.compiler.guards.comparison import Comparison, is_same
+from micrograd.compiler.guards.comparison import Comparison, can_read_pointers, is_same
 from micrograd.compiler.guards.libraries import is_foreign, is_without_numbers
 from micrograd.compiler.guards.library_state import MISSING, Reading, names_asked_by, owner_of, pickled, reading_of
 from micrograd.compiler.guards.sources import Sources, mentions
@@ -66,8 +67,7 @@ _SINGLE = frozenset((bool, type(None)))  # of which there is one object each
 _TEXTS = frozenset((str, bytes))
 _ATOMS = _NUMBERS | _TEXTS
 _OPAQUE = (CodeType, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis), np.generic, np.dtype, range, slice)
-_LOOKED_AT_ONE_BY_ONE = 256  # texts in a list; in a longer one, equal texts of other types are alike
-_TOLD_BY_TYPE = 100_000  # plain numbers in a list; in a longer one, equal numbers of other types are alike
+_LONG = 256  # numbers and texts in a list that is compared by its pointers
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _LONGEST = 200  # characters of how a place is written
 _BARE = frozenset(("builtins", "abc", "typing", "enum", "collections.abc", "numpy", "_io", "types"))  # bases' modules
@@ -241,11 +241,14 @@ class ClosedOver:
         """Visit the attributes of an object that code names, or all of them."""
         path, form, owner, content, taken = self._open[key]
         if form == "L":  # a library has hundreds of names
+            if not self._names.isdisjoint(_READS_ALL_OF_VALUES):
+                self.sources.suspect_module(owner.__name__)
             taken.update(dict.fromkeys(new := [n for n in self._names if n in content and n not in taken]))
             self._queue += [(f"{path}.{name}", content[name]) for name in new]
             return
         for name, item in list(content.items()):
-            if name in taken or not (whole or name in self._names or (form == "C" and _is_special(name))):
+            is_called = (form == "C" and _is_special(name)) or (form == "M" and name == "__getattr__")
+            if name in taken or not (whole or name in self._names or is_called):
                 continue
             if form == "C" and name in _MAKE and not isinstance(owner, _ByName):
                 continue
@@ -284,7 +287,7 @@ class ClosedOver:
             self._visit_class(item.__qualname__, item, _ByName())
         elif (parts := _parts(path, item)) is not None:
             self._queue += parts
-        elif not issubclass(kind, _OPAQUE):
+        elif kind is np.void or not issubclass(kind, _OPAQUE):
             self._visit_object(path, item)
 
     def _visit_value(self, path: str, value: Value) -> None:
@@ -332,7 +335,7 @@ class ClosedOver:
         for name in names.of_globals:
             if name not in variables:
                 absent[name] = None
-                self.sources.suspect(getattr(builtins, name, None))
+                self._visit_builtin(name)
             elif name not in known:
                 known[name] = None
                 self._queue.append((name, variables[name]))
@@ -343,6 +346,14 @@ class ClosedOver:
             modules |= {text for text in names.texts if text in sys.modules}
         if modules:
             self._visit_modules(modules)
+
+    def _visit_builtin(self, name: str) -> None:
+        """Visit what code finds among the builtins, where the user may have added something."""
+        item = getattr(builtins, name, None)
+        self.sources.suspect(item)
+        if name in vars(builtins) and not is_foreign(getattr(item, "__module__", "")):
+            self._globals.setdefault(id(vars(builtins)), (vars(builtins), {}))[1][name] = None
+            self._queue.append((name, item))
 
     def _visit_modules(self, modules: Iterable[str]) -> None:
         """Visit modules that code imports when it runs, and those that they are in."""
@@ -370,6 +381,8 @@ class ClosedOver:
             self._queue += [(f"{path}[{key!r:.40}]", item) for key, item in zip(names, items, strict=True)]
         else:
             self._queue += [(f"{path}[{number}]", item) for number, item in enumerate(items)]
+        if not set(map(type, names)) <= _ATOMS:
+            self._queue += [(path, key) for key in names]
         if type(container) not in (list, tuple, dict, set, frozenset, deque):
             self._visit_object(path, container)
 
@@ -397,6 +410,7 @@ class ClosedOver:
         if mentions(item):
             self.sources.suspect(item)
             self._names |= _READS_ALL & {item.__name__}
+            self._queue += [(path, part) for part in (attributes or {}).values() if type(part) is FunctionType]
             return
         if self.sources.take(path, item):
             return
@@ -405,10 +419,10 @@ class ClosedOver:
         if any(base.__module__.startswith(_INSIDE) for base in ours) and not issubclass(kind, Value):
             return
         is_library = not own and not ours
-        if is_library and (issubclass(kind, Enum) or is_without_numbers(kind.__module__)) and not _is_local(kind):
-            return
         if is_library:
             self.sources.suspect(kind)
+        if is_library and (issubclass(kind, Enum) or is_without_numbers(kind.__module__)) and not _is_local(kind):
+            return
         is_read = not ours and not is_array(item) and self._visit_state(path, item)
         is_all = is_read and (is_library or _is_local(kind))  # of a library, nothing else counts
         if attributes is not None and attributes is not item and not is_all:
@@ -488,12 +502,14 @@ class ClosedOver:
             elif watched.keys is not None:
                 self._arrange_named(watched, named)
             elif is_array(container):
-                comparison.add_array(container)
+                comparison.add_array(container, not self._names.isdisjoint(("flags", "strides")))
             elif not isinstance(container, (list, dict)):
                 comparison.getters.append(partial(_items, container, None))
                 comparison.sized += [container] if kind is not CellType else []
-            elif kind is list and _is_compared_by_equality(items):
+            elif kind is list and all(map(_is_told_apart, items)):
                 comparison.add_equal(container, items)
+            elif kind is list and len(items) > _LONG and set(map(type, items)) <= _ATOMS and can_read_pointers():
+                comparison.add_long_list(container)
             elif kind is list and set(map(type, items)) <= _NUMBERS:
                 comparison.numbers.append(partial(iter, container))
             elif watched.form == "." and not in_order and all(type(i) in _ATOMS or _is_told_apart(i) for i in items):
@@ -546,6 +562,8 @@ class ClosedOver:
             comparison.sized += [value.__dict__ for value in self._bare]
         # What hardly ever changes: the classes of objects, the bases of classes, the code of functions. And a global
         # that is defined later may come before a builtin of its name.
+        if any(isinstance(kind, ABCMeta) for kind in self._classes.values()):
+            comparison.getters.append(lambda: [get_cache_token()])  # another one once a class is registered
         classes = [kind for kind in self._classes.values() if kind.__bases__ != (object,)]  # others must keep theirs
         parts = [*classes, *self._functions]
         names = ["__mro__"] * len(classes) + ["__code__"] * len(self._functions)
@@ -584,6 +602,8 @@ def _parts(path: str, item: Any) -> list[tuple[str, Any]] | None:
         return [(path, item.func), (path, item.args), (path, item.keywords)]
     if kind is staticmethod or kind is classmethod:
         return [(path, item.__func__)]
+    if kind is np.flatiter:  # its position is that of an iterator, which is looked at as such
+        return [(path, item.base)]
     if kind is property:
         return [(path, function) for function in (item.fget, item.fset) if function is not None]
     owner = owner_of(item)
@@ -695,14 +715,6 @@ def _written(watched: _Watched, number: int) -> str:
     if watched.form == "[":
         return f"{watched.path}[{keys[number] if keys else number!r}]"
     return f"{watched.path}.{keys[number]}"
-
-
-def _is_compared_by_equality(items: list[Any]) -> bool:
-    """Whether two lists are equal only if they hold the same; and long lists of texts, to be quick."""
-    if all(map(_is_told_apart, items)):
-        return True
-    kinds = set(map(type, items)) if len(items) > _LOOKED_AT_ONE_BY_ONE else _NUMBERS
-    return kinds <= _TEXTS or (len(items) > _TOLD_BY_TYPE and kinds <= _ATOMS)
 
 
 def _is_told_apart(item: Any, depth: int = 3) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
 _STORES = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
 _ADDERS = frozenset(("add", "append", "appendleft", "extend", "insert", "setdefault", "update"))
-_EVALUATORS = frozenset(("eval", "exec", "globals"))
+_EVALUATORS = frozenset(("eval", "exec", "globals", "__globals__", "f_globals"))
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -57,7 +57,7 @@ def names_in(code: CodeType) -> Names:
             parts = constant if isinstance(constant, tuple) else (constant,)
             texts.update(text for text in parts if isinstance(text, str))
     of_attributes.update(text for text in texts if text.isidentifier())
-    if not of_globals.isdisjoint(_EVALUATORS):  # what is evaluated may name any global
+    if not (of_globals | of_attributes).isdisjoint(_EVALUATORS):  # what is evaluated may name any global
         words = {word for text in texts for word in _WORD.findall(text)}
         of_globals |= words
         of_attributes |= words

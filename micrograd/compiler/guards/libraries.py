@@ -29,8 +29,8 @@ ray cython Cython cffi pybind11 pyximport pyodide micropip js pyodide_js
 """
 # Instances of what these hold do not change a number, or change all the time without that: loggers, locks, bars.
 _NAMES_WITHOUT_NUMBERS = """
-logging threading _thread multiprocessing concurrent asyncio queue warnings traceback tqdm rich loguru structlog
-unittest pytest _pytest hypothesis coverage typing typing_extensions inspect abc importlib matplotlib IPython
+logging _thread multiprocessing concurrent asyncio warnings traceback tqdm rich loguru structlog
+pytest _pytest hypothesis coverage typing typing_extensions inspect abc importlib matplotlib IPython
 graphviz re pathlib datetime zoneinfo uuid ipaddress fractions decimal numbers jax jaxlib micrograd codecs
 """
 _LIBRARIES = frozenset(_NAMES_OF_LIBRARIES.split())

@@ -17,7 +17,7 @@ import pickle
 import threading
 import weakref
 from collections import defaultdict
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import lru_cache, partial
 from marshal import dumps
 from operator import attrgetter, methodcaller
@@ -72,6 +72,8 @@ def reading_of(item: Any) -> Reading | None:
     for kinds, read in _READERS:
         if issubclass(kind, kinds):
             return Reading(partial(read, item))
+    if kind.__module__ == "unittest.mock":  # each has a class of its own
+        return Reading(partial(_of_mock, item))
     home = next((base for base in kind.__mro__ if "__array__" in vars(base)), None)
     if home is not None and is_foreign(home.__module__):  # in a class of the user, it reads attributes
         return _readable(_columns if hasattr(kind, "columns") else _elements, item)
@@ -103,6 +105,12 @@ def _of_this_thread(local: Any) -> list[Any]:
     return [len(attributes), *attributes, *attributes.values()]
 
 
+def _of_mock(mock: Any) -> list[Any]:
+    """What a mock gives; what it notes of its calls is nothing that a function computes with."""
+    given = ("_mock_return_value", "_mock_side_effect")
+    return [i for name, i in vars(mock).items() if name in given or not name.startswith(("_mock_", "method_calls"))]
+
+
 def _elements(item: Any) -> list[Any]:
     array = np.asarray(item)
     content = dumps(array.ravel().tolist(), EXACT) if array.dtype == object else array.tobytes()
@@ -128,5 +136,9 @@ _READERS: list[tuple[Any, Callable[[Any], list[Any]]]] = [
     (threading.local, _of_this_thread),
     (type(lru_cache(len)), lambda function: [function.cache_info().misses]),  # none, once it was cleared
     (defaultdict, lambda table: [table.default_factory]),
+    (BaseException, lambda error: [*error.args, error.__cause__, error.__context__, *vars(error).values()]),
+    (Context, lambda context: [*context, *context.values()]),
+    (weakref.finalize, lambda finalizer: [finalizer.alive]),
+    (np.void, lambda record: [record.tobytes()]),
     ((io.StringIO, io.BytesIO), lambda file: [file.tell(), file.getvalue()]),
 ]

@@ -40,6 +40,11 @@ _ENTROPY = (
     "np.random.default_rng(seed). np.random.RandomState(seed) asks the system before it is seeded, so make it outside",
 )
 _CLOCK = ("the clock is read", "Read it outside, and pass it as an argument")
+_CONVERSION = (
+    "the clock may be read",
+    "Where it is given a time, it reads no clock, but that cannot be told: call it outside, and pass what it gives as "
+    "an argument",
+)
 _SYSTEM = ("a file or the system is read", "Read it outside, and pass it as an argument")
 _ITERATOR = ("an iterator is read", "Take what it gives outside, and pass it as an argument")
 
@@ -57,6 +62,7 @@ _READS: dict[str, tuple[tuple[str, str], frozenset[str]]] = {
     **dict.fromkeys(("_socket", "_posixsubprocess", "_winapi", "select"), (_SYSTEM, frozenset())),
 }
 _DRAWS_ENTROPY = "urandom"
+_CONVERTS = frozenset(("gmtime", "localtime", "strftime", "ctime", "asctime"))
 _OPENS = frozenset(("open", "open_code", "input", "fromfile"))
 _OPENS_OF_NUMPY = frozenset(("fromfile", "genfromtxt", "load", "loadtxt", "memmap", "fromregex"))
 _TELLS_TIME = frozenset(("now", "utcnow", "today"))
@@ -72,9 +78,20 @@ _NAMES_OF_PURE = """
 abc bisect cmath collections contextlib copy dataclasses decimal enum fractions functools heapq inspect itertools
 json logging math micrograd numbers numpy operator pprint re string textwrap types typing warnings
 weakref jax jaxlib _operator _functools _collections _weakref _abc _struct struct gc builtins contextvars
-_contextvars pytest _pytest threading _thread array _bisect _heapq _json argparse configparser ctypes _ctypes
+_contextvars pytest _pytest threading _thread array _bisect _heapq _json argparse ctypes _ctypes
+queue _queue ast base64 binascii _codecs colorsys copyreg csv _csv difflib errno fnmatch graphlib hashlib
+_hashlib hmac html ipaddress keyword marshal pickle _pickle reprlib shlex stat _stat symtable token
+unicodedata unittest zlib
 """
 _PURE = frozenset(_NAMES_OF_PURE.split())
+_PURE_OF_PATHS = frozenset(
+    [
+        *("basename", "commonpath", "commonprefix", "dirname", "fspath", "isabs", "join", "normcase", "normpath"),
+        *("split", "splitdrive", "splitext", "splitroot"),
+    ]
+)
+_PATHS = frozenset(("posixpath", "ntpath", "genericpath", "posix", "nt"))
+_PURE_PARTS = ("urllib.parse", "scipy.special", "scipy.fft")
 _DRAWS = ("micrograd.nn", "micrograd.learn", "micrograd.testing", "micrograd.training")  # weights, data, programs
 
 
@@ -123,9 +140,16 @@ class Sources:
         module = str(getattr(item, "__module__", None) or "")
         if not module or (not is_foreign(module) and not isinstance(item, BuiltinFunctionType)):
             return
-        draws = module.partition(".")[0] not in _PURE or "random" in module or module.startswith(_DRAWS)
-        reads = item is input or getattr(item, "__name__", "") in _OPENS_OF_NUMPY
+        name = getattr(item, "__name__", "")
+        is_pure = module.partition(".")[0] in _PURE or module.startswith(_PURE_PARTS)
+        is_pure = is_pure or (module in _PATHS and name in _PURE_OF_PATHS)
+        draws = not is_pure or "random" in module or module.startswith(_DRAWS)
+        reads = item is input or name in _OPENS_OF_NUMPY
         self.is_suspicious = self.is_suspicious or draws or reads
+
+    def suspect_module(self, name: str) -> None:
+        """Take note of a library from which code may take any function, by a name that is made at run time."""
+        self.is_suspicious = self.is_suspicious or name.partition(".")[0] not in _PURE
 
     def refusing(self, codes: Iterable[CodeType], run: Callable[[], Any]) -> Any:
         """What a trace gives; it is refused if it asks a source.
@@ -198,6 +222,8 @@ def _position(iterator: Any) -> Any:
         return None
     if kind is count:
         return repr(iterator)
+    if kind is np.nditer:  # its index is the same before and after the first step
+        return object()
     if hasattr(kind, "tell"):
         return _position_in(iterator)
     if (hint := operator.length_hint(iterator, -1)) >= 0:
@@ -263,7 +289,7 @@ class _Observer:
         if name == _DRAWS_ENTROPY and module in _READS:
             return _ENTROPY, ""
         if module in _READS and name not in _READS[module][1]:
-            return _READS[module][0], ""
+            return (_CONVERSION if module == "time" and name in _CONVERTS else _READS[module][0]), ""
         if name in _OPENS and isinstance(function, BuiltinFunctionType) and module is not None:
             return _SYSTEM, ""
         if name in _TELLS_TIME and isinstance(owner, type) and owner.__module__ == "datetime":
@@ -362,5 +388,5 @@ def _refuse(what: tuple[str, str], line: Line | None, path: str = "") -> None:
 def mentions(item: Any) -> bool:
     """Whether an object that code mentions is a function or class, which may ask a source."""
     return isinstance(item, (BuiltinFunctionType, FunctionType, type)) or (
-        callable(item) and hasattr(item, "__name__") and is_foreign(type(item).__module__)
+        callable(item) and type(getattr(item, "__name__", None)) is str and is_foreign(type(item).__module__)
     )

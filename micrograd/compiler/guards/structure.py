@@ -19,14 +19,16 @@ import sys
 from collections import defaultdict
 from enum import Enum
 from functools import lru_cache, partial
-from itertools import zip_longest
+from itertools import repeat, zip_longest
+from numbers import Integral
 from operator import attrgetter, countOf
 from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import check_class, is_array, is_unknown, real_number
-from micrograd._support.containers import base_of, own_attributes, remade
+from micrograd._support.checks import check_class, is_array, is_unknown, own_names, real_number
+from micrograd._support.containers import Assembled, base_of, own_attributes, remade
+from micrograd.compiler.guards.refusals import TraceError
 from micrograd.engine.node import user_attributes
 from micrograd.engine.primitive import CONSTANT
 from micrograd.engine.value import Value
@@ -47,11 +49,13 @@ class Structure:
             float, int, Value for those that require gradients, CONSTANT for those that require none, or MIXED.
         objects: the static objects that are told apart by identity, or have code of their own.
         returned: whether it is what a function returned, and not its arguments.
+        largest: the largest absolute value among the integers in the arguments, of 32 bits and more.
         has_arrays, has_values: whether there are arrays of numbers, and Values.
         of_objects: whether an array of objects is among them, whose bytes are only where these are.
     """
 
-    has_arrays = has_values = of_objects = returned = False
+    has_arrays = has_values = has_integers = of_objects = returned = False
+    largest = 0
     objects: tuple[Any, ...] = ()
 
     def __init__(self, nested: Any, returned: bool = False) -> None:
@@ -61,6 +65,21 @@ class Structure:
             self.key = self._key(nested)
         except RecursionError:
             raise ValueError(TOO_DEEP) from None
+        if returned:
+            return
+        if self.has_integers and (largest := max(map(_largest_of, self.runs))) >= 2**31:
+            self.largest = largest
+            self.key += (largest >= 2**53,)
+        if self.has_values:
+            self.key += self._repeated()
+
+    def _repeated(self) -> Key:
+        """Which Values are given more than once: one symbol stands for each of them."""
+        values = [leaf for holds, run in self.runs if holds in _OF_VALUES for leaf in run if isinstance(leaf, Value)]
+        if len(set(map(id, values))) == len(values):
+            return ()
+        first = {id(value): place for place, value in reversed([*enumerate(values)])}
+        return tuple([first[id(value)] for value in values])
 
     @classmethod
     def of_call(cls, arguments: tuple[Any, ...], named: dict[str, Any]) -> Structure:
@@ -81,6 +100,7 @@ class Structure:
             return (kind, *map(self._key, items))
         if kind is float or kind is int:
             self._add(item)
+            self.has_integers = self.has_integers or kind is int
             return (kind,)
         if kind is dict and not item:
             return (kind,)
@@ -99,12 +119,17 @@ class Structure:
         if isinstance(item, dict):
             items = base_of(item).items(item)
             parts = [(name if type(name) is str else _name(name), self._key(part)) for name, part in items]
-            return (kind, *parts, *self._attributes(item))
+            factory = self._static(item.default_factory) if isinstance(item, defaultdict) else None
+            return (kind, factory, *parts, *self._attributes(item))
         if _is_array_of_numbers(item):
-            return (kind, item.dtype, item.shape, *self._elements_of(item))
+            return (kind, item.dtype, item.shape, _order_of(item), *self._elements_of(item))
         if _is_number(item):
+            _check_number(item)
             self._add(item)
+            self.has_integers = True
             return (kind,)
+        if kind is Assembled:
+            return (kind, *map(self._key, item.parts))
         return (kind, self._static(item))
 
     def _add(self, leaf: Any) -> None:
@@ -121,6 +146,7 @@ class Structure:
             elements = _elements(array)
             return (self._key(elements),)
         self.has_arrays = True
+        self.has_integers = self.has_integers or array.dtype.kind in "iu"
         self.runs.append((ARRAY, array))
         return ()
 
@@ -136,6 +162,7 @@ class Structure:
             if 0 < constants < len(items) or (any(map(_attributes_of, items)) and any(map(user_attributes, items))):
                 return None
             self.has_values = True
+        self.has_integers = self.has_integers or kind is int
         self.runs.append((holds, items))
         return container, kind, holds, len(items)
 
@@ -174,6 +201,26 @@ class Structure:
                 f"that are hashable; not {kind}: {item!r:.80}"
             ) from None
 
+    def check_integers(self) -> None:
+        """Refuse integers that are no floats.
+
+        Raises:
+            TypeError: if there is one.
+        """
+        if self.largest >= 2**53:
+            raise TraceError(
+                "an integer of 2**53 or more is among the arguments of a compiled function, which computes in floats, "
+                "and not all of these integers are floats: give float(n), or n.astype(float) of an array"
+            )
+
+    def kinds(self) -> Iterator[Any]:
+        """Of each of the leaves its class, or its dtype."""
+        for holds, run in self.runs:
+            if holds is ARRAY:
+                yield from repeat(run.dtype, run.size)
+            else:
+                yield from map(_kind_of, run)
+
     @property
     def leaves(self) -> list[Any]:
         """The numbers and Values, one by one."""
@@ -202,8 +249,32 @@ class Structure:
             raise ValueError(TOO_DEEP) from None
 
 
+def _kind_of(leaf: Any) -> Any:
+    return leaf.dtype if hasattr(leaf, "dtype") else type(leaf)
+
+
+def _largest_of(run: tuple[Any, Any]) -> int:
+    """The largest absolute value among the integers in a run that may have 32 bits or more."""
+    holds, items = run
+    if holds is ARRAY:
+        if items.dtype.kind not in "iu" or items.dtype.itemsize < 4 or not items.size:
+            return 0
+        return max(-int(items.min()), int(items.max()))
+    if holds is MIXED:
+        items = [int(item) for item in items if isinstance(item, Integral)]
+    return max(-min(items), max(items)) if items and (holds is int or holds is MIXED) else 0
+
+
+def _order_of(array: Any) -> tuple[int, ...] | None:
+    """In which order the axes of an array lie in memory; None for the usual one."""
+    if array.ndim < 2 or array.flags.c_contiguous:
+        return None
+    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+
+
 _ONLY_FLOATS = {float}
 ARRAY, MIXED = "array", "mixed"  # what a run of leaves may hold, beside float, int, Value and CONSTANT
+_OF_VALUES = (Value, CONSTANT, MIXED)
 _OF_ONE_KIND = frozenset((float, int, Value))
 _primitive_of, _attributes_of = attrgetter("_primitive"), attrgetter("__dict__")
 
@@ -285,6 +356,8 @@ def parts_of(item: Any) -> list[Any] | None:
     if isinstance(item, (dict, list, tuple)):
         parts = list(_values(item))
         return parts if type(item) in (dict, list, tuple) else parts + list(own_attributes(item).values())
+    if type(item) is Assembled:
+        return item.parts
     return _elements(item) if _is_array_of_numbers(item) else None
 
 
@@ -292,6 +365,8 @@ def assembler_of(item: Any) -> Callable[[list[Any]], Any]:
     """What makes a container or an array like this one of other parts, which are in the order of ``parts_of``."""
     if type(item) in (list, tuple):
         return type(item)
+    if type(item) is Assembled:
+        return item.assemble
     if not isinstance(item, (dict, list, tuple)):
         return partial(_array_of, item, is_result(item))
     attributes = own_attributes(item)
@@ -403,9 +478,32 @@ def _is_array_of_numbers(item: Any) -> bool:
             f"a compiled function takes and returns arrays of numbers and Values, not a {kind.__name__} "
             f"{'with a mask: fill it first' if is_masked else 'with named fields: give them one by one'}"
         )
+    _check_dtype(item.dtype)
     return item.dtype.kind in "iufO"
 
 
 def _is_number(item: Any) -> bool:
-    """Whether it is a leaf. A bool is not: functions choose by bools what to do."""
-    return item is not None and type(item) is not bool and real_number(item) is not None
+    """Whether it is a leaf. A bool is not, nor is a member of an Enum: functions choose by these what to do."""
+    kind = type(item)
+    if item is None or kind is bool or isinstance(item, Enum) or kind.__name__ in ("bool", "bool_"):
+        return False
+    return (isinstance(item, Integral) and not hasattr(item, "known")) or real_number(item) is not None
+
+
+def _check_number(item: Any) -> None:
+    """Refuse a number of a class of the user's with methods or attributes of its own, which a symbol has not."""
+    kind: Any = type(item)
+    base = int if issubclass(kind, int) else float
+    if issubclass(kind, (int, float)) and not hasattr(kind, "dtype"):
+        names = [*own_names(kind, kind.__mro__[: kind.__mro__.index(base)]), *getattr(item, "__dict__", ())]
+        if names:
+            raise TypeError(
+                f"a compiled function is traced on symbols in place of the numbers in its arguments, which would lose "
+                f"the `{min(names)}` of {kind.__name__}: give {base.__name__}(x)"
+            )
+    _check_dtype(getattr(item, "dtype", None))
+
+
+def _check_dtype(dtype: Any) -> None:
+    if dtype is not None and dtype.kind == "f" and dtype.itemsize > 8:
+        raise TypeError(f"a compiled function computes in float64, and takes no {dtype.name}: give x.astype(float)")

@@ -123,8 +123,8 @@ class Trace(NamedTuple):
     """
 
     operations: Entries
-    tables: tuple[tuple[int, ...], ...]
-    rows: tuple[tuple[int, ...], ...]
+    tables: Sequence[tuple[int, ...]]
+    rows: Sequence[tuple[int, ...]]
     inputs: tuple[tuple[int, ...], ...]
     outputs: tuple[int, ...]
     values: tuple[Value, ...] = ()

@@ -28,16 +28,20 @@ class Layout:
     Attributes:
         end: where the next stretch begins; in the end, how many numbers the buffer has.
         constants: where runs of constants begin, and what they are, as Program has them.
+        arrays: where each stretch begins, and how many places it has: the arrays of the program.
     """
 
     def __init__(self) -> None:
         self.end = 0
         self.constants: list[tuple[int, Floats]] = []
+        self.arrays: list[tuple[int, int]] = []
         self._known: dict[bytes, int] = {}
 
     def stretch(self, count: int) -> int:
         """The start of a new stretch of so many places."""
         start = self.end
+        if count:
+            self.arrays.append((start, count))
         self.end += count
         return start
 

@@ -16,6 +16,7 @@ turn, and what they read and write moves by ``turn_step`` at each turn.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
@@ -26,7 +27,7 @@ import numpy as np
 from micrograd.compiler.numbers import no_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.engine.primitive import Primitive
@@ -103,13 +104,23 @@ class Segment:
         """The index maps of its factors, one or two."""
         return [self.first] if self.second is None else [self.first, self.second]
 
-    def at(self, turn: int) -> Segment:
-        """The same at a turn of a loop."""
-        return replace(self, first=self.first.at(turn), second=self.second and self.second.at(turn))
+
+class _Reading(ABC):
+    """What reads operands."""
+
+    @property
+    @abstractmethod
+    def reads(self) -> list[tuple[Access, int]]:
+        """The index maps of its operands, each with how many terms it has."""
+
+    @property
+    def accesses(self) -> list[Access]:
+        """The index maps of its operands."""
+        return [access for access, _ in self.reads]
 
 
 @dataclass(frozen=True)
-class Reduction:
+class Reduction(_Reading):
     """A kernel whose results are each the sum, or the largest, of all terms of all segments.
 
     A sum of few terms is computed in their order, each product and each sum rounded. A longer one may be taken in
@@ -158,13 +169,17 @@ class Reduction:
         return self.rows * self.columns * max(products - 1, 0)
 
     @property
-    def accesses(self) -> list[Access]:
-        """The index maps of its operands."""
-        return [access for part in self.segments for access in part.factors]
+    def reads(self) -> list[tuple[Access, int]]:
+        """The index maps of its operands, each with how many terms it has."""
+        return [(access, part.terms) for part in self.segments for access in part.factors]
 
-    def at(self, turn: int) -> Reduction:
-        """The same at a turn of a loop."""
-        return replace(self, target=self.target.at(turn), segments=tuple(part.at(turn) for part in self.segments))
+    def changed(self, change: Callable[[Access], Access]) -> Reduction:
+        """The same with other index maps: that of the target is changed first, then those of the operands in order."""
+        target = change(self.target)
+        segments = (
+            replace(one, first=change(one.first), second=one.second and change(one.second)) for one in self.segments
+        )
+        return replace(self, target=target, segments=tuple(segments))
 
     def _is_product_of_matrices(self) -> bool:
         return all(
@@ -175,7 +190,7 @@ class Reduction:
 
 
 @dataclass(frozen=True)
-class Map:
+class Map(_Reading):
     """A kernel that applies a primitive to each of its elements."""
 
     primitive: Primitive
@@ -197,18 +212,18 @@ class Map:
         return self.rows * self.columns
 
     @property
-    def accesses(self) -> list[Access]:
-        """The index maps of its operands."""
-        return list(self.operands)
+    def reads(self) -> list[tuple[Access, int]]:
+        """The index maps of its operands, each of one term."""
+        return [(access, 1) for access in self.operands]
 
-    def at(self, turn: int) -> Map:
-        """The same at a turn of a loop."""
-        operands = tuple(access.at(turn) for access in self.operands)
-        return replace(self, target=self.target.at(turn), operands=operands)
+    def changed(self, change: Callable[[Access], Access]) -> Map:
+        """The same with other index maps: that of the target is changed first, then those of the operands in order."""
+        target = change(self.target)
+        return replace(self, target=target, operands=tuple(map(change, self.operands)))
 
 
 @dataclass(frozen=True)
-class Take:
+class Take(_Reading):
     """A kernel whose results are each one of ``terms`` elements. The index of the element is a number in the buffer."""
 
     rows: int
@@ -222,16 +237,21 @@ class Take:
     flops = 0
 
     @property
-    def accesses(self) -> list[Access]:
-        """The index maps of its operands."""
-        return [self.index, self.elements]
+    def reads(self) -> list[tuple[Access, int]]:
+        """The index maps of the index, of one term, and of the elements."""
+        return [(self.index, 1), (self.elements, self.terms)]
+
+    def changed(self, change: Callable[[Access], Access]) -> Take:
+        """The same with other index maps: that of the target is changed first, then those of the operands in order."""
+        target = change(self.target)
+        return replace(self, target=target, index=change(self.index), elements=change(self.elements))
 
 
 Kernel = Reduction | Map | Take
 
 
 @dataclass(frozen=True)
-class Singles:
+class Singles(_Reading):
     """Numbers by themselves, computed one after the other: small sums, and results of primitives, hardly two alike.
 
     An irregular program has hundreds of thousands of them, too many for an object each.
@@ -281,14 +301,9 @@ class Singles:
         return Access(row_table=self.targets)
 
     @property
-    def operands(self) -> tuple[Access, ...]:
+    def reads(self) -> list[tuple[Access, int]]:
         """The index map of all that is read."""
-        return (Access(row_table=np.concatenate([self.first, self.second[self.second >= 0]])),)
-
-    @property
-    def accesses(self) -> list[Access]:
-        """The same."""
-        return [*self.operands]
+        return [(Access(row_table=np.concatenate([self.first, self.second[self.second >= 0]])), 1)]
 
     def moved(self, places: Integers) -> Singles:
         """The same where each place of the buffer is another one."""
@@ -329,7 +344,7 @@ class Loop:
         """The kernels of all turns, in the order in which they run."""
         for turn in range(self.turns):
             for kernel in self.kernels:
-                yield kernel.at(turn)
+                yield kernel.changed(lambda access, turn=turn: access.at(turn))  # type: ignore[misc]
 
 
 def with_turns(kernel: Kernel | Loop | Singles) -> Iterator[tuple[int, Kernel | Singles]]:
@@ -353,7 +368,8 @@ class Program:
         seeds: where the gradients of the outputs themselves are: each is 1 before it is set.
         gradients: where the gradients of the inputs that were asked for are, side by side.
         constants: where runs of constants begin, and what they are.
-        groups: where runs of numbers begin that are computed in the same way, and how many they are; none of a loop.
+        arrays: where each array begins in the buffer, and how many numbers it has, in order. What one kernel after the
+            other computes in the same way is an array, and so is what a loop writes.
         nodes: how many scalar operations were traced.
         seconds: how long each stage took.
     """
@@ -365,9 +381,16 @@ class Program:
     seeds: Integers = field(default_factory=no_integers)
     gradients: slice = field(default_factory=lambda: slice(0, 0))
     constants: tuple[tuple[int, Floats], ...] = ()
-    groups: tuple[tuple[int, int], ...] = ()
+    arrays: Integers = field(default_factory=lambda: no_integers().reshape(0, 2))
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        starts, lengths = self.arrays.T
+        if len(starts) and ((starts[1:] < (starts + lengths)[:-1]).any() or starts[-1] + lengths[-1] > self.size):
+            raise ValueError(
+                f"the arrays of a program of {self.size} numbers overlap, or do not fit: {self.arrays.tolist()}"
+            )
 
     def fill(self, buffer: Floats) -> Floats:
         """Put what is the same at each run in its places: the constants and the seeds."""

@@ -6,6 +6,7 @@ equals.py        equal operations of a trace become one
 normalise.py     everything becomes a sum of products, or a primitive
 checks.py        which numbers must be checked to be finite, as eager would have raised
 packs.py         one program for several examples of a batch
+allocate.py      arrays get the memory of arrays that nobody reads any more
 adjoint.py       the reverse program, from the primitives' own derivative rules
 reroll.py        operations that are alike become kernels over arrays, with the help of those that follow
 alike.py         which rows of matrices of integers are the same
@@ -16,7 +17,9 @@ repeats.py       stretches of operations that come again and again, which become
 turn_graph.py    what one iteration of such a loop computes, as a graph
 transposing.py   numbers that belong to samples are laid out so that those of all samples are neighbours
 fusing.py        one kernel of two, where only the one reads what the other writes
-sharing.py       kernels write over numbers that nobody reads any more
+verifier.py      whether a program computes after a pass what it computed before
+interpreters.py  what programs compute modulo a prime, with random functions in the place of primitives
+field.py         arithmetic modulo that prime
 effects.py       how large a program is after each pass
 listing.py       a graph or a program as text
 progress.py      a compile that takes long says what it does

@@ -35,9 +35,11 @@ from micrograd.engine.tracer import Tracer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from micrograd.compiler.ir.entries import Trace
     from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from micrograd.engine.primitive import Primitive
 
-_FEW = 16  # up to so many constants of a primitive get a program each, with the constant in it
+FEW_CONSTANTS = 16  # up to so many constants of a primitive get a program each, with the constant in it
 
 
 class _TapeOfARule(Tape):
@@ -282,7 +284,7 @@ def _through_primitive(
     fixed = graph.is_constant[operands]
     numbers = graph.constants[operands]
     bits = numbers.view(np.int64)  # so that 0 is not -0, and NaN is NaN
-    if len(different_rows(bits[rows])[0]) > _FEW:
+    if len(different_rows(bits[rows])[0]) > FEW_CONSTANTS:
         fixed, bits = np.zeros_like(fixed), np.zeros_like(bits)
     cases = np.concatenate([wanted, fixed, bits], axis=1)[rows]
     first, which = different_rows(cases)
@@ -300,23 +302,11 @@ def _written(
     adjoints: Integers,
     builder: _Builder,
 ) -> None:
-    """Run the rules once on symbols, and copy what they did for every node."""
+    """Copy what the rules do for every node."""
     primitive, nodes, operands = application.primitive, application.nodes, application.operands
-    tape = _TapeOfARule()
-    with tracing(tape):
-        names: dict[Any, Integers] = {"gradient": adjoints[nodes], "output": nodes}
-        gradient, output = tape.input("gradient"), tape.input("output")
-        inputs: list[Any] = []
-        for column, number in enumerate(known):
-            names[column] = operands[:, column]
-            inputs.append(tape.input(column) if number is None else number)
-        shares = [
-            (column, rule(gradient, output, *inputs))
-            for column, (rule, is_wanted) in enumerate(zip(primitive.derivatives, wanted, strict=True))
-            if rule is not None and is_wanted
-        ]
+    names: dict[Any, Integers] = {"gradient": adjoints[nodes], "output": nodes, **dict(enumerate(operands.T))}
+    written, results = rules_on_symbols(primitive, wanted, known)
     made: list[Integers] = []
-    written = tape.trace([], [])
     equal = equals_in_order(written)
     for place, (operation, *places) in enumerate(written.operations):
         if equal[place] < place:
@@ -337,8 +327,35 @@ def _written(
             made.append(builder.nodes(len(nodes), OTHER))
             columns = np.stack([made[operand] for operand in places], axis=1)
             builder.applications.append(Applications(operation, made[-1], columns))
-    for column, share in shares:
-        if isinstance(share, Symbol):
-            builder.add(adjoints[operands[:, column]], made[share._place])
-        elif share:
-            builder.add(adjoints[operands[:, column]], np.full(len(nodes), builder.constant(float(share))))
+    for column, result in results:
+        if isinstance(result, int):
+            builder.add(adjoints[operands[:, column]], made[result])
+        elif result:
+            builder.add(adjoints[operands[:, column]], np.full(len(nodes), builder.constant(result)))
+
+
+def rules_on_symbols(
+    primitive: Primitive, wanted: Sequence[bool], known: Sequence[float | None]
+) -> tuple[Trace, list[tuple[int, int | float]]]:
+    """Run the rules of a primitive once on symbols.
+
+    Args:
+        primitive: whose rules these are.
+        wanted: for each operand whether its gradient is wanted.
+        known: for each operand its number, if it is a constant.
+
+    Returns:
+        What they wrote down, of the inputs "gradient", "output" and the numbers of the operands; and for each
+        operand that is wanted its number, and the place of its gradient there, or the gradient itself if it is a float.
+    """
+    tape = _TapeOfARule()
+    with tracing(tape):
+        gradient, output = tape.input("gradient"), tape.input("output")
+        inputs = [tape.input(column) if number is None else number for column, number in enumerate(known)]
+        made = [
+            (column, rule(gradient, output, *inputs))
+            for column, (rule, is_wanted) in enumerate(zip(primitive.derivatives, wanted, strict=True))
+            if rule is not None and is_wanted
+        ]
+    results = [(column, found._place if isinstance(found, Symbol) else float(found)) for column, found in made]
+    return tape.trace([], []), results

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler.ir.program import Access, Map, Reduction
-from micrograd.compiler.passes.sharing import Stretches, is_worth_it
+from micrograd.compiler.passes.allocate import Liveness, is_worth_it
 from micrograd.engine.primitive import PRIMITIVES, Primitive, composite
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def fused(program: Program, has_code: Callable[[Primitive], object]) -> Program:
     """
     if not is_worth_it(program):
         return program
-    stretches = Stretches(program)
-    of_two = stretches.moves & (stretches.kernels == 2)
-    pairs = sorted(zip(stretches.ends[of_two].tolist(), stretches.begins[of_two].tolist(), strict=True))
+    live = Liveness(program)
+    of_two = live.moves & (live.kernels == 2)
+    pairs = sorted(zip(live.ends[of_two].tolist(), live.begins[of_two].tolist(), strict=True))
     each = {number: _each(program.kernels[number], has_code) for pair in pairs for number in pair}
     kernels = dict(enumerate(program.kernels))
     for second, first in pairs:  # readers in their order: each has its makers in it before it is one

@@ -9,7 +9,7 @@
     reroll      Graph    Program   what is alike becomes a kernel over arrays, and what repeats a loop
     transpose   Program  Program   the numbers of all samples are neighbours
     fuse        Program  Program   one kernel of two, where only the one reads what the other writes
-    share       Program  Program   kernels write over numbers that nobody reads any more
+    allocate    Program  Program   arrays get the memory of arrays that nobody reads any more
 
 Then the backend makes something that runs the program. Where a pass is an optimisation, its last argument says what
 runs in its place if it is disabled.
@@ -18,16 +18,15 @@ runs in its place if it is disabled.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 from micrograd.compiler.passes.adjoint import adjoint
+from micrograd.compiler.passes.allocate import allocate
 from micrograd.compiler.passes.equals import in_columns
 from micrograd.compiler.passes.fusing import fused
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.passes.packs import packed
 from micrograd.compiler.passes.reroll import reroll
-from micrograd.compiler.passes.sharing import sharing
 from micrograd.compiler.passes.stages import Pass, Request
 from micrograd.compiler.passes.sums import in_pieces
 from micrograd.compiler.passes.transposing import transposed
@@ -46,12 +45,12 @@ COMMON = (
     Pass("adjoint", lambda graph, request: adjoint(graph, request.wanted)),
     Pass("split", lambda graph, request: in_pieces(graph)),
     Pass("reroll", lambda graph, request: reroll(graph, request.start)),
-    Pass("transpose", lambda program, request: transposed(program, program.groups), _as_it_is),
+    Pass("transpose", lambda program, request: transposed(program), _as_it_is),
 )
 NATIVE = (
     *COMMON,
     Pass("fuse", lambda program, request: fused(program, request.has_code), _as_it_is),
-    Pass("share", lambda program, request: replace(program, kernels=tuple(sharing(program))), _as_it_is),
+    Pass("allocate", lambda program, request: allocate(program), _as_it_is),
 )
 NUMPY = JAX = COMMON
 

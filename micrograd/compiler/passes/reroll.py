@@ -72,8 +72,6 @@ def reroll(graph: Graph, start: int) -> Program:
     rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=with_singles)
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
     outputs = rolling.with_checks(rolling.outputs(graph.outputs), to_look_at(graph))
-    made = rolling.placed[len(graph.inputs) + 1 :]  # after the inputs and the seeds
-    stretches = [(int(rolling.position[nodes[0]]), len(nodes)) for nodes in made]
     return Program(
         size=rolling.layout.end,
         kernels=tuple(rolling.kernels),
@@ -82,7 +80,7 @@ def reroll(graph: Graph, start: int) -> Program:
         seeds=rolling.position[graph.seeds],
         gradients=gradients,
         constants=tuple(rolling.layout.constants),
-        groups=tuple(stretches),
+        arrays=np.array(rolling.layout.arrays).reshape(-1, 2),
     )
 
 

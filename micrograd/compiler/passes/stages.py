@@ -18,6 +18,7 @@ from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.effects import effect_of
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.progress import line_of
+from micrograd.compiler.passes.verifier import check
 from micrograd.compiler.tracing.trace import without_collecting
 
 if TYPE_CHECKING:
@@ -66,7 +67,10 @@ class Pass(NamedTuple):
         """What it makes of a thing, or what comes in its place where it is disabled."""
         if self.without is not None and self.name in request.disabled:
             return self.without(thing, request)
-        return self.make(thing, request)
+        made = self.make(thing, request)
+        if request.verify:
+            check(self.name, thing, made, request.wanted)
+        return made
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class Request:
         packing: how many of them may be in a program; see packs.py.
         has_code: whether the backend has code for a primitive.
         disabled: the names of the passes that do not run.
+        verify: whether each pass is checked; see verifier.py.
     """
 
     lower: Callable[[Program], Any]
@@ -94,6 +99,7 @@ class Request:
     packing: Packing = Packing()  # noqa: RUF009  # a tuple of two numbers
     has_code: Callable[[Primitive], object] = bool
     disabled: frozenset[str] = frozenset()
+    verify: bool = False
 
 
 class Made(NamedTuple):

@@ -246,10 +246,17 @@ class Body(Tape):
         self._check_own([root], wanted or ())
         return super().adjoints(root, wanted, create_graph)
 
-    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+    def jacobian(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+    ) -> list[Mapping[Any, Any]]:
+        """The gradients of symbols, by copies that were made in this turn."""
+        self._check_own(outputs, inputs)
+        return super().jacobian(outputs, inputs, create_graph, by_rows)
+
+    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, from those of copies that were made in this turn."""
-        self._check_own(outputs, given)
-        return super().tangents(outputs, given, create_graph)
+        self._check_own(outputs, [value for given in directions for value in given])
+        return super().tangents(outputs, directions, create_graph)
 
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """Whether a gradient flows to results from a source; see Tape."""

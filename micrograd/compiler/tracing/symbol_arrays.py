@@ -25,7 +25,20 @@ import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, refuse
+from micrograd.compiler.tracing.promotion import (
+    FLOAT64,
+    INT64,
+    OPERATORS,
+    check_width,
+    is_dtype,
+    is_seen_by_library,
+    kind_of_both,
+    kind_of_number,
+    like_numbers,
+    promoted,
+)
 from micrograd.engine import further_primitives, primitives, value_arrays
+from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray, plain
 
 if TYPE_CHECKING:
@@ -72,9 +85,70 @@ class SymbolArray(ValueArray):
         converted = _as_type(self, np.dtype(dtype))
         return super().astype(dtype, *arguments, **settings) if converted is None else converted
 
+    def tolist(self) -> Any:
+        """The numbers as Python's, in nested lists."""
+        numbers = self if is_seen_by_library() else _each(_python, self)
+        return numbers.view(np.ndarray).tolist()
+
+    def item(self, *index: Any) -> Any:
+        """A number as Python's."""
+        number = self.view(np.ndarray).item(*index)
+        return number if is_seen_by_library() else _python(number)
+
+    def round(self, decimals: Any = 0, out: Any = None) -> Any:
+        """The numbers rounded to so many decimals; see np.round. Integers are what they are."""
+        kind = kind_of(self.view(np.ndarray))
+        if kind is None or not _is_of_integers(kind):
+            return super().round(decimals, out)
+        if decimals < 0:
+            refuse("rounding integers", "Write np.round(x.astype(float), decimals).")
+        return np.positive(self, out=out)
+
     def dot(self, other: Any, out: Any = None) -> Any:
         """The product of two matrices; see np.dot."""
         return np.dot(self, other, out)
+
+
+def _seen(name: str, of_dtype: Callable[[Array, np.dtype[Any]], Any] | None) -> Any:
+    """An attribute of arrays as it is where the function is not compiled. NumPy and this library see an object array.
+
+    Args:
+        name: of the attribute.
+        of_dtype: says what it is for an array and the dtype of its elements; None if that is not known.
+    """
+
+    def attribute(array: Any) -> Any:
+        if is_seen_by_library():
+            return getattr(array.view(np.ndarray), name)
+        if of_dtype is None:
+            refuse(f"the {name} of an array", "Ask for it outside of the function, and pass the answer in.")
+        kind = kind_of(array.view(np.ndarray))
+        return of_dtype(array, np.dtype(object if kind is None else kind))
+
+    return property(attribute)
+
+
+SymbolArray.dtype = _seen("dtype", lambda array, dtype: dtype)  # type: ignore[method-assign]
+SymbolArray.itemsize = _seen("itemsize", lambda array, dtype: dtype.itemsize)  # type: ignore[method-assign]
+SymbolArray.nbytes = _seen("nbytes", lambda array, dtype: array.size * dtype.itemsize)  # type: ignore[method-assign]
+for _name in ("flags", "strides", "data", "ctypes"):
+    setattr(SymbolArray, _name, _seen(_name, None))
+
+
+def _averaging(name: str) -> Any:
+    """A method that NumPy computes from sums, and makes of the dtype again, which symbols have not."""
+
+    def method(self: SymbolArray, *arguments: Any, **settings: Any) -> Any:
+        kind = kind_of(self.view(np.ndarray))
+        if kind is not None:
+            check_width(kind, [kind])
+        return getattr(np.ndarray, name)(self if self.ndim else self.reshape(1), *arguments, **settings)
+
+    return method
+
+
+for _name in ("mean", "std", "var"):
+    setattr(SymbolArray, _name, _averaging(_name))
 
 
 def _finding(name: str) -> Any:
@@ -111,12 +185,20 @@ def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: di
         settings: the named arguments; ``out`` is a tuple.
     """
     if (plain := _OPERATORS.get(ufunc)) is not None and not settings and not any(map(_is_array, inputs)):
-        return plain(*[x.item() if isinstance(x, np.generic) else x for x in inputs])  # np.float64(2.0) * symbol
+        if isinstance(inputs[0], np.generic):  # which has brought us here
+            return getattr(inputs[1], f"__r{plain.__name__.rstrip('_')}__")(inputs[0])
+        return plain(*inputs)
     return _computed(ufunc, method, inputs, settings)
 
 
 def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     name, operands = ufunc.__name__, [_plain(operand) for operand in inputs]
+    if method in ("__call__", "outer"):
+        if any(_is_array(x) and not x.size and x.dtype != object for x in operands) and not any(
+            map(_has_values, operands)
+        ):
+            return getattr(ufunc, method)(*map(_zeros_like, operands), **settings)  # the result is empty
+        operands = _of_kinds(ufunc, operands)
     if method in ("__call__", "outer") and settings.get("dtype") is not None:
         operands = _before_computing(name, operands, settings)
     if method in ("reduce", "accumulate", "reduceat"):
@@ -200,7 +282,11 @@ def _number(x: Any) -> Any:
 
 
 def _float(x: Any) -> Any:
-    return x.as_plain(float) if is_unknown(x) else float(x)
+    return x.as_plain(FLOAT64) if is_unknown(x) else float(x)
+
+
+def _int(x: Any) -> Any:
+    return x.as_plain(INT64) if is_unknown(x) else int(x)
 
 
 def _picked(condition: Any, x: Any, y: Any) -> Any:
@@ -222,8 +308,9 @@ def _extreme(of_floats: Any, compare: Any, x: Any, y: Any) -> Any:
     """One of the two: of Values the first if it is not the other one that is larger; NaN is not."""
     if _is_value(x) or _is_value(y) or (isinstance(x, int) and isinstance(y, int)):
         return _picked(compare(x, y), x, y)
+    x, y = like_numbers(x, y)
     result = of_floats(x, y)
-    return result.only_finite() if is_unknown(result) else result
+    return result.only_finite().as_plain(kind_of_both(x, y)) if is_unknown(result) else result
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:
@@ -237,7 +324,7 @@ def _sign(x: Any) -> Any:
         return (x > 0) - (x < 0)
     at_zero = math.nan if _is_value(x) else _picked(x == 0, 0, math.nan)
     sign = _picked(x < 0, -1, _picked(x > 0, 1, at_zero)).only_finite()
-    return sign.as_plain(float if isinstance(x, float) else int)
+    return sign.as_plain(int if _is_value(x) else x.kind)
 
 
 def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -247,7 +334,9 @@ def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if isinstance(x, int):
             return x
         whole = rounded(x)
-        return whole.only_finite().as_plain(int) if _is_value(x) else whole
+        if not is_unknown(x):
+            return whole
+        return whole.only_finite().as_plain(int if _is_value(x) else x.kind)
 
     return function
 
@@ -405,7 +494,87 @@ _PRODUCTS = {np.dot, np.vdot, np.inner, np.tensordot, np.einsum, np.convolve, np
 
 # What works on whole arrays
 
-_EXACT = (np.dtype(float), np.dtype(int))  # others would round
+
+def kind_of(x: Any) -> Any:
+    """The kind of the plain numbers in an operand; None where there are Values, or nothing."""
+    if not isinstance(x, np.ndarray):
+        return kind_of_number(x) if isinstance(x, (int, float, np.generic)) else None
+    if x.dtype != object:
+        return bool if x.dtype == bool else x.dtype
+    elements = x.ravel().tolist()
+    first = dict(zip(map(type, elements), elements, strict=True))
+    kinds = [kind_of_number(element) for element in first.values()]
+    if not kinds or any(kind is Value for kind in kinds):
+        return None
+    return kinds[0] if len(kinds) == 1 else promoted(np.maximum, *kinds)
+
+
+def _is_of_integers(kind: Any) -> bool:
+    return kind.kind in "iu" if is_dtype(kind) else issubclass(kind, int)
+
+
+def _is_narrow(kind: Any) -> bool:
+    return not issubclass(kind, (int, float)) if isinstance(kind, type) else kind not in (FLOAT64, INT64)
+
+
+def _has_values(x: Any) -> bool:
+    return any(map(_is_value, _symbols(x)))
+
+
+def _zeros_like(x: Any) -> Any:
+    """Known numbers in the place of symbols, of which nothing but the kind is looked at."""
+    if not _is_array(x) or x.dtype != object:
+        return x
+    kind = kind_of(x)
+    return np.zeros(x.shape, kind) if is_dtype(kind) or x.ndim else kind(0)
+
+
+def _python(x: Any) -> Any:
+    """A plain number as one of Python's."""
+    if not is_unknown(x) or _is_value(x):
+        return x
+    return x.as_plain(bool if isinstance(x, bool) else int if isinstance(x, int) else float)
+
+
+def _of_kinds(ufunc: np.ufunc, operands: list[Any]) -> list[Any]:
+    """Operands with plain numbers that say which dtype they are of, where that decides about the result.
+
+    Raises:
+        TraceError: if it would be rounded to another width than that of a program.
+    """
+    operands = [np.array(x) if isinstance(x, (list, tuple)) and not _has_symbols(x) else x for x in operands]
+    kinds = list(map(kind_of, operands))
+    if any(kind is None for kind in kinds):  # a dtype is equal to None
+        return operands
+    if ufunc is np.float_power:
+        return [_plain(_each(_float, x)) if isinstance(x, np.ndarray) and x.dtype == object else x for x in operands]
+    if ufunc is np.reciprocal and _is_of_integers(kinds[0]):
+        refuse("np.reciprocal of integers", "Write 1.0 / x.")
+    if not any(map(_is_narrow, kinds)):
+        return operands
+    if ufunc.__name__ not in _CHECKED_ELSEWHERE and ufunc.nout == 1 and ufunc.signature is None:
+        check_width(promoted(ufunc, *kinds), kinds)
+    return [_with_kinds(x) for x in operands]
+
+
+def _with_kinds(x: Any) -> Any:
+    """Known numbers of NumPy's in an array of objects, where they keep their dtype."""
+    if isinstance(x, np.generic):
+        return _box(x)
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "iuf":
+        return x
+    return np.fromiter(x.flat, object, x.size).reshape(x.shape)
+
+
+# What gives bools, or one of the numbers, or a number that needs no more digits; and operators, which look themselves
+_CHECKED_ELSEWHERE = {
+    *("greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "isfinite", "isnan", "isinf"),
+    *("logical_and", "logical_or", "logical_xor", "logical_not", "negative", "absolute", "positive"),
+    *_OF_NUMBERS,
+    *(ufunc.__name__ for ufunc in OPERATORS.values()),
+}
+
+_EXACT = (FLOAT64, INT64)  # others would round
 
 
 def _each(function: Callable[[Any], Any], array: Array) -> Array:
@@ -425,7 +594,7 @@ def _as_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
         return None
     if dtype.kind == "f":
         return _each(_float, array)
-    return _each(_number, array) if all(isinstance(element, int) for element in array.flat) else None
+    return _each(_int, array) if all(isinstance(element, int) for element in array.flat) else None
 
 
 def _before_computing(name: str, operands: list[Any], settings: dict[str, Any]) -> list[Any]:
@@ -443,8 +612,12 @@ def _before_computing(name: str, operands: list[Any], settings: dict[str, Any]) 
 def _before_reducing(name: str, operand: Any, settings: dict[str, Any]) -> Any:
     """What is to be reduced, as the dtype says, which is left out then. A sum of bools is an int."""
     dtype = settings.get("dtype")
-    if dtype is None and name in ("add", "multiply") and _is_of_bools(operand):
-        dtype = object
+    if dtype is None and name in ("add", "multiply"):
+        if _is_of_bools(operand):
+            dtype = object
+        elif (kind := kind_of(operand)) is not None and is_dtype(kind) and kind.kind in "iu":
+            wide = np.add.reduce(np.zeros(1, kind)).dtype  # NumPy adds up narrow integers in wide ones
+            return _plain(_each(lambda x: x.as_plain(wide) if is_unknown(x) else x, operand))
     if dtype is None or not _is_array(operand):
         return operand
     converted = _as_type(operand, np.dtype(dtype))
@@ -456,6 +629,10 @@ def _before_reducing(name: str, operand: Any, settings: dict[str, Any]) -> Any:
 
 def _check_product(name: str, operands: Iterable[Any]) -> None:
     """Refuse a product of arrays of bools, which NumPy makes of "and" and "or"."""
+    operands = list(operands)
+    kinds = [kind_of(x) for x in operands if _is_array(x)]
+    if kinds and not any(kind is None for kind in kinds):  # np.dot goes on after an error
+        check_width(promoted(np.multiply, *kinds[:2]) if kinds[1:] else kinds[0], kinds)
     if all(map(_is_of_bools, filter(_is_array, operands))):
         refuse(f"np.{name} of comparisons", "Write mask.astype(int), or np.any and np.all.")
 
@@ -478,6 +655,11 @@ def _plain(x: Any) -> Any:
     return _box(x) if is_unknown(x) else plain(x)
 
 
+def boxed(symbol: Any) -> SymbolArray:
+    """A symbol in an array without axes."""
+    return _box(symbol).view(SymbolArray)
+
+
 def _box(symbol: Any) -> Array:
     array = np.empty((), dtype=object)
     array[()] = symbol
@@ -488,7 +670,7 @@ def _boxed(x: Any) -> Any:
     """Symbols among arguments as arrays without axes, which NumPy takes for arrays."""
     if type(x) in (list, tuple):
         return type(x)(map(_boxed, x))
-    return _box(x).view(SymbolArray) if is_unknown(x) else x
+    return boxed(x) if is_unknown(x) else x
 
 
 def _symbols(x: Any) -> Iterable[Any]:

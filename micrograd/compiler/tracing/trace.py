@@ -23,6 +23,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from micrograd._support.checks import is_array, is_unknown, real_number, required_number
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
@@ -39,6 +41,7 @@ from micrograd.compiler.ir.entries import (
     EqualsInOrder,
     Trace,
 )
+from micrograd.compiler.tracing import promotion
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.methods import named
@@ -77,6 +80,7 @@ class Tape(Tracer):
         rows: the number of each row of factors, by their places.
         checked: the places of products that stand for powers, which raise where they overflow.
         attributes: for the places of arguments, the names of the attributes that the user has set on them.
+        bounds: for the places of plain integers, between which two each of them is known to be.
         as_floats: whether no gradient flows through derivatives that are plain numbers, as eagerly they are floats.
         tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
         is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
@@ -104,15 +108,27 @@ class Tape(Tracer):
         self._reached: dict[Any, _Reached] = {}  # the places that a gradient flows from to the inputs of a transform
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
+        self.bounds: dict[int, promotion.Bounds] = {}
 
-    def argument(self, number: int, leaf: Any) -> Symbol:
-        """A new number in the place of a Value, a float or an int among the arguments."""
+    def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
+        """A new number in the place of a Value or a plain number among the arguments.
+
+        Args:
+            number: the how-manieth it is.
+            leaf: what it stands for.
+            kind: of a plain number, its class or its dtype.
+            bounds: between which two integers an integer is.
+        """
         if isinstance(leaf, Value) and leaf.requires_grad:
             self._trained.add(len(self.operations))
         if isinstance(leaf, Value) and (attributes := user_attributes(leaf)):
             self.attributes[len(self.operations)] = attributes.keys()
             return self._symbol(self.operations.append_input(number), _Attributed)
-        return self.input(number, type(leaf))
+        symbol = self.input(number, Value if isinstance(leaf, Value) else kind)
+        if isinstance(symbol, IntSymbol):
+            low, high = promotion.limits(symbol.kind)
+            self.bounds[symbol._place] = max(low, bounds[0]), min(high, bounds[1])
+        return symbol
 
     def all_given(self) -> None:
         """Take note that there are no more arguments."""
@@ -122,10 +138,9 @@ class Tape(Tracer):
         """Take note that somebody asks which symbol this is."""
         self.tells_apart = self.tells_apart or symbol._place < self._arguments
 
-    def input(self, name: object, kind: type = Value) -> Symbol:
-        """A new number that is given from outside, in the place of a Value, a float or an int."""
-        of_kind = FloatSymbol if issubclass(kind, float) else IntSymbol if issubclass(kind, int) else Symbol
-        return self._symbol(self.operations.append_input(name), of_kind)
+    def input(self, name: object, kind: Any = Value) -> Symbol:
+        """A new number that is given from outside, in the place of a Value or of a plain number of a kind."""
+        return self._symbol(self.operations.append_input(name), _class_of(kind))
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
@@ -161,9 +176,47 @@ class Tape(Tracer):
         for operand in fresh:
             operand._is_used = True
         symbol = self._written((primitive, *places), not fresh, kind)
+        if issubclass(kind, IntSymbol) and primitive is not TAKE:
+            self._keep_exact(primitive, operands, symbol)
         if not symbol._is_used and primitive.composite is not None and not is_of_library(primitive):
             self._write_formula(primitive, operands)
         return symbol
+
+    def _keep_exact(self, primitive: Primitive, operands: Sequence[Any], symbol: Any) -> None:
+        """Let the program check that an integer is in range, unless it is known to be."""
+        bounds = [self._bounds_of(operand, symbol.kind) for operand in operands]
+        self.require(symbol, promotion.limits(symbol.kind), promotion.bounds_of_result(primitive, bounds))
+
+    def _bounds_of(self, operand: Any, kind: Any) -> promotion.Bounds:
+        """Between which integers an operand is, whose result is of a kind; an int is of that kind itself."""
+        if not isinstance(operand, _Plain):
+            promotion.check_constant(operand, kind if promotion.kind_of_number(operand) in (int, bool) else int)
+            return int(operand), int(operand)
+        if isinstance(operand, BoolSymbol):
+            return 0, 1
+        allowed = promotion.limits(kind if operand.kind is int else operand.kind)
+        return self.require(operand, allowed, self.bounds.get(operand._place))
+
+    def require(
+        self, integer: Any, allowed: promotion.Bounds, known: promotion.Bounds | None = None
+    ) -> promotion.Bounds:
+        """Let the function run eagerly where an integer is out of bounds.
+
+        Args:
+            integer: a symbol.
+            allowed: the bounds.
+            known: those that it is known to be in, if any.
+
+        Returns:
+            Those that it is in.
+        """
+        (low, high), place = allowed, integer._place
+        if known is None or known[0] < low or known[1] > high:
+            known = low, high
+            distance = primitives.abs(self._symbol(place, FloatSymbol) - (low + high) / 2)
+            self.apply(primitives.sqrt, (high - low) / 2 - distance)  # it is NaN, which is noticed
+        self.bounds[place] = known
+        return known
 
     def _written(self, operation: tuple[Any, ...], is_repeatable: bool, kind: type[Symbol]) -> Symbol:
         """A symbol for an operation: for the one that stands there already, where it may be repeated."""
@@ -216,10 +269,11 @@ class Tape(Tracer):
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
         if Symbol in map(type, ys) or Symbol in map(type, xs):
             kind = Symbol
-        elif any(isinstance(operand, Value) for operand in (start, *xs, *ys)):
-            kind = _kind_of(SUM_OF_PRODUCTS, (start, *xs, *ys))
         else:
-            return None
+            kinds = set(map(promotion.kind_of_number, (start, *xs, *ys)))
+            if not any(isinstance(operand, Value) for operand in (start, *xs, *ys)) or not kinds <= _FLOATS:
+                return None  # what is made of integers may have to be checked step by step
+            kind = Symbol if Value in kinds else FloatSymbol
         if start is not self._start[0]:  # nearly always it is the same 0.0
             self._start = start, self.place(start, SUM_OF_PRODUCTS)
         before = len(self.rows)
@@ -247,6 +301,9 @@ class Tape(Tracer):
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down. Those of Values and of symbols call this while the tape records."""
+        is_of_both = is_plain(x) and (is_plain(y) or isinstance(y, np.generic))
+        if is_of_both and promotion.is_rounded(promotion.kind_of_both(x, y)):
+            promotion.like_numbers(x, y)
         if not isinstance(y, Value) and (y := _bound(compare, x, y)) is None:
             return NotImplemented  # Python then asks the other operand, which may be an array
         primitive, swapped = _COMPARISONS[compare]
@@ -302,7 +359,7 @@ class Tape(Tracer):
         """Whether a gradient flows from a place to a source."""
         reached = self._reached.setdefault(source, _Reached())
         if reached.size <= place:
-            written = self.trace((), ())
+            written = self._so_far()
             for further in range(reached.size, place + 1):
                 if self._is_source(further, source) or not reached.isdisjoint(_receivers(further, written)):
                     reached.add(further)
@@ -324,61 +381,92 @@ class Tape(Tracer):
 
     def number_of(self, value: Any) -> Any:
         """The plain number in the place of a Value, which is a derivative or was differentiated."""
-        number = self.apply(primitives.detach, value) if self.as_floats else value
-        return self._symbol(self.place(number), FloatSymbol)
+        place = self.place(value)
+        return self._symbol(self.operations.append(primitives.detach, place) if self.as_floats else place, FloatSymbol)
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
         if not isinstance(root, Symbol) or wanted is None:
             return None
+        places = self._places_of(wanted, create_graph)
+        dependence = self._dependence([root], places.values())
+        return self._gradients(root, dependence, _by_place(places), create_graph)
+
+    def jacobian(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+    ) -> list[Mapping[Any, Any]]:
+        """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
+        roots = [output for output in outputs if isinstance(output, Symbol)]
+        places = self._places_of(inputs, create_graph)
+        dependence = self._dependence(roots, places.values())
+        if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
+            columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
+            return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
+        values = _by_place(places)
+        return [
+            self._gradients(output, dependence, values, create_graph) if isinstance(output, Symbol) else {}
+            for output in outputs
+        ]
+
+    def _places_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
+        """The places of what to differentiate by; a Value that the function has not read has none."""
         if any(map(is_plain, wanted)):
             _refuse_gradient()
         if not all(isinstance(value, Symbol) for value in wanted):
             self.tells_apart = True  # an argument may be one of these Values
-        written = self.trace((), ())
-        equal = self._equals.of(written)
-        last = equal[self.place(root)]
-        places = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
-        sources = {place for place in places.values() if place is not None}
+        found = {value: self.place(value) if isinstance(value, Symbol) else self.values.get(value) for value in wanted}
+        places = {value: place for value, place in found.items() if place is not None}
         applied = self.operations.primitives
-        if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in sources):
+        if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in places.values()):
             refuse_constant("an argument of the compiled function")
-        if not all(place in self._copies or applied[place] is INPUT for place in sources):
+        if not all(place in self._copies or applied[place] is INPUT for place in places.values()):
             _refuse_gradient()
-        # A function may ask for many derivatives, each of a little: only what the root depends on is gone through.
-        order = _under(last, min(sources, default=0), written, equal)
-        useful: set[int] = set()  # the places that depend on one of the sources
-        for place in order:
-            if place in sources or not useful.isdisjoint(written.operands(place)):
-                useful.add(place)
+        return places
+
+    def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> _Dependence:
+        written = self._so_far()
+        return _Dependence([self.place(root) for root in roots], sources, written, self._equals.of(written))
+
+    def _gradients(
+        self, root: Symbol, dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
+    ) -> dict[Any, Any]:
+        """The gradients of a symbol by the Values at some places, as far as it depends on them."""
+        equal, edges, written = dependence.equal, dependence.edges, dependence.written
+        last = equal[root._place]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
-        for place in reversed(order):
-            if place in found and place in useful and applied[place] is not INPUT:
-                for operand, share in self._shares(place, written, found[place], useful):
+        for place in reversed(dependence.order(last)):
+            if edges[place] and place in found:
+                for operand, share in self._shares(place, written, found[place], edges):
                     first = equal[operand]
                     found[first] = found[first] + share if first in found else share
-        made = {value: found[place] for value, place in places.items() if place in found}
+        made = {value: found[place] for place in found for value in values.get(place, ())}
         if not create_graph:
             made = {
                 value: self.number_of(share) if isinstance(share, Symbol) else share for value, share in made.items()
             }
         return made
 
-    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
-        written = self.trace((), ())
+        written = self._so_far()
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
-        found: dict[int, Any] = {  # what is given is by copies
-            value._place: self._symbol(self.place(tangent), Symbol) for value, tangent in given.items()
-        }
-        last = max((place for place in places if place is not None), default=-1)
-        for place in range(min(found, default=0), last + 1):
-            if place not in found and any(operand in found for operand in written.operands(place)):
-                tangent = self._tangent(place, written, found)
-                if tangent is not None:
-                    found[place] = tangent
-        made = [0.0 if place is None else found.get(place, 0.0) for place in places]
-        return made if create_graph else [self.number_of(t) if isinstance(t, Symbol) else t for t in made]
+        found: dict[int, dict[int, Any]] = {}  # of each place, by the number of the direction
+        for number, given in enumerate(directions):
+            for value, tangent in given.items():  # what is given is by copies
+                found.setdefault(value._place, {})[number] = self._symbol(self.place(tangent), Symbol)
+        begin, ends = min(found, default=0), {place for place in places if place is not None}
+        for place in _under(ends, begin, written, range(len(self.operations))):
+            operands = () if place in found else set(written.operands(place))
+            moving = [(operand, found[operand]) for operand in operands if operand in found]
+            for number in sorted({number for _, tangents in moving for number in tangents}):
+                of_one = {operand: tangents[number] for operand, tangents in moving if number in tangents}
+                if (tangent := self._tangent(place, written, of_one)) is not None:
+                    found.setdefault(place, {})[number] = tangent
+        of_outputs = [{} if place is None else found.get(place, {}) for place in places]
+        made = [[tangents.get(number, 0.0) for tangents in of_outputs] for number in range(len(directions))]
+        if create_graph:
+            return made
+        return [[self.number_of(t) if isinstance(t, Symbol) else t for t in tangents] for tangents in made]
 
     def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
         """The tangent of the operation at a place, from those of its operands; None where no derivative exists."""
@@ -405,10 +493,9 @@ class Tape(Tracer):
 
     def _shares(self, place: int, written: Trace, gradient: Any, wanted: Container[int]) -> list[tuple[int, Any]]:
         """What the operation at a place gives to those of its operands that are at the places wanted."""
-        primitive, *key = written.operations[place]
-        operands = written.operands(place)
+        primitive, operands = written.operations.primitives[place], written.operands(place)
         if primitive is TAKE:
-            index = self._symbol(key[0], Symbol)
+            index = self._symbol(written.operations.first[place], Symbol)
             return [  # a negative index counts from the end, as in Python
                 (
                     element,
@@ -418,8 +505,9 @@ class Tape(Tracer):
                 for n, element in enumerate(operands)
                 if element in wanted
             ]
-        applied = self.operations.primitives
-        numbers = [self.operations[p][1] if applied[p] is LITERAL else self._symbol(p, Symbol) for p in operands]
+        written_down = self.operations
+        applied, first, literals = written_down.primitives, written_down.first, written_down.numbers
+        numbers = [literals[first[p]] if applied[p] is LITERAL else self._symbol(p, Symbol) for p in operands]
         if primitive is SUM_OF_PRODUCTS:
             half = 1 + len(operands) // 2
             factors = [1.0, *numbers[half:], *numbers[1:half]]
@@ -443,6 +531,10 @@ class Tape(Tracer):
         written = self.operations, tuple(self.tables), tuple(self.rows)
         return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
 
+    def _so_far(self) -> Trace:
+        """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
+        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), ())
+
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
         self.operations = Entries()
@@ -458,6 +550,7 @@ class Tape(Tracer):
             self._rows_known,
             self.checked,
             self.attributes,
+            self.bounds,
             self._reached,
         ):
             written.clear()
@@ -500,7 +593,8 @@ class _QuietTape(Tracer):
         """Write an operation down, detached."""
         if not self.is_open:
             return self.passed_over(primitive, operands)
-        return self._tape.apply(primitives.detach, self._tape.apply(primitive, *operands))
+        result = self._tape.apply(primitive, *operands)
+        return result if is_plain(result) else self._tape.apply(primitives.detach, result)
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down, as the tape does."""
@@ -549,9 +643,15 @@ class _QuietTape(Tracer):
         """What the tape says."""
         return self._tape.adjoints(root, wanted, create_graph)
 
-    def tangents(self, outputs: Sequence[Any], given: Mapping[Any, Any], create_graph: bool) -> Any:
+    def jacobian(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+    ) -> list[Mapping[Any, Any]]:
         """What the tape says."""
-        return self._tape.tangents(outputs, given, create_graph)
+        return self._tape.jacobian(outputs, inputs, create_graph, by_rows)
+
+    def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
+        """What the tape says."""
+        return self._tape.tangents(outputs, directions, create_graph)
 
 
 class _LoudTape(_QuietTape):
@@ -582,9 +682,60 @@ def _symbol_arrays() -> ModuleType:
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
 
 
-def _under(root: int, begin: int, written: Trace, equal: Sequence[int]) -> list[int]:
-    """The places from begin on that a root depends on, in order, and for each of them the first that is equal."""
-    found, stack = {root}, [root]
+class _Dependence:
+    """What some roots depend on, as far as that depends on some sources itself.
+
+    A function may ask for many derivatives, each of a little: only what they depend on is gone through, once for all.
+
+    Attributes:
+        written: the trace.
+        equal: for each place, the first one that is equal to it.
+        edges: for each of the places, the first ones that are equal to its operands, as far as a source reaches them.
+    """
+
+    def __init__(self, roots: Collection[int], sources: Collection[int], written: Trace, equal: Sequence[int]) -> None:
+        self.written, self.equal = written, equal
+        self.edges: dict[int, list[int]] = {}
+        edges, operands = self.edges, written.operands
+        for place in _under({equal[root] for root in roots}, min(sources, default=0), written, equal):
+            if reached := [equal[operand] for operand in operands(place) if operand in edges]:
+                edges[place] = reached
+            elif place in sources:
+                edges[place] = []
+
+    def order(self, root: int) -> list[int]:
+        """The places that a root depends on, in order; none if no source reaches it."""
+        if root not in self.edges:
+            return []
+        edges, found, stack = self.edges, {root}, [root]
+        while stack:
+            for place in edges[stack.pop()]:
+                if place not in found:
+                    found.add(place)
+                    stack.append(place)
+        return sorted(found)
+
+    def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
+        """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
+        left = times * sum(map(len, self.edges.values()))
+        for root in roots:
+            left -= sum(len(self.edges[place]) for place in self.order(self.equal[root._place]))
+            if left < 0:
+                return True
+        return False
+
+
+def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
+    """The Values at each place."""
+    found: dict[int, list[Any]] = {}
+    for value, place in places.items():
+        found.setdefault(place, []).append(value)
+    return found
+
+
+def _under(roots: set[int], begin: int, written: Trace, equal: Sequence[int]) -> list[int]:
+    """The places from begin on that the roots depend on, in order, and for each of them the first that is equal."""
+    found, stack = set(roots), list(roots)
     while stack:
         for operand in written.operands(stack.pop()):
             for place in (operand, equal[operand]):
@@ -736,21 +887,21 @@ class Symbol(Value):
 
     def picks(self, x: Any, y: Any) -> Any:
         """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
-        kind = _kind_of(primitives.where, (x, y))
-        if kind is Symbol:
-            kind = _Picked
-        elif isinstance(x, int) and isinstance(y, int):
-            kind = BoolSymbol if isinstance(x, bool) and isinstance(y, bool) else IntSymbol
+        kind: type[Symbol] = _Picked
+        if _kind_of(primitives.where, (x, y)) is not Symbol:
+            kind = BoolSymbol
+            if not (isinstance(x, bool) and isinstance(y, bool)):
+                x, y = promotion.like_numbers(x, y)
+                kind = _class_of(promotion.kind_of_both(x, y))
         return self._tape._symbol(self._tape.apply(primitives.where, self, x, y)._place, kind)
 
     def negated(self) -> Any:
         """Whether this is 0."""
         return self._tape._symbol(self._tape.apply(primitives.is_zero, self)._place, BoolSymbol)
 
-    def as_plain(self, kind: type) -> Any:
-        """The same number, as a plain float, int or bool."""
-        of_kind = FloatSymbol if kind is float else IntSymbol if kind is int else BoolSymbol
-        return self._tape._symbol(self._place, of_kind)
+    def as_plain(self, kind: Any) -> Any:
+        """The same number, as a plain one of a kind: float, int, bool or a dtype."""
+        return self._tape._symbol(self._place, _class_of(kind))
 
     def only_finite(self) -> Any:
         """This symbol; where it is not finite, the function is to run eagerly."""
@@ -801,6 +952,25 @@ class _Plain(Symbol):
         "call the __wrapped__ of such a function.",
     )
     __str__ = _refused("the text of a number", "Print the result of the function instead.")
+    kind: Any
+
+    def item(self) -> Any:
+        """The number as one of Python's."""
+        return self.as_plain(self.__class__)
+
+    def require_like(self, kind: Any) -> None:
+        """Let the function run eagerly where this is out of range beside numbers of NumPy's."""
+        self._tape._bounds_of(self, kind)
+
+    def __pos__(self) -> Any:
+        return self.as_plain(self.kind)
+
+    def __getattr__(self, name: str) -> Any:
+        """What numbers of NumPy have, as arrays have it."""
+        is_of_numpy = promotion.is_dtype(self.kind) or self.kind is bool
+        if not is_of_numpy or not hasattr(np.ndarray, name) or promotion.is_seen_by_library():
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(_symbol_arrays().boxed(self), name) if name != "dtype" else np.dtype(self.kind)
 
     def __eq__(self, other: object) -> Any:
         """Whether two plain numbers are equal."""
@@ -818,10 +988,23 @@ class FloatSymbol(_Plain):
 
     __slots__ = ()
     __class__ = property(lambda self: float)  # isinstance asks for it
+    kind: Any = float
     real, imag = property(lambda self: self), 0.0
-    is_integer = hex = as_integer_ratio = _refused(
+    hex = as_integer_ratio = _refused(
         "the digits of a number", "Call it outside of the function, and pass the result in."
     )
+
+    def __abs__(self) -> Any:
+        """The absolute value, of the same kind."""
+        return primitives.abs(self).as_plain(self.kind)
+
+    def conjugate(self) -> Any:
+        """The number itself."""
+        return self
+
+    def is_integer(self) -> Any:
+        """Whether there is nothing behind the point."""
+        return self == further_primitives.floor(self)
 
 
 class IntSymbol(_Plain):
@@ -829,11 +1012,26 @@ class IntSymbol(_Plain):
 
     __slots__ = ()
     __class__ = property(lambda self: int)
+    kind: Any = int
+    real = numerator = property(lambda self: self)
+    imag, denominator = 0, 1
+    conjugate = FloatSymbol.conjugate
 
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __and__ = __rand__ = __or__ = __ror__ = _refused(
         "the bits of a number", "Compute with them outside of the function, and pass the result in."
     )
-    __xor__ = __rxor__ = __invert__ = __and__
+    __xor__ = __rxor__ = __invert__ = bit_length = bit_count = to_bytes = __and__
+
+    def __abs__(self) -> Any:
+        """The absolute value, of the same kind."""
+        low, high = self._tape._bounds_of(self, self.kind)
+        result = primitives.abs(self).as_plain(self.kind)
+        self._tape.require(result, promotion.limits(self.kind), (0, max(-low, high)))
+        return result
+
+    def as_integer_ratio(self) -> Any:
+        """The number, and 1."""
+        return self, 1
 
 
 def _of_bools(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -848,6 +1046,7 @@ class BoolSymbol(_Plain):
 
     __slots__ = ()
     __class__ = property(lambda self: bool)
+    kind: Any = bool
 
     __and__ = __rand__ = _of_bools(lambda x, y: x.picks(y, False))
     __or__ = __ror__ = _of_bools(lambda x, y: x.picks(True, y))
@@ -855,10 +1054,26 @@ class BoolSymbol(_Plain):
     __invert__ = _refused("~ of a comparison", "Write x <= 0 for not x > 0, or np.logical_not(x > 0).")
 
 
-_OF_INTS = (
-    *(primitives.add, primitives.sub, primitives.mul, primitives.neg, TAKE, SUM_OF_PRODUCTS),
-    *(further_primitives.floor_divide, further_primitives.remainder),
-)
+for _class, _name in ((Symbol, "Value"), (FloatSymbol, "float"), (IntSymbol, "int"), (BoolSymbol, "bool")):
+    _class.__name__ = _class.__qualname__ = _name  # as type(x).__name__ is eagerly
+
+
+@cache
+def _class_of(kind: Any) -> type[Symbol]:
+    """The symbols in the place of numbers of a kind."""
+    if promotion.is_dtype(kind):
+        base = FloatSymbol if kind.kind == "f" else IntSymbol
+        return type(kind.name, (base,), {"__slots__": (), "kind": kind, "__hash__": base.__hash__})
+    if issubclass(kind, bool):
+        return BoolSymbol
+    if issubclass(kind, Value):
+        return Symbol
+    if issubclass(kind, (float, int)):
+        return FloatSymbol if issubclass(kind, float) else IntSymbol
+    return type(kind.__name__, (FloatSymbol,), {"__slots__": (), "kind": kind, "__hash__": FloatSymbol.__hash__})
+
+
+_FLOATS = {float, promotion.FLOAT64, Value}
 
 
 def _bound(compare: Callable[..., bool], x: Any, number: Any) -> float | None:
@@ -869,6 +1084,8 @@ def _bound(compare: Callable[..., bool], x: Any, number: Any) -> float | None:
     the number is too large for a float.
     """
     exactly = type(number) is int or is_plain(x)
+    if is_plain(x) and promotion.is_rounded(x.kind) and type(number) in (int, float):
+        number = promotion.like(x.kind, number)
     try:
         nearest = real_number(number)
     except OverflowError:
@@ -886,8 +1103,35 @@ def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
     for operand in operands:
         if type(operand) is Symbol or (isinstance(operand, Value) and not is_plain(operand)):
             return Symbol
-    of_ints = primitive in _OF_INTS and all(isinstance(operand, int) for operand in operands)
-    return IntSymbol if of_ints else FloatSymbol
+    if primitive is TAKE:
+        found = set(map(promotion.kind_of_number, operands[1:]))
+        if len(found) == 1:
+            return _class_of(found.pop())
+        narrow = next((kind for kind in found if promotion.is_dtype(kind) and kind != promotion.FLOAT64), None)
+        return _class_of(narrow or (int if all(isinstance(operand, int) for operand in operands[1:]) else float))
+    if (ufunc := promotion.OPERATORS.get(primitive)) is None:
+        return FloatSymbol
+    kinds = tuple(map(promotion.kind_of_number, operands))
+    kind = promotion.promoted(ufunc, *kinds)
+    if primitive is primitives.pow and issubclass(_class_of(kind), IntSymbol):
+        kind = _kind_of_power(kind, operands[1])
+    if primitive is not primitives.neg:
+        promotion.check_width(kind, kinds)
+    return _class_of(kind)
+
+
+def _kind_of_power(kind: Any, exponent: Any) -> Any:
+    """The kind of a power of integers, which the exponent decides."""
+    if isinstance(exponent, Symbol):
+        raise TraceError(
+            f"a power of integers whose exponent is an argument ({running_line()}) is an int or a float, or an error, "
+            "depending on the exponent's sign: write a float for one of them, such as 2.0**n"
+        )
+    if exponent >= 0:
+        return kind
+    if promotion.is_dtype(kind):
+        raise ValueError("Integers to negative integer powers are not allowed.")
+    return float
 
 
 def is_plain(number: object) -> bool:
@@ -907,6 +1151,8 @@ def _power(tape: Tape, x: Any, y: Any) -> Any:
         return None
     if y == 1:
         return x
+    if isinstance(x, IntSymbol) and isinstance(y, int) and y > 3:  # by products, each of which is exact
+        return (x ** (y // 2)) ** 2 * (x if y % 2 else 1)
     if y == -1:
         return 1.0 / x
     if y == 0.5:
@@ -963,12 +1209,18 @@ def trace(
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
-        symbols = [tape.argument(number, leaf) for number, leaf in enumerate(arguments.leaves)]
+        arguments.check_integers()
+        bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
+        kinds = zip(arguments.leaves, arguments.kinds(), strict=True)
+        symbols = [tape.argument(number, leaf, kind, bounds) for number, (leaf, kind) in enumerate(kinds)]
         tape.all_given()
-        positional, named = arguments.rebuilt(symbols, _array)
+        once: dict[int, Symbol] = {}  # a Value that is given twice is one object
+        pairs = zip(arguments.leaves, symbols, strict=True)
+        given = [once.setdefault(id(x), symbol) if isinstance(x, Value) else symbol for x, symbol in pairs]
+        positional, named = arguments.rebuilt(given, _array)
         with in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
-        if not is_unchanged((positional, named), arguments.rebuilt(symbols, _array)):
+        if not is_unchanged((positional, named), arguments.rebuilt(given, _array)):
             raise TraceError(
                 "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
                 "arguments, so nothing would be changed for the caller. Change a copy, and return what is needed of it"
@@ -993,6 +1245,8 @@ def trace(
 
 def _array(like: Any, parts: list[Any]) -> Any:
     """An array among the arguments, with symbols in it."""
+    if not parts:
+        return like.copy()
     array = array_of(like, parts)
     return _symbol_arrays().arranged(array) if any(map(is_unknown, parts)) else array
 

@@ -189,7 +189,7 @@ class CompiledSteps(ABC):
             self._special.append(special)
             self._others.append(others)
         self._which = np.array([known[structure.key] for structure in self._structures])
-        self._constant = {number for number, special in enumerate(self._special) if not special.requires_grad}
+        self._constant = {number for number, special in enumerate(self._special) if not any(special.requires_grad)}
 
     def _has_constant_loss(self, batch: list[int]) -> bool:
         """Whether the loss of an example requires no gradient: then the step is done eagerly, which raises."""

@@ -127,7 +127,11 @@ class _Widened:
         kernels.append(Reduction.zero_if_finite(check, end - start, Access(start, term_step=1)))
         return Update(
             program=Program(
-                self.layout.end, tuple(kernels), outputs=np.arange(start, end), constants=tuple(self.layout.constants)
+                self.layout.end,
+                tuple(kernels),
+                outputs=np.arange(start, end),
+                constants=tuple(self.layout.constants),
+                arrays=np.array(self.layout.arrays),
             ),
             parameters=self._slice(parameter),
             states=[self._slice(node) for node in state],

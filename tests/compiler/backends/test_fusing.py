@@ -10,13 +10,14 @@ from micrograd import Value
 from micrograd.compiler.backends.llvm.llvm_functions import native_name
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.ir.program import Access, Loop, Map, Program, Reduction, Segment, Take
-from micrograd.compiler.passes import fusing, sharing
+from micrograd.compiler.passes import allocate, fusing
 from micrograd.engine.primitives import add, exp, less_equal, mul, neg, tanh, where
 from tests.campaigns.integers import program_of
 
 SIZE = 96  # numbers of a stretch, as 8 rows of 12, or 96 rows of 1
 GIVEN = 4 * SIZE
 A, B, C, D = range(GIVEN, GIVEN + 4 * SIZE, SIZE)
+ARRAYS = np.array([(start, SIZE) for start in range(0, GIVEN + 8 * SIZE, SIZE)])
 SHAPES = [(1, SIZE), (SIZE, 1), (8, 12)]
 
 
@@ -26,7 +27,7 @@ def fused(program):
 
 @pytest.fixture(autouse=True)
 def _programs_of_any_size_fuse(monkeypatch):
-    monkeypatch.setattr(sharing, "_LARGE", 0)
+    monkeypatch.setattr(allocate, "_LARGE", 0)
 
 
 def at(place, rows=1, columns=SIZE):
@@ -51,7 +52,7 @@ def total(target, *parts, shape=(1, SIZE), from_zero=False):
 def program_with(*kernels, outputs=None):
     last = kernels[-1].target.base
     places = np.arange(last, last + SIZE) if outputs is None else np.array(outputs)
-    return Program(GIVEN + 8 * SIZE, kernels, np.arange(GIVEN), places)
+    return Program(GIVEN + 8 * SIZE, kernels, np.arange(GIVEN), places, arrays=ARRAYS)
 
 
 def results(program):
@@ -63,7 +64,7 @@ def check(program, count, monkeypatch):
     """Fused, there are so many kernels, and they give the same as those of the program, to the last bit."""
     assert len(fused(program).kernels) == count
     found = results(program)
-    monkeypatch.setattr(sharing, "_LARGE", program.size + 1)
+    monkeypatch.setattr(allocate, "_LARGE", program.size + 1)
     assert fused(program) is program
     assert results(program) == found
 
@@ -164,7 +165,7 @@ class TestNotFused:
 
 
 def test_random_programs_of_samples_give_the_same_to_the_last_bit(monkeypatch):
-    monkeypatch.setattr(sharing, "_STRETCH", 16)
+    monkeypatch.setattr(allocate, "_LEAST", 16)
     fewer = []
     for number in range(4):
         of_number, rng = program_of(31, number, size=12), random.Random(number)
@@ -172,7 +173,7 @@ def test_random_programs_of_samples_give_the_same_to_the_last_bit(monkeypatch):
         shared = [rng.uniform(-2, 2) for _ in of_number.inputs[1:]]
         found, counts = [], []
         for least in (0, 1 << 30):
-            monkeypatch.setattr(sharing, "_LARGE", least)
+            monkeypatch.setattr(allocate, "_LARGE", least)
             leaves = [Value(x) for x in (*samples, *shared)]
             fast = mg.compile(lambda *xs, one=of_number: sum(one(x, *xs[70:]) for x in xs[:70]), backend="llvm")
             result = fast(*leaves)

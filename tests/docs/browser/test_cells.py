@@ -200,6 +200,17 @@ def test_a_learner_changes_runs_stops_and_begins_anew(open_page):
     learner.run(2, "f.data")
     assert learner.output(2) == "4.0\n"
 
+    # An answer to an exercise is stopped by itself, whatever it catches; one that ends in time is not.
+    endless = (
+        "def slope(x):\n    while True:\n        try:\n            while True: pass\n"
+        "        except BaseException: pass\n\nmg.learn.check('1.4', slope, seconds=0.5)"
+    )
+    learner.run(2, endless, until="stopped; the cells above have run again")
+    assert "The answer was stopped after 0.5 s: is there a loop that never ends?" in learner.output(2)
+    assert "Its variables are lost" in learner.output(2)
+    learner.run(2, "print(mg.learn.check('1.2', 2.0, seconds=0.5).right, f.data)\nimport time\ntime.sleep(1)")
+    assert learner.output(2) == "True 4.0\n"
+
     # Where Python itself ends, another takes its place.
     learner.run(
         2, "deep = []\nfor _ in range(50_000): deep = [deep]\ndel deep", until="ended; the cells above have run again"

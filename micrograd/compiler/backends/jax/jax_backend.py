@@ -27,13 +27,14 @@ from micrograd.compiler.backends.jax.jax_kernels import function_of
 from micrograd.compiler.backends.jax.jax_loops import scan_of
 from micrograd.compiler.backends.jax.jax_reads import Places
 from micrograd.compiler.backends.shared.backend import Backend
-from micrograd.compiler.backends.shared.executable import Executable, Pace
+from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
 from micrograd.compiler.ir.program import Loop, Map, Singles
 from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.lists import JAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from micrograd.compiler.backends.jax.jax_functions import Functions
     from micrograd.compiler.backends.jax.jax_reads import Reader
@@ -83,6 +84,15 @@ def compiler_options() -> dict[str, bool]:
     except RuntimeError:  # pragma: no cover  # another XLA, which has no such option
         return {}
     return options
+
+
+def in_float64(is_on: bool) -> AbstractContextManager[Any]:
+    """Inside, JAX traces in float64, or in float32; outside, it does what the user has set."""
+    if hasattr(jax, "enable_x64"):  # pragma: no branch
+        return jax.enable_x64(is_on)
+    from jax.experimental import enable_x64  # pragma: no cover  # JAX before 0.8 has it there
+
+    return enable_x64(is_on)  # pragma: no cover
 
 
 class Lowered:
@@ -153,17 +163,15 @@ class Lowered:
 class _Compiled:
     """A function of arrays, compiled by XLA for arrays of these shapes; the first argument is always the same."""
 
-    def __init__(self, function: Callable[..., Any], constants: Floats, *shapes: tuple[int, ...]) -> None:
-        self._constants = jnp.asarray(constants)
+    def __init__(self, function: Callable[..., Any], constants: Floats, shape: tuple[int, ...], dtype: Any) -> None:
         self._caught = Caught()
-        with self._caught:
-            arguments = [jax.ShapeDtypeStruct(shape, float) for shape in shapes]
-            lowered = jax.jit(function).lower(self._constants, *arguments)
-        self._run = lowered.compile(compiler_options=compiler_options())
+        with self._caught, in_float64(dtype == np.float64), np.errstate(over="ignore"):
+            self._constants = jnp.asarray(constants.astype(dtype))
+            lowered = jax.jit(function).lower(self._constants, jax.ShapeDtypeStruct(shape, dtype))
+            self._run = lowered.compile(compiler_options=compiler_options())
 
     def __call__(self, *given: Floats) -> Floats:
         """The results as a new array."""
-        check_jax()
         found = np.array(self._run(self._constants, *given))
         self._caught.check()
         return found
@@ -175,8 +183,10 @@ class JaxExecutable(Executable):
     XLA compiles the program once for each way in which it is run: from inputs to outputs, and from buffer to buffer.
     """
 
+    check = staticmethod(check_jax)
+
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
-        check_jax()
+        self.check()
         super().__init__(program, buffer)
         self._from_inputs: _Compiled | None = None
         self._in_buffer: tuple[_Compiled, Integers] | None = None
@@ -189,10 +199,11 @@ class JaxExecutable(Executable):
     def _made(self) -> _Compiled:
         """The program from inputs to outputs and gradients."""
         lowered = Lowered(self.program, self.program.inputs, functions=PLAIN)
-        return _Compiled(lowered.function(self._results), lowered.constants, self.program.inputs.shape)
+        return _Compiled(lowered.function(self._results), lowered.constants, self.program.inputs.shape, self.dtype)
 
     def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
         """The outputs and the gradients for these inputs; the buffer stays as it is."""
+        self.check()
         if self._from_inputs is None:
             self._from_inputs = self._made()
         found = self._from_inputs(numbers)
@@ -204,19 +215,20 @@ class JaxExecutable(Executable):
         if self._in_buffer is None:
             lowered = Lowered(self.program, np.arange(self.program.size), functions=PLAIN)
             written = np.flatnonzero(lowered.places.array > 2)  # not the zero, a constant, or what was there
-            compiled = _Compiled(lowered.function(written), lowered.constants, (self.program.size,))
+            compiled = _Compiled(lowered.function(written), lowered.constants, (self.program.size,), self.dtype)
             self._in_buffer = compiled, written
         return self._in_buffer
 
     def run(self) -> None:
         """Run the kernels on what is in the buffer. Overflow and the like leave infinities and NaNs there."""
+        self.check()
         compiled, written = self._made_for_buffer()
         self.buffer[written] = compiled(self.buffer[: self.program.size])
 
     def parts(self) -> list[Callable[[], object]]:
         """For each kernel and loop of the program a call that runs it alone, on what is in the buffer."""
         alone = [
-            JaxExecutable(replace(self.program, kernels=(kernel,), constants=(), seeds=no_integers()), self.buffer)
+            type(self)(replace(self.program, kernels=(kernel,), constants=(), seeds=no_integers()), self.buffer)
             for kernel in self.program.kernels
         ]
         for part in alone:
@@ -230,4 +242,10 @@ class JaxExecutable(Executable):
         return Pace.IN_VECTORS
 
 
-BACKEND = Backend("jax", JaxExecutable, JAX)
+class _InFloat32(InFloat32, JaxExecutable):
+    """A program on JAX in float32, whatever JAX is told of float64."""
+
+    check = staticmethod(check_process)
+
+
+BACKEND = Backend("jax", JaxExecutable, JAX, lower_in_float32=_InFloat32)

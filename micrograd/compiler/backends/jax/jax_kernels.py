@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 ReaderOf: TypeAlias = "Callable[[Access, int], Reader]"  # of an operand with so many terms
 
 
-def operands_of(kernel: Reduction | Map) -> list[tuple[Access, int]]:
-    """The operands of a kernel of a loop, each with how many terms of it are read."""
-    if isinstance(kernel, Reduction):
-        return [(access, part.terms) for part in kernel.segments for access in part.factors]
-    return [(access, 1) for access in kernel.operands]
-
-
 def function_of(kernel: Kernel, reader: ReaderOf, functions: Functions) -> Reader:
     """The function of a kernel.
 

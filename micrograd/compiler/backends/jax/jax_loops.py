@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from micrograd.compiler.backends.jax.jax_kernels import function_of, operands_of
+from micrograd.compiler.backends.jax.jax_kernels import function_of
 from micrograd.compiler.backends.jax.jax_reads import reader_of
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ def scan_of(loop: Loop, places: Places, functions: Functions) -> Scan | None:
     written = _Written(loop, len(places.array))
     reads: list[dict[tuple[int, int], _Read]] = []
     for number, kernel in enumerate(loop.kernels):
-        found = {
-            (id(access), terms): written.read(number, kernel, access, terms) for access, terms in operands_of(kernel)
-        }
+        found = {(id(access), terms): written.read(number, kernel, access, terms) for access, terms in kernel.reads}
         if written.is_twice or None in found.values():
             return None
         reads.append({key: read for key, read in found.items() if read is not None})

@@ -15,12 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from micrograd.compiler.backends.jax.jax_backend import check_float64, check_process, compiler_options
+from micrograd.compiler.backends.jax.jax_backend import check_float64, check_process, compiler_options, in_float64
 from micrograd.compiler.backends.jax.jax_functions import Caught
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
 
     from micrograd.compiler.numbers import Floats
 
@@ -96,17 +95,8 @@ class Devices:
             jax.ShapeDtypeStruct(shape, self.type, sharding=NamedSharding(self._mesh, spec))
             for shape, spec in arguments
         ]
-        with self.caught, np.errstate(over="ignore"), _float64(self.type == np.float64):
+        with self.caught, np.errstate(over="ignore"), in_float64(self.type == np.float64):
             return jax.jit(on_each, donate_argnums=taken).lower(*shapes).compile(compiler_options=compiler_options())
-
-
-def _float64(is_on: bool) -> AbstractContextManager[Any]:
-    """Inside, JAX traces in float64, or in float32; outside, it does what the user has set."""
-    if hasattr(jax, "enable_x64"):  # pragma: no branch
-        return jax.enable_x64(is_on)
-    from jax.experimental import enable_x64  # pragma: no cover  # JAX before 0.8 has it there
-
-    return enable_x64(is_on)  # pragma: no cover
 
 
 def _chosen(wanted: int | str | None) -> list[Any]:

@@ -33,7 +33,7 @@ from micrograd.compiler.backends.llvm.llvm_codes import (
     sorted_segments,
     vector_of,
 )
-from micrograd.compiler.backends.llvm.llvm_functions import native_name
+from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, FLOAT, native_name
 from micrograd.compiler.backends.llvm.llvm_interpreter import (
     PLACES,
     Words,
@@ -46,7 +46,7 @@ from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.llvm.llvm_runners import RUN, runner, turner
 from micrograd.compiler.backends.llvm.llvm_scalars import module_of_scalars, name_of, scalars, together
 from micrograd.compiler.backends.shared.backend import Backend
-from micrograd.compiler.backends.shared.executable import Executable, Pace
+from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
 from micrograd.compiler.passes.lists import NATIVE
@@ -68,6 +68,7 @@ class NativeExecutable(Executable):
     """A program and its buffer, ready to run in native code."""
 
     batches = NativeBatches
+    number = DOUBLE
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         super().__init__(program, buffer)
@@ -136,9 +137,18 @@ class NativeExecutable(Executable):
         """The steps of neighbours: one of all that are small, of others one of each."""
         if not small:
             return [self._step(kernel) for kernel in kernels]
-        self._kept.append(words := Words(kernels))
-        self._unlinked.append((words.functions, [*map(_function_of_primitive, words.primitives)]))
-        return [(_function("micrograd_words", module_of_interpreter), words.arguments.ctypes.data)]
+        self._kept.append(words := Words(kernels, self.dtype))
+        functions = [
+            self._function(f"micrograd_primitive_{native_name(each)}", partial(module_of_primitive, each))
+            for each in words.primitives
+        ]
+        self._unlinked.append((words.functions, functions))
+        return [(self._function("micrograd_words", module_of_interpreter), words.arguments.ctypes.data)]
+
+    def _function(self, name: str, module_of_name: Callable[[str, Any], ir.Module]) -> _Function:
+        """A function on the numbers of this executable; one on float32 has a name that says so."""
+        name = name if self.number is DOUBLE else f"{name}_in_float32"
+        return name, partial(module_of_name, name, self.number)
 
     def _step(self, kernel: Kernel | Loop) -> tuple[_Function, int]:
         if isinstance(kernel, Loop):
@@ -146,14 +156,19 @@ class NativeExecutable(Executable):
         code = code_of(kernel, machine().block, len(self.buffer) > PLACES)
         arguments = self._arguments(kernel, code)
         self._kept.append(arguments)
-        return _function(f"micrograd_{code.name}", partial(module_of, code)), arguments.ctypes.data
+        return self._function(f"micrograd_{code.name}", partial(module_of, code)), arguments.ctypes.data
 
     def _loop(self, loop: Loop) -> tuple[_Function, int]:
         parts = together(loop.kernels)
-        table = self._table([self._step(*part) if len(part) == 1 else _written_out(part) for part in parts])
+        table = self._table([self._step(*part) if len(part) == 1 else self._written_out(part) for part in parts])
         arguments = np.array([loop.turns, table.ctypes.data, len(table)], dtype=np.int64)
         self._kept.append(arguments)
         return ("micrograd_loop", turner), arguments.ctypes.data
+
+    def _written_out(self, kernels: Sequence[Reduction | Map]) -> tuple[_Function, int]:
+        """The step of small neighbours in a loop, whose function needs no arguments."""
+        found = scalars(kernels)
+        return self._function(name_of(found), partial(module_of_scalars, found)), 0
 
     def _arguments(self, kernel: Kernel, code: Code) -> Integers:
         target, *shapes = code.shapes
@@ -195,23 +210,15 @@ class NativeExecutable(Executable):
         return [table.ctypes.data, access.column_step, access.term_step, *([access.turn_step] if code.turning else [])]
 
 
-def _function(name: str, module_of_name: Callable[[str], ir.Module]) -> _Function:
-    return name, partial(module_of_name, name)
-
-
-def _function_of_primitive(primitive: Primitive) -> _Function:
-    return _function(f"micrograd_primitive_{native_name(primitive)}", partial(module_of_primitive, primitive))
-
-
-def _written_out(kernels: Sequence[Reduction | Map]) -> tuple[_Function, int]:
-    """The step of small neighbours in a loop, whose function needs no arguments."""
-    found = scalars(kernels)
-    return _function(name_of(found), partial(module_of_scalars, found)), 0
-
-
 def _callback(primitive: Primitive, operands: int, raised: list[BaseException]) -> Any:
     """A primitive's forward function in Python, to be called from native code."""
     return ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * operands)(in_python(primitive, raised))
 
 
-BACKEND = Backend("llvm", NativeExecutable, NATIVE, native_name)
+class _InFloat32(InFloat32, NativeExecutable):
+    """A program in native code on numbers in float32; primitives are computed in float64, and rounded."""
+
+    number = FLOAT
+
+
+BACKEND = Backend("llvm", NativeExecutable, NATIVE, native_name, _InFloat32)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from micrograd.engine.primitive import Primitive
 
-DOUBLE, INTEGER = ir.DoubleType(), ir.IntType(64)
+DOUBLE, FLOAT, INTEGER = ir.DoubleType(), ir.FloatType(), ir.IntType(64)
 _FUSED = ("contract",)
 
 
@@ -60,8 +60,11 @@ _names: WeakKeyDictionary[Primitive, str | None] = WeakKeyDictionary()
 
 
 def forward(primitive: Primitive, builder: Any, module: Any, operands: Any) -> Any:
-    """Write the code of a primitive that has some."""
+    """Write the code of a primitive that has some; of numbers in float32, it is computed in float64 and rounded."""
     first, *_ = operands
+    if element_of(first.type) == FLOAT:
+        wide = [builder.fpext(operand, like(first.type, DOUBLE)) for operand in operands]
+        return builder.fptrunc(forward(primitive, builder, module, wide), first.type)
     code = _Code(builder, module, first.type)
     return code.function(primitive)(*(Number(code, operand) for operand in operands)).value
 
@@ -166,6 +169,21 @@ def constant(kind: Any, value: Any) -> Any:
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
+def element_of(kind: Any) -> Any:
+    """The type of the elements of a vector, or of a number itself."""
+    return kind.element if isinstance(kind, ir.VectorType) else kind
+
+
+def like(kind: Any, element: Any) -> Any:
+    """That type for a number, or a vector of as many of it."""
+    return ir.VectorType(element, kind.count) if isinstance(kind, ir.VectorType) else element
+
+
+def bytes_in(kind: Any) -> int:
+    """The bytes of a number, or of an element of a vector."""
+    return 4 if element_of(kind) == FLOAT else 8
+
+
 def integer(value: int) -> Any:
     """An integer of the code."""
     return ir.Constant(INTEGER, value)
@@ -175,12 +193,13 @@ def _where(condition: Number, x: Number, y: Number) -> Number:
     return Number(x.code, x.code.builder.select(condition.truth, x.value, y.value))
 
 
-def _intrinsic(name: str, x: Number) -> Number:
+def _intrinsic(name: str, *operands: Number) -> Number:
     """A function that LLVM knows, on vectors too."""
-    code, kind = x.code, x.code.kind
+    code, kind = operands[0].code, operands[0].code.kind
     full = f"llvm.{name}.{'' if kind is DOUBLE else f'v{code.lanes}'}f64"
-    function = code.module.globals.get(full) or ir.Function(code.module, ir.FunctionType(kind, [kind]), full)
-    return Number(code, code.builder.call(function, [x.value]))
+    of_kind = ir.FunctionType(kind, [kind] * len(operands))
+    function = code.module.globals.get(full) or ir.Function(code.module, of_kind, full)
+    return Number(code, code.builder.call(function, [operand.value for operand in operands]))
 
 
 def _library(name: str, *operands: Number) -> Number:
@@ -336,6 +355,7 @@ FUNCTIONS: dict[Any, Callable[..., Number]] = {
     further_primitives.floor_divide: _floor_divide,
     further_primitives.remainder: _remainder,
     further_primitives.floor: partial(_intrinsic, "floor"),
+    further_primitives.fma: partial(_intrinsic, "fma"),
     primitives.sqrt: partial(_intrinsic, "sqrt"),
     primitives.abs: partial(_intrinsic, "fabs"),
     primitives.maximum: _maximum,

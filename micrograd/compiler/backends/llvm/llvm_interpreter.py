@@ -26,8 +26,8 @@ import numpy as np
 from llvmlite import ir
 
 from micrograd.compiler.backends.llvm.llvm_codes import vector_of
-from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, forward, integer, larger, native_name
-from micrograd.compiler.backends.llvm.llvm_kernels import KERNEL
+from micrograd.compiler.backends.llvm.llvm_functions import INTEGER, forward, integer, larger, native_name
+from micrograd.compiler.backends.llvm.llvm_kernels import kernel_of
 from micrograd.compiler.backends.llvm.llvm_writer import Loops
 from micrograd.compiler.ir.program import FROM_ZERO, LARGEST, SUM, Map, Reduction, Singles
 
@@ -46,7 +46,6 @@ _ONE = -1  # the place of a 1
 _SMALL, _SMALL_IN_VECTORS = 64, 16  # products and sums of a small kernel, at most
 PLACES = 2**31  # of a buffer, which a word can tell apart
 _STARTS = {_CHAIN: -0.0, _FROM_ZERO: 0.0}  # 0 + -0 would be 0
-_FUNCTION = ir.FunctionType(DOUBLE, [DOUBLE] * _OPERANDS)
 
 
 def is_small(kernel: Kernel | Loop) -> bool:
@@ -65,6 +64,7 @@ class Words:
 
     Args:
         kernels: in the order in which they run.
+        dtype: of the numbers that they compute.
 
     Attributes:
         arguments: of the function that reads them.
@@ -72,7 +72,7 @@ class Words:
         functions: the addresses of their functions, to be filled in.
     """
 
-    def __init__(self, kernels: Sequence[Reduction | Map | Singles]) -> None:
+    def __init__(self, kernels: Sequence[Reduction | Map | Singles], dtype: Any) -> None:
         constants: dict[float | str, int] = {}
         primitives: dict[Primitive, int] = {}
         words: list[Any] = []
@@ -82,7 +82,8 @@ class Words:
             else:
                 words.append(_sums(kernel, constants) if isinstance(kernel, Reduction) else _calls(kernel, primitives))
         self._words = np.concatenate([np.array(part, dtype=np.int32) for part in words])
-        self._constants = np.array([*map(float, constants), 1.0])
+        with np.errstate(over="ignore"):  # what is too large for float32 is infinite there
+            self._constants = np.array([*map(float, constants), 1.0]).astype(dtype)
         self.primitives, self.functions = [*primitives], np.zeros(len(primitives), dtype=np.int64)
         stretches = [(array.ctypes.data, array.ctypes.data + array.nbytes) for array in (self._words, self._constants)]
         self.arguments: Integers = np.array([*stretches[0], *stretches[1], self.functions.ctypes.data], dtype=np.int64)
@@ -157,19 +158,23 @@ def _places(access: Access, rows: int, columns: int, terms: int) -> list[int]:
     return access.positions(rows, columns, terms).ravel().tolist()
 
 
-def module_of_interpreter(name: str) -> ir.Module:
-    """The module with the function that reads words, under a name."""
+def module_of_interpreter(name: str, number: Any) -> ir.Module:
+    """The module with the function that reads words and computes with such numbers, under a name."""
     module = ir.Module(name=name)
-    function = ir.Function(module, KERNEL, name)
+    function = ir.Function(module, kernel_of(number), name)
     function.attributes.add("nounwind")
     _Writer(function).write()
     return module
 
 
-def module_of_primitive(primitive: Primitive, name: str) -> ir.Module:
+def _function_of(number: Any) -> ir.FunctionType:
+    return ir.FunctionType(number, [number] * _OPERANDS)
+
+
+def module_of_primitive(primitive: Primitive, name: str, number: Any) -> ir.Module:
     """The module with the function of a primitive, under a name; those of fewer operands take no notice of the last."""
     module = ir.Module(name=name)
-    function = ir.Function(module, _FUNCTION, name)
+    function = ir.Function(module, _function_of(number), name)
     function.attributes.add("nounwind")
     builder = ir.IRBuilder(function.append_basic_block())
     builder.ret(forward(primitive, builder, module, function.args[: len(primitive.derivatives)]))
@@ -182,8 +187,9 @@ class _Writer(Loops):
     def __init__(self, function: ir.Function) -> None:
         super().__init__(function)
         self.buffer, arguments, _ = function.args
+        self.number = number = self.buffer.type.pointee
         addresses = [self.builder.load(self.builder.gep(arguments, [integer(place)])) for place in range(5)]
-        kinds = _WORD, _WORD, DOUBLE, DOUBLE, _FUNCTION.as_pointer()
+        kinds = _WORD, _WORD, number, number, _function_of(number).as_pointer()
         self.first, self.end, self.constants, self.end_of_constants, self.functions = (
             self.builder.inttoptr(address, kind.as_pointer()) for address, kind in zip(addresses, kinds, strict=True)
         )
@@ -198,7 +204,7 @@ class _Writer(Loops):
         words.add_incoming(self.first, self.entry)
         builder.cbranch(builder.icmp_unsigned("<", words, self.end), body, end)
         builder.position_at_end(store)
-        result, following = builder.phi(DOUBLE), builder.phi(words.type)
+        result, following = builder.phi(self.number), builder.phi(words.type)
         builder.store(result, builder.gep(self.buffer, [self._word(words, 1)]))
         words.add_incoming(following, store)
         builder.branch(head)
@@ -226,7 +232,7 @@ class _Writer(Loops):
 
     def _loop(self, words: Any, start: float, both: Callable[[Any, Any, Any], Any]) -> tuple[Any, Any]:
         """A sum, or the largest, of terms that are counted by the first word."""
-        first = [DOUBLE(start), self._after(words, 1)]
+        first = [self.number(start), self._after(words, 1)]
         with self.loop(integer(0), self._word(words, 0), 1, first) as (_, (total, term)):
             self.carry([both(self.builder, total, self._term(term)), self._after(term, _TERM)])
         total, following = self.carried

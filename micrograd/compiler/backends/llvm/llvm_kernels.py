@@ -4,6 +4,8 @@ Every kernel is compiled to the same signature,
 
     void kernel(double *buffer, const int64_t *arguments, int64_t turn)
 
+(or ``float *buffer``, where a program computes in float32),
+
 and its arguments say where its operands are, how far apart they are and how many there are. Fixed in the
 code is only what decides how the loop is best written, see llvm_codes.py.
 
@@ -33,20 +35,26 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir
 
 from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, SQUARES, TILE, TOGETHER, WIDE
-from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, forward, integer, native_name
+from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, FLOAT, INTEGER, forward, integer, native_name
 from micrograd.compiler.backends.llvm.llvm_products import ProductWriter
 from micrograd.compiler.backends.llvm.llvm_writer import KernelWriter, Operand, loaded
 
 if TYPE_CHECKING:
     from micrograd.compiler.backends.llvm.llvm_codes import Code
 
-KERNEL = ir.FunctionType(ir.VoidType(), [DOUBLE.as_pointer(), INTEGER.as_pointer(), INTEGER])
+
+def kernel_of(number: Any) -> ir.FunctionType:
+    """The type of kernels on such numbers."""
+    return ir.FunctionType(ir.VoidType(), [number.as_pointer(), INTEGER.as_pointer(), INTEGER])
 
 
-def module_of(code: Code, name: str) -> ir.Module:
-    """The module with the function of a code, under a name."""
+KERNEL = kernel_of(DOUBLE)
+
+
+def module_of(code: Code, name: str, number: Any) -> ir.Module:
+    """The module with the function of a code on such numbers, under a name."""
     module = ir.Module(name=name)
-    function = ir.Function(module, KERNEL, name)
+    function = ir.Function(module, kernel_of(number), name)
     function.attributes.add("nounwind")
     writer = ProductWriter if code.block > 1 else _Writer
     writer(module, function, code).write()
@@ -182,7 +190,7 @@ class _Writer(KernelWriter):
         builder, number = self.builder, 1
         for place, (coefficient, count, _) in enumerate(self.code.parts):
             target, *factors = self.operands[:1] + self.operands[number : number + count]
-            terms, constant = self.argument(self.extra + place), ir.Constant(DOUBLE, coefficient)
+            terms, constant = self.argument(self.extra + place), ir.Constant(self.number, coefficient)
             with self.loop(integer(0), terms, TILE) as begin:
                 end = builder.add(begin, integer(TILE))
                 end = builder.select(builder.icmp_signed("<", end, terms), end, terms)
@@ -214,26 +222,26 @@ class _Writer(KernelWriter):
         if native_name(primitive):
             self._store(column, forward(primitive, self.builder, self.module, values))
             return
-        kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(values)).as_pointer()
-        self.store(
-            self.operands[0], column, self.builder.call(self.builder.inttoptr(self.argument(self.extra), kind), values)
-        )
+        kind, builder, is_float = ir.FunctionType(DOUBLE, [DOUBLE] * len(values)), self.builder, self.number == FLOAT
+        function = builder.inttoptr(self.argument(self.extra), kind.as_pointer())
+        result = builder.call(function, [builder.fpext(value, DOUBLE) for value in values] if is_float else values)
+        self._store(column, builder.fptrunc(result, FLOAT) if is_float else result)
 
     def _take(self, column: Any) -> None:
         valid, number, terms = self._index or self._index_of(column)
         element = self.operands[2].load(column, number, terms, 1)
-        self._store(column, self.builder.select(valid, element, ir.Constant(DOUBLE, math.nan)))
+        self._store(column, self.builder.select(valid, element, ir.Constant(self.number, math.nan)))
 
     def _index_of(self, column: Any) -> tuple[Any, Any, Any]:
         """Whether the index of a take is one, the number of its element, and how many elements there are."""
         builder = self.builder
         terms = self.argument(self.extra)
         index = self.operands[1].load(column, integer(0), integer(1), 1)
-        high = builder.sitofp(terms, DOUBLE)
+        high = builder.sitofp(terms, self.number)
         valid = builder.and_(
             builder.fcmp_ordered(">=", index, builder.fneg(high)), builder.fcmp_ordered("<", index, high)
         )
-        number = builder.fptosi(builder.select(valid, index, ir.Constant(DOUBLE, 0.0)), INTEGER)
-        valid = builder.and_(valid, builder.fcmp_ordered("==", builder.sitofp(number, DOUBLE), index))
+        number = builder.fptosi(builder.select(valid, index, ir.Constant(self.number, 0.0)), INTEGER)
+        valid = builder.and_(valid, builder.fcmp_ordered("==", builder.sitofp(number, self.number), index))
         from_end = builder.icmp_signed("<", number, integer(0))
         return valid, builder.select(from_end, builder.add(number, terms), number), terms

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, ALONG_ROWS, PANEL, ROWS, TOGETHER, WIDE, Shape
-from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, integer
+from micrograd.compiler.backends.llvm.llvm_functions import bytes_in, integer
 from micrograd.compiler.backends.llvm.llvm_writer import KernelWriter, Operand, loaded
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class ProductWriter(KernelWriter):
         """Copy the factors that differ by column, so that their numbers in these columns lie side by side."""
         builder, number = self.builder, 1
         with builder.goto_entry_block():
-            start = builder.alloca(DOUBLE, PANEL * 2 * WIDE)  # on the stack: several threads may run this
-            start.align = 8 * WIDE
+            start = builder.alloca(self.number, PANEL * 2 * WIDE)  # on the stack: several threads may run this
+            start.align = bytes_in(self.number) * WIDE
         for place, (_, factors, _) in enumerate(self.code.parts):
             for packed in range(number, number + factors):
                 if factors == 2 and self.operands[packed].shape.stays == ALONG_ROWS:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from llvmlite import ir
 
 from micrograd.compiler.backends.llvm.llvm_codes import vector_of
-from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, forward, integer, larger, native_name
-from micrograd.compiler.backends.llvm.llvm_kernels import KERNEL
+from micrograd.compiler.backends.llvm.llvm_functions import forward, integer, larger, native_name
+from micrograd.compiler.backends.llvm.llvm_kernels import kernel_of
 from micrograd.compiler.ir.program import Reduction
 
 if TYPE_CHECKING:
@@ -112,10 +112,10 @@ def name_of(found: Sequence[Sum | Application]) -> str:
     return f"micrograd_scalars_{hashlib.sha256(repr(described).encode()).hexdigest()[:32]}"
 
 
-def module_of_scalars(found: Sequence[Sum | Application], name: str) -> ir.Module:
-    """The module with their function, under a name."""
+def module_of_scalars(found: Sequence[Sum | Application], name: str, number: Any) -> ir.Module:
+    """The module with their function on such numbers, under a name."""
     module = ir.Module(name=name)
-    function = ir.Function(module, KERNEL, name)
+    function = ir.Function(module, kernel_of(number), name)
     function.attributes.add("nounwind")
     _Writer(module, function).write(found)
     return module
@@ -127,6 +127,7 @@ class _Writer:
     def __init__(self, module: ir.Module, function: ir.Function) -> None:
         self.module, self.builder = module, ir.IRBuilder(function.append_basic_block())
         self.buffer, _, self.turn = function.args
+        self.number = self.buffer.type.pointee
         self.known: dict[Place, Any] = {}  # what was read or written: each place is written once in a turn
         self.starts: dict[int, Any] = {0: self.buffer}
 
@@ -155,7 +156,7 @@ class _Writer:
 
     def _sum(self, scalar: Sum) -> Any:
         first, *others = map(self._term, scalar.terms)
-        total = self.builder.fadd(ir.Constant(DOUBLE, 0.0), first) if scalar.from_zero else first
+        total = self.builder.fadd(ir.Constant(self.number, 0.0), first) if scalar.from_zero else first
         for term in others:
             total = self.builder.fadd(total, term)
         return total
@@ -173,4 +174,4 @@ class _Writer:
             number = self.builder.fmul(number, factor)
         if coefficient == -1.0:
             return self.builder.fneg(number)
-        return number if coefficient == 1.0 else self.builder.fmul(number, ir.Constant(DOUBLE, coefficient))
+        return number if coefficient == 1.0 else self.builder.fmul(number, ir.Constant(self.number, coefficient))

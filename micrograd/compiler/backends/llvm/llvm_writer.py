@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir
 
 from micrograd.compiler.backends.llvm.llvm_codes import COLUMNS, ELEMENTS, FOURS, ROWS, SAME, SQUARES, TERMS
-from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, INTEGER, constant, integer, larger
+from micrograd.compiler.backends.llvm.llvm_functions import (
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    bytes_in,
+    constant,
+    integer,
+    larger,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -41,8 +49,8 @@ class Loops:
         if width == 1:
             return number
         if isinstance(number, ir.Constant):
-            return ir.Constant(ir.VectorType(DOUBLE, width), [number] * width)
-        undefined = ir.Constant(ir.VectorType(DOUBLE, width), ir.Undefined)
+            return ir.Constant(ir.VectorType(number.type, width), [number] * width)
+        undefined = ir.Constant(ir.VectorType(number.type, width), ir.Undefined)
         vector = self.builder.insert_element(undefined, number, integer(0))
         return self.builder.shuffle_vector(vector, undefined, _integers([0] * width))
 
@@ -94,7 +102,8 @@ class Loops:
 
 def loaded(builder: Any, pointer: Any, width: int) -> Any:
     """The vector of the numbers from a place on."""
-    return builder.load(builder.bitcast(pointer, ir.VectorType(DOUBLE, width).as_pointer()), align=8)
+    kind = ir.VectorType(pointer.type.pointee, width)
+    return builder.load(builder.bitcast(pointer, kind.as_pointer()), align=bytes_in(kind))
 
 
 class Operand:
@@ -177,6 +186,7 @@ class KernelWriter(Loops):
         super().__init__(function)
         self.module, self.code = module, code
         self.buffer, self.arguments, self.turn = function.args
+        self.number = self.buffer.type.pointee
         self.rows, self.columns = self.argument(0), self.argument(1)
         if code.turned:
             self.rows, self.columns = self.columns, self.rows
@@ -188,7 +198,7 @@ class KernelWriter(Loops):
         self.extra = 2 + size * len(shapes)  # the arguments from here on are the kind's own
         self.row: Any = None
         nothing = {"maximum": -math.inf, "chain": -0.0}  # 0 + -0 would be 0
-        self.nothing = ir.Constant(DOUBLE, nothing.get(code.kind, 0.0))
+        self.nothing = ir.Constant(self.number, nothing.get(code.kind, 0.0))
         self.flags = _FAST if code.kind == "sum" else ()
 
     def argument(self, number: int) -> Any:
@@ -201,7 +211,7 @@ class KernelWriter(Loops):
         pointer = target.pointer(column, term or integer(0), integer(1))
         if isinstance(value.type, ir.VectorType):
             pointer = self.builder.bitcast(pointer, value.type.as_pointer())
-        self.builder.store(value, pointer, align=8)
+        self.builder.store(value, pointer, align=bytes_in(value.type))
 
     def over_segments(self, totals: list[Any], include: Callable[..., list[Any]]) -> list[Any]:
         """The totals with the terms of all segments.
@@ -218,12 +228,12 @@ class KernelWriter(Loops):
                 segments, table = self.argument(self.extra + 2 * place), self.argument(self.extra + 2 * place + 1)
                 with self.loop(integer(0), segments, 1, totals) as (segment, sums):
                     own, *others = self._segment(table, segment, self.code.shapes[number:following])
-                    known = own if coefficient is None else ir.Constant(DOUBLE, coefficient)
+                    known = own if coefficient is None else ir.Constant(self.number, coefficient)
                     self.carry(include(sums, known, *others))
                 totals = self.carried
             else:
                 count = self.argument(self.extra + place) if terms is None else terms
-                constant = ir.Constant(DOUBLE, coefficient)
+                constant = ir.Constant(self.number, coefficient)
                 totals = include(totals, constant, self.operands[number:following], count)
             number = following
         return totals
@@ -237,7 +247,8 @@ class KernelWriter(Loops):
         operands = [Operand(self, numbers[per_access * i :][:per_access], shape) for i, shape in enumerate(shapes)]
         for operand in operands:
             operand.begin_row(self.row)
-        return builder.bitcast(bits, DOUBLE), operands, terms
+        coefficient = builder.bitcast(bits, DOUBLE)
+        return builder.fptrunc(coefficient, FLOAT) if self.number == FLOAT else coefficient, operands, terms
 
     def folded(self, vectors: list[Any]) -> Any:
         """Fold each of one, four or eight vectors into a number; those of several are a vector."""
@@ -293,7 +304,7 @@ class KernelWriter(Loops):
 
     def together(self, numbers: list[Any]) -> Any:
         """The vector of some numbers."""
-        vector = ir.Constant(ir.VectorType(DOUBLE, len(numbers)), ir.Undefined)
+        vector = ir.Constant(ir.VectorType(self.number, len(numbers)), ir.Undefined)
         for index, number in enumerate(numbers):
             vector = self.builder.insert_element(vector, number, integer(index))
         return vector

@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from micrograd.compiler.backends.shared.backend import Backend
 from micrograd.compiler.backends.shared.batches import Batches, first_own_input, in_packs
-from micrograd.compiler.backends.shared.executable import Executable, Pace
+from micrograd.compiler.backends.shared.executable import Executable, InFloat32, Pace
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.compiler.ir.program import Loop, Map, Reduction, Singles, Take
 from micrograd.compiler.passes.lists import NUMPY
@@ -191,7 +191,7 @@ class NumpyExecutable(Executable):
         shape = (rows, columns) if terms is None else (rows, columns, terms)
         if access.table is None and access.row_table is None:
             steps = (access.row_step, access.column_step, access.term_step)[: len(shape)]
-            view = as_strided(self.buffer[access.base :], shape, [8 * step for step in steps])
+            view = as_strided(self.buffer[access.base :], shape, [self.dtype.itemsize * step for step in steps])
             view = np.moveaxis(view, -1, 0) if first else view
             return lambda: view
         positions = access.positions(rows, columns, terms or 1).reshape(shape)
@@ -242,7 +242,7 @@ class NumpyExecutable(Executable):
         rows, columns = kernel.rows, kernel.columns
         parts = [self._products(part, rows, columns) for part in kernel.segments]
         if kernel.from_zero:
-            zeros = np.zeros((1, rows, columns))
+            zeros = np.zeros((1, rows, columns), dtype=self.dtype)
             parts.insert(0, lambda: zeros)
         store = self._store(kernel.target, rows, columns)
         first, *others = parts
@@ -337,4 +337,8 @@ def _elementwise(primitive: Primitive) -> Callable[..., Floats]:
     return function
 
 
-BACKEND = Backend("numpy", NumpyExecutable, NUMPY)
+class _InFloat32(InFloat32, NumpyExecutable):
+    """A program on NumPy with numbers in float32."""
+
+
+BACKEND = Backend("numpy", NumpyExecutable, NUMPY, lower_in_float32=_InFloat32)

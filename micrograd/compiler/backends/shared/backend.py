@@ -13,8 +13,9 @@ can train too: see executable.py.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from micrograd.compiler.backends.shared.executable import Executable
@@ -39,16 +40,33 @@ class Backend:
         lower: makes a run of a program; a subclass of Executable where programs stay in a buffer.
         passes: those that its programs go through; see passes/lists.py.
         has_code: whether it has code for a primitive, so that kernels of it may be fused.
+        lower_in_float32: makes a run of a program that computes in float32.
     """
 
     name: str
     lower: Callable[..., Run]
     passes: tuple[Pass, ...] = COMMON
     has_code: Callable[[Primitive], object] = bool
+    lower_in_float32: Callable[..., Run] | None = None
 
-    def request(self, name: str = "", disabled: frozenset[str] = frozenset()) -> Request:
-        """What is asked of the passes for this backend."""
-        return Request(self.lower, self.passes, name=name, has_code=self.has_code, disabled=disabled)
+    def in_precision(self, precision: str) -> Backend:
+        """This backend for programs that compute in "float64" or "float32".
+
+        Raises:
+            ValueError: for another precision.
+        """
+        if precision not in ("float64", "float32"):
+            raise ValueError(f'precision must be "float64" or "float32", not {precision!r:.80}')
+        if precision == "float64":
+            return self
+        if self.lower_in_float32 is None:
+            raise ValueError(f"the {self.name} backend computes in float64 only")
+        return replace(self, lower=self.lower_in_float32)
+
+    def request(self, name: str = "", disabled: frozenset[str] = frozenset(), verify: bool = False) -> Request:
+        """What is asked of the passes for this backend; MICROGRAD_VERIFY=1 in the environment has them verified."""
+        verify = verify or os.environ.get("MICROGRAD_VERIFY", "0") not in ("", "0")
+        return Request(self.lower, self.passes, name=name, has_code=self.has_code, disabled=disabled, verify=verify)
 
     def run_of(self, program: Program, buffer: Floats | None = None, disabled: frozenset[str] = frozenset()) -> Run:
         """A run of a program, after the passes of this backend only.

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.guards.refusals import TraceError
+from micrograd.compiler.ir.program import Take
 from micrograd.compiler.numbers import part_of, stretches_of, taken
 
 if TYPE_CHECKING:
@@ -30,12 +32,14 @@ if TYPE_CHECKING:
 
 _NONE = np.zeros(0)
 _LINE = 64  # bytes in a cache line
+_WHOLE_NUMBERS = 2**24  # up to which float32 has each
 
 
-def new_buffer(size: int) -> Floats:
+def new_buffer(size: int, dtype: Any = np.float64) -> Floats:
     """A buffer of zeros that begins with a cache line, as the longer stretches of a program do in it."""
-    zeros = np.zeros(size + _LINE // 8)
-    start = -zeros.ctypes.data % _LINE // 8
+    bytes_of_one = np.dtype(dtype).itemsize
+    zeros: Floats = np.zeros(size + _LINE // bytes_of_one, dtype=dtype)
+    start = -zeros.ctypes.data % _LINE // bytes_of_one
     return zeros[start : start + size]
 
 
@@ -59,13 +63,15 @@ class Executable(ABC):
         buffer: has the inputs, outputs, gradients and constants where the program says. What is computed on the way
             may be written over.
         batches: the Batches of this backend, if its programs train in a buffer.
+        dtype: of the numbers in the buffer.
     """
 
     batches: type[Batches]
+    dtype: Any = np.dtype(np.float64)
 
     def __init__(self, program: Program, buffer: Floats | None = None) -> None:
         self.program = program
-        self.buffer = program.fill(new_buffer(program.size) if buffer is None else buffer)
+        self.buffer = program.fill(new_buffer(program.size, self.dtype) if buffer is None else buffer)
         self._inputs, self._outputs = stretches_of(program.inputs), part_of(program.outputs)
         self._gradients = program.gradients if len(self.buffer[program.gradients]) else None
 
@@ -88,3 +94,31 @@ class Executable(ABC):
     @abstractmethod
     def pace(self, kernel: Kernel | Singles) -> Pace:
         """How a kernel's numbers are computed."""
+
+
+class InFloat32(Executable):
+    """A program and its buffer in float32: the base of what each backend has for it.
+
+    Inputs are rounded, and results are given as float64. What is too large for float32 is infinite there.
+
+    Raises:
+        TraceError: if something is taken from more elements than float32 has whole numbers for.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, program: Program, buffer: Floats | None = None) -> None:
+        for _, kernel in program.with_turns():
+            if isinstance(kernel, Take) and kernel.terms > _WHOLE_NUMBERS:
+                raise TraceError(
+                    f"float32 cannot tell the indices of {kernel.terms:,} elements apart: beyond {_WHOLE_NUMBERS:,} it "
+                    'has not every whole number. Take from fewer, or write precision="float64"'
+                )
+        with np.errstate(over="ignore"):
+            super().__init__(program, buffer)
+
+    def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
+        """The outputs and the gradients for these inputs."""
+        with np.errstate(over="ignore"):
+            outputs, gradients = super().__call__(numbers.astype(np.float32))
+        return outputs.astype(np.float64), gradients.astype(np.float64)

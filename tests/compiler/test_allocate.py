@@ -9,8 +9,8 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.ir.program import SUM, Access, Loop, Map, Program, Reduction, Segment, Singles, Take
-from micrograd.compiler.passes import sharing as module
-from micrograd.compiler.passes.sharing import sharing
+from micrograd.compiler.passes import allocate as module
+from micrograd.compiler.passes.allocate import allocate
 from micrograd.engine.primitives import add, exp, neg, relu
 from tests.campaigns.integers import LARGEST, program_of
 
@@ -19,23 +19,23 @@ A, B, C, D, E, F, G, H = range(SIZE, 9 * SIZE, SIZE)  # the inputs are at 0
 
 
 @pytest.fixture(autouse=True)
-def _programs_of_any_size_share(monkeypatch):
+def _programs_of_any_size(monkeypatch):
     monkeypatch.setattr(module, "_LARGE", 0)
 
 
 @pytest.fixture
 def everything_moves(monkeypatch):
-    """Stretches of one number are worth moving, too. Gives what became of the kernels of each program."""
+    """Arrays of one number are worth moving, too. Gives what became of the kernels of each program."""
     found = []
 
     def watched(program):
-        kernels = sharing(program)
-        assert_reads_the_same(program, kernels)
-        found.append([*kernels] != [*program.kernels])
-        return kernels
+        result = allocate(program)
+        assert_reads_the_same(program, result.kernels)
+        found.append(result.kernels != program.kernels)
+        return result
 
-    monkeypatch.setattr(module, "_STRETCH", 1)
-    monkeypatch.setattr("micrograd.compiler.passes.lists.sharing", watched)
+    monkeypatch.setattr(module, "_LEAST", 1)
+    monkeypatch.setattr("micrograd.compiler.passes.lists.allocate", watched)
     return found
 
 
@@ -53,7 +53,28 @@ def chain(columns=SIZE):
 
 
 def program_with(*kernels, outputs=(D,), gradients=slice(0, 0), size=H + SIZE):
-    return Program(size, kernels, np.arange(SIZE), np.array(outputs), gradients=gradients)
+    arrays = np.array([(start, SIZE) for start in range(0, size, SIZE)])
+    return Program(size, kernels, np.arange(SIZE), np.array(outputs), gradients=gradients, arrays=arrays)
+
+
+@pytest.mark.parametrize("arrays", [[(0, 4), (3, 2)], [(0, 4), (4, 7)]])
+def test_arrays_that_overlap_or_end_behind_the_buffer_are_refused(arrays):
+    with pytest.raises(ValueError, match="the arrays of a program of 10 numbers overlap, or do not fit"):
+        Program(10, (), arrays=np.array(arrays))
+
+
+def test_an_operand_across_arrays_keeps_them_together():
+    kernels = [of(exp, A, 0), of(neg, B, 0), Reduction(1, SIZE, at(C), (Segment(1.0, 2, at(A, term_step=SIZE), None),))]
+    program = program_with(*kernels, of(neg, D, C))
+    live = module.Liveness(program)
+    assert live.starts.tolist() == [0, A, C, D, *range(E, H + SIZE, SIZE)]
+    assert live.sizes[1] == 2 * SIZE
+    assert_reads_the_same(program, allocate(program).kernels)
+
+
+def test_without_arrays_every_address_stays():
+    program = Program(H + SIZE, tuple(chain()), np.arange(SIZE), np.array([D]))
+    assert targets(allocate(program).kernels) == [A, B, C, D]
 
 
 def targets(kernels):
@@ -91,18 +112,18 @@ def assert_reads_the_same(program, kernels):
 class TestPlaces:
     def test_what_is_read_no_more_is_written_over(self):
         program = program_with(*chain())
-        kernels = sharing(program)
+        kernels = allocate(program).kernels
         assert targets(kernels) == [A, B, A, D]
         assert_reads_the_same(program, kernels)
 
     def test_what_is_read_later_stays(self):
         program = program_with(*chain()[:3], of(add, D, C, A))
-        assert targets(sharing(program)) == [A, B, C, D]
+        assert targets(allocate(program).kernels) == [A, B, C, D]
 
     @pytest.mark.parametrize("results", [{"outputs": [A, D]}, {"gradients": slice(A, A + SIZE)}])
     def test_results_stay_and_nobody_writes_over_them(self, results):
         program = program_with(*chain(), of(exp, E, D), **results)
-        kernels = sharing(program)
+        kernels = allocate(program).kernels
         assert targets(kernels).count(A) == 1
         assert_reads_the_same(program, kernels)
 
@@ -111,7 +132,7 @@ class TestPlaces:
         read, written = np.array([A + 3, C + 5]), np.array([E, E + 1])
         singles = Singles(written, np.full(2, SUM), one + 1, read, one - 1, one, np.append(none, 1.0))
         program = program_with(*chain(), singles, of(neg, F, E, columns=2), of(relu, G, D), outputs=(F, G))
-        kernels = sharing(program)
+        kernels = allocate(program).kernels
         assert kernels[4] is singles
         assert targets(kernels)[:4] == [A, B, C, B]
         assert_reads_the_same(program, kernels)
@@ -122,36 +143,36 @@ class TestPlaces:
             np.array([E, E + 1]), np.full(2, SUM), one, np.array([D + 3, C + 5]), -one, 0 * one, np.array([1.0])
         )
         program = program_with(*chain(), singles, of(neg, F, E, columns=2), outputs=(F,))
-        kernels = sharing(program)
+        kernels = allocate(program).kernels
         assert targets(kernels)[:4] == [A, B, C, D]
         assert_reads_the_same(program, kernels)
 
     def test_all_that_a_loop_touches_stays(self):
         half = Map(neg, 1, SIZE // 2, at(B, turn_step=SIZE // 2), (at(A, turn_step=SIZE // 2),))
         program = program_with(of(exp, A, 0), Loop(2, (half,)), of(relu, C, B), *chain()[3:])
-        assert sharing(program) == list(program.kernels)
+        assert allocate(program).kernels == program.kernels
 
     def test_what_is_not_written_in_full_stays(self):
-        assert targets(sharing(program_with(*chain(columns=SIZE - 1)))) == [A, B, C, D]
+        assert targets(allocate(program_with(*chain(columns=SIZE - 1))).kernels) == [A, B, C, D]
 
     def test_what_no_kernel_reads_stays(self):
         program = program_with(of(exp, A, 0), *chain()[1:], of(neg, E, D), outputs=[D])
         unread = program_with(*chain(), of(exp, E, D), of(neg, F, D))
-        assert targets(sharing(program))[-1] == E
-        assert targets(sharing(unread))[-2:] == [E, F]
+        assert targets(allocate(program).kernels)[-1] == E
+        assert targets(allocate(unread).kernels)[-2:] == [E, F]
 
     def test_few_numbers_stay(self):
         kernels = [of(kernel.primitive, kernel.target.base, kernel.operands[0].base, columns=63) for kernel in chain()]
-        assert targets(sharing(program_with(*kernels))) == [A, B, C, D]
+        assert targets(allocate(program_with(*kernels)).kernels) == [A, B, C, D]
 
     def test_small_programs_stay(self, monkeypatch):
         program = program_with(*chain())
         monkeypatch.setattr(module, "_LARGE", program.size + 1)
-        assert sharing(program) is program.kernels
+        assert allocate(program) is program
 
     def test_programs_of_many_small_kernels_stay(self):
         program = program_with(*chain(), *[of(neg, E, 0, columns=1)] * 8)
-        assert sharing(program) is program.kernels
+        assert allocate(program) is program
 
     def test_where_there_is_no_room_all_stays(self):
         large = 2 * SIZE
@@ -163,7 +184,7 @@ class TestPlaces:
         ]
         assert A + large < D
         program = program_with(*kernels, outputs=[F, C])
-        assert sharing(program) == list(program.kernels)
+        assert allocate(program).kernels == program.kernels
 
     def test_tables_move_row_by_row(self):
         rows = Access(0, 0, 1, row_table=np.array([B, A]))
@@ -178,7 +199,7 @@ class TestPlaces:
             of(neg, D, C),
         ]
         program = program_with(*kernels, outputs=[G, D])
-        found = sharing(program)
+        found = allocate(program).kernels
         assert targets(found) != targets(kernels)
         assert_reads_the_same(program, found)
 
@@ -186,7 +207,7 @@ class TestPlaces:
         wide = Reduction(2, SIZE, Access(E, SIZE, 1), (Segment(1.0, 1, Access(C, 0, 1), None),))
         kernels = [*chain()[:3], wide, Reduction(1, SIZE, at(G), (Segment(1.0, 2, at(E, term_step=SIZE), None),))]
         program = program_with(*kernels, outputs=[G])
-        found = sharing(program)
+        found = allocate(program).kernels
         assert targets(found) == [A, B, A, B, G]
         assert_reads_the_same(program, found)
 

@@ -1,0 +1,86 @@
+"""Arrays: which arrays of a program a kernel reads and writes.
+
+A program says where its arrays begin in the buffer, and how long they are. Of ``(0, 4), (4, 4), (8, 2)``, a kernel that
+makes the numbers at 8 and 9 of those at 5 and 6 touches arrays 1 and 2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from micrograd.compiler.ir.program import with_turns
+
+if TYPE_CHECKING:
+    from micrograd.compiler.ir.program import Access, Kernel, Loop, Program, Singles
+    from micrograd.compiler.numbers import Integers
+
+
+class Touched(NamedTuple):
+    """Where a target or an operand is.
+
+    Attributes:
+        first: the first index in the buffer of each row; one for all rows where there is no table.
+        last: the last index of each row.
+        written: how many numbers of a row are written: 0 for an operand.
+    """
+
+    first: Integers
+    last: Integers
+    written: int
+
+
+class Arrays:
+    """The arrays of a program, in order.
+
+    Attributes:
+        starts: where each begins in the buffer.
+        ends: where each ends.
+    """
+
+    def __init__(self, program: Program) -> None:
+        arrays = program.arrays
+        if not len(arrays) or arrays[0, 0]:  # what comes before the first array is one as well
+            before = arrays[0, 0] if len(arrays) else program.size
+            arrays = np.concatenate([[(0, before)], arrays])
+        self.starts, lengths = arrays.T
+        self.ends = self.starts + lengths
+
+    def at(self, places: Integers) -> Integers:
+        """The numbers of the arrays that these indices in the buffer are in."""
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+    def of(self, kernel: Kernel | Loop | Singles) -> set[int]:
+        """The numbers of the arrays that a kernel may read or write."""
+        found: set[int] = set()
+        for one in touched(kernel):
+            pairs = np.unique(self.at(one.first) * len(self.starts) + self.at(one.last))
+            for first, last in zip(*(side.tolist() for side in np.divmod(pairs, len(self.starts))), strict=True):
+                found.update(range(first, last + 1))
+        return found
+
+
+def touched(kernel: Kernel | Loop | Singles) -> list[Touched]:
+    """Where the target of a kernel is, and where its operands are; of a loop, those of all its kernels."""
+    found = []
+    for turns, inside in with_turns(kernel):
+        count = inside.rows * inside.columns
+        for access, terms in [(inside.target, 1), *inside.reads]:
+            first, last = _reach(access, inside, terms, turns)
+            found.append(Touched(first, last, count // len(first) if access is inside.target else 0))
+    return found
+
+
+def _reach(access: Access, kernel: Kernel | Singles, terms: int, turns: int) -> tuple[Integers, Integers]:
+    """The first and the last index of each row of an operand, or of some of its elements, in all iterations."""
+    steps = [(access.column_step, kernel.columns), (access.term_step, terms), (access.turn_step, turns)]
+    if access.table is not None:
+        starts = access.table.ravel()
+    elif access.row_table is not None:
+        starts = access.row_table
+    else:
+        starts = np.array([access.base])
+        steps.append((access.row_step, kernel.rows))
+    distances = [step * (count - 1) for step, count in steps]
+    return starts + sum(min(0, far) for far in distances), starts + sum(max(0, far) for far in distances)

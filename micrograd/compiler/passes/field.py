@@ -1,0 +1,102 @@
+"""Field: exact arithmetic modulo the prime 2**61 - 1, on arrays of uint64.
+
+Floats become elements of the field such that sums and products of small integers and powers of two agree with floats:
+0.5 is the inverse of 2, and -1 is the prime less 1.
+
+    >>> half = element_of(0.5)
+    >>> int(plus(half, half)), int(times(half, element_of(6.0))), int(times(half, inverse(half)))
+    (1, 3, 1)
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from micrograd.compiler.numbers import Integers
+
+Elements: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
+
+_BITS = 61
+PRIME = (1 << _BITS) - 1
+_P, _SHIFT, _LOW, _HALF = np.uint64(PRIME), np.uint64(_BITS), np.uint64((1 << 31) - 1), np.uint64(31)
+_POWERS = np.array([1 << exponent for exponent in range(_BITS)], dtype=np.uint64)  # 2**61 is 1
+
+
+def _reduced(numbers: Elements) -> Elements:
+    """Remainders of any 64-bit numbers."""
+    folded = (numbers & _P) + (numbers >> _SHIFT)
+    return folded - _P * (folded >= _P)
+
+
+def plus(x: Elements, y: Elements) -> Elements:
+    """Sums."""
+    return _reduced(x + y)
+
+
+def minus(x: Elements) -> Elements:
+    """Negatives."""
+    return _reduced(_P - x)
+
+
+def times(x: Elements, y: Elements) -> Elements:
+    """Products. Both factors are split into 30 and 31 bits, so that no partial product overflows."""
+    x_high, x_low, y_high, y_low = x >> _HALF, x & _LOW, y >> _HALF, y & _LOW
+    middle = x_high * y_low + x_low * y_high
+    thirty = np.uint64(30)
+    upper = (x_high * y_high << np.uint64(1)) + (middle >> thirty)
+    return _reduced(upper + ((middle & np.uint64((1 << 30) - 1)) << _HALF) + x_low * y_low)
+
+
+def inverse(x: Elements) -> Elements:
+    """Reciprocals, by Fermat's little theorem; of 0 it is 0."""
+    result, power = np.ones_like(x), x
+    for bit in range(_BITS):
+        if (PRIME - 2) >> bit & 1:
+            result = times(result, power)
+        power = times(power, power)
+    return result
+
+
+def total(values: Elements, owners: Integers, size: int) -> Elements:
+    """The sum of the values of each of so many owners."""
+    low, high = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
+    np.add.at(low, owners, values & _LOW)  # so that 2**33 values can be added
+    np.add.at(high, owners, values >> _HALF)
+    return plus(_reduced(low), times(_reduced(high), _POWERS[31:32]))
+
+
+def element_of(numbers: Any) -> Elements:
+    """The elements for floats; infinity and NaN have random ones."""
+    floats = np.asarray(numbers, dtype=np.float64)
+    finite = np.isfinite(floats)
+    mantissa, exponent = np.frexp(np.where(finite, floats, 0.0))
+    digits = np.abs(np.ldexp(mantissa, 53)).astype(np.uint64)
+    found = times(digits, _POWERS[(exponent - 53) % _BITS])
+    found = np.where(floats < 0, minus(found), found)
+    return np.where(
+        finite, found, keyed("not finite", np.ascontiguousarray(floats).view(np.uint64).reshape(floats.shape))
+    )
+
+
+@cache
+def _key(name: str) -> np.uint64:
+    return np.uint64(random.Random(name).getrandbits(64))
+
+
+def keyed(name: str, *operands: Elements) -> Elements:
+    """A pseudorandom function of the operands, which stands for a primitive; the name is its key."""
+    state = np.broadcast_to(_key(name), np.broadcast_shapes(*(operand.shape for operand in operands)))
+    with np.errstate(over="ignore"):  # of single numbers, NumPy warns
+        for operand in operands:
+            state = (
+                state * np.uint64(0x9E3779B97F4A7C15) + operand
+            )  # mixed as in SplitMix64 (Steele, Lea and Flood 2014)
+            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            state = state ^ (state >> np.uint64(31))
+    return _reduced(state)

@@ -1,0 +1,384 @@
+"""Sparse Jacobians and Hessians, with the zeros that are known from the graph left out.
+
+The second residual of
+
+    def f(x):
+        return [x[0] * x[1], x[1] ** 2]
+
+does not depend on x[0]. So the Jacobian has three entries, and each of them is an expression of its own:
+
+    row 0:   x[1]   x[0]
+    row 1:     .    2 * x[1]
+
+A row is computed by a backward pass through what its residual depends on, and through nothing else. So the work for a
+Jacobian is that for its residuals, however many variables there are. Compiled, each entry is an output of the program,
+and rows that are computed alike are one kernel.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from micrograd._support.containers import Assembled, array_of, flatten
+from micrograd.engine.tracer import tracer_on_top
+from micrograd.engine.value import Value
+from micrograd.transforms import OUTPUT, Inputs, check_differentiable, grad, value_and_grad
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scipy.sparse import csr_array
+
+_TRIANGLES = (None, "upper", "lower")
+
+
+def sparse_jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., csr_array[Any]]:
+    """The function that gives the Jacobian of f as a sparse matrix.
+
+    Args:
+        f: a function that returns numbers in lists, tuples, dicts or arrays. Its numbers in order are the rows.
+        argnums: which argument to differentiate by. Its numbers in order are the columns.
+
+    Returns:
+        A function of the same arguments, whose result is a ``scipy.sparse.csr_array`` of floats, sorted and without
+        duplicates. It holds every entry that can be other than 0 for the operations that f did; an entry that
+        happens to be 0 is stored.
+
+    Raises:
+        TypeError: when called, if f returns one number (see ``grad``), or something that is no number.
+        ValueError: when called, if f returns no numbers, or if its result depends on Values that require a gradient,
+            which a sparse matrix cannot hold: see ``jacobian``.
+        ImportError: when called, if SciPy is not installed.
+
+    Example:
+        >>> slopes = sparse_jacobian(lambda x: [x[0] * x[1], x[1] ** 2])([2.0, 3.0])
+        >>> slopes.toarray().tolist(), slopes.nnz
+        ([[3.0, 2.0], [0.0, 6.0]], 3)
+    """
+    check_differentiable(f)
+    _check_argnums(argnums, "sparse_jacobian")
+
+    def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
+        inputs = Inputs(arguments, argnums)
+        result = inputs.run(f, settings)
+        if isinstance(result, Value):
+            raise TypeError(
+                "sparse_jacobian takes a function that returns several numbers, in a list or an array; of one number "
+                "mg.grad gives the derivatives"
+            )
+        return _matrix(inputs, flatten(result, OUTPUT)[0], "sparse_jacobian")
+
+    return derivatives
+
+
+def sparse_hessian(
+    f: Callable[..., Any], argnums: int = 0, *, triangle: str | None = None
+) -> Callable[..., csr_array[Any]]:
+    """The function that gives the second derivatives of f as a sparse matrix.
+
+    Args:
+        f: a function that returns one number.
+        argnums: which argument to differentiate by. Its numbers in order are the rows and the columns.
+        triangle: ``"upper"`` or ``"lower"`` for the entries on the diagonal and on that side of it; None for all.
+
+    Returns:
+        A function of the same arguments; see ``sparse_jacobian``.
+
+    Raises:
+        ValueError: for another triangle; and as ``sparse_jacobian`` does.
+        TypeError: as ``grad`` does.
+
+    Example:
+        >>> curvature = sparse_hessian(lambda x: x[0] ** 2 * x[1] + x[2] ** 2)([2.0, 3.0, 1.0])
+        >>> curvature.toarray().tolist(), curvature.nnz
+        ([[6.0, 4.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 2.0]], 4)
+    """
+    check_differentiable(f)
+    _check_argnums(argnums, "sparse_hessian")
+    if triangle not in _TRIANGLES:
+        raise ValueError(f'triangle must be "upper", "lower" or None, not {triangle!r:.80}')
+    slopes = grad(f, argnums)
+
+    def derivatives(*arguments: Any, **settings: Any) -> csr_array[Any]:
+        inputs = Inputs(arguments, argnums)
+        found = flatten(inputs.run(slopes, settings), OUTPUT)[0]
+        return _matrix(inputs, found, "sparse_hessian", triangle)
+
+    return derivatives
+
+
+def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **settings: Any) -> csr_array[Any]:
+    """Which derivatives of f can be other than 0: the pattern of ``sparse_jacobian``.
+
+    That of ``sparse_hessian(f)`` is ``sparsity(mg.grad(f), ...)``.
+
+    Args:
+        f: a function that returns numbers in lists, tuples, dicts or arrays.
+        *arguments: of f. Where f decides by their numbers, the pattern is that of the operations it did.
+        argnums: which argument to differentiate by.
+        **settings: named arguments of f.
+
+    Returns:
+        A ``scipy.sparse.csr_array`` of bools, which a notebook shows as a picture and ``mg.save`` writes as one.
+
+    Example:
+        >>> print(sparsity(lambda x: [x[0] * x[1], x[1] ** 2], [2.0, 3.0]).toarray().astype(int))
+        [[1 1]
+         [0 1]]
+    """
+    from micrograd.draw.pattern import Pattern
+
+    pattern = Pattern(sparse_jacobian(f, argnums)(*arguments, **settings), dtype=bool)
+    pattern.data[:] = True  # an entry that happens to be 0 is one of them
+    return pattern
+
+
+def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None = None) -> Any:
+    """The derivatives of outputs as a sparse matrix; while tracing, what makes one of the program's results."""
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    if not outputs:
+        raise ValueError(f"{name} takes a function that returns numbers; this one returned an empty result")
+    inputs.connect(outputs)
+    if inputs.is_connected:
+        raise ValueError(
+            f"{name} gives a matrix of plain numbers, through which no gradient flows, but the function depends on "
+            "Values that require a gradient: use mg.jacobian, or mg.detach what is to be constant"
+        )
+    entries: list[Any] = []
+    columns: list[int] = []
+    starts = [0]
+    for row, found in enumerate(inputs.sparse_rows(outputs)):
+        for column in sorted(found):
+            if (triangle == "upper" and column < row) or (triangle == "lower" and column > row):
+                continue
+            entries.append(found[column])
+            columns.append(column)
+        starts.append(len(entries))
+    shape = len(outputs), len(inputs.fresh)
+    pattern = csr_array((np.zeros(len(columns)), np.array(columns, dtype=np.int64), np.array(starts)), shape=shape)
+    pattern.has_canonical_format = True
+
+    def assembled(parts: list[Any]) -> Any:
+        made = copy(pattern)  # the constructor takes ten times as long
+        made.data = np.asarray(parts[0], dtype=float)
+        made.indices, made.indptr = pattern.indices.copy(), pattern.indptr.copy()
+        return made
+
+    numbers = array_of((len(entries),))(entries)
+    return assembled([numbers]) if tracer_on_top() is None else Assembled([numbers], assembled, f"the result of {name}")
+
+
+def _check_argnums(argnums: Any, name: str) -> None:
+    if isinstance(argnums, bool) or not isinstance(argnums, int):
+        raise TypeError(f"argnums of {name} must be an int, not {argnums!r:.80}: a matrix is of one argument")
+
+
+class NonlinearProgram:
+    """An objective and constraints, with the derivatives that solvers of nonlinear programs ask for; see ``nlp``.
+
+    The methods without arguments and those of a point are the callbacks of cyipopt: ``cyipopt.Problem(n, m,
+    problem_obj=program, ...)``. A point is an array of ``variables`` floats.
+
+    Attributes:
+        variables: how many variables there are.
+        constraint_count: how many constraints there are.
+    """
+
+    def __init__(
+        self, objective: Callable[..., Any], constraints: Callable[..., Any] | None, start: Any, compiled: bool
+    ) -> None:
+        import numpy as np
+
+        from micrograd.compiler import compile as compiled_function
+
+        def of_first_order(point: Any) -> Any:
+            value, slopes = value_and_grad(objective)(point)
+            if constraints is None:
+                return value, slopes, [], None
+            residuals = flatten(constraints(point), OUTPUT)[0]
+            return value, slopes, residuals, sparse_jacobian(constraints)(point)
+
+        def lagrangian(point: Any, multipliers: Any, factor: Any) -> Any:
+            total = factor * objective(point)
+            if constraints is None:
+                return total
+            pairs = zip(multipliers, flatten(constraints(point), OUTPUT)[0], strict=True)
+            return sum((multiplier * residual for multiplier, residual in pairs), total)
+
+        def of_second_order(point: Any, multipliers: Any, factor: float) -> Any:
+            return sparse_hessian(lagrangian, triangle="lower")(point, multipliers, factor)
+
+        prepared: Callable[..., Any] = compiled_function if compiled else lambda function: function
+        self._first, self._second = prepared(of_first_order), prepared(of_second_order)
+        point = np.array(start, dtype=float)
+        if point.ndim != 1 or not point.size:
+            raise ValueError(f"start must be one number or more in an array with one axis, not of shape {point.shape}")
+        self.variables = len(point)
+        self._point: Any = None
+        _, _, residuals, slopes = self._at(point)
+        self.constraint_count = len(residuals)
+        self._jacobian_pattern = slopes
+        self._hessian_pattern = self._second(point, np.ones(self.constraint_count), 1.0)
+
+    def _at(self, x: Any) -> Any:
+        """What the first program gives at a point, where it runs once."""
+        import numpy as np
+
+        point = np.array(x, dtype=float)
+        if point.shape != (self.variables,):
+            raise ValueError(f"this program has {self.variables} variables; a point of shape {point.shape} was given")
+        if self._point is None or not np.array_equal(point, self._point):
+            self._found, self._point = self._first(point), point
+        return self._found
+
+    def objective(self, x: Any) -> float:
+        """The objective at a point."""
+        return float(self._at(x)[0])
+
+    def gradient(self, x: Any) -> Any:
+        """The gradient of the objective at a point: an array of ``variables`` floats."""
+        return self._at(x)[1].copy()
+
+    def constraints(self, x: Any) -> Any:
+        """The constraints at a point: an array of ``constraint_count`` floats."""
+        import numpy as np
+
+        return np.array(self._at(x)[2], dtype=float)
+
+    def jacobianstructure(self) -> tuple[Any, Any]:
+        """The rows and the columns of the entries of the constraints' Jacobian."""
+        return _places(self._jacobian_pattern)
+
+    def jacobian(self, x: Any) -> Any:
+        """These entries at a point."""
+        return _entries(self._at(x)[3], self._jacobian_pattern)
+
+    def hessianstructure(self) -> tuple[Any, Any]:
+        """The rows and the columns of the entries of the Lagrangian's Hessian, its lower triangle."""
+        return _places(self._hessian_pattern)
+
+    def hessian(self, x: Any, multipliers: Any, factor: float) -> Any:
+        """These entries at a point.
+
+        Args:
+            x: the point.
+            multipliers: of the constraints, an array of ``constraint_count`` floats.
+            factor: of the objective.
+        """
+        return _entries(self._hessian_matrix(x, multipliers, factor), self._hessian_pattern)
+
+    def jacobian_matrix(self, x: Any) -> csr_array[Any]:
+        """The Jacobian of the constraints at a point, as a sparse matrix."""
+        from scipy.sparse import csr_array
+
+        found = self._at(x)[3]
+        return csr_array((0, self.variables)) if found is None else found.copy()
+
+    def objective_hessian(self, x: Any) -> csr_array[Any]:
+        """The Hessian of the objective at a point, as a sparse matrix: ``hess`` of ``scipy.optimize.minimize``."""
+        import numpy as np
+
+        return _symmetric(self._hessian_matrix(x, np.zeros(self.constraint_count), 1.0))
+
+    def scipy_constraint(self, lower: Any, upper: Any) -> Any:
+        """The constraints for ``scipy.optimize.minimize(method="trust-constr")``.
+
+        Args:
+            lower: their lower bounds, a number or an array.
+            upper: their upper bounds.
+
+        Returns:
+            A ``scipy.optimize.NonlinearConstraint``.
+
+        Raises:
+            ValueError: if there are no constraints.
+        """
+        from scipy.optimize import NonlinearConstraint
+
+        if self._jacobian_pattern is None:
+            raise ValueError("this program has no constraints: leave out constraints= of minimize")
+        return NonlinearConstraint(
+            self.constraints,
+            lower,
+            upper,
+            jac=self.jacobian_matrix,
+            hess=lambda x, multipliers: _symmetric(self._hessian_matrix(x, multipliers, 0.0)),
+        )
+
+    def _hessian_matrix(self, x: Any, multipliers: Any, factor: float) -> Any:
+        import numpy as np
+
+        return self._second(self._at(x) and self._point, np.array(multipliers, dtype=float), float(factor))
+
+
+def nlp(
+    objective: Callable[..., Any],
+    constraints: Callable[..., Any] | None = None,
+    *,
+    start: Any,
+    compile: bool = True,  # noqa: A002  # as in mg.fit
+) -> NonlinearProgram:
+    """A nonlinear program: all callbacks that a solver asks for, from one definition.
+
+    Values, gradients and the constraints' Jacobian are computed by one program, once for each point; the Hessian of the
+    Lagrangian by another. Both matrices are sparse.
+
+    Args:
+        objective: a function of an array of variables that returns the number to minimise.
+        constraints: a function of the same array that returns numbers in a list or an array; None if there are none.
+        start: a point, an array or a list of numbers: it says how many variables there are.
+        compile: whether the functions are compiled. Otherwise they run as written, and must do the same operations at
+            each point.
+
+    Returns:
+        What is handed to cyipopt as ``problem_obj``. For SciPy:
+
+            minimize(p.objective, x, jac=p.gradient, hess=p.objective_hessian, method="trust-constr",
+                     constraints=p.scipy_constraint(lower, upper))
+
+    Raises:
+        TypeError, ValueError: as ``value_and_grad`` and ``sparse_jacobian`` do.
+
+    Example:
+        >>> p = nlp(lambda x: x[0] ** 2 + x[1] ** 2, lambda x: [x[0] * x[1], x[1]], start=[1.0, 2.0])
+        >>> p.objective([3.0, 4.0]), p.gradient([3.0, 4.0]).tolist(), p.jacobian([3.0, 4.0]).tolist()
+        (25.0, [6.0, 8.0], [4.0, 3.0, 1.0])
+        >>> [places.tolist() for places in p.jacobianstructure()]
+        [[0, 0, 1], [0, 1, 1]]
+        >>> p.hessian([3.0, 4.0], [10.0, 0.0], 1.0).tolist()
+        [2.0, 10.0, 2.0]
+    """
+    return NonlinearProgram(objective, constraints, start, compile)
+
+
+def _places(pattern: Any) -> tuple[Any, Any]:
+    """The rows and the columns of the entries of a matrix, in order."""
+    import numpy as np
+
+    if pattern is None:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    return np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr)), pattern.indices.copy()
+
+
+def _entries(found: Any, pattern: Any) -> Any:
+    """The entries of a matrix, which must be where those of the pattern are."""
+    import numpy as np
+
+    if pattern is None:
+        return np.zeros(0)
+    if not (np.array_equal(found.indptr, pattern.indptr) and np.array_equal(found.indices, pattern.indices)):
+        raise ValueError(
+            "the functions did other operations at this point than at the start, so derivatives lie elsewhere: write "
+            "mg.where in place of if, or compile them"
+        )
+    return found.data.copy()
+
+
+def _symmetric(lower: Any) -> Any:
+    """A matrix of which the lower triangle is given."""
+    from scipy.sparse import triu
+
+    return (lower + triu(lower.T, k=1)).tocsr()

@@ -1,0 +1,306 @@
+"""Numbers of other kinds than float among the arguments: compiled is eager, or is refused by a message that says what
+to convert.
+"""
+
+import enum
+import warnings
+from collections import defaultdict
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd import TraceError, Value
+from tests.campaigns.kinds import DTYPES, EXPRESSIONS, NUMBERS, is_same, outcome, what_differs
+
+CHOSEN = EXPRESSIONS[:: len(EXPRESSIONS) // 20]
+
+
+@pytest.mark.parametrize("expression", CHOSEN)
+def test_compiled_equals_eager_or_is_refused_whatever_the_dtype(expression):
+    for dtype in DTYPES:
+        for name in ("vector", "matrix", "no axes"):
+            assert not what_differs(expression, dtype, NUMBERS[name], "numpy")
+
+
+def agree(f, *arguments, backend="numpy"):
+    """Assert that a function gives the same compiled and eagerly: numbers, classes and dtypes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where integers of NumPy's wrap around
+        expected, found = f(*arguments), mg.compile(f, backend=backend)(*arguments)
+    assert is_same(outcome(lambda: found), outcome(lambda: expected)), f"{found}, eagerly {expected}"
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+def test_integers_of_numpy_wrap_around(dtype, backend):
+    info = np.iinfo(dtype)
+    few = np.array([3, 1, 100], dtype=dtype)
+    fast = mg.compile(lambda a, b: (a * b, a + b, (a * 2).sum(), a[0] * b[2]), backend=backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for other in (few, few[::-1], np.array([info.max // 2, 7, 3], dtype=np.int64).clip(0, 2**40).astype(dtype)):
+            found, expected = fast(few, other), fast.function(few, other)
+            assert outcome(lambda found=found: found) == outcome(lambda expected=expected: expected)
+    assert fast.cache_info().traces <= 2
+
+
+def test_a_call_whose_integers_are_in_range_is_compiled():
+    runs = []
+    fast = mg.compile(lambda a, x: (runs.append(1), (a * a).sum() * x)[1] if not runs else (a * a).sum() * x)
+    assert fast(np.array([3, 2], dtype=np.uint8), 2.0) == 26.0
+    assert fast(np.array([15, 2], dtype=np.uint8), 2.0) == 458.0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda n: n + 1,
+        lambda n: n * n * n,
+        lambda n: (n * 2**40, n - 1),
+        lambda n: n**5,
+        lambda n: n**2 - 2 * n,
+        lambda n: -n // 3 % 7,
+        lambda n: sum([n] * 5),
+        lambda n: abs(-n) * 3,
+        lambda n: (n**0, n**-1, n / 7),
+        lambda n: mg.dot([n, n], [n, 2]),
+        lambda n: mg.take([n, 5], 0) * n,
+        lambda n: np.array([n, 2]) * 3,
+    ],
+)
+def test_pythons_ints_have_all_their_digits(f, backend):
+    fast = mg.compile(f, backend=backend)
+    for n in (3, -7, 2**26, 2**31 + 1, 2**52 + 1):
+        found, expected = fast(n), f(n)
+        assert outcome(lambda found=found: found) == outcome(lambda expected=expected: expected)
+
+
+def test_under_no_grad_ints_are_ints():
+    fast = mg.compile(lambda n: n + 1)
+    with mg.no_grad():
+        assert [(fast(n), type(fast(n))) for n in (1, 2**52)] == [(2, int), (2**52 + 1, int)]
+
+
+@pytest.mark.parametrize(
+    "argument", [2**53, -(2**60), 10**400, [1, 2**53], np.array([2**60]), np.int64(2**60), [1.0, 2**53]]
+)
+def test_an_integer_that_may_be_no_float_is_refused(argument):
+    fast = mg.compile(lambda n: 1.0)
+    with pytest.raises(TraceError, match=r"an integer of 2\*\*53 or more .* give float\(n\), or n.astype"):
+        fast(argument)
+    assert fast(np.zeros(0, dtype=np.int64)) == 1.0
+
+
+def test_powers_of_integers():
+    with pytest.raises(ValueError, match="negative integer powers are not allowed"):
+        mg.compile(lambda a: a**-2)(np.array([2, 3], dtype=np.int16))
+    with pytest.raises(TraceError, match=r"whose exponent is an argument .* 2\.0"):
+        mg.compile(lambda n: 2**n)(3)
+    assert mg.compile(lambda n: 2.0**n)(3) == 8.0
+
+
+def test_an_int_too_long_for_integers_of_numpy_is_refused_as_numpy_does():
+    a = np.array([1, 2], dtype=np.int8)
+    for f in (lambda a: a * 300, lambda a: np.maximum(a, 300)):
+        for function in (f, mg.compile(f)):
+            with pytest.raises(OverflowError, match="Python integer 300 out of bounds for int8"):
+                function(a)
+    fast = mg.compile(lambda a, n: np.maximum(a, n))
+    assert fast(a, 2).tolist() == [2, 2]
+    with pytest.raises(OverflowError):
+        fast(a, 300)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: a * 0.1,
+        lambda a: a.sum(),
+        lambda a: a[0] + a[1],
+        lambda a: np.exp(a),
+        lambda a: a.mean(),
+        lambda a: a.std(),
+        lambda a: sum(a),
+        lambda a: mg.dot(list(a), list(a)),
+        lambda a: a[0] ** 2,
+    ],
+)
+def test_arithmetic_of_narrow_floats_is_refused(f, dtype):
+    with pytest.raises(TraceError, match=r"in float(16|32) .*would differ: write x.astype\(float\)"):
+        mg.compile(f)(np.array([0.1, 0.2], dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_narrow_floats_may_be_given(dtype, backend):
+    w, a = Value(0.3), np.array([0.1, 0.25, -3.0], dtype=dtype)
+    agree(lambda a: (a, a[::2], -a, abs(a), np.maximum(a, 0.1), a.max(), np.clip(a, 0, 1)), a, backend=backend)
+    agree(lambda a: (a > 0.1, a <= 0.25, a == 0.1, np.where(a > 0, a, 0.1), np.floor(a), np.sign(a)), a)
+    agree(lambda a: (a.astype(float) * 0.1, a * np.array([0.1, 0.2, 0.3]), mg.exp(a[0]), a.tolist()[0] * 0.1), a)
+    agree(lambda x: (x, -x, x > 0.1, mg.exp(x), x.astype(float) * 0.1, x.item() * 0.1), dtype(0.1))
+    agree(lambda a: (a * w).sum() + w * a[0], a, backend=backend)
+    with pytest.raises(TraceError, match=r"write x\.astype"):
+        mg.compile(lambda a, t: np.where(a > 0, a, t))(a, 0.1)
+    with pytest.raises(TraceError, match=r"write x\.astype"):
+        mg.compile(lambda a, t: a > t)(a, 0.1)
+    with pytest.raises(TraceError, match=r"write x\.astype"):
+        mg.compile(lambda t: t > dtype(0.5))(0.1)
+    with pytest.raises(TraceError, match=r"write x\.astype"):
+        mg.compile(lambda t: t * a)(0.1)
+
+
+def test_numbers_of_other_classes():
+    class Modulo(int):
+        def __mul__(self, other):
+            return Modulo(int(self) * int(other) % 7)
+
+    class Metres(float):
+        pass
+
+    with pytest.raises(TypeError, match=r"would lose the `__mul__` of Modulo: give int\(x\)"):
+        mg.compile(lambda n: n * n)(Modulo(5))
+    length = Metres(2.0)
+    agree(lambda x: x * x, length)
+    length.unit = "m"
+    with pytest.raises(TypeError, match=r"would lose the `unit` of Metres: give float\(x\)"):
+        mg.compile(lambda x: x * x)(length)
+    agree(lambda x: (x * 0.5, x * Value(2.0)), Fraction(1, 3))
+    for number in (Fraction(1, 3), Decimal("0.1")):
+        with pytest.raises(TraceError, match=r"numbers of the class \w+ are computed with .* give float\(x\)"):
+            mg.compile(lambda x: x * x)(number)
+    if np.dtype(np.longdouble).itemsize > 8:
+        for given in (np.longdouble(1), np.ones(2, dtype=np.longdouble)):
+            with pytest.raises(TypeError, match=r"computes in float64, and takes no \w+: give x.astype\(float\)"):
+                mg.compile(lambda x: x)(given)
+
+
+def test_members_of_an_enum_and_bools_of_numpy_are_static():
+    class Mode(enum.IntEnum):
+        FAST = 1
+        SLOW = 2
+
+    fast = mg.compile(lambda x, mode: x * 2.0 if mode is Mode.FAST else x * 3.0)
+    assert [fast(1.0, Mode.FAST), fast(1.0, Mode.SLOW)] == [2.0, 3.0]
+    fast = mg.compile(lambda x, flag: x * 2.0 if flag else x * 3.0)
+    assert [fast(1.0, np.True_), fast(1.0, np.False_)] == [2.0, 3.0]
+
+
+def test_the_factory_of_a_defaultdict_counts():
+    fast = mg.compile(lambda d, x: d["missing"] * x)
+    two, three = (lambda: 2.0), (lambda: 3.0)
+    assert [fast(defaultdict(two), 5.0), fast(defaultdict(three), 5.0), fast(defaultdict(two), 1.0)] == [
+        10.0,
+        15.0,
+        2.0,
+    ]
+
+
+def test_one_value_given_twice_is_one_object():
+    def f(a, b):
+        return a[0] * 2.0 if a[0] is b else a[0] * 3.0
+
+    fast, x, y = mg.compile(f), Value(1.0), Value(1.0)
+    assert [fast([x], y).data, fast([x], x).data, fast([y], x).data, fast([y], y).data] == [3.0, 2.0, 3.0, 2.0]
+    fast([x], x).backward()
+    assert x.grad == 2.0
+    assert mg.compile(lambda a, b: a * b if a is b else a + b)(y, y).data == 1.0
+
+
+def test_how_an_array_lies_in_memory_is_part_of_the_key():
+    fast = mg.compile(lambda a, x: a.ravel(order="K") * x)
+    for array in (np.array([[1.0, 2.0], [3.0, 4.0]]), np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]), np.ones((2, 3)).T):
+        assert fast(array, 2.0).tolist() == (array.ravel(order="K") * 2.0).tolist()
+    for name in ("flags", "strides", "data", "ctypes"):
+        with pytest.raises(TraceError, match=f"the {name} of an array .* outside of the function"):
+            mg.compile(lambda a, name=name: (getattr(a, name), a * 2.0)[1])(np.ones(2))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8])
+def test_an_array_says_its_dtype(dtype):
+    agree(
+        lambda a, x: (str(a.dtype), a.itemsize, a.nbytes, (a > 1).dtype == bool, a[0].dtype.kind, x * 2.0),
+        np.ones(3, dtype),
+        1.0,
+    )
+    agree(
+        lambda a, x: (a.dtype.kind, (a * x).dtype.kind, np.zeros(2, dtype=a.dtype), x * 2.0),
+        np.ones(3, dtype),
+        Value(1.0),
+    )
+
+
+def test_the_name_of_the_class_of_a_number():
+    names = lambda a, b, c, d, v: (v * 2.0, *[type(x).__name__ for x in (a, b, c, d > 1, v)])  # noqa: E731
+    assert mg.compile(names)(1.0, 2, np.float32(3), 4.0, Value(1.0))[1:] == ("float", "int", "float32", "bool", "Value")
+    with pytest.raises(AttributeError, match="'float' object has no attribute 'sum'"):
+        mg.compile(lambda x: x.sum())(1.0)
+
+
+@pytest.mark.parametrize("number", [2.0, 3, np.float32(0.5), np.uint8(7)])
+def test_arrays_of_no_axes(number):
+    agree(lambda a, x: (a.sum(), a.max(), x * 2.0), np.array(number), 1.0)
+    if not isinstance(number, np.float32):
+        agree(
+            lambda a, x: (a * 2, a.std(), a.var(), a.mean(), (a > 1).sum(), a.sum().shape, x * 2.0),
+            np.array(number),
+            1.0,
+        )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_empty_arrays_are_numpys_own(dtype):
+    agree(
+        lambda a, x: (a * 2, a.sum(), a.prod(), a.std(), a.var(), a.mean(), a.reshape(0, 3), x * 2.0),
+        np.zeros(0, dtype),
+        1.0,
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.float64, np.float32, np.int8])
+def test_empty_arrays_beside_numbers(dtype):
+    empty, one = np.zeros(0, dtype), np.array([0.5])
+    agree(lambda a, t, n, b: (a * n, a + t, np.maximum(a, t), a * b, b + a, t * 2.0), empty, 0.1, 3, one)
+    agree(lambda a, x: ((a * x).shape, a.mean if a.size else 0, x * 2.0), empty, Value(1.0))
+
+
+def test_choices_between_numbers_of_numpy_and_of_python():
+    numbers = np.array([0.5, 2.0])
+    agree(lambda a, t: (np.where(a > t, a, t), np.maximum(a, t), a.mean(), a.std()), numbers, 1.0)
+    agree(lambda a: (a.mean(), a.var(), a.round(), a.sum()), mg.array(numbers))
+    agree(lambda a, t: (np.floor(np.concatenate([a, [2.5]])), np.multiply(t, 2.0), np.add(1.0, t)), numbers, 3.0)
+
+
+def test_what_is_known_keeps_its_dtype_beside_numbers_of_numpy():
+    few = np.array([1, 2, 3], dtype=np.int8)
+    agree(lambda a: (a * few, few * a, a + np.int8(100), np.int8(100) + a, a * [1, 2, 3], a * np.array([1, 2, 3])), few)
+    agree(lambda a: (few > a, np.where(a > 1, a, few), np.maximum(few, a), a.round(), np.float_power(a, 2)), few)
+    agree(lambda n: (n * np.int8(2), np.int8(2) * n, n + np.float64(0.5)), 3)
+    agree(lambda a, b: (a * b, np.maximum(a, b), np.where(a > b, a, b)), few, few.astype(np.int64))
+    agree(lambda a, b: mg.take([a[0], 3], 0) * b, few, 2)
+    agree(lambda a, x: mg.take([a[0], 0.5], 1) * x, few, 2.0)
+    agree(lambda a: (a + True, (a > 1) * a, (a > 1) * 3, np.outer(a, a), a @ a, np.concatenate([a, a]) * 2), few)
+    agree(lambda a: (a.tolist()[0] * 100, a.item(1) * 100, (a > 1).tolist(), a.max(), a.min() - 2), few)
+    for f in (lambda a: np.reciprocal(a), lambda a: a.round(-1), lambda a: np.sqrt(a)):
+        with pytest.raises(TraceError):
+            mg.compile(f)(few)
+    agree(lambda a, x: (a.tolist(), (a * mg.array([x] * 3)).tolist(), (a * mg.array([x] * 3)).item(0)), few, Value(1.0))
+
+
+def test_a_mutable_default_argument():
+    def f(x, scales=[2.0]):  # noqa: B006
+        return x * scales[0]
+
+    fast = mg.compile(f)
+    assert fast(3.0) == 6.0
+    f.__defaults__[0][0] = 5.0
+    assert fast(3.0) == 15.0
+
+    def grows(x, seen=[]):  # noqa: B006
+        seen.append(1.0)
+        return x * len(seen)
+
+    fast = mg.compile(grows)
+    assert [fast(2.0), fast(2.0), fast(2.0)] == [2.0, 4.0, 6.0]

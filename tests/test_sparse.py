@@ -1,0 +1,371 @@
+"""Sparse Jacobians and Hessians: the numbers of the dense ones, at the places that a graph says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+sparse = pytest.importorskip("scipy.sparse")
+
+
+def chained(x: Any) -> list[Any]:
+    """Residuals of three neighbours each."""
+    return [x[k] ** 2 * x[k + 1] - mg.sin(x[k + 2]) for k in range(len(x) - 2)]
+
+
+def rosenbrock(x: Any) -> Any:
+    return sum((100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2 for i in range(len(x) - 1)), 0.0)
+
+
+POINT = np.array([0.5, -1.0, 2.0, 0.25, 3.0, -0.5])
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "eager": lambda f: f,
+    "native": mg.compile,
+    "numpy": lambda f: mg.compile(f, backend="numpy"),
+}
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> Any:
+    return WAYS[request.param]
+
+
+def test_a_jacobian_has_the_numbers_of_the_dense_one_and_no_more_entries_than_the_residuals_have_operands(
+    way: Any,
+) -> None:
+    found = way(mg.sparse_jacobian(chained))(POINT)
+    assert isinstance(found, sparse.csr_array)
+    assert found.has_canonical_format
+    assert found.has_sorted_indices
+    assert found.dtype == float
+    assert found.nnz == 3 * 4
+    dense = mg.jacobian(lambda x: np.array(chained(x)))(POINT)
+    np.testing.assert_allclose(found.toarray(), dense, rtol=1e-14)
+
+
+def test_a_hessian_has_the_numbers_of_the_dense_one(way: Any) -> None:
+    found = way(mg.sparse_hessian(rosenbrock))(POINT)
+    assert found.nnz == 6 + 2 * 5
+    np.testing.assert_allclose(found.toarray(), mg.hessian(rosenbrock)(POINT), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("triangle", "part"), [("upper", np.triu), ("lower", np.tril)])
+def test_a_hessian_may_be_one_of_its_triangles(way: Any, triangle: str, part: Any) -> None:
+    found = way(mg.sparse_hessian(rosenbrock, triangle=triangle))(POINT)
+    assert found.nnz == 6 + 5
+    np.testing.assert_allclose(found.toarray(), part(mg.hessian(rosenbrock)(POINT)), rtol=1e-14)
+
+
+def test_a_compiled_matrix_belongs_to_the_caller_and_follows_the_point() -> None:
+    fast = mg.compile(mg.sparse_jacobian(chained))
+    first = fast(POINT)
+    first.data[:] = 0.0
+    first.indices[:] = 0
+    second = fast(POINT + 1.0)
+    np.testing.assert_allclose(second.toarray(), mg.sparse_jacobian(chained)(POINT + 1.0).toarray(), rtol=1e-14)
+    assert fast.cache_info().traces == 1
+
+
+def test_other_arguments_may_be_anything_and_each_may_be_differentiated_by(way: Any) -> None:
+    def f(p: dict[str, Any], x: list[Any], power: int) -> dict[str, Any]:
+        return {"a": [p["w"] * x[0] ** power, p["w"]], "b": x[1] * p["v"][1]}
+
+    arguments = {"w": 2.0, "v": [3.0, 4.0]}, [5.0, 6.0]
+    by_p = way(mg.sparse_jacobian(f))(*arguments, power=2)
+    by_x = way(mg.sparse_jacobian(f, 1))(*arguments, power=2)
+    assert by_p.toarray().tolist() == [[25.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 6.0]]
+    assert by_x.toarray().tolist() == [[20.0, 0.0], [0.0, 0.0], [0.0, 4.0]]
+    assert by_x.nnz == 2
+
+
+def test_a_residual_without_variables_is_an_empty_row(way: Any) -> None:
+    found = way(mg.sparse_jacobian(lambda x: [7.0, mg.floor(x[0]), mg.detach(x[1]), x[2]]))([1.5, 2.0, 3.0])
+    assert found.toarray().tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert found.nnz == 1
+
+
+def test_an_entry_that_happens_to_be_zero_is_stored(way: Any) -> None:
+    assert way(mg.sparse_jacobian(lambda x: [x[0] * x[1]]))([0.0, 0.0]).nnz == 2
+
+
+def test_both_sides_of_where_and_all_that_may_be_taken_are_in_the_pattern() -> None:
+    def f(x: Any, index: Any) -> list[Any]:
+        return [mg.where(x[0] > 1.0, x[1], x[2]), mg.take(x, index)]
+
+    fast = mg.compile(mg.sparse_jacobian(f))
+    for start, index in (0.0, 1), (2.0, -1), (2.0, 0):
+        found = fast([start, 5.0, 6.0], index)
+        assert found.nnz == 2 + 3
+        np.testing.assert_array_equal(found.toarray(), mg.sparse_jacobian(f)([start, 5.0, 6.0], index).toarray())
+
+
+def test_a_pattern_is_a_matrix_of_bools() -> None:
+    found = mg.sparsity(chained, POINT)
+    assert found.dtype == bool
+    assert (found.toarray() == (np.abs(np.subtract.outer(np.arange(4), np.arange(6)) + 1.0) <= 1)).all()
+    assert mg.sparsity(mg.grad(rosenbrock), POINT).nnz == 16
+    assert mg.sparsity(lambda x: [x[0] ** 2], [0.0]).toarray().tolist() == [[True]]
+    assert mg.sparsity(lambda p, x: [x * x], 1.0, 2.0, argnums=1).toarray().tolist() == [[True]]
+
+
+def test_a_pattern_is_shown_and_saved_as_a_picture(tmp_path: Path) -> None:
+    pattern = mg.sparsity(chained, POINT)
+    mg.save(pattern, tmp_path / "spy.svg")
+    picture = (tmp_path / "spy.svg").read_text()
+    assert picture == pattern._repr_svg_()
+    ElementTree.fromstring(picture)
+    assert picture.count("M") == 4  # three squares of a row are one
+    assert "12 of 24 entries" in picture
+    mg.save(sparse.csr_array((0, 6)), tmp_path / "empty.svg")
+    ElementTree.fromstring((tmp_path / "empty.svg").read_text())
+    with pytest.raises(ValueError, match=r"ends in \.svg: .*spy\.png"):
+        mg.save(pattern, tmp_path / "spy.png")
+
+
+def test_the_picture_of_a_large_pattern_is_small() -> None:
+    from micrograd.draw.pattern import svg_of_pattern
+
+    picture = svg_of_pattern(sparse.eye_array(20_000, format="csr"))
+    assert picture.count("M") <= 480
+    assert "20,000 of 400,000,000 entries" in picture
+
+
+def test_rows_are_computed_through_what_they_depend_on_and_nothing_else() -> None:
+    visits = []
+
+    def rule(gradient: Any, output: Any, x: Any) -> Any:
+        visits.append(x)
+        return gradient * 2.0 * x
+
+    square = mg.primitive("square_that_counts", "sq", lambda x: x * x, rule)
+    found = mg.sparse_jacobian(lambda x: [square(each) for each in x])(np.arange(50.0))
+    assert found.nnz == len(visits) == 50
+
+
+def test_a_matrix_of_a_thousand_rows_is_a_few_kernels() -> None:
+    fast = mg.compile(mg.sparse_jacobian(chained))
+    x = np.linspace(-1.0, 1.0, 1000)
+    assert fast(x).nnz == 3 * 998
+    assert len(fast.program(x).program.kernels) < 20
+
+
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "*": lambda a, b: a * b,
+    "s": lambda a, b: mg.sin(a),
+    "e": lambda a, b: mg.tanh(a - b),
+    "c": lambda a, b: mg.where(a > b, a, b),
+}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("+*sec"), st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=12),
+    st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3),
+)
+@settings(max_examples=40, deadline=None)
+def test_matrices_of_random_programs_are_the_dense_ones(steps: list[tuple[str, int, int]], point: list[float]) -> None:
+    def f(x: Any) -> list[Any]:
+        made = list(x)
+        for name, first, second in steps:
+            a, b = made[first % len(made)], made[second % len(made)]
+            made.append(OPERATIONS[name](a, b))
+        return made[3:]
+
+    def total(x: Any) -> Any:
+        return sum(f(x)[1:], f(x)[0])
+
+    jacobian, hessian = mg.sparse_jacobian(f)(point), mg.sparse_hessian(total)(point)
+    np.testing.assert_allclose(jacobian.toarray(), mg.jacobian(f)(point), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(hessian.toarray(), mg.hessian(total)(point), rtol=1e-12, atol=1e-12)
+    for function, dense in (mg.sparse_jacobian(f), jacobian), (mg.sparse_hessian(total), hessian):
+        compiled = mg.compile(function, backend="numpy")(point)
+        np.testing.assert_allclose(compiled.toarray(), dense.toarray(), rtol=1e-12, atol=1e-12)
+        assert not (dense.astype(bool) > compiled.astype(bool)).nnz
+
+
+def test_a_constant_that_is_closed_over_is_read_at_each_call() -> None:
+    scale = Value(2.0, requires_grad=False)
+    fast = mg.compile(mg.sparse_jacobian(lambda x: [scale * x[0], x[1]]))
+    assert fast([1.0, 1.0]).toarray().tolist() == [[2.0, 0.0], [0.0, 1.0]]
+    scale.data = 3.0
+    assert fast([1.0, 1.0]).toarray().tolist() == [[3.0, 0.0], [0.0, 1.0]]
+
+
+# What cannot be
+
+WEIGHT = Value(5.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "error", "message"),
+    [
+        (mg.sparse_jacobian(lambda x: x[0]), ([1.0],), TypeError, "returns several numbers.*mg.grad"),
+        (mg.sparse_jacobian(lambda x: None), ([1.0],), TypeError, "not NoneType"),
+        (mg.sparse_jacobian(lambda x: []), ([1.0],), ValueError, "empty result"),
+        (mg.sparse_jacobian(lambda x: [WEIGHT * x[0]]), ([1.0],), ValueError, "use mg.jacobian, or mg.detach"),
+        (mg.sparse_jacobian(chained), (list(map(Value, POINT)),), ValueError, "use mg.jacobian, or mg.detach"),
+        (mg.sparse_hessian(lambda x: WEIGHT * x[0] ** 2), ([1.0],), ValueError, "use mg.jacobian, or mg.detach"),
+        (mg.sparse_hessian(lambda x: [x[0]]), ([1.0],), TypeError, "one number.*mg.jacobian"),
+        (mg.sparse_jacobian(chained), ("text",), TypeError, "not str"),
+    ],
+)
+def test_what_has_no_sparse_matrix_is_refused(function: Any, arguments: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        function(*arguments)
+    with pytest.raises((error, mg.TraceError)):
+        mg.compile(function)(*arguments)
+
+
+@pytest.mark.parametrize("transform", [mg.sparse_jacobian, mg.sparse_hessian])
+def test_what_is_no_function_or_no_argument_is_refused_at_once(transform: Any) -> None:
+    with pytest.raises(TypeError, match="must be a function, not list"):
+        transform([1.0])
+    with pytest.raises(TypeError, match=r"argnums of sparse_\w+ must be an int, not \(0, 1\)"):
+        transform(chained, (0, 1))
+
+
+def test_another_triangle_is_refused() -> None:
+    with pytest.raises(ValueError, match='must be "upper", "lower" or None, not \'left\''):
+        mg.sparse_hessian(rosenbrock, triangle="left")
+
+
+def test_under_no_grad_weights_are_constants() -> None:
+    with mg.no_grad():
+        assert mg.sparse_jacobian(lambda x: [WEIGHT * x[0]])([1.0]).toarray().tolist() == [[5.0]]
+
+
+def test_inside_a_compiled_function_a_matrix_can_only_be_returned() -> None:
+    jacobian = mg.sparse_jacobian(chained)
+    both = mg.compile(lambda x: (mg.exp(x[0]), {"slopes": jacobian(x)}))
+    value, found = both(POINT)
+    np.testing.assert_allclose(found["slopes"].toarray(), jacobian(POINT).toarray())
+    assert value == pytest.approx(np.exp(0.5))
+    mg.compile(lambda x: (hasattr(jacobian(x), "__index__"), jacobian(x))[1])(POINT)  # to ask is no use
+    with pytest.raises(TypeError, match="the result of sparse_jacobian can only be returned"):
+        mg.compile(lambda x: jacobian(x).toarray())(POINT)
+    for use in (lambda a, x: a @ x, lambda a, x: x @ a, lambda a, x: a[0], lambda a, x: 2.0 * a):
+        with pytest.raises(TypeError, match="can only be returned"):
+            mg.compile(lambda x, use=use: use(jacobian(x), x))(POINT)
+
+
+# Programs for solvers
+
+
+def circle(x: Any) -> list[Any]:
+    return [x[0] ** 2 + x[1] ** 2, x[1] * x[2]]
+
+
+def distance(x: Any) -> Any:
+    return (x[0] - 2.0) ** 2 + x[1] ** 2 * x[2]
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_program_for_solvers_gives_what_they_ask_for(compile: bool) -> None:  # noqa: A002  # as in mg.nlp
+    program = mg.nlp(distance, circle, start=[1.0, 1.0, 1.0], compile=compile)
+    x, multipliers = np.array([0.5, -1.0, 2.0]), np.array([3.0, 4.0])
+    assert (program.variables, program.constraint_count) == (3, 2)
+    assert program.objective(x) == pytest.approx(distance(x))
+    np.testing.assert_allclose(program.gradient(x), mg.grad(distance)(x))
+    np.testing.assert_allclose(program.constraints(x), circle(x))
+    dense = mg.jacobian(lambda x: np.array(circle(x)))(x)
+    rows, columns = program.jacobianstructure()
+    assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == [(0, 0), (0, 1), (1, 1), (1, 2)]
+    np.testing.assert_allclose(program.jacobian(x), dense[rows, columns])
+    np.testing.assert_allclose(program.jacobian_matrix(x).toarray(), dense)
+
+    def lagrangian(x: Any) -> Any:
+        first, second = circle(x)
+        return 0.5 * distance(x) + 3.0 * first + 4.0 * second
+
+    expected = mg.hessian(lagrangian)(x)
+    rows, columns = program.hessianstructure()
+    assert (rows >= columns).all()
+    np.testing.assert_allclose(program.hessian(x, multipliers, 0.5), expected[rows, columns])
+    np.testing.assert_allclose(program.objective_hessian(x).toarray(), mg.hessian(distance)(x))
+    constraint = program.scipy_constraint(0.0, 1.0)
+    weighted = mg.hessian(lambda x: 3.0 * circle(x)[0] + 4.0 * circle(x)[1])(x)
+    np.testing.assert_allclose(constraint.hess(x, multipliers).toarray(), weighted)
+
+
+def test_what_a_program_gives_is_the_callers_own() -> None:
+    program = mg.nlp(distance, circle, start=[1.0, 1.0, 1.0])
+    x = np.array([0.5, -1.0, 2.0])
+    before = program.gradient(x).copy(), program.jacobian(x).copy(), program.jacobianstructure()[1].copy()
+    program.gradient(x)[:] = program.jacobian(x)[:] = program.constraints(x)[:] = 9.0
+    program.jacobian_matrix(x).data[:] = 9.0
+    program.jacobianstructure()[1][:] = 0
+    after = program.gradient(x), program.jacobian(x), program.jacobianstructure()[1]
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+    x[0] = 1.5  # the point may be changed in place, as solvers do
+    np.testing.assert_allclose(program.gradient(x), mg.grad(distance)(x))
+
+
+def test_a_program_without_constraints_has_empty_parts() -> None:
+    program = mg.nlp(rosenbrock, start=POINT)
+    assert program.constraints(POINT).shape == program.jacobian(POINT).shape == (0,)
+    assert [places.shape for places in program.jacobianstructure()] == [(0,), (0,)]
+    assert program.jacobian_matrix(POINT).shape == (0, 6)
+    assert len(program.hessianstructure()[0]) == 11
+    with pytest.raises(ValueError, match="has no constraints"):
+        program.scipy_constraint(0.0, 0.0)
+
+
+def test_other_numbers_of_variables_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"one number or more in an array with one axis, not of shape \(0,\)"):
+        mg.nlp(rosenbrock, start=[])
+    with pytest.raises(ValueError, match=r"one axis, not of shape \(2, 1\)"):
+        mg.nlp(rosenbrock, start=[[1.0], [2.0]])
+    with pytest.raises(ValueError, match=r"has 6 variables; a point of shape \(5,\)"):
+        mg.nlp(rosenbrock, start=POINT).objective(POINT[1:])
+
+
+def test_a_pattern_that_changes_from_point_to_point_is_refused() -> None:
+    def constraints(x: Any) -> list[Any]:
+        return [x[0] * x[1] if x[0] > 0.0 else x[0]]
+
+    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=False)
+    with pytest.raises(ValueError, match="did other operations at this point"):
+        program.jacobian([-1.0, 1.0])
+
+
+def test_scipy_solves_a_program_with_sparse_derivatives() -> None:
+    from scipy.optimize import minimize
+
+    program = mg.nlp(rosenbrock, lambda x: [x[k] * x[k + 1] for k in range(9)], start=np.full(10, 0.5))
+    found = minimize(
+        program.objective,
+        np.full(10, 0.5),
+        jac=program.gradient,
+        hess=program.objective_hessian,
+        constraints=program.scipy_constraint(-np.inf, 0.8),
+        method="trust-constr",
+        options={"gtol": 1e-8, "maxiter": 300},
+    )
+    assert found.success
+    assert (program.constraints(found.x) <= 0.8 + 1e-6).all()
+    assert found.constr_violation < 1e-6
+
+
+def test_least_squares_takes_a_sparse_jacobian() -> None:
+    from scipy.optimize import least_squares
+
+    def residuals(x: Any) -> list[Any]:
+        return [10.0 * (x[k + 1] - x[k] ** 2) for k in range(19)] + [1.0 - each for each in x]
+
+    found = least_squares(
+        lambda x: np.array(residuals(x)), np.zeros(20), jac=mg.compile(mg.sparse_jacobian(residuals)), x_scale="jac"
+    )
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-6)
