@@ -47,7 +47,13 @@ def part_of(indices: Integers) -> Any:
 
 
 def stretches_of(indices: Integers) -> list[tuple[Any, Any]]:
-    """What to copy to these indices of a buffer, and where: as slices, if there are few stretches."""
+    """What to copy to these indices of a buffer, and where: as slices, if there are few stretches.
+
+    >>> stretches_of(np.array([4, 5, 6, 0, 1]))
+    [(slice(0, 3, None), slice(4, 7, None)), (slice(3, 5, None), slice(0, 2, None))]
+    >>> stretches_of(np.array([4, 3, 2, 1, 0]))
+    [(slice(None, None, None), array([4, 3, 2, 1, 0]))]
+    """
     starts = [0, *(np.flatnonzero(np.diff(indices) != 1) + 1).tolist()]
     if len(starts) > _FEW_STRETCHES:
         return [(slice(None), indices)]

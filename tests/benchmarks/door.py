@@ -58,6 +58,7 @@ class Case(NamedTuple):
     make: Callable[..., Side]
     arguments: tuple[Any, ...] = ()
     needs: str = ""  # the package without which it is left out
+    name: str = ""  # what the table calls it, where that is not the package
     recursive = False
 
     def __call__(self) -> Side:
@@ -238,10 +239,13 @@ def samples_of(sizes: tuple[int, ...]) -> tuple[list[list[float]], list[int], li
 
 
 def loop_by_ours(*sizes: int) -> Side:
-    """A training loop as tutorials write it, whose loss is compiled."""
+    """A training loop as tutorials write it, whose loss is compiled; its samples are an array."""
+    import numpy as np
+
     import micrograd as mg
 
-    xs, ys, numbers = samples_of(sizes)
+    samples, ys, numbers = samples_of(sizes)
+    xs = np.array(samples)
     layers = [[[mg.Value(number) for number in row] for row in rows] for rows in numbers]
 
     def model(x: Any) -> Any:
@@ -294,7 +298,7 @@ def loop_by_torch(*sizes: int) -> Side:
         optimizer.step()
         return output
 
-    losses = [float(step()) for _ in range(3)]
+    losses = [step().item() for _ in range(3)]
     rows = torch.cat([weights[0], biases[0][:, None]], dim=1).ravel().tolist()
     rows += torch.cat([weights[1], biases[1][:, None]], dim=1).ravel().tolist()
     return Side([*losses, *rows[:50]], timed(step))
@@ -344,29 +348,119 @@ def digits_by_sklearn() -> Side:
     return Side([], timed(lambda: network.partial_fit(scaled, digits)))
 
 
+def names_and_model() -> tuple[Any, list[list[int]], Callable[[], Any]]:
+    """demos/names.py, the tokens of 200 names, and what makes a model of it, the same one each time."""
+    import random
+
+    sys.path.insert(0, str(ROOT / "demos"))
+    import names
+
+    words = names.NAMES.read_text("utf-8").split()[:200]
+    letters = ["", *sorted(set("".join(words)))]
+    tokens = [[names.END, *map(letters.index, word), names.END] for word in words]
+
+    def make() -> Any:
+        random.seed(1)
+        return names.Transformer(len(letters), max(map(len, tokens)))
+
+    return names, tokens, make
+
+
 def names_by_ours() -> Side:
     """A step of demos/names.py on one name, in fit."""
     from functools import partial
 
-    sys.path.insert(0, str(ROOT / "demos"))
-    import random
-
-    import names
-
     import micrograd as mg
 
-    words = names.NAMES.read_text("utf-8").split()[:200]
-    letters = ["", *sorted(set("".join(words)))]
-    examples = [([names.END, *map(letters.index, word), names.END],) for word in words]
+    _, names, make = names_and_model()
+    examples = [(tokens,) for tokens in names]
 
     def fit(examples: Any, compile: bool, **settings: Any) -> Any:  # noqa: A002  # as fit has it
-        random.seed(1)
-        model = names.Transformer(len(letters), max(len(tokens) for (tokens,) in examples))
+        model = make()
         optimizer = mg.optim.Adam(model, 0.01)
         return mg.fit(model.loss, examples, optimizer, compile=compile, seed=0, progress=False, **settings).steps
 
-    check(fit(examples[:3], compile=True), fit(examples[:3], compile=False), "names.py, beside eager")
-    return Side([], lambda: statistics.median(epochs_of(partial(fit, examples, compile=True), 5)) / len(examples))
+    losses = fit(examples[:1], compile=True, epochs=3)
+    check(losses, fit(examples[:1], compile=False, epochs=3), "names.py, beside eager")
+    return Side(losses, lambda: statistics.median(epochs_of(partial(fit, examples, compile=True), 5)) / len(examples))
+
+
+def names_by_c() -> Side:
+    """The same, written by hand in C."""
+    import ctypes
+    import tempfile
+
+    import numpy as np
+
+    library = Path(tempfile.mkdtemp()) / "names.so"
+    source = Path(__file__).parent / "programs" / "names.c"
+    options = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"]
+    subprocess.run(["cc", *options, "-o", library, source, "-lm"], check=True)
+    function = ctypes.CDLL(str(library)).names_step
+    function.restype = ctypes.c_double
+    long = ctypes.c_long
+    function.argtypes = [ctypes.c_void_p, long, ctypes.c_void_p, *[long] * 4, ctypes.c_double]
+    _, names, make = names_and_model()
+    model = make()
+    numbers = [parameter.data for parameter in model.parameters()]
+    state = np.zeros((4, len(numbers)))
+    state[0] = numbers
+    arrays = [np.array(tokens, np.int64) for tokens in names]
+    done = 0
+
+    def step(number: int) -> float:
+        nonlocal done
+        name = arrays[number]
+        counts = len(name), len(model.letter), len(model.place), done
+        loss = function(state.ctypes.data, len(numbers), name.ctypes.data, *counts, 0.01)
+        done += 1
+        return float(loss)
+
+    losses = [step(0) for _ in range(3)]
+
+    def epoch() -> None:
+        for number in range(len(arrays)):
+            step(number)
+
+    sample = timed(epoch)
+    return Side(losses, lambda: sample() / len(arrays))
+
+
+def memory_of(compiled: bool) -> float:
+    """The largest memory of a process that trains a model of 200,000 parameters, in bytes for each parameter."""
+    found = subprocess.run(
+        [sys.executable, "-c", _TRAIN, "fast" if compiled else "eager"], check=True, capture_output=True, text=True
+    )
+    return float(found.stdout)
+
+
+_TRAIN = """
+import random, resource, sys
+import micrograd as mg
+
+random.seed(0)
+weights = [[mg.Value(random.gauss(0, 0.05)) for _ in range(500)] for _ in range(400)]
+optimizer = mg.optim.Adam([weight for row in weights for weight in row], 1e-3)
+x = [random.random() for _ in range(500)]
+
+def loss(x):
+    return mg.mean([mg.tanh(mg.dot(row, x)) ** 2 for row in weights])
+
+function = mg.compile(loss) if sys.argv[1] == "fast" else loss
+for _ in range(5):
+    optimizer.zero_grad()
+    function(x).backward()
+    optimizer.step()
+print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 200_000)
+"""
+
+
+def memory_row() -> list[str]:
+    """The cells of the row on memory."""
+    ours, eager = memory_of(True), memory_of(False)
+    more = ours - eager
+    cells = ["memory, own loop, 200,000 parameters, bytes for each", f"{ours:.0f}", f"{eager:.0f} (eager)"]
+    return [*cells, f"{more:.0f} more", "100 more", verdict(more, 100)]
 
 
 def rows() -> list[Row]:
@@ -397,7 +491,7 @@ def rows() -> list[Row]:
             for layers, bar in sizes
         ),
         Row("fit on the digits, an epoch", Case(digits_by_ours), Case(digits_by_sklearn, (), "sklearn"), 1.0, 5),
-        Row("a step of names.py, batch of 1", Case(names_by_ours), None, math.nan, 3),
+        Row("a step of names.py, batch of 1", Case(names_by_ours), Case(names_by_c, (), "ctypes", "C"), 1.0, 5),
     ]
 
 
@@ -430,7 +524,13 @@ def measured(row: Row, rounds: int) -> list[str]:
     if not peers:
         return [row.what, shown(ours), f"{row.peer.needs} is not installed", "", f"{row.bar:g} times", ""]
     ratio = ours / peers[0]
-    cells = [row.what, shown(ours), f"{shown(peers[0])} ({row.peer.needs})", f"{ratio:.2f}", f"{row.bar:g} times"]
+    cells = [
+        row.what,
+        shown(ours),
+        f"{shown(peers[0])} ({row.peer.name or row.peer.needs})",
+        f"{ratio:.2f}",
+        f"{row.bar:g} times",
+    ]
     return [*cells, verdict(ratio, row.bar)]
 
 
@@ -501,6 +601,9 @@ def main() -> None:
         if options.only in row.what:
             lines.append(measured(row, options.rounds))
             show(" | ".join(lines[-1]))
+    if options.only in "memory":
+        lines.append(memory_row())
+        show(" | ".join(lines[-1]))
     if options.only in "eager steps":
         lines += eager_rows(options.rounds)
     table("a call from the user's side, medians", lines)
