@@ -50,7 +50,7 @@ LOST = {
     "round to digits": (lambda: round(V, 2), r"round\(\) gives a plain number"),
     "a float of an array": (assign(V * 2), r"write a = mg\.array\(a\)"),
     "floats of an array": (assign(VECTOR), r"write a = mg\.array\(a\)"),
-    "np.gradient": (lambda: np.gradient(VECTOR), "numpy converts"),
+    "np.gradient": (lambda: np.gradient(np.array(VALUES)), "numpy converts"),
     "scipy.linalg.expm": (lambda: scipy.linalg.expm(MATRIX), "scipy converts"),
     "interp1d": (lambda: scipy.interpolate.interp1d([0, 1, 2], VECTOR)(0.5), "scipy converts"),
     "unpacking": (lambda: [*map(math.exp, VALUES)], "its float is taken here|computes with its float"),
