@@ -131,10 +131,9 @@ class CompiledFunction:
             >>> [line.split()[0] for line in fast.explain(2.0, passes=True).splitlines()[:4]]
             ['pass', 'trace', 'cse', 'normalise']
         """
-        if not passes:
-            return Explanation(self._compiled_for(arguments, named).explain())
         with self._lock:
-            return Explanation(self._asked_for(arguments, named)[0].compiled(True).passes)
+            special = self._asked_for(arguments, named)[0]
+            return Explanation(special.compiled(True).passes if passes else special.explain())
 
     def show(self, *arguments: Any, after: str = "transpose", **named: Any) -> None:
         """Print the program, gradients included, as it is after a pass.
@@ -235,6 +234,12 @@ class CompiledFunction:
         self._backend.executable("program()")
         with self._lock:
             special, given = self._asked_for(arguments, named)
+            if special.maps is not None and not (arguments or named) and _needs_arguments(self.function):
+                raise ValueError(
+                    f"give program() the arguments of {self}: the iterations of mg.vmap in it were compiled once for "
+                    "all, and have to be written out"
+                )
+            special = special.written_out(given)
             executable: Any = special.compiled(True).run
             numbers = special.numbers(given)
             executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
@@ -256,7 +261,12 @@ class CompiledFunction:
             return last or self._specialise(given), given
 
     def _traced(self, given: Structure) -> Specialised:
-        return Specialised(self.function, given, self._backend, disable=self._disable, verify=self._verify)
+        return Specialised(
+            *(self.function, given, self._backend),
+            disable=self._disable,
+            verify=self._verify,
+            takes_maps=self._backend.name != "jax",
+        )
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
