@@ -175,6 +175,8 @@ TESTS = {
     "compiler.passes.sums": ["compiler/test_reroll", "compiler/test_vectors", "compiler/test_loops",
                              "compiler/test_against_eager", "compiler/test_same_numbers"],
     "compiler.ir.vectors": ["compiler/test_vectors"],
+    "engine.value_arrays": ["test_numpy_functions", "test_arrays"],
+    "engine.numpy_functions": ["test_numpy_functions", "compiler/test_arrays_inside"],
     "compiler.tracing.symbol_arrays": ["compiler/test_arrays_inside", "engine/test_special_functions"],
     "compiler.tracing.trace": ["compiler/test_trace", "compiler/test_reroll", "compiler/test_against_eager",
                                "compiler/backends/test_backends", "compiler/test_same_numbers",
