@@ -22,6 +22,22 @@ from micrograd.engine.closures import operation
 from micrograd.engine.lost_gradients import GradientWarning
 from micrograd.engine.order import topological_order
 from micrograd.engine.primitive import primitive
+from micrograd.engine.scipy_functions import (
+    betaln,
+    entr,
+    erfinv,
+    expit,
+    gammaln,
+    i0,
+    i1,
+    log_ndtr,
+    logit,
+    ndtr,
+    ndtri,
+    polygamma,
+    rel_entr,
+    xlogy,
+)
 from micrograd.engine.value import Value
 from micrograd.explore import explore
 from micrograd.functional import (

@@ -76,6 +76,12 @@ class Methods:
     sinc: Method = method(further_primitives.sinc)
     lgamma: Method = method(further_primitives.lgamma)
     digamma: Method = method(further_primitives.digamma)
+    i0: Method = method(further_primitives.i0)
+    i1: Method = method(further_primitives.i1)
+    erfinv: Method = method(further_primitives.erfinv)
+    ndtri: Method = method(further_primitives.ndtri)
+    log_ndtr: Method = method(further_primitives.log_ndtr)
+    logit: Method = method(further_primitives.logit)
     abs: Method = method(primitives.abs)
     sign: Method = method(further_primitives.sign)
     floor: Method = method(further_primitives.floor)
@@ -178,3 +184,15 @@ class Methods:
             0.0
         """
         self.grad = 0.0
+
+    def betaln(self, other: Any) -> Any:
+        """See micrograd.betaln."""
+        return self._applied_with(further_primitives.betaln, other)
+
+    def xlogy(self, other: Any) -> Any:
+        """See micrograd.xlogy."""
+        return self._applied_with(further_primitives.xlogy, other)
+
+    def rel_entr(self, other: Any) -> Any:
+        """See micrograd.rel_entr."""
+        return self._applied_with(further_primitives.rel_entr, other)

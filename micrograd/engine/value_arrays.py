@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, primitives
+from micrograd.engine import further_primitives, primitives, scipy_functions
 from micrograd.engine.lost_gradients import array_compared_with_numbers
 from micrograd.engine.tracer import tracer_on_top
 
@@ -291,6 +291,7 @@ FUNCTIONS: dict[str, Any] = {
     "ceil": _OfNumbers(_whole(further_primitives.ceil)),
     "trunc": _OfNumbers(_whole(_truncated)),
     "sign": _OfNumbers(_sign),
+    **{name: _function(function, count) for name, (function, count) in scipy_functions.OF_ARRAYS.items()},
 }
 METHODS = {*_METHODS_OF_ONE, *_METHODS_OF_TWO}
 
@@ -431,5 +432,6 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.insert: _inserted,
     np.corrcoef: _correlation,
     np.gradient: _gradient,
-    **{function: _refused(function.__name__) for function in (np.i0, np.linalg.qr)},
+    np.i0: FUNCTIONS["i0"],
+    np.linalg.qr: _refused("qr"),
 }
