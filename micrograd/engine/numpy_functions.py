@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, primitives
+from micrograd.engine import further_primitives, primitives, scipy_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -244,6 +244,7 @@ FUNCTIONS: dict[str, Any] = {
     "ceil": _OfNumbers(_whole(further_primitives.ceil)),
     "trunc": _OfNumbers(_whole(_truncated)),
     "sign": _OfNumbers(_sign),
+    **{name: _function(function, count) for name, (function, count) in scipy_functions.OF_ARRAYS.items()},
     "maximum": _function(_larger_of, 2),
     "fmax": _function(_larger_of, 2),
     "minimum": _function(_smaller_of, 2),
@@ -476,5 +477,6 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.insert: _inserted,
     np.corrcoef: _correlation,
     np.gradient: _gradient,
-    **{function: _refused(function.__name__) for function in (np.i0, np.linalg.qr)},
+    np.i0: FUNCTIONS["i0"],
+    np.linalg.qr: _refused("qr"),
 }
