@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler named cc")
 STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
+_NUMBERS = count()
 
 
 class Built:
@@ -28,7 +30,7 @@ class Built:
         self.name = os.path.basename(source)[:-2]
         found = re.findall(r"^#define \w+?_((?:VALUE_)?[A-Z]+) (\d+)$", self.header, re.MULTILINE)
         self.macros = {name: int(number) for name, number in found}
-        library = f"{source[:-2]}.so"
+        library = f"{source[:-2]}_{next(_NUMBERS)}.so"  # one of the same name would be the one that is loaded already
         command = ["cc", *STRICT, *flags, "-fPIC", "-shared", source, "-o", library, "-lm"]
         subprocess.run(command, check=True, capture_output=True, text=True)
         self.library = ctypes.CDLL(library)

@@ -212,6 +212,185 @@ def test_float32(built):
     assert other.value([0.25] * 9)[0] == pytest.approx(9 * mg.gelu(0.25) * mg.sigmoid(0.25) ** 2.5, rel=1e-6)
 
 
+def residuals(x):
+    return [x[i] * x[i + 1] - mg.cos(x[i]) for i in range(len(x) - 1)] + [x[0] ** 2]
+
+
+def table_of(source, name):
+    text = re.search(rf"^const int {name}\[\d+\] = \{{(.*?)\}}", source, re.DOTALL | re.MULTILINE)[1]
+    return [int(number) for number in text.replace("\n", " ").split(",") if number.strip()]
+
+
+def test_a_sparse_jacobian_has_its_pattern_as_tables(built):
+    x = np.linspace(0.5, 1.5, 7)
+    fast = mg.compile(mg.sparse_jacobian(residuals))
+    file = built(fast, x)
+    expected = fast(x)
+    assert table_of(file.source, "f_0_row_starts") == expected.indptr.tolist()
+    assert table_of(file.source, "f_0_columns") == expected.indices.tolist()
+    assert "outputs[0..12], the result, a sparse matrix of 7 x 7: row r has" in file.header
+    np.testing.assert_allclose(file.value(x), expected.data, rtol=1e-13)
+
+
+def test_a_value_and_two_sparse_matrices(built):
+    def energy(x):
+        return sum(x[i] ** 2 * mg.exp(x[i + 1]) for i in range(len(x) - 1))
+
+    def f(x):
+        return energy(x), mg.sparse_jacobian(residuals)(x), mg.sparse_hessian(energy, triangle="lower")(x)
+
+    x = np.linspace(0.5, 1.5, 5)
+    fast = mg.compile(f)
+    file = built(fast, x)
+    value, jacobian, hessian = fast(x)
+    np.testing.assert_allclose(file.value(x), [value, *jacobian.data, *hessian.data], rtol=1e-12)
+    assert table_of(file.source, "f_0_2_columns") == hessian.indices.tolist()
+
+
+def test_a_primitive_with_c_code_of_its_own(built, own_registry):
+    cube = mg.primitive("cube", "cube", lambda x: x * x * x, lambda g, out, x: g * 3 * x * x, c="x * x * x")
+    steps = mg.primitive(
+        "steps", "steps", lambda low, high: high - low, None, None, c="double size = high - low;\nreturn size;"
+    )
+    file = agrees(lambda x, y: cube(x) * y + steps(x, y), built, 1.5, 2.0)
+    assert "return x * x * x;" in file.source
+    assert "static double f_0_steps(double low, double high)" in file.source
+    single = built(lambda x: cube(x), 1.5, precision="float32", file="g")
+    assert single.value([1.5])[0] == 1.5**3
+
+
+def test_a_primitive_of_python_alone_is_refused_by_its_name(tmp_path, own_registry):
+    odd = mg.primitive("odd_one", "odd", lambda x: x + 1.0, lambda g, out, x: g)
+    fast = mg.compile(lambda x: odd(x) * 2.0)
+    with pytest.raises(ValueError, match=r'the primitive odd_one is Python code only.*c="x \* x \* x"'):
+        fast.export(tmp_path / "f_0.c", 1.0)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(TypeError, match="the C code of primitive q must be a str, not int: 3"):
+        mg.primitive("q", "q", lambda x: x, c=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("2x", "letters of English"),
+        ("a-b", "letters of English"),
+        ("_a", "letters of English"),
+        ("über", "letters of English"),
+        ("while", "no word of the language"),
+        ("class", "no word of the language"),
+        ("sinf", "no name that math.h has"),
+        ("y0", "no name that math.h has"),
+        ("outputs", "no name that the file has for something else"),
+    ],
+)
+def test_a_name_that_c_cannot_have_is_refused(name, reason, tmp_path):
+    fast = mg.compile(lambda x: x * 2.0)
+    with pytest.raises(ValueError, match=f"a function of C cannot be called '{name}': it takes {reason}"):
+        fast.export(tmp_path / f"{name}.c", 1.0)
+    with pytest.raises(ValueError, match=reason):
+        fast.export(tmp_path / "fine.c", 1.0, name=name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parameters": "none"}, 'parameters must be "table" or "argument", not \'none\''),
+        ({"precision": "float16"}, 'precision must be "float64" or "float32", not \'float16\''),
+        ({"work": 3}, 'work must be "auto" or "argument", not 3'),
+    ],
+)
+def test_options_that_there_are_not(options, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        mg.compile(lambda x: x * 2.0).export(tmp_path / "fine.c", 1.0, **options)
+
+
+def test_what_cannot_be_exported(tmp_path):
+    with pytest.raises(ValueError, match=r"a file of C, whose name ends in \.c, not .*fine\.h"):
+        mg.compile(lambda x: x * 2.0).export(tmp_path / "fine.h", 1.0)
+    with pytest.raises(ValueError, match="computes nothing from its arguments"):
+        mg.compile(lambda x: "text").export(tmp_path / "fine.c", 1.0)
+    with pytest.raises(mg.TraceError):
+        mg.compile(lambda x: x if x > 0 else -x).export(tmp_path / "fine.c", 1.0)
+    with pytest.raises(FileNotFoundError):
+        mg.compile(lambda x: x * 2.0).export(tmp_path / "missing" / "fine.c", 1.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_files_of_its_own_are_overwritten(tmp_path):
+    fast, path = mg.compile(lambda x: x * 2.0), tmp_path / "fine.c"
+    assert fast.export(path, 1.0) == [str(path), str(tmp_path / "fine.h")]
+    fast.export(path, 1.0)
+    header = tmp_path / "fine.h"
+    before = path.read_text()
+    header.write_text("int mine;")
+    with pytest.raises(ValueError, match=r"fine\.h was not written by export.*overwrite=True"):
+        mg.compile(lambda x: x * 3.0).export(path, 1.0)
+    assert (header.read_text(), path.read_text()) == ("int mine;", before)
+    fast.export(path, 1.0, overwrite=True)
+    assert "int mine" not in header.read_text()
+
+
+@pytest.mark.parametrize("there_before", [False, True])
+def test_both_files_are_written_or_neither(there_before, tmp_path):
+    fast, path = mg.compile(lambda x: x * 2.0), tmp_path / "fine.c"
+    if there_before:
+        (tmp_path / "fine.h").write_text("/* Written by micrograd: fine.h, an old one */")
+    path.mkdir()  # which no file can replace
+    with pytest.raises(OSError, match="fine"):
+        fast.export(path, 1.0)
+    assert (tmp_path / "fine.h").exists() is there_before
+    if there_before:
+        assert "an old one" in (tmp_path / "fine.h").read_text()
+
+
+def test_labels_stay_in_comments(built):
+    evil = '*/ int main(void) { system("rm"); } /* ??/ \\\n*/ é'
+    w = mg.Value(2.0, label=evil, requires_grad=False)
+    box = {evil: [mg.Value(1.0), mg.Value(3.0)], "int": mg.Value(0.5), "sin": mg.Value(0.25)}
+    f = mg.compile(
+        lambda double, row, f_0_power: w * double * sum(box[evil]) ** row + box["int"] * f_0_power - box["sin"]
+    )
+    file = built(f, 1.5, 2.0, 0.5)
+    assert file.value([1.5, 2.0, 0.5])[0] == 2.0 * 1.5 * 16.0 + 0.25 - 0.25
+    assert 'system("' not in re.sub(r"/\*.*?\*/", "", file.source, flags=re.DOTALL)
+
+
+def test_arguments_of_many_kinds(built):
+    def f(points, *, scale, offset):
+        return scale * sum(a * b for a, b in points) + offset["low"] * offset["high"]
+
+    fast = mg.compile(f)
+    points, offset = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], {"low": 0.5, "high": 2}
+    file = built(fast, points, scale=np.float64(3.0), offset=offset)
+    assert re.search(r"\[0\.\.5\] +points, 3 x 2$", file.source, re.MULTILINE)
+    assert file.value(points, [3.0, 0.5, 2.0])[0] == f(points, scale=3.0, offset=offset)
+    plain = built(mg.compile(max_of), 1.0, 2.0, file="g")
+    assert plain.value([1.0, 2.0])[0] == 2.0
+
+
+def max_of(*numbers):
+    return mg.maximum(*numbers)
+
+
+def test_a_number_that_is_taken_by_its_index(built):
+    table = [mg.Value(1.5), mg.Value(-2.0), mg.Value(0.25)]
+    file = built(lambda i, x: mg.take(table, i) * x, 1, 2.0)
+    assert [file.value([float(i), 2.0])[0] for i in (-3, -1, 0, 2)] == [3.0, 0.5, 3.0, 0.5]
+    assert [file("value_checked", [i, 2.0])[0] for i in (-4.0, 3.0, 0.5, math.nan)] == [1, 1, 1, 1]
+
+
+def test_a_large_program_takes_its_work_array_from_the_caller(built):
+    x = np.linspace(-1.0, 1.0, 400)
+    file = built(lambda x: mg.exp(mg.mean(np.tanh(x) ** 2)), x)
+    assert file.macros["VALUE_WORK"] >= 400
+    assert "double *work)" in file.header
+    assert file.value(x)[0] == pytest.approx(math.exp((np.tanh(x) ** 2).mean()), rel=1e-13)
+    small = built(lambda x: mg.exp(mg.mean(np.tanh(x) ** 2)), x[:40], work="argument", file="small")
+    assert small.macros["VALUE_WORK"] >= 40
+    assert small.value(x[:40])[0] == pytest.approx(math.exp((np.tanh(x[:40]) ** 2).mean()), rel=1e-13)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_programs_of_the_suite(name, built, monkeypatch):
@@ -219,13 +398,14 @@ def test_the_programs_of_the_suite(name, built, monkeypatch):
     program = tiny(name)
     numbers, given = program.data()
     weights = mapped(mg.Value, numbers)
-    file = built(program.scalars, weights, given, flags=("-fsanitize=undefined", "-fno-sanitize-recover"))
-    inputs = [float(number) for number in [*flat(numbers), *flat(given)]]
+    flags = "-fsanitize=undefined", "-fno-sanitize-recover"
+    file = built(lambda weights: program.scalars(weights, given), weights, flags=flags)
+    inputs = flat(numbers)
     expected, slopes = eager(program)
     value, gradients = file.both(inputs)
     assert file.value(inputs)[0] == pytest.approx(expected, rel=1e-12)
     assert value[0] == pytest.approx(expected, rel=1e-12)
-    np.testing.assert_allclose(gradients[: len(slopes)], slopes, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(gradients, slopes, rtol=1e-11, atol=1e-12)
 
 
 def mapped(function, nested):
@@ -238,7 +418,7 @@ def flat(nested):
     if isinstance(nested, dict):
         nested = list(nested.values())
     if not isinstance(nested, (list, tuple, np.ndarray)):
-        return [nested] if isinstance(nested, (int, float)) and not isinstance(nested, bool) else []
+        return [float(nested)]
     return [number for part in nested for number in flat(part)]
 
 

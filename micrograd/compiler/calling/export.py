@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.checks import is_array
+from micrograd._support.containers import Assembled
 from micrograd._support.files import write_atomically
-from micrograd.compiler.backends.c.files import HAS_CODE, MARK, PASSES, Source, comment, files_of
+from micrograd.compiler.backends.c.files import HAS_CODE, MARK, PASSES, Pattern, Source, comment, files_of
 from micrograd.compiler.backends.c.formulas import MATH_H
 from micrograd.compiler.backends.c.memory import Name
 from micrograd.compiler.backends.shared.backend import Backend
@@ -154,7 +155,7 @@ def _source(
     inputs = _named_arguments(function, arguments, named)
     unique = _unique([*inputs, *_named_parameters(function, read)], name)
     names = {"inputs": unique[: len(inputs)], "parameters": unique[len(inputs) :]}
-    outputs = _named_results(special)
+    outputs, patterns = _named_results(special, name)
     if len(programs) == 2:
         names["gradients"] = _named_gradients(names, keys[in_file].tolist(), leaves)
         if len(special.results.kinds) > 1:
@@ -173,6 +174,7 @@ def _source(
         np.array([_constant(leaf) if output is None else 0.0 for leaf, output in results]),
         in_file,
         names,
+        patterns,
         np.array([value.data for value in read]) if parameters == "table" else None,
         precision == "float32",
         work == "argument",
@@ -291,10 +293,31 @@ def _continued(last: Name, part: Name, rows: int) -> str | None:
     return ".".join(after[: places[0]] + after[places[0] + 1 :]) or "parameter"
 
 
-def _named_results(special: Specialised) -> list[Name]:
-    """The parts of the outputs."""
-    count = len(special.result.leaves)
-    return [Name("outputs", "the result" if count == 1 else "the numbers of the result, in order", (count,), 0, count)]
+def _named_results(special: Specialised, name: str) -> tuple[list[Name], list[Pattern]]:
+    """The parts of the outputs, and the patterns of those that are sparse matrices."""
+    nested = special.result.nested
+    several = isinstance(nested, (list, tuple)) and any(
+        isinstance(part, Assembled) or is_array(part) for part in nested
+    )
+    found: list[Name] = []
+    patterns: list[Pattern] = []
+    start = 0
+    for number, part in enumerate(nested if several else [nested]):
+        size = len(Structure(part, returned=True).leaves)
+        title = f"part {number} of the result" if several else "the result"
+        shape = _shape(part, size)
+        if isinstance(part, Assembled):
+            matrix = part.assemble([np.zeros(size)])
+            rows, columns = matrix.shape
+            what = f"{title}, a sparse matrix of {rows} x {columns}"
+            of_matrix = f"{name}_{len(patterns) + 1}" if patterns else name
+            patterns.append(
+                Pattern(of_matrix, f"outputs[{start}..{start + size - 1}], {what}", matrix.indptr, matrix.indices)
+            )
+            title, shape = what, (size,)
+        found.append(Name("outputs", title, shape, start, size))
+        start += size
+    return [part for part in found if part.size], patterns
 
 
 def _constant(leaf: Any) -> float:
@@ -319,7 +342,7 @@ def _unique(parts: Sequence[Name], name: str) -> list[Name]:
     taken = {*_KEYWORDS, *_OF_MATH_H, *_LOCALS, name}
     found = []
     for part in parts:
-        plain = re.sub(r"\W+", "_", part.name, flags=re.ASCII).strip("_")
+        plain = re.sub(r"\W+", "_", part.name, flags=re.ASCII)[:40].strip("_")
         text = plain if _IDENTIFIER.match(plain) else f"v_{plain}"
         while text in taken or re.search(r"_\d+$", text) or text.startswith(f"{name}_"):
             text = f"v_{text}" if text.startswith(f"{name}_") else f"{text}_"

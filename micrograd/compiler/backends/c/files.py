@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,6 +33,26 @@ WIDTH = 120
 _FEW = 8  # stretches that are copied by a loop or a statement each
 
 
+class Pattern(NamedTuple):
+    """Where the entries of a sparse matrix among the outputs are, in compressed rows.
+
+    Attributes:
+        name: what its tables are named after.
+        title: which outputs they are, and the shape.
+        starts: where each row begins among the entries, and where the last one ends.
+        columns: of the entries.
+    """
+
+    name: str
+    title: str
+    starts: Integers
+    columns: Integers
+
+    def tables(self) -> list[tuple[str, Integers]]:
+        """The names of its tables, and what is in them."""
+        return [(f"{self.name}_row_starts", self.starts), (f"{self.name}_columns", self.columns)]
+
+
 class Source(NamedTuple):
     """What a file is made of.
 
@@ -46,6 +67,7 @@ class Source(NamedTuple):
         outputs: for each number of the result, which output of the programs it is, or -1.
         constants: for each number of the result its value, where it is none.
         order: of the gradients of the program, in the file.
+        patterns: of the sparse matrices among the outputs.
         parameters: the numbers of the table; None where they are an argument.
         single: whether numbers are floats.
         work: whether the caller supplies all work arrays.
@@ -60,6 +82,7 @@ class Source(NamedTuple):
     constants: Floats
     order: Integers
     names: dict[str, list[Name]]
+    patterns: Sequence[Pattern]
     parameters: Floats | None
     single: bool = False
     work: bool = False
@@ -129,6 +152,9 @@ def files_of(source: Source) -> Files:
     ]
     if source.parameters is not None and len(source.parameters):
         code += ["/* The parameters. */", *_parameter_table(source, tables)]
+    for pattern in source.patterns:
+        for table, numbers in pattern.tables():
+            code += [line.removeprefix("static ") for line in tables.define(table, numbers)]
     code += [*tables.lines, *functions.lines]
     for each in made:
         code += [f"void {each.name}({each.parameters(real)})", "{", *each.lines, "}", ""]
@@ -366,6 +392,13 @@ def _header(source: Source, functions: Sequence[_Function], real: str) -> list[s
         kind = "_VALUE_WORK" if each.name.endswith("_value") else "_WORK"
         lines.append(f"#define {guard}{kind} {max(each.work, 1) if each.takes_work else 0}")
     lines += ["", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    for pattern in source.patterns:
+        starts, columns = (name for name, _ in pattern.tables())
+        text = (
+            f"{pattern.title}: row r has the entries from {starts}[r] to {starts}[r + 1] - 1, in the columns {columns}"
+        )
+        lines += [*(f"{'   ' if number else ''}{line}" for number, line in enumerate(wrap(f"/* {text}. */", 110)))]
+        lines += [f"extern const int {name}[{numbers.size}];" for name, numbers in pattern.tables()] + [""]
     for each in functions:
         what = "the outputs alone" if each.name.endswith("_value") else "the outputs and their gradients"
         lines += [f"/* Computes {what}. */", f"void {each.name}({each.parameters(real)});", ""]

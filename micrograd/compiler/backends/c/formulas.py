@@ -323,7 +323,7 @@ class Functions:
             single = self.single and primitive.name in _SAFE_IN_SINGLE
             code = Code(self, single)
             if primitive.c:
-                names = [*signature(primitive.forward).parameters][:count]
+                names = _parameters(primitive.forward, names)
                 body = primitive.c.strip("\n").split("\n")
                 body = body if "return" in primitive.c else [f"return {primitive.c};"]
             elif primitive in BASE or primitive.composite:
@@ -354,6 +354,15 @@ class Functions:
         lines = [f"static double {full}({parameters})", "{", *(f"    {line}".rstrip() for line in body), "}", ""]
         self.lines += [in_single(line) for line in lines] if single else lines
         return full
+
+
+def _parameters(forward: Callable[..., float], names: list[str]) -> list[str]:
+    """The names of the operands of a forward function; these where it does not say."""
+    try:
+        found = [*signature(forward).parameters]
+    except ValueError:  # some functions written in C do not
+        return names
+    return found[: len(names)] if len(found) >= len(names) else names
 
 
 # Composites that lose nothing where they are computed in float; others are computed in double, and rounded.
