@@ -25,7 +25,7 @@ class Built:
     """
 
     def __init__(self, paths, flags=()):
-        source, _ = paths
+        source, _ = map(str, paths)
         self.source, self.header = (Path(path).read_text(encoding="ascii") for path in paths)
         self.name = os.path.basename(source)[:-2]
         found = re.findall(r"^#define \w+?_((?:VALUE_)?[A-Z]+) (\d+)$", self.header, re.MULTILINE)

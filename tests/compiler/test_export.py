@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-
 from hypothesis import HealthCheck, given, settings
 
 import micrograd as mg

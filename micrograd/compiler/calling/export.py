@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from inspect import signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.passes.lists import COMMON
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from micrograd._support.files import StrPath
     from micrograd.compiler.backends.c.files import Files
@@ -72,23 +74,28 @@ def check_name(name: str) -> None:
 def export(
     function: Callable[..., Any],
     path: StrPath,
-    arguments: tuple[Any, ...],
-    named: dict[str, Any],
-    disable: Sequence[str],
+    arguments: tuple[Any, ...] = (),
+    named: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    name: str | None = None,
+    overwrite: bool = False,
     **options: Any,
 ) -> list[str]:
-    """Write the file and its header; see CompiledFunction.export. Returns their paths."""
+    """Write the file and its header; see CompiledFunction.export for the options. Returns their paths.
+
+    One option more is texts: what the file says of the function, under "", of arguments, under their names, and of
+    outputs, under "outputs 0" and so on.
+    """
     path = Path(os.fspath(path))
     if path.suffix != ".c":
         raise ValueError(f"export writes a file of C, whose name ends in .c, not {str(path)!r:.80}")
-    overwrite = options.pop("overwrite")
-    name = options.pop("name") or path.stem
+    name = path.stem if name is None else name
     check_name(name)
     targets = [path, path.with_name(f"{name}.h")]
     if not overwrite:
         for target in targets:
             _check_own(target)
-    files = files_of(_source(function, name, arguments, named, disable, **options))
+    files = files_of(_source(function, name, (arguments, dict(named)), **options))
     _write_both(targets, files)
     return [*map(str, targets)]
 
@@ -120,22 +127,23 @@ def _write_both(targets: Sequence[Path], files: Files) -> None:
 def _source(
     function: Callable[..., Any],
     name: str,
-    arguments: tuple[Any, ...],
-    named: dict[str, Any],
-    disable: Sequence[str],
-    parameters: str,
-    precision: str,
-    work: str,
+    given: tuple[tuple[Any, ...], dict[str, Any]],
+    parameters: str = "table",
+    precision: str = "float64",
+    work: str = "auto",
+    gradients: bool = True,
+    disable: Sequence[str] = (),
+    texts: Mapping[str, str] = MappingProxyType({}),
 ) -> Source:
     """What the file is made of."""
-    for option, given, choices in (
+    for option, value, choices in (
         ("parameters", parameters, ("table", "argument")),
         ("precision", precision, ("float64", "float32")),
         ("work", work, ("auto", "argument")),
     ):
-        if given not in choices:
-            raise ValueError(f'{option} must be "{choices[0]}" or "{choices[1]}", not {given!r:.80}')
-    structure = Structure.of_call(arguments, named)
+        if value not in choices:
+            raise ValueError(f'{option} must be "{choices[0]}" or "{choices[1]}", not {value!r:.80}')
+    structure = Structure.of_call(*given)
     special = Specialised(function, structure, _PLAIN, disable=disable)
     if not special.results.kinds:
         raise ValueError(f"{special.name} computes nothing from its arguments: there is nothing to export")
@@ -144,7 +152,7 @@ def _source(
         special.want([*(i for i in special.wanted.tolist() if i < count), *range(count, count + leaves)])
     results = [*zip(special.result.leaves, special.results.outputs, strict=True)]
     programs = [special.program(False)]
-    if len(special.wanted) and (len(special.results.kinds) == 1 or special.is_differentiable):
+    if gradients and len(special.wanted) and (len(special.results.kinds) == 1 or special.is_differentiable):
         programs.append(special.program(True))
     order = np.argsort(programs[-1].inputs[:count], kind="stable")  # of parameters: as they lie
     rank = np.argsort(order)
@@ -152,10 +160,13 @@ def _source(
     keys = np.concatenate([leaves + rank[wanted[wanted < count]], wanted[wanted >= count] - count])
     in_file = np.argsort(keys, kind="stable")
     read = [special.values[number] for number in order.tolist()]
-    inputs = _named_arguments(function, arguments, named)
+    inputs = [part._replace(title=texts.get(part.title, part.title)) for part in _named_arguments(function, *given)]
     unique = _unique([*inputs, *_named_parameters(function, read)], name)
     names = {"inputs": unique[: len(inputs)], "parameters": unique[len(inputs) :]}
     outputs, patterns = _named_results(special, name)
+    if "outputs 0" in texts:
+        titles = [texts[f"outputs {number}"] for number in range(len(results))]
+        outputs = [Name("outputs", title, (), number, 1) for number, title in enumerate(titles)]
     if len(programs) == 2:
         names["gradients"] = _named_gradients(names, keys[in_file].tolist(), leaves)
         if len(special.results.kinds) > 1:
@@ -166,7 +177,7 @@ def _source(
     names["outputs"] = outputs
     return Source(
         name,
-        _title(special, name),
+        texts.get("", _title(special, name)),
         _finished(programs[0]),
         _finished(programs[1]) if len(programs) == 2 else None,
         [_places(program, count, order, leaves, "seeds" in names) for program in programs],
@@ -241,10 +252,15 @@ def _named_parameters(function: Callable[..., Any], values: Sequence[Value]) -> 
     for text, array in values_by_name(function, [value for value in values if value.requires_grad]).items():
         for number, value in enumerate(array.flat):
             place[value] = text, number, array.shape
+    labels = [value.label or "constants" for value in values]
+    counts, seen = Counter(labels), Counter[str]()
     found: list[Name] = []
     before = ("", 0)
-    for start, value in enumerate(values):
-        text, number, shape = place.get(value) or (value.label or "constant", 0, ())
+    for start, (value, label) in enumerate(zip(values, labels, strict=True)):
+        text, number, shape = place.get(value, ("others", 0, ()))
+        if text == "others":  # no variable leads to it
+            text, number, shape = label, seen[label], (counts[label],) if counts[label] > 1 else ()
+            seen[label] += 1
         if found and before == (text, number - 1):
             last = found.pop()
             found.append(

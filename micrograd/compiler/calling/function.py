@@ -248,6 +248,7 @@ class CompiledFunction:
         parameters: str = "table",
         precision: str = "float64",
         work: str = "auto",
+        gradients: bool = True,
         overwrite: bool = False,
         **named: Any,
     ) -> list[str]:
@@ -267,6 +268,7 @@ class CompiledFunction:
             precision: "float32" for a file on ``float``.
             work: "argument" to have the caller supply all work arrays, of ``NAME_WORK`` numbers; "auto" only
                 those that are too large for the stack: of more than 256.
+            gradients: False for a file without gradients.
             overwrite: whether files are replaced that ``export`` has not written.
             **named: the same as the arguments.
 
@@ -294,9 +296,20 @@ class CompiledFunction:
         """
         from micrograd.compiler.calling.export import export
 
-        asked = {"parameters": parameters, "precision": precision, "work": work, "name": name, "overwrite": overwrite}
         with self._lock:
-            return export(self.function, path, arguments, named, self._disable, **asked)
+            return export(
+                self.function,
+                path,
+                arguments,
+                named,
+                name=name,
+                overwrite=overwrite,
+                parameters=parameters,
+                precision=precision,
+                work=work,
+                gradients=gradients,
+                disable=self._disable,
+            )
 
     def _compiled_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Program:
         """The program for these arguments; without any, that of the last call."""

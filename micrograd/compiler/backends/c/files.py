@@ -199,8 +199,7 @@ def _function(
     real = writer.real
     body = [*start, *writer.lines]
     pointers = []
-    homes = [*GIVEN, "work"]
-    for pointer, target in sorted(memory.pointers.items(), key=lambda each: homes.index(re.split(r"\W", each[1])[0])):
+    for pointer, target in sorted(memory.pointers.items(), key=lambda each: _order(each[1])):
         if _mentions(body, pointer):
             star = "" if target.endswith("]") else "*const "
             constant = "" if target.startswith("work") else "const "
@@ -214,6 +213,12 @@ def _function(
     work = ["work"] if takes_work else []
     unused = [f"    (void){each};" for each in [*takes, *results, *work] if not _mentions(body, each)]
     return _Function(name, takes, results, memory.work, takes_work, [*first, *unused, *body])
+
+
+def _order(target: str) -> tuple[int, int]:
+    """The order of what names point to: as it is given, and as it lies there."""
+    home, *place = re.findall(r"\w+", target)
+    return [*GIVEN, "work"].index(home), int(place[0]) if place else 0
 
 
 def _mentions(lines: Iterable[str], name: str) -> bool:
@@ -349,7 +354,7 @@ def _parameter_table(source: Source, tables: Tables) -> list[str]:
 
 def _described(source: Source, functions: Sequence[_Function]) -> list[str]:
     """The comment at the start of a file."""
-    lines = [f"   {line}" for line in source.title.split("\n")]
+    lines = [f"   {line}" for line in wrap(comment(source.title), WIDTH - 4)]
     for home in (*GIVEN, "outputs", "gradients"):
         parts = source.names.get(home, [])
         if not parts:
@@ -378,7 +383,7 @@ def comment(text: str) -> str:
     for sign in ("*/", "/*", "??"):
         while sign in plain:
             plain = plain.replace(sign, " ".join(sign))
-    return plain.strip()[:80].rstrip("\\ ")
+    return plain.strip()[:400].rstrip("\\ ")
 
 
 def _header(source: Source, functions: Sequence[_Function], real: str) -> list[str]:
