@@ -352,22 +352,17 @@ class TestOverflow:
             mg.fit(loss, [1.0], mg.optim.SGD([Value(1.0)], 0.1))
 
 
-class Interrupted(mg.optim.Adam):
-    """Adam whose learning rate raises KeyboardInterrupt before one of the steps."""
+def interrupted(leaves, at):
+    """Adam whose learning rate raises KeyboardInterrupt once, before the step with this number from 1."""
+    pending = [at - 1]
 
-    def __init__(self, leaves, step):
-        super().__init__(leaves, 0.05)
-        self.at = step
-        Interrupted.last = self
-
-    def next_rate(self, step=None):
-        if (self.steps if step is None else step) == self.at - 1:
+    def rate(step):
+        if pending == [step]:
+            pending.clear()
             raise KeyboardInterrupt
-        return super().next_rate(step)
+        return 0.05
 
-    def state_dict(self):
-        self.at = 0
-        return super().state_dict()
+    return mg.optim.Adam(leaves, rate)
 
 
 class TestResuming:
@@ -380,11 +375,11 @@ class TestResuming:
         settings = {"batch_size": 2, "seed": seed, "epochs": 2, "compile": mode, "validation": OTHERS, "patience": 9}
         expected, whole = trained(mode, noise=drawing(), **{k: v for k, v in settings.items() if k != "compile"})
         random.seed(3)
-        leaves, optimizer, loss = line()
+        leaves, _, loss = line()
         noise = drawing()
-        first = mg.fit(loss, POINTS, Interrupted(leaves, step), **settings, noise=noise)
+        optimizer = interrupted(leaves, step)
+        first = mg.fit(loss, POINTS, optimizer, **settings, noise=noise)
         assert (first.interrupted, len(first.steps)) == (True, step - 1)
-        optimizer.load_state_dict(Interrupted.last.state_dict())
         second = mg.fit(loss, POINTS, optimizer, **settings, noise=noise, resume=again(first))
         assert (numbers(leaves), second.steps, second.epochs, second.validation) == (
             expected,
@@ -399,9 +394,9 @@ class TestResuming:
         stream = [(float(number % 4), float(number % 3)) for number in range(12)]
         expected, whole = trained(mode, iter(stream), steps=3)
         source, settings = iter(stream), {"epochs": 2, "batch_size": 2, "steps": 3, "compile": mode}
-        leaves, optimizer, loss = line()
-        first = mg.fit(loss, source, Interrupted(leaves, 5), **settings)
-        optimizer.load_state_dict(Interrupted.last.state_dict())
+        leaves, _, loss = line()
+        optimizer = interrupted(leaves, 5)
+        first = mg.fit(loss, source, optimizer, **settings)
         history = mg.fit(loss, source, optimizer, resume=first, **settings)
         assert (numbers(leaves), history.steps, history.epochs) == (expected, whole.steps, whole.epochs)
 
@@ -439,10 +434,9 @@ class TestResuming:
             trained(False, **settings, resume=history)
 
     def test_the_bar_has_the_steps_that_are_left(self, capsys):
-        leaves, optimizer, loss = line()
-        settings = {"epochs": 2, "batch_size": 2, "seed": 5}
-        first = mg.fit(loss, POINTS, Interrupted(leaves, 3), **settings)
-        optimizer.load_state_dict(Interrupted.last.state_dict())
+        leaves, _, loss = line()
+        settings, optimizer = {"epochs": 2, "batch_size": 2, "seed": 5}, interrupted(leaves, 3)
+        first = mg.fit(loss, POINTS, optimizer, **settings)
         mg.fit(loss, POINTS, optimizer, **settings, resume=first, progress=True)
         assert "4/4" in capsys.readouterr().err
 
