@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, primitives, scipy_functions
+from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions
 from micrograd.engine.lost_gradients import array_compared_with_numbers
 from micrograd.engine.tracer import tracer_on_top
 
@@ -72,6 +72,8 @@ def arranged(result: Any) -> Any:
         return result.view(ValueArray)
     if type(result) in (list, tuple):
         return type(result)(map(arranged, result))
+    if isinstance(result, tuple) and hasattr(result, "_fields"):  # such as NumPy's EighResult
+        return type(result)(*map(arranged, result))
     return result
 
 
@@ -150,7 +152,6 @@ _WRITE = {
     "fmod": "write x % y, which has the sign of y",
     "signbit": "write x < 0",
     "divmod": "write x // y and x % y",
-    "solve": "write the elimination with operators on rows",
 }
 
 
@@ -410,8 +411,8 @@ def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return arranged(np.ndarray.__array_function__(np.empty(0), np.insert, (np.ndarray,), arguments, {}))
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
-    return lambda *_, **__: refuse_function(name)
+def _arranging(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arguments, **settings: arranged(function(*arguments, **settings))
 
 
 INSTEAD: dict[Any, Callable[..., Any]] = {
@@ -433,5 +434,5 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.corrcoef: _correlation,
     np.gradient: _gradient,
     np.i0: FUNCTIONS["i0"],
-    np.linalg.qr: _refused("qr"),
+    **{function: _arranging(instead) for function, instead in linear_algebra.OF_NUMPY.items()},
 }
