@@ -38,7 +38,9 @@ class ArrayFunction:
         forward: takes arrays of floats, and gives a tuple of them.
         rule: takes the gradients of the results, the results, the operands, and which operands need a gradient; gives
             the gradient of each operand, or None. All are arrays of floats or of Values.
-        steps: takes one matrix of each operand, of symbols and numbers, and gives the matrices of the results.
+        steps: takes one matrix of each operand, of symbols and numbers, and gives the matrices of the results; None if
+            compiled functions do not have it.
+        largest: how many rows and columns the steps are for.
     """
 
     def __init__(
@@ -46,9 +48,10 @@ class ArrayFunction:
         name: str,
         forward: Callable[..., tuple[Any, ...]],
         rule: Callable[..., Sequence[Any]],
-        steps: Callable[..., tuple[Any, ...]],
+        steps: Callable[..., tuple[Any, ...]] | None = None,
+        largest: float = 24,  # some n ** 3 operations are written down
     ) -> None:
-        self.name, self.forward, self.rule, self.steps = name, forward, rule, steps
+        self.name, self.forward, self.rule, self.steps, self.largest = name, forward, rule, steps, largest
         self._parts: list[Result] = []  # the primitives of single elements, which all calls have in common
         ARRAY_FUNCTIONS[name] = self
 
@@ -58,7 +61,9 @@ class ArrayFunction:
         if all(array.dtype != object for array in arrays):
             return self.forward(*(array.astype(float) for array in arrays))
         if (tracer := tracer_on_top()) is not None:
-            return self._traced([tracer.array(a).view(np.ndarray) if a.dtype == object else a for a in arrays])
+            objects = (a.dtype == object for a in arrays)
+            symbols = [tracer.array(a).view(np.ndarray) if o else a for a, o in zip(arrays, objects, strict=True)]
+            return self._traced(symbols, tracer)
         bring_up_to_date()
         numbers, positions, values = [], [], list[Any]()
         for array in arrays:
@@ -95,11 +100,16 @@ class ArrayFunction:
         self._parts += [Result(self.name, part) for part in range(len(self._parts), number + 1)]
         return self._parts[number]
 
-    def _traced(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def _traced(self, arrays: Sequence[Any], tracer: Any) -> tuple[Any, ...]:
         """The results for arrays of symbols, matrix by matrix."""
+        size = max(max(array.shape[-2:]) for array in arrays)
+        if self.steps is None or size > self.largest:
+            what = "" if self.steps is None else f" of more than {self.largest} rows or columns"
+            tracer.refused(f"{self.name}{what}", "Call it outside of the compiled function, and pass the result in.")
         shape = np.broadcast_shapes(*(array.shape[:-2] for array in arrays))
         stacks = [np.broadcast_to(array, (*shape, *array.shape[-2:])) for array in arrays]
-        found = {index: self.steps(*(stack[index] for stack in stacks)) for index in np.ndindex(shape)}
+        steps: Any = self.steps
+        found = {index: steps(*(stack[index] for stack in stacks)) for index in np.ndindex(shape)}
         if not found:
             return self.forward(*(np.zeros(array.shape) for array in arrays))
         made = []

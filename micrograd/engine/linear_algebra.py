@@ -21,8 +21,6 @@ from micrograd.engine.array_calls import ArrayFunction, is_value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LARGEST_TRACED = 24  # rows of a matrix in a compiled function: some n ** 3 operations are written down
-
 
 def _t(a: Any) -> Any:
     return np.swapaxes(a, -1, -2)
@@ -61,7 +59,9 @@ def _rule_of_product(gradients: Any, results: Any, operands: Any, needed: Any) -
     ]
 
 
-PRODUCT = ArrayFunction("matmul", lambda a, b: (np.matmul(a, b),), _rule_of_product, lambda a, b: (np.matmul(a, b),))
+PRODUCT = ArrayFunction(
+    "matmul", lambda a, b: (np.matmul(a, b),), _rule_of_product, lambda a, b: (np.matmul(a, b),), largest=math.inf
+)
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -79,17 +79,8 @@ def _times(*matrices: Any) -> Any:
 # Steps on a matrix of symbols
 
 
-def _check_size(a: Any) -> None:
-    if max(a.shape) > LARGEST_TRACED:
-        raise TypeError(
-            f"compiled functions have linear algebra of up to {LARGEST_TRACED} rows and columns, not {max(a.shape)}: an "
-            "operation is written down for each number; leave this call out of the function that is compiled"
-        )
-
-
 def _reflected(a: Any, others: Any) -> tuple[Any, Any, Any]:
     """The triangle that Householder's reflections make of a matrix, others reflected, and the sign of them all."""
-    _check_size(a)
     r, others, sign = a.astype(object), others.astype(object), 1.0
     for k in range(min(len(r) - 1, r.shape[1])):
         column = r[k:, k]
@@ -147,7 +138,6 @@ def _steps_of_logarithm(a: Any) -> tuple[Any, ...]:
 
 
 def _steps_of_cholesky(a: Any) -> tuple[Any, ...]:
-    _check_size(a)
     a, n = 0.5 * (a + a.T), len(a)
     factor = np.zeros((n, n)).astype(object)
     for j in range(n):
@@ -155,13 +145,6 @@ def _steps_of_cholesky(a: Any) -> tuple[Any, ...]:
             left = a[i, j] - _sum(factor[i, :j] * factor[j, :j])
             factor[i, j] = primitives.sqrt(left) if i == j else left / factor[j, j]
     return (factor,)
-
-
-def _no_steps(name: str, instead: str) -> Callable[..., Any]:
-    def refuse(*operands: Any) -> Any:
-        raise TypeError(f"{name} of what is not known yet cannot be compiled: {instead}")
-
-    return refuse
 
 
 # Equations
@@ -380,8 +363,7 @@ def _eigen(a: Any) -> tuple[Any, Any]:
     return w[..., None], v
 
 
-_NO_EIGEN = _no_steps("np.linalg.eigh", "call it outside of the compiled function, or without compiling")
-EIGEN = ArrayFunction("eigh", _eigen, _rule_of_eigh, _NO_EIGEN)
+EIGEN = ArrayFunction("eigh", _eigen, _rule_of_eigh)
 
 
 def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803  # NumPy's name
@@ -423,9 +405,7 @@ def _singular(a: Any) -> tuple[Any, Any, Any]:
     return u, s[..., None], vt
 
 
-SINGULAR = ArrayFunction(
-    "svd", _singular, _rule_of_svd, _no_steps("np.linalg.svd", "call it outside of the compiled function")
-)
+SINGULAR = ArrayFunction("svd", _singular, _rule_of_svd)
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -550,12 +530,7 @@ def _rule_of_exponential(gradients: Any, results: Any, operands: Any, needed: An
     return [whole[..., :n, n:]]
 
 
-EXPONENTIAL = ArrayFunction(
-    "expm",
-    lambda a: (_exponential(a),),
-    _rule_of_exponential,
-    _no_steps("expm", "call it outside of the compiled function"),
-)
+EXPONENTIAL = ArrayFunction("expm", lambda a: (_exponential(a),), _rule_of_exponential)
 
 
 # What SciPy has in its modules, which ask no array for its own function
