@@ -12,7 +12,7 @@ from micrograd._support.checks import Operand, check_settings, explained, requir
 from micrograd.engine.stored import bring_up_to_date, changing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     Rule: TypeAlias = Callable[..., Any]
     Interval: TypeAlias = tuple[float, float]
@@ -227,6 +227,12 @@ class Primitive:
 
     def graphs(self, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]] | None:
         """What a node gives to its operands as graphs; None where the rules say it."""
+        return None
+
+    def tangents(
+        self, node: Any, found: Mapping[Any, Any], create_graph: bool, gradients: Callable[..., Any]
+    ) -> list[Any] | None:
+        """What the tangents of operands add to that of a node; None where the rules say it."""
         return None
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
