@@ -4,10 +4,19 @@ import numpy as np
 import pytest
 
 import micrograd as mg
+from micrograd.compiler.calling import mapped as iterations
 from micrograd.compiler.passes import packs
+from micrograd.compiler.tracing import turns
 
 BACKENDS = pytest.mark.parametrize("backend", ["llvm", "numpy", "jax"])
 MANY = 150  # two blocks, and a part of one
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Let small functions of few items be compiled once, too, and in several blocks."""
+    monkeypatch.setattr(turns, "OPERATIONS_MAPPED", 1)
+    monkeypatch.setattr(iterations, "_MOST", 64)
 
 
 def values(count, start=-1.0):
@@ -51,6 +60,16 @@ class TestOneProgram:
 
     def test_a_few_items_are_written_out(self):
         assert_as_eager(lambda xs: sum(mg.vmap(mg.tanh)(xs)), [], [0.5] * 10, mapped=False)
+
+    def test_little_is_written_out(self, monkeypatch):
+        monkeypatch.undo()
+        fast = mg.compile(lambda xs: sum(mg.vmap(mg.tanh)(xs)))
+        fast([0.5] * 1000)
+        assert not is_mapped(fast)
+        rows = np.random.default_rng(0).standard_normal((1000, 40))
+        fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(mg.dot(x, x)))(xs)))
+        assert fast(rows) == pytest.approx(np.tanh((rows * rows).sum(axis=1)).mean())
+        assert "vmap: 999 iterations, of which one program computes 399 at a time" in fast.explain()
 
     def test_it_says_how_many_iterations_there_are(self):
         fast = mg.compile(lambda xs: sum(mg.vmap(mg.tanh)(xs)), backend="llvm")

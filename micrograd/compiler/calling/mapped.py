@@ -21,7 +21,7 @@ from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.stages import Made, run_stages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from micrograd.compiler.backends.shared.backend import Run
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Booleans, Floats, Integers
     from micrograd.compiler.passes.stages import Request
 
-AT_A_TIME = 64  # iterations; more are hardly quicker natively, and take longer to compile
+# How many iterations a program computes at a time: so many nodes at most, as more take longer to compile and are no
+# quicker. Of 64 it takes less time to run them than to begin.
+_NODES, _FEWEST, _MOST = 1 << 14, 64, 1024
 
 
 class Iterations:
@@ -48,15 +50,17 @@ class Iterations:
 
     def __init__(self, mapped: Mapped, request: Request) -> None:
         self.mapped = mapped
-        self._request = replace(request, examples=AT_A_TIME, packing=Packing(AT_A_TIME, True))
-        traced = Made(mapped.trace, {"trace": 0.0})
-        self.graph: Graph = run_stages(traced, "normalise", self._request).thing
-        self._batch = run_stages(traced, "batch", self._request)
+        normalised = run_stages(Made(mapped.trace, {"trace": 0.0}), "normalise", request)
+        self.graph: Graph = normalised.thing
+        size = len(self.graph.terms.owner) + sum(len(each.nodes) for each in self.graph.applications)
+        at_a_time = min(max(_FEWEST, _NODES // size), _MOST)
+        self._request = replace(request, examples=at_a_time, packing=Packing(at_a_time, True))
+        self._batch = run_stages(normalised, "batch", self._request)
         self._results = len(self.graph.outputs)
         self._size = len(self._batch.thing.outputs) // self._results
         self._fixed = part_of(mapped.fixed)
         self._moving = part_of(mapped.moving.ravel())
-        self._made: dict[bytes, tuple[Program, Run]] = {}
+        self._made: dict[bytes, _Block] = {}
 
     def reached(self, fixed: Booleans, moving: Booleans) -> Booleans:
         """Which results of which iterations a gradient flows from to some of what these read."""
@@ -74,9 +78,12 @@ class Iterations:
 
     def results(self, numbers: Floats) -> Floats:
         """The results of all iterations, where all that they read is among these numbers."""
-        _, run = self.compiled(no_integers(), no_integers())
-        blocks = [run(given)[0].reshape(-1, self._results)[:count] for given, count in self._blocks(numbers)]
-        return np.concatenate(blocks)
+        run = self.compiled(no_integers(), no_integers())
+        results = np.empty(self.mapped.results.shape)
+        for begin, end in self._blocks(run, numbers):
+            run.run()
+            results[begin:end] = run.buffer[run.outputs].reshape(-1, self._results)[: end - begin]
+        return results
 
     def gradients(self, numbers: Floats, seeds: Floats, fixed: Integers, moving: Integers) -> tuple[Floats, Floats]:
         """The gradients of what the iterations read.
@@ -90,51 +97,72 @@ class Iterations:
         Returns:
             The gradients of the former, and those of the latter with a row for each iteration.
         """
-        _, run = self.compiled(fixed, moving)
-        total, rows, done = np.zeros(len(fixed)), [], 0
-        for given, count in self._blocks(numbers):
-            of_block = np.zeros((self._size, self._results))
-            of_block[:count] = seeds[done : done + count]
-            done += count
-            if of_block.size > 1:
-                _, found = run(np.append(given, of_block))
-            else:  # the program of a single output has no seed
-                found = of_block.item() * run(given)[1]
-            total += found[: len(fixed)]
-            rows.append(found[len(fixed) :].reshape(self._size, len(moving))[:count])
-        return total, np.concatenate(rows)
+        run = self.compiled(fixed, moving)
+        total, rows, before = np.zeros(len(fixed)), np.empty((len(seeds), len(moving))), len(fixed)
+        of_block = np.zeros((self._size, self._results))
+        for begin, end in self._blocks(run, numbers):
+            of_block[: end - begin], of_block[end - begin :] = seeds[begin:end], 0.0
+            run.buffer[run.seeds] = of_block.ravel()
+            run.run()
+            found = run.buffer[run.program.gradients]
+            total += found[:before]
+            rows[begin:end] = found[before:].reshape(self._size, -1)[: end - begin]
+        return total, rows
 
-    def compiled(self, fixed: Integers, moving: Integers) -> tuple[Program, Run]:
-        """A program of some iterations, with the gradients of some of what they read, and what runs it."""
+    def compiled(self, fixed: Integers, moving: Integers) -> _Block:
+        """A program of some iterations, with the gradients of some of what they read."""
         name = np.append(fixed, [-1, *moving]).tobytes()
         if name not in self._made:
             before, own = len(self.mapped.fixed), self.mapped.moving.shape[1]
             lanes = before + own * np.arange(self._size)[:, None] + moving
             request = replace(self._request, wanted=np.concatenate([fixed, lanes.ravel()]))
             rolled = run_stages(self._batch, "transpose", request)
-            made = run_stages(rolled, "compile", request)
-            self._made[name] = rolled.thing.described(rolled.thing.nodes, made.seconds), made.thing
+            self._made[name] = _Block(rolled.thing, run_stages(rolled, "compile", request), before, own * self._size)
         return self._made[name]
+
+    def _blocks(self, run: _Block, numbers: Floats) -> Iterator[tuple[int, int]]:
+        """Give a program the numbers of some iterations at a time, and say of which. The last fills what is left."""
+        fixed, rows = numbers[self._fixed], numbers[self._moving].reshape(self.mapped.moving.shape)
+        with np.errstate(over="ignore"):  # a buffer may be one of float32
+            run.buffer[run.fixed] = fixed
+            for begin in range(0, len(rows), self._size):
+                block = rows[begin : begin + self._size]
+                end = begin + len(block)
+                if len(block) < self._size:
+                    block = np.concatenate([block, np.repeat(block[-1:], self._size - len(block), axis=0)])
+                run.buffer[run.moving] = block.ravel()
+                yield begin, end
 
     def explain(self) -> str:
         """What was compiled."""
         about = f"vmap: {len(self.mapped.results):,} iterations, of which one program computes {self._size} at a time"
-        return "\n\n".join([about, *(program.explain() for program, _ in self._made.values())])
+        return "\n\n".join([about, *(made.program.explain() for made in self._made.values())])
 
     def held(self) -> list[Any]:
         """What is kept for it, to be counted in bytes."""
-        made = [(program, getattr(run, "buffer", None)) for program, run in self._made.values()]
+        made = [(made.program, made.buffer) for made in self._made.values()]
         return [self.graph, [self.mapped.fixed, self.mapped.moving, self.mapped.results], made]
 
-    def _blocks(self, numbers: Floats) -> Any:
-        """The inputs of the program for some iterations, and how many these are. The last one fills what is left."""
-        fixed, rows = numbers[self._fixed], numbers[self._moving].reshape(self.mapped.moving.shape)
-        for begin in range(0, len(rows), self._size):
-            block = rows[begin : begin + self._size]
-            count = len(block)
-            if count < self._size:
-                block = np.concatenate([block, np.repeat(block[-1:], self._size - count, axis=0)])
-            yield np.concatenate([fixed, block.ravel()]), count
+
+class _Block:
+    """A program of some iterations, and where its numbers are.
+
+    Args:
+        program: the program.
+        made: what runs it, and how that was made.
+        fixed: how many inputs do not differ.
+        moving: how many do, of all iterations together.
+
+    Attributes:
+        program, run, buffer: the same, what runs it on the numbers in the buffer, and these.
+        fixed, moving, seeds, outputs: where they are in the buffer.
+    """
+
+    def __init__(self, program: Program, made: Made, fixed: int, moving: int) -> None:
+        self.program = program.described(0, made.seconds)
+        self.run, self.buffer = made.thing.run, made.thing.buffer
+        self.fixed, self.moving = part_of(program.inputs[:fixed]), part_of(program.inputs[fixed : fixed + moving])
+        self.seeds, self.outputs = part_of(program.seeds), part_of(program.outputs)
 
 
 class _Part:

@@ -255,6 +255,14 @@ class Tape(Tracer):
         with suppress(TraceError):  # then it runs in Python, which says where it raises
             primitive.composite(Operations(lambda operation: operation), *operands)
 
+    def size_from(self, place: int) -> int:
+        """How many operations are written from a place on, where a sum of products is as many as it has."""
+        written, rows = self.operations, list(self.rows)
+        return sum(
+            len(rows[written.second[further]]) if written.primitives[further] is SUM_OF_PRODUCTS else 1
+            for further in range(place, len(written))
+        )
+
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
         return _QuietTape(self)

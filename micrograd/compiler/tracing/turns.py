@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from micrograd.engine.value import Value
 
 _FEWEST = 5  # turns: of fewer, hardly any would be repeated
-FEWEST_MAPPED = 64  # iterations of vmap that are run many at a time
+# Iterations of vmap that are compiled once, and operations of all of them. Of fewer, one program is ready as soon when
+# they are written out, and a call takes half the time: 0.2 in place of 0.4 ms for 1,000 iterations of 20 operations.
+_FEWEST_MAPPED, OPERATIONS_MAPPED = 64, 1 << 15
 _MOST_RECORDINGS = 8  # in a loop
 
 
@@ -56,7 +58,7 @@ class TracedOnce(Turns):
     def mapped(self, function: Callable[..., Any], item: Callable[[int], Any], count: int) -> list[Any]:
         """What the function returns for the first items: for all of them, where one recording stands for many."""
         tape = recorder_on_top()
-        if not isinstance(tape, Tape) or not tape.takes_maps or count <= FEWEST_MAPPED or running():
+        if not isinstance(tape, Tape) or not tape.takes_maps or count <= _FEWEST_MAPPED or running():
             return []
         return _mapped(function, item, count, tape)
 
@@ -67,8 +69,9 @@ def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int
     The first iteration runs as it is written, in case the function changes something. Then two are recorded.
     """
     reached = ClosedOver([("", function)])
+    begin = len(tape.operations)
     first = [function(item(0))]
-    if not _is_as_before(reached):
+    if tape.size_from(begin) * count < OPERATIONS_MAPPED or not _is_as_before(reached):
         return first
     recorded = []
     for index in (1, 2):
