@@ -40,6 +40,7 @@ from micrograd.engine.differentiation import is_differentiated, needs_graphs
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
+from micrograd.nn import Module
 
 if TYPE_CHECKING:
     import os
@@ -91,6 +92,13 @@ class CompiledFunction(Generic[P, R]):
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         update_wrapper(self, function, updated=())
+
+    def __getattr__(self, name: str) -> Any:
+        """What a compiled Module has besides, such as its parameters."""
+        function = vars(self).get("function")
+        if isinstance(function, Module) and not name.startswith("_"):
+            return getattr(function, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method, where a class has this as an attribute."""
