@@ -12,6 +12,7 @@ is traced again, and each program is kept.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from functools import partial, update_wrapper
 from inspect import signature
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import graphviz
+    from typing_extensions import Self
 
     from micrograd.compiler.backends.shared.executable import Executable
     from micrograd.compiler.ir.program import Program
@@ -81,6 +83,7 @@ class CompiledFunction(Generic[P, R]):
         precision: str = "float64",
     ) -> None:
         self.function = function
+        self._settings = backend, disable, verify, precision
         disabled_passes(disable)  # of a name that is wrong it is said here
         if not isinstance(verify, bool):
             raise TypeError(f"verify is True or False, not {verify!r:.80}")
@@ -92,6 +95,21 @@ class CompiledFunction(Generic[P, R]):
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         update_wrapper(self, function, updated=())
+
+    def __reduce__(self) -> Any:
+        """A pickle has the function and the settings; a function that is found by its name is that name."""
+        name = getattr(self.function, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self.function, "__module__", None) or "")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (CompiledFunction, (self.function, *self._settings))
+
+    def __copy__(self) -> Self:
+        """The same one, as copies of functions are."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
 
     def __getattr__(self, name: str) -> Any:
         """What a compiled Module has besides, such as its parameters."""
@@ -362,12 +380,6 @@ class CompiledFunction(Generic[P, R]):
         if outputs is not None and not self._is_rounded and not np.allclose(numbers, outputs, 1e-6, 1e-9):
             raise ValueError(f"{self} gives other numbers now than at the call, as something it read was replaced")
         return results
-
-    def __reduce__(self) -> str:
-        """As functions do: a copy is the same one, and pickle writes its name."""
-        if not hasattr(self, "__qualname__"):
-            raise TypeError(f"{self} has no name to be pickled or copied by: compile {self.function!r:.80} there")
-        return self.__qualname__
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
