@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, primitives, scipy_functions
+from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions
+from micrograd.engine.array_calls import is_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,7 +46,6 @@ _WRITE = {
     "fmod": "write x % y, which has the sign of y",
     "signbit": "write x < 0",
     "divmod": "write x // y and x % y",
-    "solve": "write the elimination with operators on rows",
 }
 
 
@@ -90,11 +90,6 @@ def _rounded(x: Any) -> Any:
 def _truncated(x: Any) -> Any:
     """The integer next to x on the side of 0."""
     return primitives.where(x < 0, further_primitives.ceil(x), further_primitives.floor(x))
-
-
-def is_value(x: object) -> bool:
-    """Whether it is a Value, or stands for one, and for no plain number."""
-    return isinstance(x, Operand) and not isinstance(x, (float, int))
 
 
 def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -451,10 +446,6 @@ def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return by_numpy(np.insert, np.asarray(arr).astype(object), obj, values, axis)  # in floats, Values would be floats
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
-    return lambda *_, **__: refuse_function(name)
-
-
 _PICKED = _function(picked, 3)
 
 INSTEAD: dict[Any, Callable[..., Any]] = {
@@ -478,5 +469,5 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.corrcoef: _correlation,
     np.gradient: _gradient,
     np.i0: FUNCTIONS["i0"],
-    np.linalg.qr: _refused("qr"),
+    **linear_algebra.OF_NUMPY,
 }

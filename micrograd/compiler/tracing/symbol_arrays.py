@@ -33,7 +33,8 @@ from micrograd.compiler.tracing.promotion import (
     promoted,
 )
 from micrograd.engine import value_arrays
-from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, is_value, truth
+from micrograd.engine.array_calls import is_value
+from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, truth
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray, box, plain
 
