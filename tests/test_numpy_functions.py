@@ -78,10 +78,9 @@ REFUSED = {
     "nextafter": lambda x, y: np.nextafter(x, y),
     "fmod": lambda x, y: np.fmod(x, 2),
     "spacing": lambda x, y: np.spacing(x),
-    "solve": lambda x, y: np.linalg.solve(x[:, :2], x[:, 2]),
     "fft": lambda x, y: np.fft.fft(x),
     "gcd": lambda x, y: np.gcd(x, y),
-    "qr": lambda x, y: np.linalg.qr(x),
+    "eig": lambda x, y: np.linalg.eig(x[:, :2]),
 }
 
 

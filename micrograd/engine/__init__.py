@@ -28,6 +28,8 @@ commit.py        all or nothing: many numbers set in one step
 stored.py        leaves whose numbers are stored in arrays, brought up to date when somebody looks
 value_arrays.py  arrays of Values, which NumPy asks first
 numpy_functions.py  what NumPy's functions make of Values: one table, for eager and compiled code
+array_calls.py   functions of whole arrays with a rule, each call of which is one node
+linear_algebra.py  linear algebra: what NumPy has of it, for arrays of Values
 copying.py       pickling and copying graphs of any depth
 freeing.py       graphs of any depth freed in a browser
 """
