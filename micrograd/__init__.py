@@ -84,6 +84,102 @@ from micrograd.training.fit import fit
 from micrograd.training.recording import Recording
 from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
+__all__ = [
+    "GradientWarning",
+    "Recording",
+    "TraceError",
+    "Value",
+    "__version__",
+    "abs",
+    "acos",
+    "acosh",
+    "array",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "ceil",
+    "clip",
+    "compile",
+    "cos",
+    "cosh",
+    "degrees",
+    "detach",
+    "detect_anomaly",
+    "digamma",
+    "dot",
+    "draw_dot",
+    "elu",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "explore",
+    "expm1",
+    "fit",
+    "floor",
+    "fma",
+    "from_jax",
+    "gelu",
+    "grad",
+    "gradient",
+    "gradients",
+    "hessian",
+    "hvp",
+    "hypot",
+    "jacobian",
+    "jvp",
+    "leaky_relu",
+    "lgamma",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logsumexp",
+    "losses",
+    "maximum",
+    "mean",
+    "minimum",
+    "nlp",
+    "nn",
+    "no_grad",
+    "numbers",
+    "operation",
+    "optim",
+    "primitive",
+    "radians",
+    "record_scopes",
+    "relu",
+    "save",
+    "scan",
+    "scope",
+    "sigmoid",
+    "sign",
+    "silu",
+    "sin",
+    "sinc",
+    "sinh",
+    "softmax",
+    "softplus",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
+    "sqrt",
+    "take",
+    "tan",
+    "tanh",
+    "testing",
+    "to_jax",
+    "topological_order",
+    "trace",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+    "where",
+]
+
 __version__ = "1.0.0"
 
 if TYPE_CHECKING:
@@ -91,11 +187,15 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> "ModuleType":
-    if name == "learn":  # the learner's exercises, which nobody else should have to load
+    if name in ("estimators", "learn"):  # scikit-learn, and the learner's exercises, are loaded when asked for
         from importlib import import_module
 
-        return import_module("micrograd.learn")
+        return import_module(f"micrograd.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "estimators", "learn"]
 
 
 del TYPE_CHECKING

@@ -29,29 +29,33 @@ from micrograd.compiler.guards.refusals import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import ParamSpec, TypeVar
 
     from micrograd.compiler.calling.function import CompiledFunction
     from micrograd.compiler.training.steps import CompiledSteps
     from micrograd.optim import Optimizer
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 __all__ = ["TraceError", "compile", "compiled_steps", "from_jax", "to_jax"]
 
 
 @overload
 def compile(
-    function: Callable[..., Any],
+    function: Callable[P, R],
     *,
     backend: str = ...,
     disable: Sequence[str] = ...,
     verify: bool = ...,
     precision: str = ...,
-) -> CompiledFunction: ...
+) -> CompiledFunction[P, R]: ...
 
 
 @overload
 def compile(
     *, backend: str = ..., disable: Sequence[str] = ..., verify: bool = ..., precision: str = ...
-) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 
 
 def compile(
@@ -106,7 +110,7 @@ def compile(
     _need_numpy()
     from micrograd.compiler.calling.function import CompiledFunction
 
-    def compiled(function: Callable[..., Any]) -> CompiledFunction:
+    def compiled(function: Callable[P, R]) -> CompiledFunction[P, R]:
         if not callable(function):
             raise TypeError(f"compile takes a function, not {type(function).__name__}: {function!r:.80}")
         return CompiledFunction(function, backend, disable, verify, precision)

@@ -5,8 +5,8 @@
     python -m tests.campaigns.mistakes --only 17                         # shows one mistake and runs it
     python -m tests.campaigns.mistakes --write docs/reliability.md       # all of them, and the table
 
-These are mistakes that a tired colleague could make, one idea each; mutation.py plants the small slips. No file is
-changed, as there. The exit code is 1 if a mistake survives.
+These are mistakes that a tired colleague could make, one idea each; Cosmic Ray plants the small slips. No file is
+changed. The exit code is 1 if a mistake survives.
 """
 
 from __future__ import annotations

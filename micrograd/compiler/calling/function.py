@@ -16,7 +16,7 @@ import warnings
 from functools import partial, update_wrapper
 from inspect import signature
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class Explanation(str):
     """A text that a prompt shows as it is."""
@@ -61,7 +64,7 @@ class Explanation(str):
         return str(self)
 
 
-class CompiledFunction:
+class CompiledFunction(Generic[P, R]):
     """A function that runs as array kernels; micrograd.compile makes one.
 
     Attributes:
@@ -70,7 +73,7 @@ class CompiledFunction:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         backend: str = "auto",
         disable: Sequence[str] = (),
         verify: bool = False,
@@ -93,7 +96,7 @@ class CompiledFunction:
         """A method, where a class has this as an attribute."""
         return self if instance is None else MethodType(self, instance)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """What the function gives for these arguments."""
         recorder = recorder_on_top()
         if recorder is not None and not recorder.lets_programs_run:
@@ -362,7 +365,7 @@ class CompiledFunction:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
 
 
-def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
+def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:
     code, line = calling_line()
     warnings.warn_explicit(
         f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
@@ -373,7 +376,7 @@ def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
     )
 
 
-def _warn_of_objects(compiled: CompiledFunction, objects: tuple[Any, ...]) -> None:
+def _warn_of_objects(compiled: CompiledFunction[..., Any], objects: tuple[Any, ...]) -> None:
     code, line = calling_line()
     names = " and ".join(dict.fromkeys(map(_described, objects)))
     warnings.warn_explicit(
