@@ -101,10 +101,9 @@ REFUSED = {
     "interp": lambda x, y: np.interp(x, [0.0, 1.0], [0.0, 2.0], period=2.0),
     "linspace": lambda x, y: np.linspace(x, y, 3, axis=1),
     "spacing": lambda x, y: np.spacing(x),
-    "solve": lambda x, y: np.linalg.solve(x[:, :2], x[:, 2]),
     "fft": lambda x, y: np.fft.fft(x),
     "gcd": lambda x, y: np.gcd(x, y),
-    "qr": lambda x, y: np.linalg.qr(x),
+    "polyfit": lambda x, y: np.polyfit(x[0], y[0], 1),
 }
 
 

@@ -198,6 +198,7 @@ def compiled_steps(
     precision: str = "float64",
     named: Mapping[str, Any] | None = None,
     draw: Callable[..., Any] | None = None,
+    clip_norm: float | None = None,
 ) -> CompiledSteps:
     """The steps of micrograd.fit as compiled programs.
 
@@ -212,16 +213,17 @@ def compiled_steps(
         precision: for the JAX backend, "float64" or "float32".
         named: the named arguments of the loss, which have other numbers in each step.
         draw: the function that gives these numbers, if there are any.
+        clip_norm: the largest norm of the gradient; None for any.
     """
     _need_numpy()
     if backend == "jax":
         _need_jax("the jax backend")
         from micrograd.compiler.training.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw)
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw, clip_norm)
     from micrograd.compiler.training.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw)
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw, clip_norm)
 
 
 def _need_jax(what: str) -> None:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, primitives
+from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions
+from micrograd.engine.array_calls import is_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,7 +50,6 @@ OF_INTS = (np.gcd, np.lcm)
 _WRITE = {
     "interp": "leave period= out, and write x % period",
     "linspace": "leave retstep=, dtype= and axis= out",
-    "solve": "write the elimination with operators on rows",
 }
 
 
@@ -94,11 +94,6 @@ def _rounded(x: Any) -> Any:
 def _truncated(x: Any) -> Any:
     """The integer next to x on the side of 0."""
     return primitives.where(x < 0, further_primitives.ceil(x), further_primitives.floor(x))
-
-
-def is_value(x: object) -> bool:
-    """Whether it is a Value, or stands for one, and for no plain number."""
-    return isinstance(x, Operand) and not isinstance(x, (float, int))
 
 
 def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -274,6 +269,7 @@ FUNCTIONS: dict[str, Any] = {
     "fmod": _function(_fmod, 2),
     "divmod": _function(lambda x, y: (x // y, x % y), 2, results=2),
     "modf": _function(lambda x: (_fmod(x, 1.0), _truncated(x)), 1, results=2),
+    **{name: _function(function, count) for name, (function, count) in scipy_functions.OF_ARRAYS.items()},
     "maximum": _function(_larger_of, 2),
     "fmax": _function(_larger_of, 2),
     "minimum": _function(_smaller_of, 2),
@@ -509,10 +505,6 @@ def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return by_numpy(np.insert, (np.asarray(arr).astype(object), obj, values, axis))  # in floats, Values would be floats
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
-    return lambda *_, **__: refuse_function(name)
-
-
 _PICKED = _function(picked, 3)
 
 INSTEAD: dict[Any, Callable[..., Any]] = {
@@ -538,5 +530,7 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.linspace: _evenly_spaced,
     np.corrcoef: _correlation,
     np.gradient: _gradient,
-    **{function: _refused(function.__name__) for function in (np.i0, np.linalg.qr, np.polyfit)},
+    np.polyfit: lambda *_, **__: refuse_function("polyfit"),
+    np.i0: FUNCTIONS["i0"],
+    **linear_algebra.OF_NUMPY,
 }

@@ -37,6 +37,10 @@ class Tracer(Recorder):
         """What another function of NumPy gives."""
         raise NotImplementedError
 
+    def refused(self, what: str, instead: str) -> None:
+        """Raise, because this use of numbers cannot be written down; instead is a sentence that says what to write."""
+        raise NotImplementedError
+
     def number_read(self) -> None:
         """Someone reads the number of a Value: raise, because it is not known yet."""
         raise NotImplementedError

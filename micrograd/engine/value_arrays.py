@@ -85,6 +85,8 @@ def arranged(result: Any) -> Any:
         return result.view(ValueArray)
     if type(result) in (list, tuple):
         return type(result)(map(arranged, result))
+    if isinstance(result, tuple) and hasattr(result, "_fields"):  # such as NumPy's EighResult
+        return type(result)(*map(arranged, result))
     return result
 
 

@@ -243,6 +243,77 @@ class CompiledFunction(Generic[P, R]):
             executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
         return executable
 
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *arguments: Any,
+        name: str | None = None,
+        parameters: str = "table",
+        precision: str = "float64",
+        work: str = "auto",
+        gradients: bool = True,
+        overwrite: bool = False,
+        **named: Any,
+    ) -> list[str]:
+        """Write the program as one file of C99, which depends on ``math.h`` only, and its header beside it.
+
+        The file has ``name_value(inputs, outputs)`` and, where there are gradients, ``name(inputs, outputs,
+        gradients)``, each also as ``..._checked``, which returns 1 where a number is not finite. A comment in it says
+        which number is what. Gradients are those of the one result by all numbers in the arguments, and then by the
+        Values that the function reads. Where it returns several Values, ``seeds`` is an argument: their gradients.
+
+        Args:
+            path: of the file, which ends in ``.c``. The header is beside it, and ends in ``.h``.
+            *arguments: examples, for their structure: which numbers they hold is of no consequence.
+            name: of the function in C; by default the name of the file.
+            parameters: "table" for the numbers that the Values which the function reads have now, in the file;
+                "argument" to have them be an argument, after the inputs.
+            precision: "float32" for a file on ``float``.
+            work: "argument" to have the caller supply all work arrays, of ``NAME_WORK`` numbers; "auto" only
+                those that are too large for the stack: of more than 256.
+            gradients: False for a file without gradients.
+            overwrite: whether files are replaced that ``export`` has not written.
+            **named: the same as the arguments.
+
+        Returns:
+            The paths of both files.
+
+        Raises:
+            ValueError: if the name cannot be that of a function of C, a file would be lost, or a primitive is Python
+                code only and has no C code of its own.
+            OSError: if a file cannot be written. Then neither is.
+            TraceError: as calls do.
+
+        Example:
+            >>> import micrograd as mg, tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     files = mg.compile(lambda x: mg.tanh(x) * x).export(f"{folder}/bell.c", 1.0)
+            ...     text = open(files[0]).read()
+            >>> print(text[text.index("void bell_value") : text.index("int bell_value")].strip())
+            void bell_value(const double *inputs, double *outputs)
+            {
+                const double x = inputs[0];
+                const double tanh_1 = tanh(x);
+                outputs[0] = tanh_1 * x;
+            }
+        """
+        from micrograd.compiler.calling.export import export
+
+        with self._lock:
+            return export(
+                self.function,
+                path,
+                arguments,
+                named,
+                name=name,
+                overwrite=overwrite,
+                parameters=parameters,
+                precision=precision,
+                work=work,
+                gradients=gradients,
+                disable=self._disable,
+            )
+
     def _compiled_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Program:
         """The program for these arguments; without any, that of the last call."""
         with self._lock:

@@ -33,7 +33,8 @@ from micrograd.compiler.tracing.promotion import (
     promoted,
 )
 from micrograd.engine import value_arrays
-from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, is_refusal, is_value, truth
+from micrograd.engine.array_calls import is_value
+from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, is_refusal, truth
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray, box, plain, with_arrays
 
@@ -99,6 +100,12 @@ class SymbolArray(ValueArray):
         if decimals < 0:
             refuse("rounding integers", "Write np.round(x.astype(float), decimals).")
         return np.positive(self, out=out)
+
+    def conj(self) -> Any:
+        """The same numbers: an array of plain numbers is its own conjugate, also where it has no axes."""
+        return super().conj() if kind_of(self.view(np.ndarray)) is None else self
+
+    conjugate = conj
 
     def dot(self, other: Any, out: Any = None) -> Any:
         """The product of two matrices; see np.dot."""
@@ -183,6 +190,8 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     if method == "__call__" and not settings and (result := value_arrays.of_single(ufunc, inputs)) is not None:
         return result
     name, operands = ufunc.__name__, [plain(operand) for operand in inputs]
+    if ufunc is np.divmod and not any(map(_has_values, operands)):
+        return np.floor_divide(*inputs, **settings), np.remainder(*inputs, **settings)
     if method in ("__call__", "outer"):
         if any(_is_array(x) and not x.size and x.dtype != object for x in operands) and not any(
             map(_has_values, operands)
@@ -320,6 +329,27 @@ def _count_nonzero(array: Any, axis: Any = None, *, keepdims: bool = False) -> A
     return holds.sum(axis=axis, keepdims=keepdims)
 
 
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", **settings: Any) -> Any:
+    """np.pad, whose constants are of the dtype of the array; None where there are Values, or nothing to convert."""
+    kind = kind_of(plain(array)) if _is_array(array) else None
+    constants = settings.get("constant_values", 0)
+    is_known = mode == "constant" and not _has_symbols(constants)
+    if kind is None or mode in _REPEATING:
+        return None
+    if not array.ndim:
+        return array
+    if not is_known and kind in (float, FLOAT64) and not _has_values(constants):
+        return None
+    if not is_known:
+        refuse("np.pad of numbers with others", "Write np.pad(x.astype(float), ...), or np.concatenate.")
+    padded = _with_kinds(np.pad(np.zeros(array.shape, kind), pad_width, mode, **settings))
+    padded[~np.pad(np.zeros(array.shape, bool), pad_width, constant_values=True)] = plain(array).ravel()
+    return arranged(padded)
+
+
+_REPEATING = ("edge", "empty", "maximum", "minimum", "reflect", "symmetric", "wrap")
+
+
 def _copyto(to: Any, array: Any, casting: str = "same_kind", where: Any = True) -> None:
     """np.copyto goes the ordinary way, if it is known where to."""
     if _has_symbols(where):
@@ -360,6 +390,7 @@ _FINDING = (
 _INSTEAD: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_FINDING, _find),
     np.copyto: _copyto,
+    np.pad: _pad,
     np.where: _where,
     np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),
     np.count_nonzero: _count_nonzero,
@@ -409,7 +440,7 @@ def _zeros_like(x: Any) -> Any:
 def _python(x: Any) -> Any:
     """A plain number as one of Python's."""
     if not is_unknown(x) or is_value(x):
-        return x
+        return x.item() if isinstance(x, np.generic) else x
     return x.as_plain(bool if isinstance(x, bool) else int if isinstance(x, int) else float)
 
 
@@ -446,7 +477,7 @@ def _with_kinds(x: Any) -> Any:
 # What gives bools, or one of the numbers, or a number that needs no more digits; and operators, which look themselves
 _CHECKED_ELSEWHERE = {
     *("greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "isfinite", "isnan", "isinf"),
-    *("logical_and", "logical_or", "logical_xor", "logical_not", "negative", "absolute", "positive"),
+    *("logical_and", "logical_or", "logical_xor", "logical_not", "negative", "absolute", "positive", "conjugate"),
     *_OF_NUMBERS,
     *(ufunc.__name__ for ufunc in OPERATORS.values()),
 }

@@ -321,6 +321,10 @@ class Tape(Tracer):
         """Write down what another function of NumPy does."""
         return _symbol_arrays().of_arrays(function, arguments, settings)
 
+    def refused(self, what: str, instead: str) -> NoReturn:
+        """Say that this use of numbers cannot be written down."""
+        refuse(what, instead)
+
     def number_read(self) -> NoReturn:
         """Say that the number of a Value would be frozen."""
         refuse("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
@@ -611,6 +615,10 @@ class _QuietTape(Tracer):
     def array(self, array: Any) -> Any:
         """The array that the tape gives."""
         return self._tape.array(array)
+
+    def refused(self, what: str, instead: str) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.refused(what, instead)
 
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
