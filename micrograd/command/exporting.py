@@ -104,7 +104,7 @@ def _answer(model: Model) -> Callable[..., Any]:
     means, scales = ([float(n[0]) for n in (target.mean_, target.scale_)]) if target else (0.0, 1.0)
     statistics = imputer.statistics_.tolist() if imputer else []
     indicated = imputer.indicator_.features_.tolist() if imputer else []
-    centres, spreads = (scaler.mean_.tolist(), scaler.scale_.tolist()) if imputer else ([], [])
+    centres, spreads = (scaler.mean_.tolist(), scaler.scale_.tolist()) if scaler else ([], [])
     is_multiclass = len(getattr(model.pipeline, "classes_", ())) > 2
 
     def answer(**row: Any) -> Any:
