@@ -93,6 +93,11 @@ FUNCTIONS = {
         *(X * y[0, 0], y[0, 0] - X, Y[0] ** y[0, 1:2], np.stack([x[0, 0], y[0, 0]]), np.sum(x[0, 0])),
         *(np.allclose(x[0, 0], 0.5), np.int64(2) ** x[0, 0], np.float64(7.0) % y[0, 0], np.sign(x[0, 0])),
     ],
+    "np.linalg.cholesky": lambda x, y: [  # NumPy takes the numbers below the diagonal
+        np.linalg.cholesky(y[:, :2]),
+        np.linalg.cholesky(mg.array([[y[0, 0], y[1, 0]], [y[1, 0], y[1, 1]]])),
+    ],
+    "where= of reductions": lambda x, y: [np.sum(x, where=Y > 1), x.prod(axis=1, where=Y > 1), np.mean(x, where=Y > 1)],
     "np.nanmean": lambda x, y: [np.nanmean(x), np.nanmean(x, axis=1, keepdims=True)],
     "out=": lambda x, y: [z := x.copy(), np.exp(x, out=z) is z, z * y],
 }
@@ -337,3 +342,28 @@ def test_arrays_of_numbers_and_a_value():
     plain = np.array([Value(1.0), 2], dtype=object)
     assert type(plain * v) is type(v * plain) is type(plain + 1) is np.ndarray
     assert type(np.float64(2.0) * v) is type(v * np.float64(2.0)) is type(np.exp(v)) is Value
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: np.add(x, x, out=np.zeros(2)),
+        lambda x, y: np.floor(x, out=np.zeros(2)),
+        lambda x, y: np.isfinite(x, out=np.zeros(2, dtype=bool)),
+        lambda x, y: np.add(y, x, out=y),
+    ],
+)
+def test_values_into_an_array_of_numbers(function):
+    with pytest.raises(TypeError, match=r"micrograd has no np\.\w+ of Values into an array of \w+: leave out= out"):
+        function(mg.array([1.0, 2.0]), np.ones(2))
+    with pytest.raises(mg.TraceError, match=r"an array of numbers as out= of np\.\w+"):
+        mg.compile(function, backend="numpy")(mg.array([1.0, 2.0]), np.ones(2))
+    assert np.greater(mg.array([1.0, -2.0]), 0, out=np.zeros(2, dtype=bool)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    "function", [np.spacing, np.fft.fft, lambda x: np.nextafter(x, x), lambda x: np.frexp(x)[0], np.common_type]
+)
+def test_functions_that_no_program_has_of_plain_numbers(function):
+    with pytest.raises(mg.TraceError, match=r"(of numbers|of arrays) would freeze .*outside of the function"):
+        mg.compile(function, backend="numpy")(X)
