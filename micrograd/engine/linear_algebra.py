@@ -142,9 +142,17 @@ def _steps_of_cholesky(a: Any) -> tuple[Any, ...]:
     factor = np.zeros((n, n)).astype(object)
     for j in range(n):
         for i in range(j, n):
-            left = a[i, j] - _sum(factor[i, :j] * factor[j, :j])
+            left = _of_both_triangles(a[i, j], a[j, i]) - _sum(factor[i, :j] * factor[j, :j])
             factor[i, j] = primitives.sqrt(left) if i == j else left / factor[j, j]
     return (factor,)
+
+
+def _of_both_triangles(lower: Any, upper: Any) -> Any:
+    """The number below the diagonal, as NumPy takes it, with half of the gradient for each of the two."""
+    if lower is upper:
+        return lower
+    mean = 0.5 * (lower + upper)
+    return mean + primitives.detach(lower - mean)
 
 
 # Equations

@@ -992,7 +992,7 @@ class _Plain(Symbol):
         is_of_numpy = promotion.is_dtype(self.kind) or self.kind is bool
         if not is_of_numpy or not hasattr(np.ndarray, name) or promotion.is_seen_by_library():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(_symbol_arrays().boxed(self), name) if name != "dtype" else np.dtype(self.kind)
+        return getattr(self._array(_symbol_arrays().box(self)), name) if name != "dtype" else np.dtype(self.kind)
 
     def __eq__(self, other: object) -> Any:
         """Whether two plain numbers are equal."""
