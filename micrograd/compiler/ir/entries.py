@@ -136,16 +136,18 @@ class Trace(NamedTuple):
 
     def operands(self, place: int) -> tuple[int, ...]:
         """The places that a gradient flows to from the operation at a place."""
-        primitive = self.operations.primitives[place]
+        entries = self.operations
+        primitive = entries.primitives[place]
         if primitive is INPUT or primitive is LITERAL:
             return ()
-        operands = self.operations.operands(place)
+        first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:
-            return self.tables[operands[1]]
+            return self.tables[second]
         if primitive is SUM_OF_PRODUCTS:
-            start, first, second = operands
-            return start, *self.rows[first], *self.rows[second]
-        return operands
+            return first, *self.rows[second], *self.rows[entries.further[place][0]]
+        if second != NO_PLACE and place not in entries.further:  # nearly all operations have two
+            return first, second
+        return entries.operands(place)
 
 
 def equals_in_order(trace: Trace) -> list[int]:

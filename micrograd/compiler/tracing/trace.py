@@ -41,7 +41,7 @@ from micrograd.compiler.ir.entries import (
     EqualsInOrder,
     Trace,
 )
-from micrograd.compiler.tracing import promotion
+from micrograd.compiler.tracing import alike_rows, promotion
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.methods import named
@@ -401,7 +401,7 @@ class Tape(Tracer):
         if not isinstance(root, Symbol) or wanted is None:
             return None
         places = self._places_of(wanted, create_graph)
-        dependence = self._dependence([root], places.values())
+        dependence = self._dependence([root], set(places.values()))
         return self._gradients(root, dependence, _by_place(places), create_graph)
 
     def jacobian(
@@ -410,15 +410,50 @@ class Tape(Tracer):
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
         places = self._places_of(inputs, create_graph)
-        dependence = self._dependence(roots, places.values())
+        dependence = self._dependence(roots, set(places.values()))
         if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
+        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None] = {}
         return [
-            self._gradients(output, dependence, values, create_graph) if isinstance(output, Symbol) else {}
+            self._row_of(output, dependence, values, create_graph, copies) if isinstance(output, Symbol) else {}
             for output in outputs
         ]
+
+    def _row_of(
+        self,
+        root: Symbol,
+        dependence: _Dependence,
+        values: Mapping[int, list[Any]],
+        create_graph: bool,
+        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None],
+    ) -> dict[Any, Any]:
+        """The gradients of a symbol; those of a row like two before are written without asking the rules again."""
+        order = dependence.order(dependence.equal[root._place])
+        row = alike_rows.described(order, dependence.written, dependence.equal, dependence.edges, values)
+        if row is None:
+            return self._gradients(root, dependence, values, create_graph)
+        key, places = row
+        is_first = key not in copies
+        copied = copies.setdefault(key, None)
+        if isinstance(copied, alike_rows.Copied):
+            kind = Symbol if create_graph else FloatSymbol
+            slopes = copied.write(self.operations, places, self.checked)
+            return {value: self._symbol(slope, kind) for place, slope in slopes.items() for value in values[place]}
+        if is_first or copied is False:
+            return self._gradients(root, dependence, values, create_graph)
+        begin, checked, known = len(self.operations), len(self.checked), self.known
+        self.known = {}  # all that the row needs is written again
+        try:
+            found = self._gradients(root, dependence, values, create_graph)
+        finally:
+            self.known = known
+        of_row = [(place, values[place][0]) for place in places if place in values]
+        slopes = {place: self.place(found[value]) for place, value in of_row if value in found}
+        copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], slopes)
+        copies[key] = copied.is_whole and copied
+        return found
 
     def _places_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
         """The places of what to differentiate by; a Value that the function has not read has none."""
@@ -467,7 +502,7 @@ class Tape(Tracer):
             for value, tangent in given.items():  # what is given is by copies
                 found.setdefault(value._place, {})[number] = self._symbol(self.place(tangent), Symbol)
         begin, ends = min(found, default=0), {place for place in places if place is not None}
-        for place in _under(ends, begin, written, range(len(self.operations))):
+        for place in sorted(_under(ends, begin, written, range(len(self.operations)))):
             operands = () if place in found else set(written.operands(place))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
             for number in sorted({number for _, tangents in moving for number in tangents}):
@@ -712,9 +747,9 @@ class _Dependence:
     def __init__(self, roots: Collection[int], sources: Collection[int], written: Trace, equal: Sequence[int]) -> None:
         self.written, self.equal = written, equal
         self.edges: dict[int, list[int]] = {}
-        edges, operands = self.edges, written.operands
-        for place in _under({equal[root] for root in roots}, min(sources, default=0), written, equal):
-            if reached := [equal[operand] for operand in operands(place) if operand in edges]:
+        edges, operands = self.edges, _under({equal[root] for root in roots}, min(sources, default=0), written, equal)
+        for place in sorted(operands):
+            if reached := [equal[operand] for operand in operands[place] if operand in edges]:
                 edges[place] = reached
             elif place in sources:
                 edges[place] = []
@@ -749,16 +784,20 @@ def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
     return found
 
 
-def _under(roots: set[int], begin: int, written: Trace, equal: Sequence[int]) -> list[int]:
-    """The places from begin on that the roots depend on, in order, and for each of them the first that is equal."""
-    found, stack = set(roots), list(roots)
+def _under(roots: Collection[int], begin: int, written: Trace, equal: Sequence[int]) -> dict[int, Sequence[int]]:
+    """The operands of the places from begin on that the roots depend on, and of the first that is equal to each."""
+    found: dict[int, Sequence[int]] = {}
+    stack, operands = list(roots), written.operands
     while stack:
-        for operand in written.operands(stack.pop()):
-            for place in (operand, equal[operand]):
-                if place >= begin and place not in found:
-                    found.add(place)
-                    stack.append(place)
-    return sorted(found)
+        place = stack.pop()
+        if place not in found:
+            found[place] = read = operands(place)
+            for operand in read:
+                if operand >= begin:
+                    stack.append(operand)
+                    if begin <= equal[operand] != operand:
+                        stack.append(equal[operand])
+    return found
 
 
 def _refuse_gradient() -> NoReturn:
