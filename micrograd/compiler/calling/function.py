@@ -26,7 +26,9 @@ from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
+from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
+from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
@@ -323,8 +325,6 @@ class CompiledFunction(Generic[P, R]):
                 outputs[0] = tanh_1 * x;
             }
         """
-        from micrograd.compiler.calling.export import export
-
         with self._lock:
             return export(
                 self.function,
@@ -339,6 +339,46 @@ class CompiledFunction(Generic[P, R]):
                 gradients=gradients,
                 disable=self._disable,
             )
+
+    def address(self, *arguments: Any, signature: str | None = None, **named: Any) -> NativeFunction:
+        """The native function, for inner loops that call it without Python: SciPy's, Numba's, or in C.
+
+        It computes what the function gives, but raises nothing: there are infinities and NaNs then. Threads may call it
+        at the same time. The Values that the function reads have the numbers that they have now.
+
+        Args:
+            *arguments: examples, for their structure: which numbers they hold is of no consequence.
+            signature: one of those below; by default the first that fits.
+
+                - ``double (double)``: one number, and one result
+                - ``double (int, double *)``: how many numbers there are (which is not looked at), and these
+                - ``void (double *, double *, double *)``: inputs, outputs, and for one result its gradients by the
+                  inputs, and then by the Values that the function reads
+                - ``int (double *, intptr_t, double *, void *)``: as ``scipy.ndimage.generic_filter`` takes it
+
+            **named: the same as the arguments.
+
+        Returns:
+            An object with the ``address``, the ``signature`` and a ``pointer`` of ctypes, which
+            ``scipy.LowLevelCallable`` takes. The address is valid for as long as this object or its pointer lives.
+
+        Raises:
+            ValueError: if there is no such signature, it does not fit, or a primitive is Python code.
+            ImportError: if llvmlite is not installed.
+            TraceError: as calls do.
+
+        Example:
+            >>> import micrograd as mg
+            >>> from scipy import LowLevelCallable
+            >>> from scipy.integrate import quad
+            >>> bell = mg.compile(lambda x: mg.exp(-x * x)).address(0.5)
+            >>> bell.signature
+            'double (double)'
+            >>> round(quad(LowLevelCallable(bell.pointer), -10.0, 10.0)[0], 10)
+            1.7724538509
+        """
+        with self._lock:
+            return native_function(self.function, Structure.of_call(arguments, named), signature, self._disable)
 
     def _compiled_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Program:
         """The program for these arguments; without any, that of the last call."""
