@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
     Axis: TypeAlias = int | tuple[int, ...] | None
 
+__all__ = ["binary_cross_entropy", "cross_entropy", "hinge", "mean_squared_error"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 def mean_squared_error(predictions: Any, targets: Any, axis: Axis = None) -> Any:
     """The mean of (prediction - target) ** 2.

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+__all__ = ["MLP", "Layer", "Module", "Neuron"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _primitive_of = attrgetter("_primitive")
 
 # Activations by name, each with the first part of the repr of a neuron that has it.

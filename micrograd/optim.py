@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     Schedule: TypeAlias = Callable[[int], float]
     State: TypeAlias = tuple[Any, ...]
 
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "constant", "cosine", "linear", "warmup"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 class _HasParameters(Protocol):
     """A Module, or another object whose method ``parameters`` gives a list of Values."""

@@ -27,13 +27,16 @@ from micrograd.transforms import OUTPUT, Inputs, check_differentiable, check_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import ParamSpec
 
     from scipy.sparse import csr_array
+
+    P = ParamSpec("P")
 
 _TRIANGLES = (None, "upper", "lower")
 
 
-def sparse_jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., csr_array[Any]]:
+def sparse_jacobian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, csr_array[Any]]:
     """The function that gives the Jacobian of f as a sparse matrix.
 
     Args:
@@ -73,8 +76,8 @@ def sparse_jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., cs
 
 
 def sparse_hessian(
-    f: Callable[..., Any], argnums: int = 0, *, triangle: str | None = None
-) -> Callable[..., csr_array[Any]]:
+    f: Callable[P, Any], argnums: int = 0, *, triangle: str | None = None
+) -> Callable[P, csr_array[Any]]:
     """The function that gives the second derivatives of f as a sparse matrix.
 
     Args:

@@ -43,6 +43,9 @@ from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import ParamSpec
+
+    P = ParamSpec("P")
 
 
 def gradient(output: Value, inputs: Any, *, create_graph: bool = False) -> Any:
@@ -87,7 +90,7 @@ def _gradients(output: Value, wanted: list[Value], create_graph: bool) -> list[A
     return [found.get(value, zero) for value in wanted]
 
 
-def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]:
     """The function that gives the gradient of f.
 
     Args:
@@ -119,7 +122,7 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
     return lambda *arguments, **settings: both(*arguments, **settings)[1]
 
 
-def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def value_and_grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, tuple[Any, Any]]:
     """The function that gives the value of f and its gradient, as a pair; see grad.
 
     Example:
@@ -142,7 +145,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
     return both
 
 
-def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def jacobian(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]:
     """The function that gives the derivatives of every output of f by every input.
 
     Each output is backpropagated from. Compiled, f is gone through forwards instead, with the tangents of all inputs at
@@ -179,7 +182,7 @@ def _jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...], rows_of: Ca
     return derivatives
 
 
-def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+def hessian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, Any]:
     """The function that gives the second derivatives of f: the Jacobian of its gradient, forward over reverse.
 
     The gradient is computed by backpropagation, as a graph, and that is gone through forwards, with the tangents of all

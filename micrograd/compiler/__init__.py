@@ -29,30 +29,34 @@ from micrograd.compiler.guards.refusals import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import ParamSpec, TypeVar
 
     from micrograd.compiler.calling.function import CompiledFunction
     from micrograd.compiler.training.steps import CompiledSteps
     from micrograd.optim import Optimizer
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 __all__ = ["TraceError", "compile", "compiled_steps", "from_jax", "to_jax"]
 
 
 @overload
 def compile(
-    function: Callable[..., Any],
+    function: Callable[P, R],
     *,
     backend: str = ...,
     disable: Sequence[str] = ...,
     verify: bool = ...,
     precision: str = ...,
     paths: int = ...,
-) -> CompiledFunction: ...
+) -> CompiledFunction[P, R]: ...
 
 
 @overload
 def compile(
     *, backend: str = ..., disable: Sequence[str] = ..., verify: bool = ..., precision: str = ..., paths: int = ...
-) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 
 
 def compile(
@@ -110,7 +114,7 @@ def compile(
     _need_numpy()
     from micrograd.compiler.calling.function import CompiledFunction
 
-    def compiled(function: Callable[..., Any]) -> CompiledFunction:
+    def compiled(function: Callable[P, R]) -> CompiledFunction[P, R]:
         if not callable(function):
             raise TypeError(f"compile takes a function, not {type(function).__name__}: {function!r:.80}")
         return CompiledFunction(function, backend, disable, verify, precision, paths)
@@ -198,6 +202,7 @@ def compiled_steps(
     precision: str = "float64",
     named: Mapping[str, Any] | None = None,
     draw: Callable[..., Any] | None = None,
+    clip_norm: float | None = None,
 ) -> CompiledSteps:
     """The steps of micrograd.fit as compiled programs.
 
@@ -212,16 +217,17 @@ def compiled_steps(
         precision: for the JAX backend, "float64" or "float32".
         named: the named arguments of the loss, which have other numbers in each step.
         draw: the function that gives these numbers, if there are any.
+        clip_norm: the largest norm of the gradient; None for any.
     """
     _need_numpy()
     if backend == "jax":
         _need_jax("the jax backend")
         from micrograd.compiler.training.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw)
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw, clip_norm)
     from micrograd.compiler.training.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw)
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw, clip_norm)
 
 
 def _need_jax(what: str) -> None:

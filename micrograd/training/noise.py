@@ -22,6 +22,7 @@ class Noise:
     Args:
         draw: takes the number of examples, and returns as many items.
         count: the number of examples in the first batch. It is drawn for at once, since a compiler needs an example.
+        first: what was drawn for it already, if anything was.
 
     Attributes:
         example: the item of the first example.
@@ -31,9 +32,9 @@ class Noise:
         ValueError: if draw returns another number of items, or they are not all alike.
     """
 
-    def __init__(self, draw: Callable[[int], Any], count: int) -> None:
+    def __init__(self, draw: Callable[[int], Any], count: int, first: Any = None) -> None:
         self._draw = draw
-        items = self._drawn(count)
+        items = self._drawn(count) if first is None else first
         self.example: Any = items[0]
         self._key = Structure(self.example).key
         self._check_alike(items)

@@ -9,6 +9,7 @@ paths.py            the programs of a function that decides on numbers, one for 
 call.py             the primitive of a compiled function's result
 pure_function.py    a pure function of JAX made of a function of Values
 jax_parameters.py   the parameters of such a function: arrays by name
+export.py           a program as a file of C
 picture.py          a picture of a program
 profile.py          where the time of a program goes
 """

@@ -16,7 +16,7 @@ import warnings
 from functools import partial, update_wrapper
 from inspect import signature
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class Explanation(str):
     """A text that a prompt shows as it is."""
@@ -65,7 +68,7 @@ class Explanation(str):
         return str(self)
 
 
-class CompiledFunction:
+class CompiledFunction(Generic[P, R]):
     """A function that runs as array kernels; micrograd.compile makes one.
 
     Attributes:
@@ -74,7 +77,7 @@ class CompiledFunction:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         backend: str = "auto",
         disable: Sequence[str] = (),
         verify: bool = False,
@@ -99,7 +102,7 @@ class CompiledFunction:
         """A method, where a class has this as an attribute."""
         return self if instance is None else MethodType(self, instance)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """What the function gives for these arguments."""
         recorder = recorder_on_top()
         if recorder is not None and not recorder.lets_programs_run:
@@ -250,6 +253,77 @@ class CompiledFunction:
             numbers = special.numbers(given)
             executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
         return executable
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *arguments: Any,
+        name: str | None = None,
+        parameters: str = "table",
+        precision: str = "float64",
+        work: str = "auto",
+        gradients: bool = True,
+        overwrite: bool = False,
+        **named: Any,
+    ) -> list[str]:
+        """Write the program as one file of C99, which depends on ``math.h`` only, and its header beside it.
+
+        The file has ``name_value(inputs, outputs)`` and, where there are gradients, ``name(inputs, outputs,
+        gradients)``, each also as ``..._checked``, which returns 1 where a number is not finite. A comment in it says
+        which number is what. Gradients are those of the one result by all numbers in the arguments, and then by the
+        Values that the function reads. Where it returns several Values, ``seeds`` is an argument: their gradients.
+
+        Args:
+            path: of the file, which ends in ``.c``. The header is beside it, and ends in ``.h``.
+            *arguments: examples, for their structure: which numbers they hold is of no consequence.
+            name: of the function in C; by default the name of the file.
+            parameters: "table" for the numbers that the Values which the function reads have now, in the file;
+                "argument" to have them be an argument, after the inputs.
+            precision: "float32" for a file on ``float``.
+            work: "argument" to have the caller supply all work arrays, of ``NAME_WORK`` numbers; "auto" only
+                those that are too large for the stack: of more than 256.
+            gradients: False for a file without gradients.
+            overwrite: whether files are replaced that ``export`` has not written.
+            **named: the same as the arguments.
+
+        Returns:
+            The paths of both files.
+
+        Raises:
+            ValueError: if the name cannot be that of a function of C, a file would be lost, or a primitive is Python
+                code only and has no C code of its own.
+            OSError: if a file cannot be written. Then neither is.
+            TraceError: as calls do.
+
+        Example:
+            >>> import micrograd as mg, tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     files = mg.compile(lambda x: mg.tanh(x) * x).export(f"{folder}/bell.c", 1.0)
+            ...     text = open(files[0]).read()
+            >>> print(text[text.index("void bell_value") : text.index("int bell_value")].strip())
+            void bell_value(const double *inputs, double *outputs)
+            {
+                const double x = inputs[0];
+                const double tanh_1 = tanh(x);
+                outputs[0] = tanh_1 * x;
+            }
+        """
+        from micrograd.compiler.calling.export import export
+
+        with self._lock:
+            return export(
+                self.function,
+                path,
+                arguments,
+                named,
+                name=name,
+                overwrite=overwrite,
+                parameters=parameters,
+                precision=precision,
+                work=work,
+                gradients=gradients,
+                disable=self._disable,
+            )
 
     def _compiled_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Program:
         """The program for these arguments; without any, that of the last call."""
@@ -423,7 +497,7 @@ class CompiledFunction:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"
 
 
-def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
+def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:
     code, line = calling_line()
     warnings.warn_explicit(
         f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
@@ -434,7 +508,7 @@ def _warn_of_retraces(compiled: CompiledFunction, what: str) -> None:
     )
 
 
-def _warn_of_objects(compiled: CompiledFunction, objects: tuple[Any, ...]) -> None:
+def _warn_of_objects(compiled: CompiledFunction[..., Any], objects: tuple[Any, ...]) -> None:
     code, line = calling_line()
     names = " and ".join(dict.fromkeys(map(_described, objects)))
     warnings.warn_explicit(

@@ -327,6 +327,18 @@ class Tape(Tracer):
         """What takes questions; None where a number would be frozen."""
         return self.questions if self.is_open else None
 
+    def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        """Write down what a function of NumPy that works element by element does."""
+        return _symbol_arrays().of_elements(ufunc, method, inputs, settings)
+
+    def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        """Write down what another function of NumPy does."""
+        return _symbol_arrays().of_arrays(function, arguments, settings)
+
+    def refused(self, what: str, instead: str) -> NoReturn:
+        """Say that this use of numbers cannot be written down."""
+        refuse(what, instead)
+
     def number_read(self) -> NoReturn:
         """Say that the number of a Value would be frozen."""
         refuse("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
@@ -621,6 +633,10 @@ class _QuietTape(Tracer):
     def array(self, array: Any) -> Any:
         """The array that the tape gives."""
         return self._tape.array(array)
+
+    def refused(self, what: str, instead: str) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.refused(what, instead)
 
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
@@ -920,11 +936,11 @@ class Symbol(Value):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function of NumPy that works element by element makes of symbols."""
-        return _symbol_arrays().computed(ufunc, method, inputs, settings)
+        return _symbol_arrays().of_elements(ufunc, method, inputs, settings)
 
     def __array_function__(self, function: Any, _: Any, arguments: Any, settings: Any) -> Any:
         """What another function of NumPy makes of symbols."""
-        return _symbol_arrays().called(function, arguments, settings)
+        return _symbol_arrays().of_arrays(function, arguments, settings)
 
     def picks(self, x: Any, y: Any) -> Any:
         """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
@@ -998,6 +1014,12 @@ class _Plain(Symbol):
     def item(self) -> Any:
         """The number as one of Python's."""
         return self.as_plain(self.__class__)
+
+    def one_of(self, primitive: Primitive, x: Any, y: Any) -> Any:
+        """The larger or the smaller one of two plain numbers, which NumPy has in one array."""
+        x, y = promotion.like_numbers(x, y)
+        result = primitive(x, y)
+        return result.only_finite().as_plain(promotion.kind_of_both(x, y)) if is_unknown(result) else result
 
     def require_like(self, kind: Any) -> None:
         """Let the function run eagerly where this is out of range beside numbers of NumPy's."""
