@@ -113,13 +113,14 @@ class Trace(NamedTuple):
         tables: the places of the elements of each sequence that something is taken from.
         rows: the places of the factors of each sequence that is multiplied with another one.
         inputs: the places of the numbers that are given at each run, group by group.
-        outputs: the places of the numbers that are wanted.
+        outputs: the places of the numbers that are wanted: the results, and the answers to the questions.
         values: the Values that the function read from outside; they are the first inputs.
         checked: the places of what stands for an operation that raises where it is not finite.
         result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
         tells_apart: whether the function asked which Value is which, by == or as a key.
         depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
+        questions: what the function asked of numbers; see questions.py.
     """
 
     operations: Entries
@@ -133,6 +134,7 @@ class Trace(NamedTuple):
     tells_apart: bool = False
     depends_on_recording: bool = False
     takes_numbers: bool = False
+    questions: tuple[Any, ...] = ()
 
     def operands(self, place: int) -> tuple[int, ...]:
         """The places that a gradient flows to from the operation at a place."""

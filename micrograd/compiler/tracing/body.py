@@ -241,6 +241,10 @@ class Body(Tape):
         self._uses.setdefault(place, (len(self.operations), primitive, index))
         return place
 
+    def asked(self) -> None:
+        """Nothing takes questions: another turn may have another answer."""
+        self.has_refused = True
+
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, by copies that were made in this turn: others lead to turns before."""
         self._check_own([root], wanted or ())

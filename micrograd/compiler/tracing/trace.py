@@ -19,7 +19,7 @@ from __future__ import annotations
 import gc
 import math
 import operator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -42,12 +42,13 @@ from micrograd.compiler.ir.entries import (
     Trace,
 )
 from micrograd.compiler.tracing import alike_rows, promotion
+from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.methods import named
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
-from micrograd.engine.recorder import Recorder, recording_in_use, using
+from micrograd.engine.recorder import Recorder, float_read, recording_in_use, using
 from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value
 
@@ -86,7 +87,10 @@ class Tape(Tracer):
         is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
         depends_on_recording: whether it was asked for a gradient that flows to such a Value.
         takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
+        questions: what is asked of numbers, where this may be; see questions.py.
     """
+
+    questions: Questions | None = None
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -233,8 +237,10 @@ class Tape(Tracer):
     def _write_formula(self, primitive: Primitive, operands: Sequence[Any]) -> None:
         """Write a formula out, for the checks of what raises inside of it. What is computed has no other use."""
         assert primitive.composite is not None
+        questions, self.questions = self.questions, None
         with suppress(TraceError):  # then it runs in Python, which says where it raises
             primitive.composite(Operations(lambda operation: operation), *operands)
+        self.questions = questions
 
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
@@ -309,9 +315,17 @@ class Tape(Tracer):
         primitive, swapped = _COMPARISONS[compare]
         return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._place, BoolSymbol)
 
+    def symbol(self, value: Any) -> Symbol:
+        """What stands for a Value from outside."""
+        return self._symbol(self.place(value), Symbol)
+
     def array(self, array: Any) -> Any:
         """The array as one whose comparisons are written down."""
         return _symbol_arrays().arranged(array)
+
+    def asked(self) -> Questions | None:
+        """What takes questions; None where a number would be frozen."""
+        return self.questions if self.is_open else None
 
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Write down what a function of NumPy that works element by element does."""
@@ -584,7 +598,7 @@ class Tape(Tracer):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        self.operations = Entries()
+        self.operations, self.questions = Entries(), None
         self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
         for written in (
@@ -646,6 +660,10 @@ class _QuietTape(Tracer):
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down, as the tape does."""
         return self._tape.compared(compare, x, y)
+
+    def symbol(self, value: Any) -> Symbol:
+        """What the tape says."""
+        return self._tape.symbol(value)
 
     def array(self, array: Any) -> Any:
         """The array that the tape gives."""
@@ -808,6 +826,22 @@ def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
     return lambda *_: refuse(what, instead)
 
 
+def _whole(of_number: Callable[[float], int]) -> Callable[..., Any]:
+    """What gives the int of a symbol for the numbers of this call, where the tape takes questions."""
+
+    def whole(self: Symbol, *digits: Any) -> Any:
+        if digits not in _NO_DIGITS or (questions := self._tape.asked()) is None:
+            return refuse(THE_INT, FOR_AN_INDEX)
+        if not is_plain(self):
+            float_read()
+        return questions.whole(self._place, of_number)
+
+    return whole
+
+
+_NO_DIGITS = (), (None,)
+
+
 class _Unknown:
     """What a symbol has for its number. Computing with it is refused: it would happen after the trace."""
 
@@ -904,16 +938,23 @@ class Symbol(Value):
         equal = self == other
         return equal.negated() if isinstance(equal, Symbol) else not equal
 
-    __bool__ = _refused(
-        "the truth of a number",
-        "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or that "
-        "the function closes over, write mg.array(x), which can be compared.",
-    )
+    def __bool__(self) -> bool:
+        """The truth for the numbers of this call, where the tape takes questions."""
+        if (questions := self._tape.asked()) is not None:
+            return questions.truth(self._place, isinstance(self, bool))
+        return refuse(
+            "the truth of a number",
+            "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or "
+            "that the function closes over, write mg.array(x), which can be compared.",
+        )
+
     __float__ = _refused(
         "the float of a number",
         "Write mg.exp for math.exp, and x for float(x). To differentiate by it, as by a Value(x), write mg.grad(f)(x).",
     )
-    __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(THE_INT, FOR_AN_INDEX)
+    __index__ = _refused(THE_INT, FOR_AN_INDEX)
+    __int__ = __trunc__ = _whole(int)
+    __round__, __floor__, __ceil__ = _whole(round), _whole(math.floor), _whole(math.ceil)
     __deepcopy__ = __reduce_ex__ = _refused("a deep copy or a pickle of a number", "Use it as it is, or return it.")
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
     __format__ = _refused("the text of a number", "Print the result of the function instead.")
@@ -1249,6 +1290,7 @@ def trace(
     first: Sequence[Value] = (),
     as_floats: bool = True,
     is_recorded: bool = True,
+    rounding: float | None = None,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
@@ -1258,6 +1300,7 @@ def trace(
         first: Values that shall be the first inputs, in this order, whether it reads them or not.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see Tape.
         is_recorded: whether calls are recorded, and not under no_grad; see Tape.
+        rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
 
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments.
@@ -1271,11 +1314,13 @@ def trace(
         kinds = zip(arguments.leaves, arguments.kinds(), strict=True)
         symbols = [tape.argument(number, leaf, kind, bounds) for number, (leaf, kind) in enumerate(kinds)]
         tape.all_given()
+        if rounding is not None:
+            tape.questions = Questions(tape, arguments.leaves, rounding)
         once: dict[int, Symbol] = {}  # a Value that is given twice is one object
         pairs = zip(arguments.leaves, symbols, strict=True)
         given = [once.setdefault(id(x), symbol) if isinstance(x, Value) else symbol for x, symbol in pairs]
         positional, named = arguments.rebuilt(given, _array)
-        with in_place_of_others():
+        with tape.questions.undecided_by_errors() if tape.questions else nullcontext(), in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
         if not is_unchanged((positional, named), arguments.rebuilt(given, _array)):
             raise TraceError(
@@ -1285,9 +1330,11 @@ def trace(
         _check_attributes("an argument", symbols)
         _check_attributes("a result", result.leaves)
         outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+    questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
     places = [[tape.values[value] for value in values] for values in groups]
+    outputs += [question.place for question in questions]
     written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
     tape.finish()
     values = tuple(value for values in groups for value in values)
@@ -1297,6 +1344,7 @@ def trace(
         tells_apart=tape.tells_apart,
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
+        questions=questions,
     )
 
 
