@@ -173,7 +173,7 @@ class CompiledFunction(Generic[P, R]):
         if not passes:
             with self._lock:
                 special, _ = self._asked_for(arguments, named)
-                text = special.compiled(True).program.explain()
+                text = special.explain()
                 return Explanation(text if special.paths is None else f"{text}\n{special.paths.explained()}")
         with self._lock:
             return Explanation(self._asked_for(arguments, named)[0].compiled(True).passes)
@@ -277,6 +277,12 @@ class CompiledFunction(Generic[P, R]):
         self._backend.executable("program()")
         with self._lock:
             special, given = self._asked_for(arguments, named)
+            if special.maps is not None and not (arguments or named) and _needs_arguments(self.function):
+                raise ValueError(
+                    f"give program() the arguments of {self}: the iterations of mg.vmap in it were compiled once for "
+                    "all, and have to be written out"
+                )
+            special = special.written_out(given)
             executable: Any = special.compiled(True).run
             numbers = special.numbers(given)
             executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
@@ -411,13 +417,12 @@ class CompiledFunction(Generic[P, R]):
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         self._kept.traces += 1
         return Specialised(
-            self.function,
-            given,
-            self._backend,
+            *(self.function, given, self._backend),
             is_recorded=is_recorded,
             disable=self._disable,
             verify=self._verify,
             rounding=self._rounding,
+            takes_maps=self._backend.name != "jax",
         )
 
     def _specialise(self, given: Structure) -> Specialised:

@@ -21,6 +21,7 @@ import math
 import operator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -28,7 +29,7 @@ import numpy as np
 from micrograd._support.checks import is_array, is_unknown, real_number, required_number
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
-from micrograd.compiler.guards.structure import Structure, array_of, is_unchanged
+from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, is_unchanged, kinds_of
 from micrograd.compiler.ir.entries import (
     EQUAL,
     INPUT,
@@ -39,6 +40,7 @@ from micrograd.compiler.ir.entries import (
     TAKE,
     Entries,
     EqualsInOrder,
+    Mapped,
     Trace,
 )
 from micrograd.compiler.tracing import alike_rows, promotion
@@ -88,9 +90,13 @@ class Tape(Tracer):
         depends_on_recording: whether it was asked for a gradient that flows to such a Value.
         takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
         questions: what is asked of numbers, where this may be; see questions.py.
+        takes_maps: whether a function may be written once for many iterations.
+        maps: those that are.
+        looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
     """
 
     questions: Questions | None = None
+    takes_maps = looks_into_maps = False
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -113,6 +119,7 @@ class Tape(Tracer):
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
+        self.maps: list[Mapped] = []
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -145,6 +152,17 @@ class Tape(Tracer):
     def input(self, name: object, kind: Any = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value or of a plain number of a kind."""
         return self._symbol(self.operations.append_input(name), _class_of(kind))
+
+    def inputs(self, names: Sequence[object], kind: Any) -> list[Symbol]:
+        """New numbers of one kind that are given from outside."""
+        return self.symbols(self.operations.append_inputs(names), _class_of(kind))
+
+    def symbols(self, places: Sequence[int], kind: type[Symbol]) -> list[Symbol]:
+        """New symbols for what stands at some places."""
+        made = list(map(_new, repeat(kind, len(places))))
+        for symbol, place in zip(made, places, strict=True):
+            symbol._place, symbol._tape, symbol._is_used = place, self, True
+        return made
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
@@ -242,6 +260,14 @@ class Tape(Tracer):
             primitive.composite(Operations(lambda operation: operation), *operands)
         self.questions = questions
 
+    def size_from(self, place: int) -> int:
+        """How many operations are written from a place on, where a sum of products is as many as it has."""
+        written, rows = self.operations, list(self.rows)
+        return sum(
+            len(rows[written.second[further]]) if written.primitives[further] is SUM_OF_PRODUCTS else 1
+            for further in range(place, len(written))
+        )
+
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
         return _QuietTape(self)
@@ -325,6 +351,9 @@ class Tape(Tracer):
 
     def asked(self) -> Questions | None:
         """What takes questions; None where a number would be frozen."""
+        if self.is_open and self.maps:
+            self.looks_into_maps = True  # their results are no numbers before the program runs
+            raise TraceError("a function decides on a number beside what mg.vmap gives")  # and is traced again
         return self.questions if self.is_open else None
 
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -383,6 +412,7 @@ class Tape(Tracer):
 
     def place_is_reached(self, place: int, source: Any) -> bool:
         """Whether a gradient flows from a place to a source."""
+        self._look_into_maps()
         reached = self._reached.setdefault(source, _Reached())
         if reached.size <= place:
             written = self._so_far()
@@ -484,7 +514,11 @@ class Tape(Tracer):
             _refuse_gradient()
         return places
 
+    def _look_into_maps(self) -> None:
+        self.looks_into_maps = self.looks_into_maps or bool(self.maps)
+
     def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> _Dependence:
+        self._look_into_maps()
         written = self._so_far()
         return _Dependence([self.place(root) for root in roots], sources, written, self._equals.of(written))
 
@@ -509,6 +543,7 @@ class Tape(Tracer):
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
+        self._look_into_maps()
         written = self._so_far()
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
         found: dict[int, dict[int, Any]] = {}  # of each place, by the number of the direction
@@ -1291,6 +1326,7 @@ def trace(
     as_floats: bool = True,
     is_recorded: bool = True,
     rounding: float | None = None,
+    takes_maps: bool = False,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
@@ -1301,24 +1337,50 @@ def trace(
         as_floats: whether no gradient flows through derivatives that are plain numbers; see Tape.
         is_recorded: whether calls are recorded, and not under no_grad; see Tape.
         rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
+        takes_maps: whether what ``mg.vmap`` runs many times may be written once.
 
     Returns:
-        The trace. Its inputs are the Values that were read, in a group for each role, then the arguments.
+        The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
+        results of maps.
     """
     tape = Tape(as_floats, is_recorded)
+    tape.takes_maps = takes_maps
+    try:
+        written = _traced(tape, function, arguments, first, rounding)
+    except Exception:
+        if not tape.looks_into_maps:
+            raise
+    if tape.looks_into_maps:
+        return trace(function, arguments, first, as_floats, is_recorded, rounding)
+    return written
+
+
+def _traced(
+    tape: Tape, function: Callable[..., Any], arguments: Structure, first: Sequence[Value], rounding: float | None
+) -> Trace:
+    """What a function writes on a tape."""
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
         arguments.check_integers()
         bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
-        kinds = zip(arguments.leaves, arguments.kinds(), strict=True)
-        symbols = [tape.argument(number, leaf, kind, bounds) for number, (leaf, kind) in enumerate(kinds)]
+        symbols: list[Symbol] = []
+        for holds, run in arguments.runs:
+            if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
+                kind, count = (float, len(run)) if holds is float else (run.dtype, run.size)
+                symbols += tape.inputs(range(len(symbols), len(symbols) + count), kind)
+                continue
+            leaves = run.ravel().tolist() if holds is ARRAY else run
+            for leaf, kind in zip(leaves, kinds_of(holds, run), strict=True):
+                symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
         tape.all_given()
         if rounding is not None:
             tape.questions = Questions(tape, arguments.leaves, rounding)
-        once: dict[int, Symbol] = {}  # a Value that is given twice is one object
-        pairs = zip(arguments.leaves, symbols, strict=True)
-        given = [once.setdefault(id(x), symbol) if isinstance(x, Value) else symbol for x, symbol in pairs]
+        given = symbols
+        if arguments.has_values:
+            once: dict[int, Symbol] = {}  # a Value that is given twice is one object
+            pairs = zip(arguments.leaves, symbols, strict=True)
+            given = [once.setdefault(id(x), symbol) if isinstance(x, Value) else symbol for x, symbol in pairs]
         positional, named = arguments.rebuilt(given, _array)
         with tape.questions.undecided_by_errors() if tape.questions else nullcontext(), in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
@@ -1335,17 +1397,41 @@ def trace(
     groups = [values for values in tape.roles.values() if values]
     places = [[tape.values[value] for value in values] for values in groups]
     outputs += [question.place for question in questions]
-    written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
+    inputs = [*places, [symbol._place for symbol in symbols], *(made.results.ravel().tolist() for made in tape.maps)]
+    maps, needed = _numbered(tape.maps, inputs, len(tape.operations))
+    written = tape.trace(inputs, outputs + needed)
     tape.finish()
     values = tuple(value for values in groups for value in values)
     return written._replace(
         values=values,
+        maps=maps,
+        needed=len(needed),
         result=result,
         tells_apart=tape.tells_apart,
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
         questions=questions,
     )
+
+
+def _numbered(
+    maps: Sequence[Mapped], inputs: Sequence[Sequence[int]], size: int
+) -> tuple[tuple[Mapped, ...], list[int]]:
+    """The maps with numbers in the place of places, and the places that they read beside inputs."""
+    if not maps:
+        return (), []
+    numbers, given = np.full(size, -1), np.concatenate([np.array(group, dtype=np.int64) for group in inputs])
+    numbers[given] = np.arange(len(given))
+    is_read = np.zeros(size, dtype=bool)
+    for made in maps:
+        is_read[made.fixed] = is_read[made.moving] = True
+    needed = np.flatnonzero(is_read & (numbers < 0))
+    numbers[needed] = len(given) + np.arange(len(needed))
+    numbered = (
+        made._replace(**{name: numbers[getattr(made, name)] for name in ("fixed", "moving", "results")})
+        for made in maps
+    )
+    return tuple(numbered), needed.tolist()
 
 
 def _array(like: Any, parts: list[Any]) -> Any:
