@@ -12,7 +12,7 @@ Example:
 from typing import TYPE_CHECKING
 
 from micrograd import losses, nn, optim, testing
-from micrograd.arrays import array, gradients, numbers
+from micrograd.arrays import array, cho_solve, expm, gradients, numbers, solve_triangular
 from micrograd.compiler import TraceError, compile, from_jax, to_jax
 from micrograd.contexts.anomaly import detect_anomaly
 from micrograd.contexts.no_grad import no_grad
@@ -117,6 +117,7 @@ __all__ = [
     "atanh",
     "betaln",
     "ceil",
+    "cho_solve",
     "clip",
     "compile",
     "cos",
@@ -136,6 +137,7 @@ __all__ = [
     "exp2",
     "expit",
     "explore",
+    "expm",
     "expm1",
     "fit",
     "floor",
@@ -192,6 +194,7 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "solve_triangular",
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",

@@ -114,6 +114,7 @@ REFUSED = {
     "spacing": lambda x, y: np.spacing(x),
     "fft": lambda x, y: np.fft.fft(x),
     "gcd": lambda x, y: np.gcd(x, y),
+    "eig": lambda x, y: np.linalg.eig(x[:, :2]),
     "polyfit": lambda x, y: np.polyfit(x[0], y[0], 1),
 }
 

@@ -30,6 +30,8 @@ array_calls.py   functions of whole arrays, each call one node
 linear_algebra.py  solutions, determinants and decompositions, as such functions
 value_arrays.py  arrays of Values, which NumPy asks first
 numpy_functions.py  what NumPy's functions make of Values: one table, for eager and compiled code
+array_calls.py   functions of whole arrays with a rule, each call of which is one node
+linear_algebra.py  linear algebra: what NumPy has of it, for arrays of Values
 copying.py       pickling and copying graphs of any depth
 freeing.py       graphs of any depth freed in a browser
 """

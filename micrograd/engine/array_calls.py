@@ -73,8 +73,11 @@ class ArrayFunction:
             numbers.append(found)
             positions.append(places)
             values += those
-        kind: Any = next(type(x) for array in arrays if array.dtype == object for x in array.flat if is_value(x))
         results = self.forward(*numbers)
+        objects = (x for array in arrays if array.dtype == object for x in array.flat)
+        kind: Any = next((type(x) for x in objects if is_value(x)), None)
+        if kind is None:
+            return results
         recorder = recorder_on_top()
         if not values or (recorder is not None and not recorder.remembers):
             return tuple(_constants(kind, result) for result in results)

@@ -77,6 +77,17 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], 
     return method
 
 
+def _whole(of_number: Callable[[Any], int]) -> Callable[[Node], int]:
+    """The method that gives the int of a number."""
+
+    def method(self: Node) -> int:
+        if SPECIAL and (tracer := tracer_on_top()) is not None:
+            return of_number(tracer.symbol(self))
+        return of_number(float(self))
+
+    return method
+
+
 class Node(Operand):
     """What a Value remembers; its arguments are those of Value."""
 
@@ -260,14 +271,16 @@ class Node(Operand):
         return number
 
     def __bool__(self) -> bool:
+        if SPECIAL and (tracer := tracer_on_top()) is not None:
+            return bool(tracer.symbol(self))
         return self.data != 0
 
-    def __int__(self) -> int:
-        return int(float(self))
-
-    __trunc__ = __int__
+    __int__ = __trunc__ = _whole(int)
+    __floor__, __ceil__ = _whole(math.floor), _whole(math.ceil)
 
     def __round__(self, digits: Any = None) -> Any:
+        if SPECIAL and (tracer := tracer_on_top()) is not None:
+            return round(tracer.symbol(self), digits)
         number = round(float(self), digits)
         if self._primitive is not CONSTANT:
             rounded()
