@@ -120,6 +120,7 @@ class Trace(NamedTuple):
         tells_apart: whether the function asked which Value is which, by == or as a key.
         depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
+        equals: what has found the equal ones among many of the operations already; None if nothing has.
     """
 
     operations: Entries
@@ -133,6 +134,7 @@ class Trace(NamedTuple):
     tells_apart: bool = False
     depends_on_recording: bool = False
     takes_numbers: bool = False
+    equals: EqualsInOrder | None = None
 
     def operands(self, place: int) -> tuple[int, ...]:
         """The places that a gradient flows to from the operation at a place."""
@@ -157,6 +159,10 @@ def equals_in_order(trace: Trace) -> list[int]:
 
 class EqualsInOrder:
     """Finds the same for a trace that grows: what was gone through once is not again."""
+
+    def __len__(self) -> int:
+        """How many entries were gone through."""
+        return len(self._places)
 
     def __init__(self) -> None:
         self._places: list[int] = []
