@@ -203,14 +203,14 @@ def of_kinds(x: Any, index: Any) -> list[Any]:
         lambda k: -0.0 * x[k] + 0.0 * x[k + 1],
         lambda k: mg.gelu(x[k]) + mg.logsumexp([x[k], x[k + 1]]) * mg.detach(x[k]),
         lambda k: (x[k] - x[k]) * x[k + 1] + mg.maximum(x[k] * x[k + 1], x[k] * x[k + 1]),
-        lambda k: sum((x[j] * x[j] for j in range(40)), 0.0) * 1.0,
+        lambda k: sum((x[j] * x[j] for j in range(len(x))), 0.0) * 1.0,
         lambda k: mg.floor(x[k]),
     ]
     return [kind(k) for k in range(len(x) - 1) for kind in kinds]
 
 
 def test_rows_that_are_computed_alike_have_the_numbers_of_rules_that_are_asked_for_each(way: Any) -> None:
-    x = 1.0 + np.sin(np.arange(40.0))
+    x = 1.0 + np.sin(np.arange(9.0))
     found = way(mg.sparse_jacobian(of_kinds))(x, 1)
     np.testing.assert_allclose(found.toarray(), mg.jacobian(of_kinds)(x, 1), rtol=1e-12, atol=1e-12)
 
