@@ -150,6 +150,7 @@ class Trace(NamedTuple):
         questions: what the function asked of numbers; see questions.py.
         maps: the functions that run in many iterations. Their results are the last groups of the inputs.
         needed: how many of the outputs, the last ones, are what these read.
+        equals: what has found the equal ones among many of the operations already; None if nothing has.
     """
 
     operations: Entries
@@ -166,6 +167,7 @@ class Trace(NamedTuple):
     questions: tuple[Any, ...] = ()
     maps: tuple[Mapped, ...] = ()
     needed: int = 0
+    equals: EqualsInOrder | None = None
 
     def operands(self, place: int) -> tuple[int, ...]:
         """The places that a gradient flows to from the operation at a place."""
@@ -190,6 +192,10 @@ def equals_in_order(trace: Trace) -> list[int]:
 
 class EqualsInOrder:
     """Finds the same for a trace that grows: what was gone through once is not again."""
+
+    def __len__(self) -> int:
+        """How many entries were gone through."""
+        return len(self._places)
 
     def __init__(self) -> None:
         self._places: list[int] = []

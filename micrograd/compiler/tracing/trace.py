@@ -412,6 +412,8 @@ class Tape(Tracer):
 
     def place_is_reached(self, place: int, source: Any) -> bool:
         """Whether a gradient flows from a place to a source."""
+        if source is None and not self._has_trained():
+            return False
         self._look_into_maps()
         reached = self._reached.setdefault(source, _Reached())
         if reached.size <= place:
@@ -429,6 +431,10 @@ class Tape(Tracer):
         if self.operations.primitives[place] is not INPUT:
             return False
         return self.is_recorded and self._is_trained(place)
+
+    def _has_trained(self) -> bool:
+        """Whether a Value that requires a gradient may be among the inputs."""
+        return self.is_recorded and (bool(self._trained) or any(value.requires_grad for value in self.values))
 
     def _is_trained(self, place: int) -> bool:
         """Whether the input at a place stands for a Value that requires a gradient."""
@@ -625,7 +631,9 @@ class Tape(Tracer):
                 "such as KeyboardInterrupt pass while it is traced, at its first call"
             )
         written = self.operations, tuple(self.tables), tuple(self.rows)
-        return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
+        equals = self._equals if 4 * len(self._equals) > len(self.operations) else None
+        groups = tuple(map(tuple, inputs))
+        return Trace(*written, groups, tuple(outputs), checked=tuple(self.checked), equals=equals)
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
