@@ -103,7 +103,7 @@ def _answer(model: Model) -> Callable[..., Any]:
     target: Any = getattr(model.pipeline[-1], "transformer_", None)
     statistics = imputer.statistics_.tolist() if imputer else []
     indicated = imputer.indicator_.features_.tolist() if imputer else []
-    centres, spreads = (scaler.mean_.tolist(), scaler.scale_.tolist()) if imputer else ([], [])
+    centres, spreads = (scaler.mean_.tolist(), scaler.scale_.tolist()) if scaler else ([], [])
     is_multiclass = len(getattr(model.pipeline, "classes_", ())) > 2
 
     def answer(**row: Any) -> Any:
