@@ -12,7 +12,7 @@ Example:
 from typing import TYPE_CHECKING
 
 from micrograd import losses, nn, optim, testing
-from micrograd.arrays import array, gradients, numbers
+from micrograd.arrays import array, cho_solve, expm, gradients, numbers, solve_triangular
 from micrograd.compiler import TraceError, compile, from_jax, to_jax
 from micrograd.contexts.anomaly import detect_anomaly
 from micrograd.contexts.no_grad import no_grad
@@ -128,6 +128,7 @@ __all__ = [
     "atanh",
     "betaln",
     "ceil",
+    "cho_solve",
     "clip",
     "compile",
     "cond",
@@ -148,6 +149,7 @@ __all__ = [
     "exp2",
     "expit",
     "explore",
+    "expm",
     "expm1",
     "fit",
     "fixed_point",
@@ -206,6 +208,7 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "solve_triangular",
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",

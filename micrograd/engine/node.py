@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, real_number, required_number
@@ -24,6 +25,7 @@ from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from types import ModuleType
 
     from micrograd.engine.primitive import Primitive
 
@@ -43,6 +45,14 @@ def user_attributes(node: Node) -> dict[str, Any]:
 
 
 _OURS = ("label", "_call", "_calls", "_scope")
+
+
+@cache
+def _value_arrays() -> ModuleType:
+    """What NumPy does with Values. It needs NumPy, which whoever asks has loaded."""
+    from micrograd.engine import value_arrays
+
+    return value_arrays
 
 
 def forget(node: Node) -> None:
@@ -216,9 +226,15 @@ class Node(Operand):
 
     @staticmethod
     def _array(array: Any) -> Any:
-        from micrograd.engine.value_arrays import arranged  # it needs NumPy, which an array has loaded
+        return _value_arrays().arranged(array if (tracer := tracer_on_top()) is None else tracer.array(array))
 
-        return arranged(array if (tracer := tracer_on_top()) is None else tracer.array(array))
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        """What a function of NumPy that works element by element makes of this and other inputs."""
+        return _value_arrays().of_elements(ufunc, method, inputs, settings)
+
+    def __array_function__(self, function: Any, _: Any, arguments: Any, settings: Any) -> Any:
+        """What another function of NumPy makes of this and other arguments."""
+        return _value_arrays().of_arrays(function, arguments, settings)
 
     def _operands(self) -> tuple[Any, ...]:
         """The operands in order. A plain number among them becomes a constant Value, and stays one."""

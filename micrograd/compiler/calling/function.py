@@ -12,6 +12,7 @@ is traced again, and each program is kept.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from functools import partial, update_wrapper
 from inspect import signature
@@ -26,7 +27,9 @@ from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
+from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
+from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.paths import PATHS, Paths, is_undecided
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile
@@ -44,12 +47,14 @@ from micrograd.engine.differentiation import is_differentiated, needs_graphs
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
+from micrograd.nn import Module
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
     import graphviz
+    from typing_extensions import Self
 
     from micrograd.compiler.backends.shared.executable import Executable
     from micrograd.compiler.ir.program import Program
@@ -85,6 +90,7 @@ class CompiledFunction(Generic[P, R]):
         paths: int = PATHS,
     ) -> None:
         self.function = function
+        self._settings = backend, disable, verify, precision, paths
         disabled_passes(disable)  # of a name that is wrong it is said here
         if not isinstance(verify, bool):
             raise TypeError(f"verify is True or False, not {verify!r:.80}")
@@ -97,6 +103,28 @@ class CompiledFunction(Generic[P, R]):
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         update_wrapper(self, function, updated=())
+
+    def __reduce__(self) -> Any:
+        """A pickle has the function and the settings; a function that is found by its name is that name."""
+        name = getattr(self.function, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self.function, "__module__", None) or "")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (CompiledFunction, (self.function, *self._settings))
+
+    def __copy__(self) -> Self:
+        """The same one, as copies of functions are."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """What a compiled Module has besides, such as its parameters."""
+        function = vars(self).get("function")
+        if isinstance(function, Module) and not name.startswith("_"):
+            return getattr(function, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method, where a class has this as an attribute."""
@@ -145,7 +173,7 @@ class CompiledFunction(Generic[P, R]):
         if not passes:
             with self._lock:
                 special, _ = self._asked_for(arguments, named)
-                text = special.compiled(True).program.explain()
+                text = special.explain()
                 return Explanation(text if special.paths is None else f"{text}\n{special.paths.explained()}")
         with self._lock:
             return Explanation(self._asked_for(arguments, named)[0].compiled(True).passes)
@@ -249,6 +277,12 @@ class CompiledFunction(Generic[P, R]):
         self._backend.executable("program()")
         with self._lock:
             special, given = self._asked_for(arguments, named)
+            if special.maps is not None and not (arguments or named) and _needs_arguments(self.function):
+                raise ValueError(
+                    f"give program() the arguments of {self}: the iterations of mg.vmap in it were compiled once for "
+                    "all, and have to be written out"
+                )
+            special = special.written_out(given)
             executable: Any = special.compiled(True).run
             numbers = special.numbers(given)
             executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
@@ -308,8 +342,6 @@ class CompiledFunction(Generic[P, R]):
                 outputs[0] = tanh_1 * x;
             }
         """
-        from micrograd.compiler.calling.export import export
-
         with self._lock:
             return export(
                 self.function,
@@ -324,6 +356,46 @@ class CompiledFunction(Generic[P, R]):
                 gradients=gradients,
                 disable=self._disable,
             )
+
+    def address(self, *arguments: Any, signature: str | None = None, **named: Any) -> NativeFunction:
+        """The native function, for inner loops that call it without Python: SciPy's, Numba's, or in C.
+
+        It computes what the function gives, but raises nothing: there are infinities and NaNs then. Threads may call it
+        at the same time. The Values that the function reads have the numbers that they have now.
+
+        Args:
+            *arguments: examples, for their structure: which numbers they hold is of no consequence.
+            signature: one of those below; by default the first that fits.
+
+                - ``double (double)``: one number, and one result
+                - ``double (int, double *)``: how many numbers there are (which is not looked at), and these
+                - ``void (double *, double *, double *)``: inputs, outputs, and for one result its gradients by the
+                  inputs, and then by the Values that the function reads
+                - ``int (double *, intptr_t, double *, void *)``: as ``scipy.ndimage.generic_filter`` takes it
+
+            **named: the same as the arguments.
+
+        Returns:
+            An object with the ``address``, the ``signature`` and a ``pointer`` of ctypes, which
+            ``scipy.LowLevelCallable`` takes. The address is valid for as long as this object or its pointer lives.
+
+        Raises:
+            ValueError: if there is no such signature, it does not fit, or a primitive is Python code.
+            ImportError: if llvmlite is not installed.
+            TraceError: as calls do.
+
+        Example:
+            >>> import micrograd as mg
+            >>> from scipy import LowLevelCallable
+            >>> from scipy.integrate import quad
+            >>> bell = mg.compile(lambda x: mg.exp(-x * x)).address(0.5)
+            >>> bell.signature
+            'double (double)'
+            >>> round(quad(LowLevelCallable(bell.pointer), -10.0, 10.0)[0], 10)
+            1.7724538509
+        """
+        with self._lock:
+            return native_function(self.function, Structure.of_call(arguments, named), signature, self._disable)
 
     def _compiled_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Program:
         """The program for these arguments; without any, that of the last call."""
@@ -345,13 +417,12 @@ class CompiledFunction(Generic[P, R]):
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         self._kept.traces += 1
         return Specialised(
-            self.function,
-            given,
-            self._backend,
+            *(self.function, given, self._backend),
             is_recorded=is_recorded,
             disable=self._disable,
             verify=self._verify,
             rounding=self._rounding,
+            takes_maps=self._backend.name != "jax",
         )
 
     def _specialise(self, given: Structure) -> Specialised:
@@ -486,12 +557,6 @@ class CompiledFunction(Generic[P, R]):
         if outputs is not None and not self._is_rounded and not np.allclose(numbers, outputs, 1e-6, 1e-9):
             raise ValueError(f"{self} gives other numbers now than at the call, as something it read was replaced")
         return results
-
-    def __reduce__(self) -> str:
-        """As functions do: a copy is the same one, and pickle writes its name."""
-        if not hasattr(self, "__qualname__"):
-            raise TypeError(f"{self} has no name to be pickled or copied by: compile {self.function!r:.80} there")
-        return self.__qualname__
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"

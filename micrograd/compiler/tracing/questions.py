@@ -85,6 +85,10 @@ class Questions:
             raise self._undecided_by
         return tuple(self._asked)
 
+    def has_asked(self) -> bool:
+        """Whether there was one."""
+        return bool(self._asked)
+
     @contextmanager
     def undecided_by_errors(self) -> Iterator[None]:
         """Let what raises on one of several paths run eagerly, where a message may show numbers."""
