@@ -94,11 +94,22 @@ from micrograd.functional import (
     tanh,
     where,
 )
-from micrograd.loops import scan, vmap
+from micrograd.loops import cond, scan, switch, vmap, while_loop
 from micrograd.sparse import nlp, sparse_hessian, sparse_jacobian, sparsity
 from micrograd.training.fit import fit
 from micrograd.training.recording import Recording
-from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from micrograd.transforms import (
+    fixed_point,
+    grad,
+    gradient,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    root,
+    value_and_grad,
+    vjp,
+)
 
 __all__ = [
     "GradientWarning",
@@ -120,6 +131,7 @@ __all__ = [
     "cho_solve",
     "clip",
     "compile",
+    "cond",
     "cos",
     "cosh",
     "degrees",
@@ -140,6 +152,7 @@ __all__ = [
     "expm",
     "expm1",
     "fit",
+    "fixed_point",
     "floor",
     "fma",
     "from_jax",
@@ -183,6 +196,7 @@ __all__ = [
     "record_scopes",
     "rel_entr",
     "relu",
+    "root",
     "save",
     "scan",
     "scope",
@@ -199,6 +213,7 @@ __all__ = [
     "sparse_jacobian",
     "sparsity",
     "sqrt",
+    "switch",
     "take",
     "tan",
     "tanh",
@@ -210,6 +225,7 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
     "xlogy",
 ]
 
