@@ -67,10 +67,12 @@ class Specialised:
         is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
         disable: the names of passes that shall not run.
         verify: whether each pass is checked.
+        rounding: where the function may decide on numbers, the relative errors of its programs; see trace.
         takes_maps: whether what mg.vmap runs many times may be a program of its own.
 
     Attributes:
         name: of the function.
+        is_recorded: as above.
         maps: what there is of that.
         values: the Values that the function read from outside.
         result: what the function returned: symbols, where it computed numbers.
@@ -84,6 +86,10 @@ class Specialised:
         closed_over: what else the function reads, as it was before the trace.
         takes_numbers: whether it takes gradients as plain numbers, which is refused inside of a transform.
         only_eager: whether its gradient cannot be compiled.
+        questions: what the function asks of numbers.
+        answers: what the outputs of its programs end with, if the questions have the answers of the trace.
+        paths: the programs for other answers, if it asks.
+        taken: how many calls have had these answers.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
     """
 
@@ -97,8 +103,10 @@ class Specialised:
         is_recorded: bool = True,
         disable: Sequence[str] = (),
         verify: bool = False,
+        rounding: float | None = None,
         takes_maps: bool = False,
     ) -> None:
+        self.is_recorded, self._rounding = is_recorded, rounding
         self._function, self._backend, self._disable, self._verify = function, backend, disable, verify
         self._takes_maps = takes_maps
         self.name = getattr(function, "__name__", type(function).__name__)
@@ -106,7 +114,7 @@ class Specialised:
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded, takes_maps))
+            source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded, rounding, takes_maps))
             traced = self.closed_over.refusing_sources(lambda: run_stages(source, "cse", self._request))
         except BaseException:
             self.closed_over.put_back()
@@ -125,6 +133,10 @@ class Specialised:
         self.result: Structure = trace.result
         self.values = trace.values
         self._tells_apart = trace.tells_apart
+        self.questions = trace.questions
+        self.answers = np.array([question.answer for question in self.questions]).tobytes()
+        self.paths: Any = None
+        self.taken = 0
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
         leaves = [*self.values, *(arguments.leaves if arguments.has_values else ())]
@@ -167,6 +179,7 @@ class Specialised:
                 is_recorded=False,
                 disable=self._disable,
                 verify=self._verify,
+                rounding=self._rounding,
                 takes_maps=self._takes_maps,
             )
         return self._under_no_grad
@@ -229,6 +242,10 @@ class Specialised:
         return np.concatenate([stored, numbers_of(arguments)]) if arguments.runs else stored
 
     def size(self) -> int:
+        """About how many bytes it has, and its other paths."""
+        return self.own_size() + (self.paths.size(self) if self.paths else 0)
+
+    def own_size(self) -> int:
         """About how many bytes it has: its graph, its programs, and what runs them."""
         if self._size[0] != len(self._compiled):
             runs = [(compiled.program, getattr(compiled.run, "buffer", None)) for compiled in self._compiled.values()]
@@ -297,8 +314,8 @@ class Specialised:
 def _outputs_reached(graph: Graph, inputs: Integers) -> list[bool]:
     """For each output, whether a gradient flows from it to one of the inputs."""
     reached = bool(graph.differentiable[inputs].any())
-    if not reached or len(graph.outputs) == 1:
-        return [reached] * len(graph.outputs)
+    if not reached or len(graph.differentiated) == 1:
+        return [reached] * len(graph.differentiated)
     users, used = graph.edges(differentiable=True)
-    unreached: Booleans = Edges(graph.size, used, users).out_of_reach(inputs)[graph.outputs]
+    unreached: Booleans = Edges(graph.size, used, users).out_of_reach(inputs)[graph.differentiated]
     return (~unreached).tolist()

@@ -188,15 +188,17 @@ class Trace(NamedTuple):
         tables: the places of the elements of each sequence that something is taken from.
         rows: the places of the factors of each sequence that is multiplied with another one.
         inputs: the places of the numbers that are given at each run, group by group.
-        outputs: the places of the numbers that are wanted.
+        outputs: the places of the numbers that are wanted: the results, and the answers to the questions.
         values: the Values that the function read from outside; they are the first inputs.
         checked: the places of what stands for an operation that raises where it is not finite.
         result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
         tells_apart: whether the function asked which Value is which, by == or as a key.
         depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
+        questions: what the function asked of numbers; see questions.py.
         maps: the functions that run in many iterations. Their results are the last groups of the inputs.
         needed: how many of the outputs, the last ones, are what these read.
+        equals: what has found the equal ones among many of the operations already; None if nothing has.
     """
 
     operations: Entries
@@ -210,8 +212,10 @@ class Trace(NamedTuple):
     tells_apart: bool = False
     depends_on_recording: bool = False
     takes_numbers: bool = False
+    questions: tuple[Any, ...] = ()
     maps: tuple[Mapped, ...] = ()
     needed: int = 0
+    equals: EqualsInOrder | None = None
 
     def receivers(self, place: int) -> Sequence[int]:
         """The places that the operation at a place passes gradients on to."""
@@ -222,16 +226,18 @@ class Trace(NamedTuple):
 
     def operands(self, place: int) -> Sequence[int]:
         """The places that a gradient flows to from the operation at a place."""
-        primitive = self.operations.primitives[place]
+        entries = self.operations
+        primitive = entries.primitives[place]
         if primitive is INPUT or primitive is LITERAL:
             return next((each.operands(place) for each in self.maps if place in each), ())
-        operands = self.operations.operands(place)
+        first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:
-            return self.tables[operands[1]]
+            return self.tables[second]
         if primitive is SUM_OF_PRODUCTS:
-            start, first, second = operands
-            return start, *self.rows[first], *self.rows[second]
-        return operands
+            return first, *self.rows[second], *self.rows[entries.further[place][0]]
+        if second != NO_PLACE and place not in entries.further:  # nearly all operations have two
+            return first, second
+        return entries.operands(place)
 
 
 def equals_in_order(trace: Trace) -> list[int]:
@@ -241,6 +247,10 @@ def equals_in_order(trace: Trace) -> list[int]:
 
 class EqualsInOrder:
     """Finds the same for a trace that grows: what was gone through once is not again."""
+
+    def __len__(self) -> int:
+        """How many entries were gone through."""
+        return len(self._places)
 
     def __init__(self) -> None:
         self._places: list[int] = []

@@ -298,6 +298,10 @@ class Body(Tape):
         self._uses.setdefault(place, (len(self.operations), primitive, index))
         return place
 
+    def asked(self) -> None:
+        """Nothing takes questions: another turn may have another answer."""
+        self.has_refused = True
+
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, by copies that were made in this turn: others lead to turns before."""
         self._check_own([root], wanted or ())
@@ -327,6 +331,9 @@ class Body(Tape):
         if isinstance(result, Symbol) and result._tape is not self:
             return self._outer.is_reached(result, source)
         return super().is_reached(result, source)
+
+    def _has_trained(self) -> bool:
+        return True  # what is given may depend on one
 
     def _is_source(self, place: int, source: Any) -> bool:
         if self.operations.primitives[place] is INPUT and isinstance(name := self.operations[place][1], tuple):

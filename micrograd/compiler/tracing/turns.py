@@ -60,6 +60,8 @@ class TracedOnce(Turns):
         tape = recorder_on_top()
         if not isinstance(tape, Tape) or not tape.takes_maps or count <= _FEWEST_MAPPED:
             return []
+        if tape.questions is not None and tape.questions.has_asked():
+            return []  # a program with decisions has all of its operations in one
         return _mapped(function, item, count, tape)
 
 
