@@ -469,6 +469,21 @@ class TestErrors:
             mg.compile(lambda xs, ys: mg.vmap(lambda x, y: x * y)(xs, ys))([1.0] * MANY, [1.0] * (MANY - 1))
 
 
+class TestMemory:
+    def test_a_loop_that_does_not_fit_is_refused_before_it_is_written(self, monkeypatch):
+        monkeypatch.setattr(turns, "bytes_of_machine", lambda: 1e6)
+        seen = mg.compile(lambda x: mg.scan(lambda s, _: (mg.sin(s) * 0.5, None), x, length=2000)[0])
+        with pytest.raises(MemoryError, match="2,000 iterations of 4 operations each take about"):
+            seen(1.0)
+        monkeypatch.undo()
+        assert seen(1.0) == pytest.approx(0.0)
+
+    def test_a_system_that_does_not_say_how_much_there_is(self, monkeypatch):
+        assert 1e8 < turns.bytes_of_machine() < 1e15
+        monkeypatch.delattr("os.sysconf")
+        assert turns.bytes_of_machine() == np.inf
+
+
 class TestSettings:
     def test_verified(self):
         xs, w = values(MANY), mg.Value(0.5)
