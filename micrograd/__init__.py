@@ -12,7 +12,7 @@ Example:
 from typing import TYPE_CHECKING
 
 from micrograd import losses, nn, optim, testing
-from micrograd.arrays import array, gradients, numbers
+from micrograd.arrays import array, cho_solve, expm, gradients, numbers, solve_triangular
 from micrograd.compiler import TraceError, compile, from_jax, to_jax
 from micrograd.contexts.anomaly import detect_anomaly
 from micrograd.contexts.errors import errors
@@ -95,11 +95,22 @@ from micrograd.functional import (
     tanh,
     where,
 )
-from micrograd.loops import scan, vmap
+from micrograd.loops import cond, scan, switch, vmap, while_loop
 from micrograd.sparse import nlp, sparse_hessian, sparse_jacobian, sparsity
 from micrograd.training.fit import fit
 from micrograd.training.recording import Recording
-from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from micrograd.transforms import (
+    fixed_point,
+    grad,
+    gradient,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    root,
+    value_and_grad,
+    vjp,
+)
 
 __all__ = [
     "GradientWarning",
@@ -118,8 +129,10 @@ __all__ = [
     "atanh",
     "betaln",
     "ceil",
+    "cho_solve",
     "clip",
     "compile",
+    "cond",
     "cos",
     "cosh",
     "degrees",
@@ -138,8 +151,10 @@ __all__ = [
     "exp2",
     "expit",
     "explore",
+    "expm",
     "expm1",
     "fit",
+    "fixed_point",
     "floor",
     "fma",
     "from_jax",
@@ -183,6 +198,7 @@ __all__ = [
     "record_scopes",
     "rel_entr",
     "relu",
+    "root",
     "save",
     "scan",
     "scope",
@@ -194,10 +210,12 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "solve_triangular",
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",
     "sqrt",
+    "switch",
     "take",
     "tan",
     "tanh",
@@ -209,6 +227,7 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
     "xlogy",
 ]
 

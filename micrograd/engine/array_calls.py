@@ -14,11 +14,13 @@ While a function is traced, nothing is known of the numbers, and a call is writt
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.checks import Operand, required_number
+from micrograd.engine import primitives
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.stored import bring_up_to_date
@@ -71,8 +73,11 @@ class ArrayFunction:
             numbers.append(found)
             positions.append(places)
             values += those
-        kind: Any = next(type(x) for array in arrays if array.dtype == object for x in array.flat if is_value(x))
         results = self.forward(*numbers)
+        objects = (x for array in arrays if array.dtype == object for x in array.flat)
+        kind: Any = next((type(x) for x in objects if is_value(x)), None)
+        if kind is None:
+            return results
         recorder = recorder_on_top()
         if not values or (recorder is not None and not recorder.remembers):
             return tuple(_constants(kind, result) for result in results)
@@ -113,11 +118,12 @@ class ArrayFunction:
         if not found:
             return self.forward(*(np.zeros(array.shape) for array in arrays))
         made = []
+        value = next((x for array in arrays for x in array.flat if is_value(x)), None)
         for part, first in enumerate(next(iter(found.values()))):
             result = np.empty((*shape, *np.shape(first)), dtype=object)
             for index, parts in found.items():
                 result[index] = parts[part]
-            made.append(result)
+            made.append(result if value is None else np.frompyfunc(partial(_as_value, value), 1, 1)(result))
         return tuple(made)
 
 
@@ -280,6 +286,11 @@ class Seeds(float):
     def __radd__(self, other: float) -> Seeds:
         """A sum that keeps its parts."""
         return Seeds(other, None) + self
+
+
+def _as_value(value: Any, x: Any) -> Any:
+    """A result that is a plain number, such as the 0 in a corner, as a Value like the other results."""
+    return x if isinstance(x, Operand) else value._apply(primitives.where, 1.0, float(x), value)
 
 
 def is_value(x: object) -> bool:

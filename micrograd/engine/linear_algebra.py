@@ -85,17 +85,23 @@ def _reflected(a: Any, others: Any) -> tuple[Any, Any, Any]:
     for k in range(min(len(r) - 1, r.shape[1])):
         column = r[k:, k]
         rest = _sum(column[1:] * column[1:])
-        is_flat = primitives.is_zero(rest)  # nothing to do, as LAPACK does nothing then
-        size = primitives.sqrt(primitives.where(is_flat, 1.0, column[0] * column[0] + rest))
-        head = primitives.where(is_flat, column[0], primitives.where(column[0] < 0, size, -size))
+        if not is_unknown(rest) and rest == 0:  # known zeros, which have no gradient
+            continue
+        squares = column[0] * column[0] + rest
+        if is_unknown(squares):  # of a column of zeros, eager code finds the gradient
+            squares = primitives.where(primitives.is_zero(squares), math.inf, squares).only_finite()
+        size = primitives.sqrt(squares)
+        head = primitives.where(column[0] < 0, size, -size)
         below = column.copy()
         below[0] = column[0] - head
-        factor = primitives.where(is_flat, 0.0, 1 / primitives.where(is_flat, 1.0, head * below[0]))  # -2 / |below|^2
+        factor = 1 / (head * below[0])  # -2 / |below|^2
+        back = primitives.where(primitives.is_zero(rest), -1.0, 1.0)  # LAPACK does not reflect then
         for matrix, start in ((r, k + 1), (others, 0)):
             matrix[k:, start:] = matrix[k:, start:] + np.outer(below, factor * (below @ matrix[k:, start:]))
-        r[k, k] = head
+            matrix[k, start:] = back * matrix[k, start:]
+        r[k, k] = back * head
         r[k + 1 :, k] = 0.0
-        sign = sign * primitives.where(is_flat, 1.0, -1.0)
+        sign = -back * sign
     return r, others, sign
 
 
@@ -138,7 +144,7 @@ def _steps_of_logarithm(a: Any) -> tuple[Any, ...]:
 
 
 def _steps_of_cholesky(a: Any) -> tuple[Any, ...]:
-    a, n = 0.5 * (a + a.T), len(a)
+    n = len(a)
     factor = np.zeros((n, n)).astype(object)
     for j in range(n):
         for i in range(j, n):
@@ -275,20 +281,25 @@ def _rule_of_cholesky(gradients: Any, results: Any, operands: Any, needed: Any) 
     inner = _lower_half(_product(_t(factor), np.tril(g)))
     half = SOLVE(_t(factor), inner)[0]
     whole = SOLVE(_t(factor), _t(half))[0]
-    return [0.5 * (whole + _t(whole))]
+    return [_to_triangle(whole, np.tri(factor.shape[-1], k=-1))]
+
+
+def _to_triangle(slopes: Any, triangle: Any) -> Any:
+    """The gradient of one triangle, below or above the diagonal: its elements stand for those of the other one too."""
+    return (slopes + _t(slopes)) * (triangle + 0.5 * np.eye(len(triangle)))
 
 
 CHOLESKY = ArrayFunction("cholesky", lambda a: (np.linalg.cholesky(a),), _rule_of_cholesky, _steps_of_cholesky)
 
 
 def cholesky(a: Any, *, upper: bool = False) -> Any:
-    """The lower factor of a symmetric matrix, which stands for (a + a.T) / 2; see np.linalg.cholesky.
+    """The lower factor of a symmetric matrix; see np.linalg.cholesky (Murray 2016, 8).
 
-    So its gradient is symmetric, as those of JAX and PyTorch are (Murray 2016, 8).
+    As NumPy looks at the lower triangle only, the elements above it have no gradient.
     """
     a = np.asarray(a)
     _check_square(a, "cholesky")
-    factor = CHOLESKY(a)[0]
+    factor = np.where(np.tri(a.shape[-1], dtype=bool), CHOLESKY(a)[0], 0.0)
     return _t(factor) if upper else factor
 
 
@@ -319,6 +330,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "r") and not (mode == "complete" and rows == columns):
         raise TypeError(f"micrograd has no np.linalg.qr of Values with mode={mode!r}: write mode='reduced'")
     q, r = QR(a[..., :rows])
+    r = np.where(np.tri(r.shape[-2], r.shape[-1], -1, dtype=bool), 0.0, r)
     if columns > rows:
         r = np.concatenate([r, _product(_t(q), a[..., rows:])], axis=-1)
     return r if mode == "r" else _like_numpy(np.linalg.qr(np.eye(1)), q, r)
@@ -349,34 +361,40 @@ def _inverse_gaps(numbers: Any, values: Any, name: str, what: str) -> Any:
     return (1.0 - diagonal) / (values[..., None, :] - values[..., :, None] + 1.0 * diagonal)
 
 
-def _rule_of_eigh(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+def _rule_of_eigh(gradients: Any, results: Any, triangle: Any) -> list[Any]:
     (of_w, of_v), (w, v) = gradients, results
     w, inner = w[..., 0], of_w * np.eye(v.shape[-1])
     if not _is_zero(of_v):
         inner = inner + _inverse_gaps(_floats(w), w, "np.linalg.eigh", "eigenvalues") * _product(_t(v), of_v)
-    whole = _times(v, inner, _t(v))
-    return [0.5 * (whole + _t(whole))]
+    return [_to_triangle(_times(v, inner, _t(v)), triangle)]
 
 
-def _eigen(a: Any) -> tuple[Any, Any]:
-    w, v = np.linalg.eigh(a)
-    return w[..., None], v
+def _eigen(uplo: Any) -> ArrayFunction:
+    """The function that looks at one triangle, "L" or "U"."""
+
+    def forward(a: Any) -> tuple[Any, Any]:
+        w, v = np.linalg.eigh(a, uplo)
+        return w[..., None], v
+
+    def rule(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+        below = np.tri(results[1].shape[-1], k=-1)
+        return _rule_of_eigh(gradients, results, below if uplo == "L" else below.T)
+
+    return ArrayFunction("eigh" if uplo == "L" else "eigh of the upper triangle", forward, rule)
 
 
-EIGEN = ArrayFunction("eigh", _eigen, _rule_of_eigh)
+EIGEN = {uplo: _eigen(uplo) for uplo in "LU"}
 
 
 def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803  # NumPy's name
-    """The eigenvalues and vectors of a symmetric matrix, which stands for (a + a.T) / 2; see np.linalg.eigh.
+    """The eigenvalues and vectors of a symmetric matrix, of which one triangle is looked at; see np.linalg.eigh.
 
     Raises:
         ValueError: in a derivative of vectors, where two eigenvalues are equal (Giles 2008, 3.1).
     """
     a = np.asarray(a)
     _check_square(a, "eigh")
-    if UPLO.upper() == "U":
-        a = _t(a)
-    w, v = EIGEN(a)
+    w, v = EIGEN[UPLO.upper()](a)
     return _like_numpy(np.linalg.eigh(np.eye(1)), w[..., 0], v)
 
 
@@ -533,55 +551,29 @@ def _rule_of_exponential(gradients: Any, results: Any, operands: Any, needed: An
 EXPONENTIAL = ArrayFunction("expm", lambda a: (_exponential(a),), _rule_of_exponential)
 
 
-# What SciPy has in its modules, which ask no array for its own function
+# What SciPy has in its modules, which ask no array for its own function; see arrays.py
 
 
 def expm(a: Any) -> Any:
-    """The exponential of a matrix, as scipy.linalg.expm gives it for floats.
-
-    Example:
-        >>> expm([[0.0, 1.0], [0.0, 0.0]])
-        array([[1., 1.],
-               [0., 1.]])
-    """
+    """The exponential of a matrix."""
     a = np.asarray(a)
     _check_square(a, "expm")
     return EXPONENTIAL(a)[0]
 
 
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
-    """The solution of equations with one triangle of a matrix, as scipy.linalg.solve_triangular gives it for floats.
-
-    Args:
-        a: a square matrix, of which the other triangle is not looked at.
-        b: the right-hand side, or several of them as columns.
-        trans: 1 or "T" for the equations with the transposed triangle.
-        lower: whether it is the lower triangle.
-        unit_diagonal: whether the diagonal counts as ones.
-
-    Example:
-        >>> solve_triangular([[2.0, 9.0], [1.0, 1.0]], [2.0, 3.0], lower=True)
-        array([1., 2.])
-    """
+    """The solution of equations with one triangle of a matrix."""
     a = np.asarray(a)
     _check_square(a, "solve_triangular")
-    triangle = np.tril(a, -1 if unit_diagonal else 0) if lower else np.triu(a, 1 if unit_diagonal else 0)
-    if unit_diagonal:
-        triangle = triangle + np.eye(a.shape[-1])
-    return solve(_t(triangle) if trans in (1, 2, "T", "C") else triangle, b)
+    if trans not in (0, 1, "N", "T"):
+        raise ValueError(f'trans must be 0 or "N", or 1 or "T" for the transposed triangle, not {trans!r:.80}')
+    triangle = np.tri(a.shape[-1], k=-1 if unit_diagonal else 0, dtype=bool)
+    triangle = np.where(triangle if lower else triangle.T, a, np.eye(a.shape[-1]) if unit_diagonal else 0.0)
+    return solve(_t(triangle) if trans in (1, "T") else triangle, b)
 
 
 def cho_solve(factor_and_lower: Any, b: Any) -> Any:
-    """The solution of equations whose matrix has this factor, as scipy.linalg.cho_solve gives it for floats.
-
-    Args:
-        factor_and_lower: Cholesky's factor, and whether it is the lower one.
-        b: the right-hand side, or several of them as columns.
-
-    Example:
-        >>> cho_solve((np.linalg.cholesky([[4.0, 0.0], [0.0, 1.0]]), True), [4.0, 3.0])
-        array([1., 3.])
-    """
+    """The solution of equations whose matrix has this factor."""
     factor, lower = factor_and_lower
     half = solve_triangular(factor, b, trans=0 if lower else 1, lower=lower)
     return solve_triangular(factor, half, trans=1 if lower else 0, lower=lower)
