@@ -4,6 +4,7 @@ import itertools
 import math
 import pickle
 import random
+from functools import partial
 
 import matplotlib as mpl
 import numpy as np
@@ -13,6 +14,7 @@ import micrograd as mg
 from micrograd import Value
 from micrograd.nn import MLP
 from micrograd.training import History
+from tests.interrupts import interrupted_at
 
 JAX = pytest.param("jax", marks=pytest.mark.slow)
 MODES = pytest.mark.parametrize("mode", [False, "numpy", "llvm", JAX])
@@ -399,6 +401,43 @@ class TestResuming:
         first = mg.fit(loss, source, optimizer, **settings)
         history = mg.fit(loss, source, optimizer, resume=first, **settings)
         assert (numbers(leaves), history.steps, history.epochs) == (expected, whole.steps, whole.epochs)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("mode", [False, "numpy"])
+    def test_a_run_that_is_interrupted_anywhere_can_be_continued(self, mode):
+        def run(train):
+            leaves, optimizer, loss = line()
+            metrics = {"far": lambda x, y: abs(leaves[0] * x - y)}
+            settings = {"epochs": 2, "batch_size": 2, "seed": 5, "validation": OTHERS, "metrics": metrics}
+            settings |= {"patience": 5, "clip_norm": 1.0, "compile": mode, "progress": False}
+            history = train(partial(mg.fit, loss, POINTS, optimizer, **settings))
+            return numbers(leaves), history.steps, history.epochs, history.validation, history.metrics
+
+        expected = run(lambda fit: fit())
+        count, inside, first, stride = 1, 0, *((1, 37) if not mode else (1499, 251))
+        while True:
+            ended = []
+
+            def train(fit, ended=ended, count=count):
+                try:
+                    history = interrupted_at(count, fit)
+                except KeyboardInterrupt:  # before the run began, or after it ended
+                    ended.append(None)
+                    return History()
+                ended.append(history.interrupted)
+                return fit(resume=history)
+
+            found = run(train)
+            if ended == [None]:
+                if inside:
+                    break
+            else:
+                assert found == expected
+                inside += ended == [True]
+                if ended == [False]:
+                    break
+            count += stride if inside else first
+        assert inside > 20
 
     @MODES
     def test_more_epochs_continue_a_run_that_has_ended(self, mode):
