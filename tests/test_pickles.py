@@ -43,6 +43,8 @@ FUNCTIONS = {
     "compiled gradient": mg.compile(mg.grad(energy), backend="numpy"),
     "gradient of a compiled function": mg.grad(fast),
     "decorated": decorated,
+    "vmap": mg.vmap(mg.sin),
+    "compiled vmap": mg.compile(mg.vmap(mg.sin), backend="numpy"),
     "a method": Shapes.area,
     "gradient of a decorated function": mg.grad(decorated),
 }
