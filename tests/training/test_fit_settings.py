@@ -12,6 +12,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.training.buffer_steps import BufferSteps
 from micrograd.nn import MLP
 from micrograd.training import History
 from tests.interrupts import interrupted_at
@@ -533,3 +534,21 @@ def test_a_film_with_validation_and_clipping(mode):
         shuffle=False,
     )
     assert (record.losses, len(history.validation)) == (history.steps, 1)
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_a_compiled_step_that_was_done_when_ctrl_c_came_is_in_the_history(monkeypatch, eagerly):
+    _, optimizer, loss = line()
+    if eagerly:
+        monkeypatch.setattr(BufferSteps, "_has_constant_loss", lambda steps, batch: True)
+    expected = trained("numpy")[1].steps[0]
+    step = BufferSteps.step
+
+    def interrupted_after(steps, batch, epoch, noise=None):
+        step(steps, batch, epoch, noise)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BufferSteps, "step", interrupted_after)
+    history = mg.fit(loss, POINTS, optimizer, batch_size=2, seed=5, compile="numpy")
+    assert history.interrupted
+    assert history.steps == pytest.approx([expected], rel=1e-12)
