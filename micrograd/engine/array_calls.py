@@ -206,7 +206,7 @@ class ArrayCall(Primitive):
         """What the operands are given for the Seeds, which are put into arrays of zeros."""
         flat = [seed.reshape(-1) for seed in seeds]
         ends = np.cumsum([len(seed) for seed in flat]).tolist()
-        for number, result in gradient.parts():
+        for number, result in gradient.parts() if isinstance(gradient, Seeds) else ():
             if result is not None:  # the zero that sums begin with
                 which = next(place for place, end in enumerate(ends) if result < end)
                 flat[which][result - ends[which]] = flat[which][result - ends[which]] + number
@@ -279,6 +279,11 @@ class Seeds(float):
         for number, result in other.parts() if isinstance(other, Seeds) else [(other, None)]:
             self = Seeds(number, result, self)  # a sum grows part by part
         return self
+
+    def __abs__(self) -> Seeds:
+        """The sizes of the parts."""
+        sizes = [Seeds(abs(number), result) for number, result in self.parts()]
+        return sum(sizes[1:], sizes[0])
 
     def __radd__(self, other: float) -> Seeds:
         """A sum that keeps its parts."""

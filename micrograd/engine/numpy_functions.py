@@ -46,6 +46,9 @@ _WRITE = {
     "fmod": "write x % y, which has the sign of y",
     "signbit": "write x < 0",
     "divmod": "write x // y and x % y",
+    "eig": "write np.linalg.eigh, if the matrix is symmetric",
+    "eigvals": "write np.linalg.eigvalsh, if the matrix is symmetric",
+    "cond": "write the quotient of the first and the last of np.linalg.svd(a, compute_uv=False)",
 }
 
 
