@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions
+from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions, signals
 from micrograd.engine.array_calls import is_value
 
 if TYPE_CHECKING:
@@ -473,4 +473,5 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.gradient: _gradient,
     np.i0: FUNCTIONS["i0"],
     **linear_algebra.OF_NUMPY,
+    **signals.OF_NUMPY,
 }
