@@ -140,15 +140,23 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
             if axis is not None
         }
 
+        places, names = range(len(arguments)), list(named)
+
         def run(items: dict[Any, Any]) -> Any:
             every = {**fixed, **items}
-            return f(*[every[place] for place in range(len(arguments))], **{name: every[name] for name in named})
+            return f(*[every[place] for place in places], **{name: every[name] for name in names})
 
         if not sequences.lengths:
             raise ValueError("vmap needs an argument to go through: there is none whose axis is not None")
         count = sequences.length("vmap")
-        turn, remember = _turns_of(run, count), remembering_turns(run, "vmap turn", (arguments, named))
-        outputs = [turn({place: take(index) for place, take in takes.items()}) for index in range(count)]
+
+        def item(index: int) -> dict[Any, Any]:
+            return {place: take(index) for place, take in takes.items()}
+
+        turns, remember = on_top(_turns), remembering_turns(run, "vmap turn", (arguments, named))
+        outputs = [] if turns is None else turns.mapped(run, item, count)
+        turn = _turns_of(run, count - len(outputs))
+        outputs += [turn(item(index)) for index in range(len(outputs), count)]
         remember(outputs)
         return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
 
@@ -163,6 +171,16 @@ class Turns(Layer):
 
     def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
         """What to call in the place of a function that is to be called count times."""
+        raise NotImplementedError
+
+    def mapped(self, function: Callable[..., Any], item: Take, count: int) -> list[Any]:
+        """What the function returns for the first items: for as many of them as run in another way, often none.
+
+        Args:
+            function: takes an item.
+            item: gives the item of each iteration.
+            count: how many there are.
+        """
         raise NotImplementedError
 
 

@@ -17,6 +17,7 @@ Where f reaches none, or under no_grad, it is plain numbers.
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -118,8 +119,8 @@ def grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P,
         >>> grad(lambda p: p["a"] * p["b"][0])({"a": 2.0, "b": [5.0]})
         {'a': 5.0, 'b': [2.0]}
     """
-    both = value_and_grad(f, argnums)
-    return lambda *arguments, **settings: both(*arguments, **settings)[1]
+    check_differentiable(f)
+    return _transformed("grad", f, partial(_gradient_at, f, argnums))
 
 
 def value_and_grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, tuple[Any, Any]]:
@@ -130,19 +131,29 @@ def value_and_grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> C
         (9.0, 6.0)
     """
     check_differentiable(f)
+    return _transformed("value_and_grad", f, partial(_value_and_gradient_at, f, argnums))
 
-    def both(*arguments: Any, **settings: Any) -> tuple[Any, Any]:
-        inputs = Inputs(arguments, argnums)
-        output = inputs.run(f, settings)
-        if not isinstance(output, Value) and real_number(output) is None:
-            several = isinstance(output, (list, tuple, dict)) or is_array(output)
-            instead = ": mg.jacobian takes those that return several" if several else ""
-            name = type(output).__name__
-            raise TypeError(f"a function to differentiate must return one number, not {name}{instead}")
-        inputs.connect([output])
-        return inputs.returned(output), inputs.joined(inputs.gradients_of(output))
 
-    return both
+def _transformed(name: str, f: Callable[..., Any], made: partial[Any]) -> Any:
+    """What a transform returns, with a name: a partial function, not a closure, so that it can be pickled if f can."""
+    made.__name__ = f"{name}({getattr(f, '__name__', type(f).__name__)})"  # type: ignore[attr-defined]  # as functions
+    return made
+
+
+def _value_and_gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: Any, **settings: Any) -> tuple[Any, Any]:
+    inputs = Inputs(arguments, argnums)
+    output = inputs.run(f, settings)
+    if not isinstance(output, Value) and real_number(output) is None:
+        several = isinstance(output, (list, tuple, dict)) or is_array(output)
+        instead = ": mg.jacobian takes those that return several" if several else ""
+        name = type(output).__name__
+        raise TypeError(f"a function to differentiate must return one number, not {name}{instead}")
+    inputs.connect([output])
+    return inputs.returned(output), inputs.joined(inputs.gradients_of(output))
+
+
+def _gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: Any, **settings: Any) -> Any:
+    return _value_and_gradient_at(f, argnums, *arguments, **settings)[1]
 
 
 def jacobian(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]:
@@ -171,15 +182,17 @@ def jacobian(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callabl
 def _jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...], rows_of: Callable[..., Any]) -> Any:
     """The function that gives the Jacobian of f, whose rows are computed from inputs and outputs."""
     check_differentiable(f)
+    return _transformed("jacobian", f, partial(_jacobian_at, f, argnums, rows_of))
 
-    def derivatives(*arguments: Any, **settings: Any) -> Any:
-        inputs = Inputs(arguments, argnums)
-        outputs, rebuild = flatten(inputs.run(f, settings), OUTPUT)
-        inputs.connect(outputs)
-        rows = [inputs.parts(row) for row in rows_of(inputs, outputs)]
-        return inputs.joined([rebuild([row[part] for row in rows]) for part in range(inputs.count)])
 
-    return derivatives
+def _jacobian_at(
+    f: Callable[..., Any], argnums: Any, rows_of: Callable[..., Any], /, *arguments: Any, **settings: Any
+) -> Any:
+    inputs = Inputs(arguments, argnums)
+    outputs, rebuild = flatten(inputs.run(f, settings), OUTPUT)
+    inputs.connect(outputs)
+    rows = [inputs.parts(row) for row in rows_of(inputs, outputs)]
+    return inputs.joined([rebuild([row[part] for row in rows]) for part in range(inputs.count)])
 
 
 def hessian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, Any]:
@@ -207,17 +220,17 @@ def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
         [6.0, 4.0]
     """
     check_differentiable(f)
+    return _transformed("hvp", f, partial(_hessian_times, f))
 
-    def product(argument: Any, vector: Any) -> Any:
-        weights = matching(vector, argument, "the vector")
 
-        def slope(point: Any) -> Any:
-            slopes, _ = flatten(grad(f)(point), "the gradient")
-            return sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
+def _hessian_times(f: Callable[..., Any], argument: Any, vector: Any) -> Any:
+    weights = matching(vector, argument, "the vector")
 
-        return grad(slope)(argument)
+    def slope(point: Any) -> Any:
+        slopes, _ = flatten(grad(f)(point), "the gradient")
+        return sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
 
-    return product
+    return grad(slope)(argument)
 
 
 def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

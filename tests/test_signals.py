@@ -1,8 +1,6 @@
-"""Interpolation, Fourier transforms, fits of polynomials and convolution of arrays of Values."""
+"""Interpolation with a period, Fourier transforms, fits of polynomials and convolution of arrays of Values."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
@@ -25,10 +23,6 @@ def both(parts):
 
 
 EVERY = {
-    "interp": (np.interp, BETWEEN, POINTS, HEIGHTS),
-    "interp of one number": (lambda x, fp: np.interp(x[0], POINTS, fp), BETWEEN, HEIGHTS),
-    "interp with sides": (lambda x, fp: np.interp(x, POINTS, fp, left=-1.0, right=fp[0]), BETWEEN, HEIGHTS),
-    "interp of heights": (lambda fp: np.interp(BETWEEN, POINTS, fp), HEIGHTS),
     "interp with a period": (lambda x, fp: np.interp(x, POINTS, fp, period=5.0), BETWEEN + 0.05, HEIGHTS),
     "fft": (lambda x: both(np.fft.fft(x)), SIGNAL),
     "fft of fewer along an axis": (lambda x: both(np.fft.fft(x, 3, axis=0, norm="ortho")), PICTURE),
@@ -68,27 +62,9 @@ class TestOfEach:
         assert mg.gradient(result, values) == pytest.approx(mg.gradient(expected, others), rel=1e-8, abs=1e-10)
 
 
-class TestInterpolation:
-    @pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
-    def test_at_a_point_the_slope_is_that_of_the_line_on_its_left(self, make):
-        f = make(lambda x: np.interp(x, [0.0, 1.0, 2.0], [0.0, 3.0, 4.0]))
-        for at, slope in ((0.0, 3.0), (1.0, 3.0), (2.0, 1.0), (2.5, 0.0), (-0.5, 0.0)):
-            x = mg.array([at])
-            y = f(x)[0]
-            assert (y.data if isinstance(y, Value) else y) == np.interp(at, [0.0, 1.0, 2.0], [0.0, 3.0, 4.0])
-            if slope or isinstance(y, Value):
-                assert mg.gradient(y, [x[0]]) == ([slope] if at else [pytest.approx(slope, abs=3.0)])
-
-    def test_one_point_and_nan(self):
-        x = mg.array([2.0, math.nan])
-        assert np.interp(x[:1], [2.0], [5.0])[0].data == 5.0
-        assert math.isnan(np.interp(x, [1.0, 3.0], [5.0, 6.0])[1].data)
-
-    def test_what_does_not_fit(self):
-        with pytest.raises(ValueError, match=r"as many numbers as points.*\(2,\) and \(3,\)"):
-            np.interp(mg.array([1.0]), [1.0, 2.0, 3.0], [1.0, 2.0])
-        with pytest.raises(TypeError, match="points that are plain numbers"):
-            np.interp(1.0, mg.array([1.0, 2.0]), [1.0, 2.0], period=3.0)
+def test_points_of_a_period_have_to_be_known():
+    with pytest.raises(TypeError, match="points xp that are plain numbers"):
+        np.interp(1.0, mg.array([1.0, 2.0]), [1.0, 2.0], period=3.0)
 
 
 class TestFourier:

@@ -161,6 +161,55 @@ def test_a_matrix_of_a_thousand_rows_is_a_few_kernels() -> None:
     assert len(fast.program(x).program.kernels) < 20
 
 
+def of_kinds(x: Any, index: Any) -> list[Any]:
+    """Rows of several kinds, in turns: powers, quotients, dot products, choices, constants and variables."""
+    kinds: list[Callable[[int], Any]] = [
+        lambda k: x[k] ** 8 * x[k + 1] ** -3,
+        lambda k: 2.0 / (x[k] + 5.0) ** 2.5 + x[0] / 3.0,
+        lambda k: mg.dot([x[k], x[k + 1], 2.0], [x[k + 1], 3.0, x[k]]),
+        lambda k: mg.where(x[k] > x[k + 1], mg.sqrt(x[k] + 9.0), mg.log(x[k + 1] + 9.0)),
+        lambda k: mg.take([x[k], x[k + 1], 1.0], index),
+        lambda k: x[k],
+        lambda k: -0.0 * x[k] + 0.0 * x[k + 1],
+        lambda k: mg.gelu(x[k]) + mg.logsumexp([x[k], x[k + 1]]) * mg.detach(x[k]),
+        lambda k: (x[k] - x[k]) * x[k + 1] + mg.maximum(x[k] * x[k + 1], x[k] * x[k + 1]),
+        lambda k: sum((x[j] * x[j] for j in range(40)), 0.0) * 1.0,
+        lambda k: mg.floor(x[k]),
+    ]
+    return [kind(k) for k in range(len(x) - 1) for kind in kinds]
+
+
+def test_rows_that_are_computed_alike_have_the_numbers_of_rules_that_are_asked_for_each(way: Any) -> None:
+    x = 1.0 + np.sin(np.arange(40.0))
+    found = way(mg.sparse_jacobian(of_kinds))(x, 1)
+    np.testing.assert_allclose(found.toarray(), mg.jacobian(of_kinds)(x, 1), rtol=1e-12, atol=1e-12)
+
+    def total(x: Any, index: Any) -> Any:
+        return sum((each**2 for each in of_kinds(x, index)), 0.0)
+
+    curvature = way(mg.sparse_hessian(total))(x, 1)
+    np.testing.assert_allclose(curvature.toarray(), mg.hessian(total)(x, 1), rtol=1e-10, atol=1e-10)
+
+
+def test_rules_of_alike_rows_are_asked_twice_and_those_of_a_users_primitive_each_time() -> None:
+    asked = []
+
+    def rule(gradient: Any, output: Any, x: Any) -> Any:
+        asked.append(x)
+        return gradient * 2.0 * len(asked)
+
+    odd = mg.primitive("odd_rule", "odd", lambda x: x * x, rule)
+    found = mg.compile(mg.sparse_jacobian(lambda x: [odd(each) * 3.0 for each in x]), backend="numpy")(np.ones(5))
+    assert found.data.tolist() == [6.0, 12.0, 18.0, 24.0, 30.0]
+
+    def failing(gradient: Any, output: Any, x: Any) -> Any:
+        raise ZeroDivisionError("no slope here")
+
+    bad = mg.primitive("failing_rule", "bad", lambda x: x * x, failing)
+    with pytest.raises(ZeroDivisionError, match="no slope here"):
+        mg.compile(mg.sparse_jacobian(lambda x: [bad(each) for each in x]), backend="numpy")(np.ones(5))
+
+
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
     "*": lambda a, b: a * b,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import micrograd
 from micrograd.command.grammar import ParsedExpression
 from micrograd.command.output import OK, print_json
 from micrograd.engine.primitives import equal, where
 from micrograd.engine.value import Value
+from micrograd.functional import dot, sigmoid, softmax
 
 if TYPE_CHECKING:
     import argparse
@@ -100,8 +100,7 @@ def _answer(model: Model) -> Callable[..., Any]:
     ]
     imputer, scaler = encoders["numbers"] if columns["numbers"] else (None, None)
     known = [len(found) for found in encoders["categories"][1].categories_] if columns["categories"] else []
-    target = getattr(model.pipeline[-1], "transformer_", None)
-    means, scales = ([float(n[0]) for n in (target.mean_, target.scale_)]) if target else (0.0, 1.0)
+    target: Any = getattr(model.pipeline[-1], "transformer_", None)
     statistics = imputer.statistics_.tolist() if imputer else []
     indicated = imputer.indicator_.features_.tolist() if imputer else []
     centres, spreads = (scaler.mean_.tolist(), scaler.scale_.tolist()) if scaler else ([], [])
@@ -116,14 +115,14 @@ def _answer(model: Model) -> Callable[..., Any]:
         for name, count in zip(columns["categories"], known, strict=True):
             layer += [equal(row[name], float(code)) for code in range(count)]
         for number, (rows, shifts) in enumerate(zip(weights, biases, strict=True), 1):
-            layer = [micrograd.dot(row, layer) + shift for row, shift in zip(rows, shifts, strict=True)]
+            layer = [dot(row, layer) + shift for row, shift in zip(rows, shifts, strict=True)]
             if number < len(weights):
                 layer = [FUNCTIONS[network.activation](x) for x in layer]
         if target is not None:
-            return layer[0] * scales + means
+            return layer[0] * float(target.scale_[0]) + float(target.mean_[0])
         if is_multiclass:
-            return micrograd.softmax(layer)
-        chance = micrograd.sigmoid(layer[0])
-        return [micrograd.sigmoid(-layer[0]), chance]
+            return softmax(layer)
+        chance = sigmoid(layer[0])
+        return [sigmoid(-layer[0]), chance]
 
     return answer

@@ -14,11 +14,13 @@ While a function is traced, nothing is known of the numbers, and a call is writt
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.checks import Operand, required_number
+from micrograd.engine import primitives
 from micrograd.engine.primitive import CONSTANT, Primitive
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.stored import bring_up_to_date
@@ -116,11 +118,12 @@ class ArrayFunction:
         if not found:
             return self.forward(*(np.zeros(array.shape) for array in arrays))
         made = []
+        value = next((x for array in arrays for x in array.flat if is_value(x)), None)
         for part, first in enumerate(next(iter(found.values()))):
             result = np.empty((*shape, *np.shape(first)), dtype=object)
             for index, parts in found.items():
                 result[index] = parts[part]
-            made.append(result)
+            made.append(result if value is None else np.frompyfunc(partial(_as_value, value), 1, 1)(result))
         return tuple(made)
 
 
@@ -288,6 +291,11 @@ class Seeds(float):
     def __radd__(self, other: float) -> Seeds:
         """A sum that keeps its parts."""
         return Seeds(other, None) + self
+
+
+def _as_value(value: Any, x: Any) -> Any:
+    """A result that is a plain number, such as the 0 in a corner, as a Value like the other results."""
+    return x if isinstance(x, Operand) else value._apply(primitives.where, 1.0, float(x), value)
 
 
 def is_value(x: object) -> bool:

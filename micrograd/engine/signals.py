@@ -1,4 +1,4 @@
-"""Signals: interpolation, Fourier transforms, fits of polynomials and convolution, for arrays of Values.
+"""Signals: Fourier transforms, fits of polynomials and convolution, for arrays of Values.
 
 A Fourier transform has complex results, and there are no complex Values: it gives the real and the imaginary parts.
 """
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import is_unknown
-from micrograd.engine import primitives
 from micrograd.engine.array_calls import ArrayFunction, is_value
 from micrograd.engine.linear_algebra import PRODUCT, pinv
+from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,60 +67,6 @@ class Parts:
     __neg__ = __matmul__ = __rmatmul__ = __array_ufunc__ = __array__ = _refuse
 
 
-# Interpolation
-
-
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Straight lines between points; see np.interp. At a point, the slope is that of the line on its left."""
-    x, xp, fp = np.asarray(x), np.asarray(xp), np.asarray(fp)
-    if xp.ndim != 1 or xp.shape != fp.shape or not len(xp):
-        raise ValueError(f"np.interp takes as many numbers as points, and one or more: {fp.shape} and {xp.shape}")
-    if period is not None:
-        if xp.dtype == object:
-            raise TypeError("np.interp with a period takes points that are plain numbers")
-        order = np.argsort(xp % period)
-        xp, fp, x = (xp % period)[order], fp[order], x % period
-        xp, fp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period]), np.concatenate([fp[-1:], fp, fp[:1]])
-        left = right = None
-    low, high = fp[0] if left is None else left, fp[-1] if right is None else right
-    of_one = _summed if any(is_unknown(e) for a in (x, xp) for e in a.flat) else _looked_up
-    found = np.empty(x.shape, dtype=object)
-    for index in np.ndindex(x.shape):
-        found[index] = of_one(x[index], xp, fp, low, high)
-    return found if x.ndim else found[()]
-
-
-def _looked_up(x: Any, xp: Any, fp: Any, low: Any, high: Any) -> Any:
-    """By the points on both sides, of numbers that are known."""
-    number, numbers = _number(x), [_number(point) for point in xp]
-    place = int(np.searchsorted(numbers, number))
-    if math.isnan(number):
-        return x
-    if number < numbers[0] or number > numbers[-1]:
-        return low if number < numbers[0] else high
-    if not place:
-        return fp[0] + 0.0 * x if len(fp) == 1 else _on_line(x, xp, fp, 0)
-    return _on_line(x, xp, fp, place - 1)
-
-
-def _number(x: Any) -> float:
-    return float(x._data if is_value(x) else x)
-
-
-def _on_line(x: Any, xp: Any, fp: Any, i: int) -> Any:
-    return fp[i] + (x - xp[i]) * ((fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i]))
-
-
-def _summed(x: Any, xp: Any, fp: Any, low: Any, high: Any) -> Any:
-    """By what each line adds, of numbers that are not known yet."""
-    total = fp[0]
-    for i in range(len(xp) - 1):
-        inside = primitives.minimum(primitives.maximum(xp[i], x), xp[i + 1])
-        total = total + (inside - xp[i]) * ((fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i]))
-    inside = primitives.where(x > xp[-1], high, total)
-    return primitives.where(x < xp[0], low, inside)
-
-
 # Fourier transforms
 
 
@@ -167,6 +113,8 @@ def _transformed(a: Any, n: Any, axis: int, norm: Any, inverse: bool) -> Parts:
     if norm not in _SCALES:
         raise ValueError(f'norm must be "backward", "ortho" or "forward", not {norm!r:.80}')
     real, imag = (np.moveaxis(part, axis, -1) for part in _parts(a))
+    if (tracer := tracer_on_top()) is not None and not any(is_value(x) for part in (real, imag) for x in part.flat):
+        tracer.refused("a Fourier transform of numbers", "Call it outside of the function, and pass its parts in.")
     count = real.shape[-1] if n is None else n
     if count < 1:
         raise ValueError(f"a Fourier transform takes one element or more, not {count}")
@@ -240,7 +188,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
 
 def _size(x: Any) -> float:
     """The number of an element, for scales that change nothing but the rounding; 1 where it is not known yet."""
-    return 1.0 if is_unknown(x) else _number(x)
+    return 1.0 if is_unknown(x) else float(x._data if is_value(x) else x)
 
 
 # Convolution
@@ -273,7 +221,6 @@ def convolve2d(a: Any, kernel: Any, mode: str = "full") -> Any:
 
 
 OF_NUMPY: dict[Any, Callable[..., Any]] = {
-    np.interp: interp,
     np.fft.fft: fft,
     np.fft.ifft: ifft,
     np.fft.rfft: rfft,

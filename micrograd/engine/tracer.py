@@ -25,6 +25,10 @@ class Tracer(Recorder):
         """What comparing a Value with something gives."""
         raise NotImplementedError
 
+    def symbol(self, value: Any) -> Any:
+        """What stands for a Value whose truth or int is asked for."""
+        raise NotImplementedError
+
     def array(self, array: Any) -> Any:
         """What stands for an array that has Values in it."""
         raise NotImplementedError

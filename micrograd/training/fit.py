@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Literal
 
 from micrograd._support.checks import required_count, required_number
 from micrograd.compiler import compiled_steps
+from micrograd.contexts.modes import MaskError
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.stored import changing
 from micrograd.training.batches import ListBatches, StreamBatches, batches_of
 from micrograd.training.eager_steps import EagerSteps
 from micrograd.training.history import Epoch, History, Taken
+from micrograd.training.masks import Masks
 from micrograd.training.noise import Noise
 from micrograd.training.progress import progress_bar, show
 from micrograd.training.recording import Recording, Run
@@ -148,17 +151,30 @@ def fit(
     done = 0 if history._epoch is None else len(history.steps) - history._epoch.first
     first = None if taken is None else taken.noise
     noises = None if noise is None else Noise(noise, batches.size_of(history._epoch, done), first)
+    drawing: Noise | Masks | None = noises
     eager = EagerSteps(loss, batches, optimizer, clip_norm)
     run: Any = eager
     if backend is not None:
-        named = {} if noises is None else {"noise": noises.example}
-        settings = batch_size, devices, precision
-        run = compiled_steps(
-            loss, batches.examples, optimizer, eager, backend, *settings, named, noise, clip_norm=clip_norm
+        compiled = partial(
+            compiled_steps,
+            examples=batches.examples,
+            optimizer=optimizer,
+            backend=backend,
+            batch_size=batch_size,
+            devices=devices,
+            precision=precision,
+            draw=noise,
+            clip_norm=clip_norm,
         )
+        try:
+            run = compiled(loss, eager=eager, named={} if noises is None else {"noise": noises.example})
+        except MaskError:  # it has a dropout
+            drawing = masks = Masks(loss, batches, noises)
+            eager = EagerSteps(masks.loss, batches, optimizer, clip_norm)
+            run = compiled(masks.loss, eager=eager, named={"noise": masks.example})
     if record is not None:
         record.start(Run(loss, batches.examples, optimizer, batch_size, seed))
-    _Training(history, batches, optimizer, eager, run, noises, checked, callback, record, patience, epochs).run(
+    _Training(history, batches, optimizer, eager, run, drawing, checked, callback, record, patience, epochs).run(
         progress
     )
     return history
@@ -173,7 +189,7 @@ class _Training:
     optimizer: Any
     eager: EagerSteps
     steps: Any
-    noises: Noise | None
+    noises: Noise | Masks | None
     validation: Validation | None
     callback: Callable[[History], object] | None
     record: Recording | None
@@ -219,8 +235,9 @@ class _Training:
             if batches.changes:
                 steps.read_examples()
             steps.before_noise()
-            noise = None if self.noises is None else self.noises.draw(len(batch))
-            history._taken = Taken(len(history.steps), batches.taken(batch), noise)
+            noise = None if self.noises is None else self.noises.draw(batch)
+            drawn = None if self.noises is None else self.noises.drawn
+            history._taken = Taken(len(history.steps), batches.taken(batch), drawn)
             mean = steps.step(batch, number, noise)
             history.steps.append(mean)
             if self.record is not None:

@@ -26,6 +26,7 @@ class Noise:
 
     Attributes:
         example: the item of the first example.
+        drawn: what was drawn for the last batch.
 
     Raises:
         TypeError: if draw returns no list or array, or an item holds anything else than numbers.
@@ -39,15 +40,17 @@ class Noise:
         self._key = Structure(self.example).key
         self._check_alike(items)
         self._first: Any = items
+        self.drawn: Any = items
 
-    def draw(self, count: int) -> Sequence[Any]:
-        """An item for each of so many examples."""
-        if (first := self._first) is not None:
+    def draw(self, batch: Sequence[int]) -> Sequence[Any]:
+        """An item for each example of a batch."""
+        if self._first is not None:
             self._first = None
-            return first
-        items = self._drawn(count)
-        self._check_alike(items)
-        return items
+        else:
+            items = self._drawn(len(batch))
+            self._check_alike(items)
+            self.drawn = items
+        return self.drawn
 
     def _drawn(self, count: int) -> Sequence[Any]:
         items: Any = self._draw(count)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd import compiler
 from micrograd._support.checks import required_number, required_sequence
+from micrograd.contexts.modes import evaluating
 from micrograd.contexts.no_grad import no_grad
 from micrograd.training.eager_steps import ARITHMETIC, arguments_of
 
@@ -54,12 +55,12 @@ class Validation:
             }
 
     def run(self, epoch: int) -> dict[str, float]:
-        """The means for the model as it is now: "validation" for the loss, and each metric by its name.
+        """The means for the model in evaluation mode: "validation" for the loss, and each metric by its name.
 
         Raises:
             ArithmeticError: if one of the numbers is not finite, naming the epoch and the example.
         """
-        with no_grad():
+        with no_grad(), evaluating():
             return {name: self._mean(name, epoch) for name in self._functions}
 
     def _mean(self, name: str, epoch: int) -> float:

@@ -223,7 +223,7 @@ class CallOfSeveral(_OfProgram):
         written: Callable[[], list[Any]],
     ) -> None:
         super().__init__(origin, inputs, written)
-        self.results, self._run = len(origin.program.outputs), run
+        self.results, self._run = len(origin.program.outputs) - origin.program.answers, run
 
     def gradients(self, gradient: float) -> Floats:
         """What the reverse program gives for the gradients of the results; a plain float is that of each of them."""

@@ -34,9 +34,9 @@ from micrograd.compiler.tracing.promotion import (
 )
 from micrograd.engine import value_arrays
 from micrograd.engine.array_calls import is_value
-from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, truth
+from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, is_refusal, truth
 from micrograd.engine.value import Value
-from micrograd.engine.value_arrays import ValueArray, box, plain
+from micrograd.engine.value_arrays import ValueArray, box, plain, with_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -187,8 +187,8 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
         inputs: arrays, symbols, numbers.
         settings: the named arguments; ``out`` is a tuple.
     """
-    if (of_numbers := value_arrays.of_operators(ufunc, inputs, settings)) is not None:
-        return of_numbers
+    if method == "__call__" and not settings and (result := value_arrays.of_single(ufunc, inputs)) is not None:
+        return result
     name, operands = ufunc.__name__, [plain(operand) for operand in inputs]
     if ufunc is np.divmod and not any(map(_has_values, operands)):
         return np.floor_divide(*inputs, **settings), np.remainder(*inputs, **settings)
@@ -215,11 +215,12 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     is_empty = method == "reduce" and not np.size(operands[0])  # of which NumPy asks nothing
     function = FUNCTIONS[name] if name in _WRITTEN and not is_empty else None
     if not settings and function is None:
-        return arranged(_of_objects(ufunc, method, operands, settings))
+        return arranged(_unless_of_numbers(value_arrays.computed, ufunc, method, operands, settings))
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
-        if any(array is not None and array.dtype != object for array in out):
+        of_numbers = any(map(_has_values, operands)) and not any(map(_has_values, out))
+        if of_numbers or any(array is not None and array.dtype != object for array in out):
             refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
         if function is None and any(map(is_of_bools, out)):
             refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
@@ -231,7 +232,7 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
             return getattr(ufunc, method)(*operands, **settings)  # NumPy says what is wrong
         del settings["dtype"]
     if function is None:
-        result = _of_objects(ufunc, method, operands, settings)
+        result = _unless_of_numbers(value_arrays.computed, ufunc, method, operands, settings)
     else:
         result = getattr(function, method)(*operands, **settings)
     if len(out) == 1:
@@ -243,25 +244,25 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     return arranged(result)
 
 
-def _of_objects(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[str, Any]) -> Any:
-    """What a function makes of arrays of objects, where eager code may have arrays of numbers."""
-    try:
-        return value_arrays.computed(ufunc, method, operands, settings)
-    except TypeError as error:
-        if any(map(_has_values, operands)) or not str(error).startswith("micrograd has no"):
-            raise
-        refuse(f"np.{ufunc.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
-
-
 def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What another function of NumPy makes of symbols, such as np.where and np.concatenate."""
-    arguments, settings = _boxed(arguments), {name: _boxed(setting) for name, setting in settings.items()}
+    arguments, settings = with_arrays(arguments), {name: with_arrays(setting) for name, setting in settings.items()}
     instead = _INSTEAD.get(function)
     if instead is not None and (result := instead(*arguments, **settings)) is not None:
         return result
     if function in _PRODUCTS:
         _check_product(function.__name__, arguments)
-    return arranged(value_arrays.called(function, arguments, settings))
+    return arranged(_unless_of_numbers(value_arrays.called, function, arguments, settings))
+
+
+def _unless_of_numbers(compute: Callable[..., Any], function: Any, *parts: Any) -> Any:
+    """What the table gives; where it has nothing, and there are only plain numbers, NumPy would give it eagerly."""
+    try:
+        return compute(function, *parts)
+    except TypeError as error:
+        if not is_refusal(error) or any(map(_has_values, parts)):
+            raise
+        refuse(f"np.{function.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
 
 
 # What the elements of arrays give
@@ -369,7 +370,19 @@ def _refuse_order() -> NoReturn:
 
 
 _FINDING = (
-    *(np.argmax, np.argmin, np.argpartition, np.argsort, np.argwhere, np.choose, np.compress, np.digitize, np.extract),
+    *(
+        np.argmax,
+        np.argmin,
+        np.nanargmax,
+        np.nanargmin,
+        np.argpartition,
+        np.argsort,
+        np.argwhere,
+        np.choose,
+        np.compress,
+        np.digitize,
+        np.extract,
+    ),
     *(np.flatnonzero, np.lexsort, np.median, np.nonzero, np.partition, np.percentile, np.piecewise, np.place),
     *(np.putmask, np.quantile, np.searchsorted, np.sort, np.unique),
 )
@@ -379,6 +392,7 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     np.copyto: _copyto,
     np.pad: _pad,
     np.where: _where,
+    np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),
     np.count_nonzero: _count_nonzero,
 }
 
@@ -533,18 +547,6 @@ def _check_product(name: str, operands: Iterable[Any]) -> None:
 
 def _is_array(x: object) -> bool:
     return isinstance(x, np.ndarray)
-
-
-def boxed(symbol: Any) -> SymbolArray:
-    """A symbol in an array without axes."""
-    return box(symbol).view(SymbolArray)
-
-
-def _boxed(x: Any) -> Any:
-    """Symbols among arguments as arrays without axes, which NumPy takes for arrays."""
-    if type(x) in (list, tuple):
-        return type(x)(map(_boxed, x))
-    return boxed(x) if is_unknown(x) else x
 
 
 def _symbols(x: Any) -> Iterable[Any]:
