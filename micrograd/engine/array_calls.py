@@ -207,7 +207,7 @@ class ArrayCall(Primitive):
 
     def _given(self, seeds: list[Any], gradient: Any, results: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
         """What the operands are given for the Seeds, which are put into arrays of zeros."""
-        parts = gradient.parts() if isinstance(gradient, Seeds) else ()
+        parts: Any = gradient.parts() if isinstance(gradient, Seeds) else ()
         pairs = [pair for pair in parts if pair[1] is not None]  # without the zero that sums begin with
         whole = np.concatenate([seed.ravel() for seed in seeds])
         if whole.dtype == object:
