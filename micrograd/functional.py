@@ -21,9 +21,12 @@ from micrograd.engine.value import Value, applied_with
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy import ndarray
+
     from micrograd.engine.primitive import Primitive
 
-Scalar = TypeVar("Scalar", Value, float)
+# What a function of one operand is given is what it gives; a float for an int.
+Scalar = TypeVar("Scalar", Value, float, "Value | float", "ndarray[Any, Any]")
 
 LARGEST = sys.float_info.max  # of the finite floats
 

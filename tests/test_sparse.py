@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -120,6 +121,35 @@ def test_a_pattern_is_a_matrix_of_bools() -> None:
     assert mg.sparsity(lambda p, x: [x * x], 1.0, 2.0, argnums=1).toarray().tolist() == [[True]]
 
 
+def test_a_pattern_holds_for_all_numbers_or_says_what_to_write() -> None:
+    def f(x: Any, index: Any) -> list[Any]:
+        return [mg.where(x[0] > 1.0, x[1], x[2]), mg.take(x, index), mg.maximum(x[0], x[1])]
+
+    for point, index in ([0.0, 5.0, 6.0], 1), ([2.0, 5.0, 6.0], -1):
+        assert mg.sparsity(f, point, index).toarray().astype(int).tolist() == [[0, 1, 1], [1, 1, 1], [1, 1, 0]]
+    with pytest.raises(mg.TraceError, match=r"Write mg\.where"):
+        mg.sparsity(lambda x: [x[0] if x[0] > 0.0 else x[1]], [1.0, 2.0])
+
+
+@pytest.mark.filterwarnings("ignore:Changing the sparsity structure")
+def test_a_compiled_matrix_can_be_used_and_changed_as_any_other() -> None:
+    fast = mg.compile(mg.sparse_jacobian(chained))
+    found = fast(POINT)
+    dense = found.toarray()
+    np.testing.assert_allclose((found @ found.T).toarray(), dense @ dense.T)
+    found[0, 5] = 7.0  # which stores an entry more
+    found.data *= 2.0
+    assert found.nnz == 13
+    assert found[0, 5] == 14.0
+    again = fast(POINT)
+    assert again.nnz == 12
+    np.testing.assert_array_equal(again.toarray(), dense)
+    np.testing.assert_array_equal(copy.deepcopy(again).toarray(), dense)
+    assert again.shape == dense.shape
+    found.resize(2, 2)
+    assert fast(POINT).shape == dense.shape
+
+
 def test_a_pattern_is_shown_and_saved_as_a_picture(tmp_path: Path) -> None:
     pattern = mg.sparsity(chained, POINT)
     mg.save(pattern, tmp_path / "spy.svg")
@@ -159,6 +189,55 @@ def test_a_matrix_of_a_thousand_rows_is_a_few_kernels() -> None:
     x = np.linspace(-1.0, 1.0, 1000)
     assert fast(x).nnz == 3 * 998
     assert len(fast.program(x).program.kernels) < 20
+
+
+def of_kinds(x: Any, index: Any) -> list[Any]:
+    """Rows of several kinds, in turns: powers, quotients, dot products, choices, constants and variables."""
+    kinds: list[Callable[[int], Any]] = [
+        lambda k: x[k] ** 8 * x[k + 1] ** -3,
+        lambda k: 2.0 / (x[k] + 5.0) ** 2.5 + x[0] / 3.0,
+        lambda k: mg.dot([x[k], x[k + 1], 2.0], [x[k + 1], 3.0, x[k]]),
+        lambda k: mg.where(x[k] > x[k + 1], mg.sqrt(x[k] + 9.0), mg.log(x[k + 1] + 9.0)),
+        lambda k: mg.take([x[k], x[k + 1], 1.0], index),
+        lambda k: x[k],
+        lambda k: -0.0 * x[k] + 0.0 * x[k + 1],
+        lambda k: mg.gelu(x[k]) + mg.logsumexp([x[k], x[k + 1]]) * mg.detach(x[k]),
+        lambda k: (x[k] - x[k]) * x[k + 1] + mg.maximum(x[k] * x[k + 1], x[k] * x[k + 1]),
+        lambda k: sum((x[j] * x[j] for j in range(len(x))), 0.0) * 1.0,
+        lambda k: mg.floor(x[k]),
+    ]
+    return [kind(k) for k in range(len(x) - 1) for kind in kinds]
+
+
+def test_rows_that_are_computed_alike_have_the_numbers_of_rules_that_are_asked_for_each(way: Any) -> None:
+    x = 1.0 + np.sin(np.arange(9.0))
+    found = way(mg.sparse_jacobian(of_kinds))(x, 1)
+    np.testing.assert_allclose(found.toarray(), mg.jacobian(of_kinds)(x, 1), rtol=1e-12, atol=1e-12)
+
+    def total(x: Any, index: Any) -> Any:
+        return sum((each**2 for each in of_kinds(x, index)), 0.0)
+
+    curvature = way(mg.sparse_hessian(total))(x, 1)
+    np.testing.assert_allclose(curvature.toarray(), mg.hessian(total)(x, 1), rtol=1e-10, atol=1e-10)
+
+
+def test_rules_of_alike_rows_are_asked_twice_and_those_of_a_users_primitive_each_time() -> None:
+    asked = []
+
+    def rule(gradient: Any, output: Any, x: Any) -> Any:
+        asked.append(x)
+        return gradient * 2.0 * len(asked)
+
+    odd = mg.primitive("odd_rule", "odd", lambda x: x * x, rule)
+    found = mg.compile(mg.sparse_jacobian(lambda x: [odd(each) * 3.0 for each in x]), backend="numpy")(np.ones(5))
+    assert found.data.tolist() == [6.0, 12.0, 18.0, 24.0, 30.0]
+
+    def failing(gradient: Any, output: Any, x: Any) -> Any:
+        raise ZeroDivisionError("no slope here")
+
+    bad = mg.primitive("failing_rule", "bad", lambda x: x * x, failing)
+    with pytest.raises(ZeroDivisionError, match="no slope here"):
+        mg.compile(mg.sparse_jacobian(lambda x: [bad(each) for each in x]), backend="numpy")(np.ones(5))
 
 
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {

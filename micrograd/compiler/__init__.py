@@ -29,29 +29,34 @@ from micrograd.compiler.guards.refusals import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import ParamSpec, TypeVar
 
     from micrograd.compiler.calling.function import CompiledFunction
     from micrograd.compiler.training.steps import CompiledSteps
     from micrograd.optim import Optimizer
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 __all__ = ["TraceError", "compile", "compiled_steps", "from_jax", "to_jax"]
 
 
 @overload
 def compile(
-    function: Callable[..., Any],
+    function: Callable[P, R],
     *,
     backend: str = ...,
     disable: Sequence[str] = ...,
     verify: bool = ...,
     precision: str = ...,
-) -> CompiledFunction: ...
+    paths: int = ...,
+) -> CompiledFunction[P, R]: ...
 
 
 @overload
 def compile(
-    *, backend: str = ..., disable: Sequence[str] = ..., verify: bool = ..., precision: str = ...
-) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+    *, backend: str = ..., disable: Sequence[str] = ..., verify: bool = ..., precision: str = ..., paths: int = ...
+) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 
 
 def compile(
@@ -61,6 +66,7 @@ def compile(
     disable: Sequence[str] = (),
     verify: bool = False,
     precision: str = "float64",
+    paths: int = 64,
 ) -> Any:
     """Make a function of Values run as array kernels; a decorator too.
 
@@ -81,6 +87,8 @@ def compile(
         precision: "float32" keeps and computes numbers in half of the memory, with seven digits. Arguments and Values
             are rounded to it at each call; results and gradients are floats, and arrays of float64, as before. A call
             in which a number exceeds its range, 3.4e38, runs eagerly.
+        paths: for a function that decides on numbers, as by ``if x > 0``: how many ways through it are kept as
+            programs. Each is traced when it is first taken; the one that was not taken for longest is given up.
 
     Returns:
         A function of the same arguments with the same result, whose ``backward()`` fills the same ``grad``.
@@ -106,10 +114,10 @@ def compile(
     _need_numpy()
     from micrograd.compiler.calling.function import CompiledFunction
 
-    def compiled(function: Callable[..., Any]) -> CompiledFunction:
+    def compiled(function: Callable[P, R]) -> CompiledFunction[P, R]:
         if not callable(function):
             raise TypeError(f"compile takes a function, not {type(function).__name__}: {function!r:.80}")
-        return CompiledFunction(function, backend, disable, verify, precision)
+        return CompiledFunction(function, backend, disable, verify, precision, paths)
 
     return compiled if function is None else compiled(function)
 
@@ -194,6 +202,7 @@ def compiled_steps(
     precision: str = "float64",
     named: Mapping[str, Any] | None = None,
     draw: Callable[..., Any] | None = None,
+    clip_norm: float | None = None,
 ) -> CompiledSteps:
     """The steps of micrograd.fit as compiled programs.
 
@@ -208,16 +217,17 @@ def compiled_steps(
         precision: for the JAX backend, "float64" or "float32".
         named: the named arguments of the loss, which have other numbers in each step.
         draw: the function that gives these numbers, if there are any.
+        clip_norm: the largest norm of the gradient; None for any.
     """
     _need_numpy()
     if backend == "jax":
         _need_jax("the jax backend")
         from micrograd.compiler.training.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw)
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw, clip_norm)
     from micrograd.compiler.training.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw)
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw, clip_norm)
 
 
 def _need_jax(what: str) -> None:

@@ -9,11 +9,11 @@ from micrograd.engine import further_primitives, primitives
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeAlias
+    from typing import TypeVar
 
     from micrograd.engine.primitive import Primitive
 
-    Method: TypeAlias = Callable[[Any], Any]
+    Self = TypeVar("Self", bound="Methods")
 
 
 def named(method: Any, primitive: Primitive) -> Any:
@@ -23,9 +23,10 @@ def named(method: Any, primitive: Primitive) -> Any:
     return method
 
 
-def method(primitive: Primitive) -> Any:
+def method(primitive: Primitive) -> Callable[[Self], Self]:
     """The method that applies a primitive of one operand."""
-    return named(lambda self: self._applied(primitive), primitive)
+    applied: Callable[[Self], Self] = named(lambda self: self._applied(primitive), primitive)
+    return applied
 
 
 def operators(primitive: Primitive) -> tuple[Any, Any]:
@@ -49,42 +50,48 @@ class Methods:
     _applied: Callable[[Primitive], Any]
     _applied_with: Callable[[Primitive, Any], Any]
 
-    exp: Method = method(primitives.exp)
-    expm1: Method = method(primitives.expm1)
-    log: Method = method(primitives.log)
-    log1p: Method = method(primitives.log1p)
-    exp2: Method = method(further_primitives.exp2)
-    log2: Method = method(further_primitives.log2)
-    log10: Method = method(further_primitives.log10)
-    sqrt: Method = method(primitives.sqrt)
-    erf: Method = method(primitives.erf)
-    erfc: Method = method(primitives.erfc)
-    sin: Method = method(primitives.sin)
-    cos: Method = method(primitives.cos)
-    tan: Method = method(primitives.tan)
-    asin: Method = method(primitives.asin)
-    acos: Method = method(primitives.acos)
-    atan: Method = method(primitives.atan)
+    exp = method(primitives.exp)
+    expm1 = method(primitives.expm1)
+    log = method(primitives.log)
+    log1p = method(primitives.log1p)
+    exp2 = method(further_primitives.exp2)
+    log2 = method(further_primitives.log2)
+    log10 = method(further_primitives.log10)
+    sqrt = method(primitives.sqrt)
+    erf = method(primitives.erf)
+    erfc = method(primitives.erfc)
+    sin = method(primitives.sin)
+    cos = method(primitives.cos)
+    tan = method(primitives.tan)
+    asin = method(primitives.asin)
+    acos = method(primitives.acos)
+    atan = method(primitives.atan)
     arcsin, arccos, arctan = asin, acos, atan  # what NumPy calls them
-    sinh: Method = method(primitives.sinh)
-    cosh: Method = method(primitives.cosh)
-    tanh: Method = method(primitives.tanh)
-    asinh: Method = method(further_primitives.asinh)
-    acosh: Method = method(further_primitives.acosh)
-    atanh: Method = method(further_primitives.atanh)
+    sinh = method(primitives.sinh)
+    cosh = method(primitives.cosh)
+    tanh = method(primitives.tanh)
+    asinh = method(further_primitives.asinh)
+    acosh = method(further_primitives.acosh)
+    atanh = method(further_primitives.atanh)
     arcsinh, arccosh, arctanh = asinh, acosh, atanh
-    sinc: Method = method(further_primitives.sinc)
-    lgamma: Method = method(further_primitives.lgamma)
-    digamma: Method = method(further_primitives.digamma)
-    abs: Method = method(primitives.abs)
-    sign: Method = method(further_primitives.sign)
-    floor: Method = method(further_primitives.floor)
-    ceil: Method = method(further_primitives.ceil)
-    sigmoid: Method = method(primitives.sigmoid)
-    softplus: Method = method(primitives.softplus)
-    relu: Method = method(primitives.relu)
-    silu: Method = method(primitives.silu)
-    gelu: Method = method(primitives.gelu)
+    sinc = method(further_primitives.sinc)
+    lgamma = method(further_primitives.lgamma)
+    digamma = method(further_primitives.digamma)
+    i0 = method(further_primitives.i0)
+    i1 = method(further_primitives.i1)
+    erfinv = method(further_primitives.erfinv)
+    ndtri = method(further_primitives.ndtri)
+    log_ndtr = method(further_primitives.log_ndtr)
+    logit = method(further_primitives.logit)
+    abs = method(primitives.abs)
+    sign = method(further_primitives.sign)
+    floor = method(further_primitives.floor)
+    ceil = method(further_primitives.ceil)
+    sigmoid = method(primitives.sigmoid)
+    softplus = method(primitives.softplus)
+    relu = method(primitives.relu)
+    silu = method(primitives.silu)
+    gelu = method(primitives.gelu)
 
     def maximum(self, other: Any) -> Any:
         """See micrograd.maximum."""
@@ -178,3 +185,15 @@ class Methods:
             0.0
         """
         self.grad = 0.0
+
+    def betaln(self, other: Any) -> Any:
+        """See micrograd.betaln."""
+        return self._applied_with(further_primitives.betaln, other)
+
+    def xlogy(self, other: Any) -> Any:
+        """See micrograd.xlogy."""
+        return self._applied_with(further_primitives.xlogy, other)
+
+    def rel_entr(self, other: Any) -> Any:
+        """See micrograd.rel_entr."""
+        return self._applied_with(further_primitives.rel_entr, other)

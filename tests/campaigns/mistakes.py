@@ -5,13 +5,14 @@
     python -m tests.campaigns.mistakes --only 17                         # shows one mistake and runs it
     python -m tests.campaigns.mistakes --write docs/reliability.md       # all of them, and the table
 
-These are mistakes that a tired colleague could make, one idea each; mutation.py plants the small slips. No file is
-changed, as there. The exit code is 1 if a mistake survives.
+These are mistakes that a tired colleague could make, one idea each; Cosmic Ray plants the small slips. No file is
+changed. The exit code is 1 if a mistake survives.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import signal
 import sys
@@ -117,6 +118,20 @@ def words_of(tests: Iterable[str]) -> list[str]:
     return [f"{ROOT}/tests/{name}.py{'::' * bool(only)}{only}" for name, only in parts]
 
 
+def check_quotes(mistakes: Sequence[Mistake]) -> None:
+    """Stop if lines that mistakes change are not in their modules any more, and name all of these mistakes."""
+    outdated = []
+    for mistake in mistakes:
+        try:
+            ast.parse(planted(mistake, path_of(mistake.module).read_text("utf-8")))
+        except (OSError, SyntaxError, ValueError) as error:  # noqa: PERF203  # each is named
+            outdated.append(f"{error}")
+    if outdated:
+        raise SystemExit(
+            "\n".join([*outdated, f"{len(outdated)} mistakes quote lines that have changed: quote them again"])
+        )
+
+
 def check_tests(mistakes: Sequence[Mistake]) -> None:
     """Run the tests named without any mistake: they must pass, or they would notice anything."""
 
@@ -182,6 +197,7 @@ def main(words: list[str] | None = None) -> int:
         mistakes = [m for m in mistakes if any(f"{m.module}.".startswith(f"{name}.") for name in arguments.modules)]
     if not mistakes:
         raise SystemExit("there is no such mistake")
+    check_quotes(mistakes)
     if len(mistakes) > FEW:
         load_libraries()
     check_tests(mistakes)

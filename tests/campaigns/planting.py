@@ -91,7 +91,7 @@ def run_pytest(files: list[str], plugin: object) -> int:
     from hypothesis import HealthCheck, Phase, settings
 
     settings.register_profile(
-        "mutation",
+        "campaign",
         max_examples=30,
         derandomize=True,
         database=None,
@@ -99,7 +99,7 @@ def run_pytest(files: list[str], plugin: object) -> int:
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    settings.load_profile("mutation")
+    settings.load_profile("campaign")
     os.chdir(ROOT)
     words = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return int(pytest.main([*words, *files], plugins=[plugin]))

@@ -655,12 +655,18 @@ def test_an_array_of_plain_numbers_from_outside_has_no_index_that_is_a_compariso
         mg.compile(lambda x: X[x > 0].sum() * x.sum())(mg.array(X))
 
 
-def test_a_number_that_maximum_picks_is_a_value_through_which_no_gradient_flows():
+@pytest.mark.parametrize("make", [lambda f: f, mg.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    "function", [lambda x: np.maximum(x, 0), lambda x: np.clip(x, 0, 5), lambda x: np.where(x > 0, x, 0)]
+)
+def test_a_number_that_is_picked_beside_a_value_is_a_value_through_which_no_gradient_flows(make, function):
     x = mg.array([-1.0, 2.0])
-    assert [type(picked) for picked in np.maximum(x, 0)] == [int, Value]
-    first, second = mg.compile(lambda x: np.maximum(x, 0))(x)
+    first, second = make(function)(x)
+    assert (first.requires_grad, second.requires_grad) == (True, True)
     (first * 3 + second).backward()
     assert (first.data, mg.gradients(x).tolist()) == (0.0, [0.0, 1.0])
+    constants = make(function)(mg.array([-1.0, 2.0], requires_grad=False))
+    assert [(each.data, each.requires_grad) for each in constants] == [(0.0, False), (2.0, False)]
 
 
 def test_numbers_whose_kind_of_array_is_not_known():

@@ -23,6 +23,7 @@ from micrograd.engine.primitive import Primitive
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from micrograd.compiler.numbers import Integers
     from micrograd.engine.value import Value
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
@@ -76,6 +77,15 @@ class Entries:
         self.names.append(name)
         return self.append(INPUT, len(self.names) - 1)
 
+    def append_inputs(self, names: Sequence[Any]) -> range:
+        """Write several inputs down, and give their places."""
+        begin, count, named = len(self.primitives), len(names), len(self.names)
+        self.names += names
+        self.first += range(named, named + count)
+        self.second += [NO_PLACE] * count
+        self.primitives += [INPUT] * count
+        return range(begin, begin + count)
+
     def append_literal(self, number: float) -> int:
         """Write a plain number down, and give its place."""
         self.numbers.append(number)
@@ -105,6 +115,23 @@ class Entries:
         return map(self.__getitem__, range(len(self)))
 
 
+class Mapped(NamedTuple):
+    """What ``mg.vmap`` does: one function in many iterations, none of which reads what another one computes.
+
+    Attributes:
+        trace: of one iteration. The last group of its inputs differs from iteration to iteration, the others do not.
+        fixed: where the inputs that do not differ come from, in the trace around. While that is written, these are
+            places. Then they are numbers: of its inputs first, and of its ``needed`` places after these.
+        moving: the same of those that differ, with a row for each iteration.
+        results: where the outputs go, with a row for each iteration: to inputs of the trace around.
+    """
+
+    trace: Trace
+    fixed: Integers
+    moving: Integers
+    results: Integers
+
+
 class Trace(NamedTuple):
     """What a function did to its symbols, as plain data.
 
@@ -113,13 +140,17 @@ class Trace(NamedTuple):
         tables: the places of the elements of each sequence that something is taken from.
         rows: the places of the factors of each sequence that is multiplied with another one.
         inputs: the places of the numbers that are given at each run, group by group.
-        outputs: the places of the numbers that are wanted.
+        outputs: the places of the numbers that are wanted: the results, and the answers to the questions.
         values: the Values that the function read from outside; they are the first inputs.
         checked: the places of what stands for an operation that raises where it is not finite.
         result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
         tells_apart: whether the function asked which Value is which, by == or as a key.
         depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
+        questions: what the function asked of numbers; see questions.py.
+        maps: the functions that run in many iterations. Their results are the last groups of the inputs.
+        needed: how many of the outputs, the last ones, are what these read.
+        equals: what has found the equal ones among many of the operations already; None if nothing has.
     """
 
     operations: Entries
@@ -133,19 +164,25 @@ class Trace(NamedTuple):
     tells_apart: bool = False
     depends_on_recording: bool = False
     takes_numbers: bool = False
+    questions: tuple[Any, ...] = ()
+    maps: tuple[Mapped, ...] = ()
+    needed: int = 0
+    equals: EqualsInOrder | None = None
 
     def operands(self, place: int) -> tuple[int, ...]:
         """The places that a gradient flows to from the operation at a place."""
-        primitive = self.operations.primitives[place]
+        entries = self.operations
+        primitive = entries.primitives[place]
         if primitive is INPUT or primitive is LITERAL:
             return ()
-        operands = self.operations.operands(place)
+        first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:
-            return self.tables[operands[1]]
+            return self.tables[second]
         if primitive is SUM_OF_PRODUCTS:
-            start, first, second = operands
-            return start, *self.rows[first], *self.rows[second]
-        return operands
+            return first, *self.rows[second], *self.rows[entries.further[place][0]]
+        if second != NO_PLACE and place not in entries.further:  # nearly all operations have two
+            return first, second
+        return entries.operands(place)
 
 
 def equals_in_order(trace: Trace) -> list[int]:
@@ -155,6 +192,10 @@ def equals_in_order(trace: Trace) -> list[int]:
 
 class EqualsInOrder:
     """Finds the same for a trace that grows: what was gone through once is not again."""
+
+    def __len__(self) -> int:
+        """How many entries were gone through."""
+        return len(self._places)
 
     def __init__(self) -> None:
         self._places: list[int] = []

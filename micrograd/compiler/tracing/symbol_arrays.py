@@ -1,4 +1,4 @@
-"""Arrays of symbols: the comparisons and choices of NumPy, written down where they would ask for numbers.
+"""Arrays of symbols: what NumPy does with them is written down, where it would ask for numbers.
 
 Inside a compiled function an array argument has symbols for its elements. NumPy adds and multiplies them as it does
 Values, but of a comparison it asks the truth, which is not known yet. A SymbolArray is an object array that NumPy asks
@@ -7,9 +7,8 @@ first (`NEP 13 <https://numpy.org/neps/nep-0013-ufunc-overrides.html>`_, NEP 18)
     x > 0                       # an array of BoolSymbols: x[0] > 0, x[1] > 0 ...
     np.maximum(x, 0)            # of each element: x if x >= 0 else 0, which is written down as a choice
 
-For each function of the table there is one of two or three elements, which says what NumPy does with Values. NumPy
-applies it: so broadcasting, axes, ``reduce``, ``accumulate`` and ``out`` are its own. All other functions go the
-ordinary way. What they give is a SymbolArray again.
+The functions are those of the table that eager code has (numpy_functions.py). Here is what depends on how eager code
+has the numbers: of which dtype plain ones are, and what is refused, because it depends on numbers.
 
 Of plain numbers in arrays it is not known whether the function would have them in an array of floats, which treats NaN
 in another way than an array of objects. Where a NaN would matter, the function runs eagerly.
@@ -17,7 +16,6 @@ in another way than an array of objects. Where a NaN would matter, the function 
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,14 +29,14 @@ from micrograd.compiler.tracing.promotion import (
     check_width,
     is_dtype,
     is_seen_by_library,
-    kind_of_both,
     kind_of_number,
-    like_numbers,
     promoted,
 )
-from micrograd.engine import primitives, value_arrays
+from micrograd.engine import value_arrays
+from micrograd.engine.array_calls import is_value
+from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, is_refusal, truth
 from micrograd.engine.value import Value
-from micrograd.engine.value_arrays import ValueArray, is_value, plain
+from micrograd.engine.value_arrays import ValueArray, box, plain, with_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -55,11 +53,11 @@ class SymbolArray(ValueArray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function that works element by element gives."""
-        return _computed(ufunc, method, inputs, settings)
+        return of_elements(ufunc, method, inputs, settings)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, settings: Any) -> Any:
         """What another function of NumPy gives."""
-        return called(function, arguments, settings)
+        return of_arrays(function, arguments, settings)
 
     def __getitem__(self, index: Any) -> Any:
         """The elements at an index, which must be known."""
@@ -71,8 +69,8 @@ class SymbolArray(ValueArray):
 
     def __setitem__(self, index: Any, item: Any) -> None:
         """Put something at an index, which must be known."""
-        if _is_of_bools(self) and not _is_of_bools(item):
-            item = _each(_truth, np.array(_plain(item), dtype=object))
+        if is_of_bools(self) and not is_of_bools(item):
+            item = _each(truth, np.array(plain(item), dtype=object))
         try:
             super().__setitem__(index, item)
         except IndexError:
@@ -180,7 +178,7 @@ def arranged(result: Any) -> Any:
     return result
 
 
-def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What a function of NumPy that works element by element makes of symbols.
 
     Args:
@@ -189,15 +187,9 @@ def computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: di
         inputs: arrays, symbols, numbers.
         settings: the named arguments; ``out`` is a tuple.
     """
-    if (plain := _OPERATORS.get(ufunc)) is not None and not settings and not any(map(_is_array, inputs)):
-        if isinstance(inputs[0], np.generic):  # which has brought us here
-            return getattr(inputs[1], f"__r{plain.__name__.rstrip('_')}__")(inputs[0])
-        return plain(*inputs)
-    return _computed(ufunc, method, inputs, settings)
-
-
-def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-    name, operands = ufunc.__name__, [_plain(operand) for operand in inputs]
+    if method == "__call__" and not settings and (result := value_arrays.of_single(ufunc, inputs)) is not None:
+        return result
+    name, operands = ufunc.__name__, [plain(operand) for operand in inputs]
     if ufunc is np.divmod and not any(map(_has_values, operands)):
         return np.floor_divide(*inputs, **settings), np.remainder(*inputs, **settings)
     if method in ("__call__", "outer"):
@@ -210,33 +202,37 @@ def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: d
         operands = _before_computing(name, operands, settings)
     if method in ("reduce", "accumulate", "reduceat"):
         operands[0] = _before_reducing(name, operands[0], settings)
-    elif name in _OF_BOOLS and all(map(_is_of_bools, operands)):
+    elif name in _OF_BOOLS and all(map(is_of_bools, operands)):
         if (of_bools := _OF_BOOLS[name]) is None:
             return ufunc(*[np.True_] * len(operands))  # NumPy says what is wrong
-        name = of_bools
+        name, operands = of_bools, operands if ufunc.nin == 2 or of_bools == "logical_not" else operands * 2
     elif ufunc.signature is not None:
         _check_product(name, operands)
-    elif ufunc.nin == 1 and name not in _FUNCTIONS and hasattr(np, name) and _is_of_bools(operands[0]):
+    elif ufunc.nin == 1 and name not in _WRITTEN and hasattr(np, name) and is_of_bools(operands[0]):
         refuse(f"np.{name} of a comparison, a float of 16 bits,", "Write mask.astype(float).")
-    function: Any = _FUNCTIONS.get(name)
+    if name in _LOGICAL:
+        _check_logical(name, operands)
+    is_empty = method == "reduce" and not np.size(operands[0])  # of which NumPy asks nothing
+    function = FUNCTIONS[name] if name in _WRITTEN and not is_empty else None
     if not settings and function is None:
-        return arranged(_of_objects(ufunc, method, operands, settings))
+        return arranged(_unless_of_numbers(value_arrays.computed, ufunc, method, operands, settings))
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
-        if any(array is not None and array.dtype != object for array in out):
+        of_numbers = any(map(_has_values, operands)) and not any(_has_values(x) or is_of_bools(x) for x in out)
+        if of_numbers or any(array is not None and array.dtype != object for array in out):
             refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
-        if function is None and any(map(_is_of_bools, out)):
+        if function is None and any(map(is_of_bools, out)):
             refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
-        settings["out"] = tuple(map(_plain, out))
+        settings["out"] = tuple(map(plain, out))
     finish = None
     if function is not None and settings.get("dtype") is not None:
-        finish = {"b": _truth, "O": _number}.get(np.dtype(settings["dtype"]).kind)
+        finish = {"b": truth, "O": _number}.get(np.dtype(settings["dtype"]).kind)
         if finish is None:
             return getattr(ufunc, method)(*operands, **settings)  # NumPy says what is wrong
         del settings["dtype"]
     if function is None:
-        result = _of_objects(ufunc, method, operands, settings)
+        result = _unless_of_numbers(value_arrays.computed, ufunc, method, operands, settings)
     else:
         result = getattr(function, method)(*operands, **settings)
     if len(out) == 1:
@@ -248,42 +244,28 @@ def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: d
     return arranged(result)
 
 
-def _of_objects(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[str, Any]) -> Any:
-    """What a function makes of arrays of objects, where eager code may have arrays of numbers."""
-    try:
-        return value_arrays.computed(ufunc, method, operands, settings)
-    except TypeError as error:
-        if any(map(_has_values, operands)) or not str(error).startswith("micrograd has no"):
-            raise
-        refuse(f"np.{ufunc.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
-
-
-def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What another function of NumPy makes of symbols, such as np.where and np.concatenate."""
-    arguments, settings = _boxed(arguments), {name: _boxed(setting) for name, setting in settings.items()}
+    arguments, settings = with_arrays(arguments), {name: with_arrays(setting) for name, setting in settings.items()}
     instead = _INSTEAD.get(function)
     if instead is not None and (result := instead(*arguments, **settings)) is not None:
         return result
     if function in _PRODUCTS:
         _check_product(function.__name__, arguments)
-    return arranged(value_arrays.called(function, arguments, settings))
+    return arranged(_unless_of_numbers(value_arrays.called, function, arguments, settings))
 
 
-# What the elements of arrays give.
+def _unless_of_numbers(compute: Callable[..., Any], function: Any, *parts: Any) -> Any:
+    """What the table gives; where it has nothing, and there are only plain numbers, NumPy would give it eagerly."""
+    try:
+        return compute(function, *parts)
+    except TypeError as error:
+        if not is_refusal(error) or any(map(_has_values, parts)):
+            raise
+        refuse(f"np.{function.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
 
 
-def _truth(x: Any) -> Any:
-    """What bool(x) is."""
-    if isinstance(x, bool):
-        return x
-    if not isinstance(x, Operand):
-        return bool(x)
-    return primitives.is_zero(x).negated()
-
-
-def _not(x: Any) -> Any:
-    holds = _truth(x)
-    return holds.negated() if is_unknown(holds) else not holds
+# What the elements of arrays give
 
 
 def _number(x: Any) -> Any:
@@ -301,99 +283,25 @@ def _int(x: Any) -> Any:
     return x.as_plain(INT64) if is_unknown(x) else int(x)
 
 
-def _picked(condition: Any, x: Any, y: Any) -> Any:
-    """What ``x if condition else y`` is."""
-    if not isinstance(condition, Operand):
-        return x if condition else y
-    return x if x is y else _truth(condition).picks(x, y)
-
-
-def _larger_of(x: Any, y: Any) -> Any:
-    return _extreme(primitives.maximum, operator.ge, x, y)
-
-
-def _smaller_of(x: Any, y: Any) -> Any:
-    return _extreme(primitives.minimum, operator.le, x, y)
-
-
-def _extreme(of_floats: Any, compare: Any, x: Any, y: Any) -> Any:
-    """One of the two: of Values the first if it is not the other one that is larger; NaN is not."""
-    if is_value(x) or is_value(y) or (isinstance(x, int) and isinstance(y, int)):
-        return _picked(compare(x, y), x, y)
-    x, y = like_numbers(x, y)
-    result = of_floats(x, y)
-    return result.only_finite().as_plain(kind_of_both(x, y)) if is_unknown(result) else result
-
-
-def _clipped(x: Any, low: Any, high: Any) -> Any:
-    return _smaller_of(_larger_of(x, low), high)
-
-
-def _and(x: Any, y: Any) -> Any:
-    _check_logical("and", x, y)
-    return _picked(_truth(x), y, x)
-
-
-def _or(x: Any, y: Any) -> Any:
-    _check_logical("or", x, y)
-    return _picked(_truth(x), x, y)
-
-
-def _xor(x: Any, y: Any) -> Any:
-    _check_logical("xor", x, y, values=False)  # of which NumPy refuses it
-    return x ^ y
-
-
-def _check_logical(name: str, x: Any, y: Any, values: bool = True) -> None:
+def _check_logical(name: str, operands: Iterable[Any]) -> None:
     """Refuse plain numbers: in an array of objects the result is one of the two, in an array of floats a bool."""
-    if not all(isinstance(operand, bool) or (values and is_value(operand)) for operand in (x, y)):
-        refuse(f"np.logical_{name} of numbers", f"Write np.logical_{name}(x != 0, y != 0).")
+    for x in operands:
+        for element in x.ravel().tolist() if isinstance(x, np.ndarray) else [x]:
+            if not isinstance(element, (bool, np.bool_)) and (name == "logical_xor" or not is_value(element)):
+                refuse(f"np.{name} of numbers", f"Write np.{name}(x != 0, y != 0).")
 
 
-def _function(function: Callable[..., Any], count: int, identity: Any = None) -> Any:
-    """A function of single elements as one of arrays; identity None: it has none, and goes in any order of axes."""
-    return np.frompyfunc(function, count, 1, identity=identity)
+_LOGICAL = ("logical_and", "logical_or", "logical_xor")
 
-
-# What is written down, by the names of NumPy's functions
-_FUNCTIONS: dict[str, Any] = {
-    "greater": _function(operator.gt, 2),
-    "greater_equal": _function(operator.ge, 2),
-    "less": _function(operator.lt, 2),
-    "less_equal": _function(operator.le, 2),
-    "equal": _function(operator.eq, 2),
-    "not_equal": _function(operator.ne, 2),
-    "maximum": _function(_larger_of, 2),
-    "fmax": _function(_larger_of, 2),
-    "minimum": _function(_smaller_of, 2),
-    "fmin": _function(_smaller_of, 2),
-    "clip": _function(_clipped, 3),
-    **{name: value_arrays.FUNCTIONS[name] for name in ("sign", "floor", "ceil", "trunc")},
-    "bitwise_and": _function(operator.and_, 2),
-    "bitwise_or": _function(operator.or_, 2),
-    "bitwise_xor": _function(operator.xor, 2),
-    "logical_and": _function(_and, 2, True),
-    "logical_or": _function(_or, 2, False),
-    "logical_xor": _function(_xor, 2, False),
-    "logical_not": _function(_not, 1),
-    "itself": _function(lambda x: x, 1),
-}
+# What NumPy would ask the truth of, or pick from; of bools it gives bools
+_WRITTEN = {*TRUTHS, *CHOICES, "sign", "floor", "ceil", "trunc"}
 
 # Those of them that give numbers of numbers
 _OF_NUMBERS = ("maximum", "fmax", "minimum", "fmin", "clip", "sign", "floor", "ceil", "trunc")
 
-# What Python has for numbers
-_OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.true_divide: operator.truediv,
-    np.power: operator.pow,
-}
-
 # What NumPy does with arrays of bools in the place of arithmetic; None where it refuses
 _OF_BOOLS = {
-    "absolute": "itself",
+    "absolute": "logical_or",
     "add": "logical_or",
     "multiply": "logical_and",
     "invert": "logical_not",
@@ -408,35 +316,16 @@ _OF_BOOLS = {
 
 
 def _where(condition: Any, *branches: Any) -> Any:
-    """np.where; None where the condition is known, and NumPy can choose."""
-    if not _has_symbols(condition):
-        return None
-    if not branches:
+    """np.where of three goes the ordinary way."""
+    if not branches and _has_symbols(condition):
         _refuse_order()
-    return _picked_from(condition, *branches)
-
-
-def _select(conditions: Any, choices: Any, default: Any = 0) -> Any:
-    """np.select; None where the conditions are known, or where NumPy says what is wrong."""
-    if not _has_symbols(conditions) or len(conditions) != len(choices) or not all(map(_is_of_bools, conditions)):
-        return None
-    result = default
-    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
-        result = _picked_from(condition, choice, result)
-    return result
-
-
-def _picked_from(condition: Any, x: Any, y: Any) -> Any:
-    operands = [np.array(_plain(operand), dtype=object) for operand in (condition, x, y)]
-    picked = np.frompyfunc(_picked, 3, 1)(*operands)
-    return arranged(picked if isinstance(picked, np.ndarray) else _box(picked))
 
 
 def _count_nonzero(array: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """np.count_nonzero; None where the numbers are known."""
     if not _has_symbols(array):
         return None
-    holds = _each(_truth, np.asarray(array))
+    holds = _each(truth, np.asarray(array))
     return holds.sum(axis=axis, keepdims=keepdims)
 
 
@@ -481,7 +370,19 @@ def _refuse_order() -> NoReturn:
 
 
 _FINDING = (
-    *(np.argmax, np.argmin, np.argpartition, np.argsort, np.argwhere, np.choose, np.compress, np.digitize, np.extract),
+    *(
+        np.argmax,
+        np.argmin,
+        np.nanargmax,
+        np.nanargmin,
+        np.argpartition,
+        np.argsort,
+        np.argwhere,
+        np.choose,
+        np.compress,
+        np.digitize,
+        np.extract,
+    ),
     *(np.flatnonzero, np.lexsort, np.median, np.nonzero, np.partition, np.percentile, np.piecewise, np.place),
     *(np.putmask, np.quantile, np.searchsorted, np.sort, np.unique),
 )
@@ -491,7 +392,7 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     np.copyto: _copyto,
     np.pad: _pad,
     np.where: _where,
-    np.select: _select,
+    np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),
     np.count_nonzero: _count_nonzero,
 }
 
@@ -554,7 +455,7 @@ def _of_kinds(ufunc: np.ufunc, operands: list[Any]) -> list[Any]:
     if any(kind is None for kind in kinds):  # a dtype is equal to None
         return operands
     if ufunc is np.float_power:
-        return [_plain(_each(_float, x)) if isinstance(x, np.ndarray) and x.dtype == object else x for x in operands]
+        return [plain(_each(_float, x)) if isinstance(x, np.ndarray) and x.dtype == object else x for x in operands]
     if ufunc is np.reciprocal and _is_of_integers(kinds[0]):
         refuse("np.reciprocal of integers", "Write 1.0 / x.")
     if not any(map(_is_narrow, kinds)):
@@ -567,7 +468,7 @@ def _of_kinds(ufunc: np.ufunc, operands: list[Any]) -> list[Any]:
 def _with_kinds(x: Any) -> Any:
     """Known numbers of NumPy's in an array of objects, where they keep their dtype."""
     if isinstance(x, np.generic):
-        return _box(x)
+        return box(x)
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "iuf":
         return x
     return np.fromiter(x.flat, object, x.size).reshape(x.shape)
@@ -594,9 +495,9 @@ def _each(function: Callable[[Any], Any], array: Array) -> Array:
 def _as_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
     """The elements as floats, ints, bools or objects; None where that is for NumPy to do, which asks for numbers."""
     if dtype.kind == "b":
-        return _each(_truth, array)
+        return _each(truth, array)
     if dtype.kind == "O":
-        return _each(_number, array) if _is_of_bools(array) else None
+        return _each(_number, array) if is_of_bools(array) else None
     if dtype not in _EXACT or any(map(is_value, array.flat)):
         return None
     if dtype.kind == "f":
@@ -607,31 +508,31 @@ def _as_type(array: Array, dtype: np.dtype[Any]) -> Array | None:
 def _before_computing(name: str, operands: list[Any], settings: dict[str, Any]) -> list[Any]:
     """What is to be computed with, as the dtype says, which is left out then; as it is where only bools come out."""
     dtype = np.dtype(settings["dtype"])
-    if dtype.kind == "b" or (name in _FUNCTIONS and name not in _OF_NUMBERS):
+    if dtype.kind == "b" or (name in _WRITTEN and name not in _OF_NUMBERS):
         return operands
     converted = [_as_type(np.array(operand, dtype=object), dtype) for operand in operands]
     if any(array is None for array in converted):
         return operands
     del settings["dtype"]
-    return list(map(_plain, converted))
+    return list(map(plain, converted))
 
 
 def _before_reducing(name: str, operand: Any, settings: dict[str, Any]) -> Any:
     """What is to be reduced, as the dtype says, which is left out then. A sum of bools is an int."""
     dtype = settings.get("dtype")
     if dtype is None and name in ("add", "multiply"):
-        if _is_of_bools(operand):
+        if is_of_bools(operand):
             dtype = object
         elif (kind := kind_of(operand)) is not None and is_dtype(kind) and kind.kind in "iu":
             wide = np.add.reduce(np.zeros(1, kind)).dtype  # NumPy adds up narrow integers in wide ones
-            return _plain(_each(lambda x: x.as_plain(wide) if is_unknown(x) else x, operand))
+            return plain(_each(lambda x: x.as_plain(wide) if is_unknown(x) else x, operand))
     if dtype is None or not _is_array(operand):
         return operand
     converted = _as_type(operand, np.dtype(dtype))
     if converted is None:
         return operand
     settings.pop("dtype", None)
-    return _plain(converted)
+    return plain(converted)
 
 
 def _check_product(name: str, operands: Iterable[Any]) -> None:
@@ -640,44 +541,12 @@ def _check_product(name: str, operands: Iterable[Any]) -> None:
     kinds = [kind_of(x) for x in operands if _is_array(x)]
     if kinds and not any(kind is None for kind in kinds):  # np.dot goes on after an error
         check_width(promoted(np.multiply, *kinds[:2]) if kinds[1:] else kinds[0], kinds)
-    if all(map(_is_of_bools, filter(_is_array, operands))):
+    if all(map(is_of_bools, filter(_is_array, operands))):
         refuse(f"np.{name} of comparisons", "Write mask.astype(int), or np.any and np.all.")
 
 
 def _is_array(x: object) -> bool:
     return isinstance(x, np.ndarray)
-
-
-def _is_of_bools(x: Any) -> bool:
-    """Whether it is a bool, or an array that has dtype bool outside of a compiled function."""
-    if not isinstance(x, np.ndarray):
-        return isinstance(x, (bool, np.bool_))
-    if x.dtype != object:
-        return x.dtype == bool
-    return x.size > 0 and isinstance(x.item(0), bool) and all(isinstance(element, bool) for element in x.flat)
-
-
-def _plain(x: Any) -> Any:
-    """A SymbolArray, and a symbol, as an ordinary array of objects."""
-    return _box(x) if is_unknown(x) else plain(x)
-
-
-def boxed(symbol: Any) -> SymbolArray:
-    """A symbol in an array without axes."""
-    return _box(symbol).view(SymbolArray)
-
-
-def _box(symbol: Any) -> Array:
-    array = np.empty((), dtype=object)
-    array[()] = symbol
-    return array
-
-
-def _boxed(x: Any) -> Any:
-    """Symbols among arguments as arrays without axes, which NumPy takes for arrays."""
-    if type(x) in (list, tuple):
-        return type(x)(map(_boxed, x))
-    return boxed(x) if is_unknown(x) else x
 
 
 def _symbols(x: Any) -> Iterable[Any]:

@@ -19,8 +19,9 @@ from __future__ import annotations
 import gc
 import math
 import operator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -28,7 +29,7 @@ import numpy as np
 from micrograd._support.checks import is_array, is_unknown, real_number, required_number
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
-from micrograd.compiler.guards.structure import Structure, array_of, is_unchanged
+from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, is_unchanged, kinds_of
 from micrograd.compiler.ir.entries import (
     EQUAL,
     INPUT,
@@ -39,15 +40,17 @@ from micrograd.compiler.ir.entries import (
     TAKE,
     Entries,
     EqualsInOrder,
+    Mapped,
     Trace,
 )
-from micrograd.compiler.tracing import promotion
+from micrograd.compiler.tracing import alike_rows, promotion
+from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.methods import named
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
-from micrograd.engine.recorder import Recorder, recording_in_use, using
+from micrograd.engine.recorder import Recorder, float_read, recording_in_use, using
 from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value
 
@@ -86,7 +89,14 @@ class Tape(Tracer):
         is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
         depends_on_recording: whether it was asked for a gradient that flows to such a Value.
         takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
+        questions: what is asked of numbers, where this may be; see questions.py.
+        takes_maps: whether a function may be written once for many iterations.
+        maps: those that are.
+        looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
     """
+
+    questions: Questions | None = None
+    takes_maps = looks_into_maps = False
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -109,6 +119,7 @@ class Tape(Tracer):
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
+        self.maps: list[Mapped] = []
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -141,6 +152,17 @@ class Tape(Tracer):
     def input(self, name: object, kind: Any = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value or of a plain number of a kind."""
         return self._symbol(self.operations.append_input(name), _class_of(kind))
+
+    def inputs(self, names: Sequence[object], kind: Any) -> list[Symbol]:
+        """New numbers of one kind that are given from outside."""
+        return self.symbols(self.operations.append_inputs(names), _class_of(kind))
+
+    def symbols(self, places: Sequence[int], kind: type[Symbol]) -> list[Symbol]:
+        """New symbols for what stands at some places."""
+        made = list(map(_new, repeat(kind, len(places))))
+        for symbol, place in zip(made, places, strict=True):
+            symbol._place, symbol._tape, symbol._is_used = place, self, True
+        return made
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
@@ -233,8 +255,18 @@ class Tape(Tracer):
     def _write_formula(self, primitive: Primitive, operands: Sequence[Any]) -> None:
         """Write a formula out, for the checks of what raises inside of it. What is computed has no other use."""
         assert primitive.composite is not None
+        questions, self.questions = self.questions, None
         with suppress(TraceError):  # then it runs in Python, which says where it raises
             primitive.composite(Operations(lambda operation: operation), *operands)
+        self.questions = questions
+
+    def size_from(self, place: int) -> int:
+        """How many operations are written from a place on, where a sum of products is as many as it has."""
+        written, rows = self.operations, list(self.rows)
+        return sum(
+            len(rows[written.second[further]]) if written.primitives[further] is SUM_OF_PRODUCTS else 1
+            for further in range(place, len(written))
+        )
 
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
@@ -309,9 +341,32 @@ class Tape(Tracer):
         primitive, swapped = _COMPARISONS[compare]
         return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._place, BoolSymbol)
 
+    def symbol(self, value: Any) -> Symbol:
+        """What stands for a Value from outside."""
+        return self._symbol(self.place(value), Symbol)
+
     def array(self, array: Any) -> Any:
         """The array as one whose comparisons are written down."""
         return _symbol_arrays().arranged(array)
+
+    def asked(self) -> Questions | None:
+        """What takes questions; None where a number would be frozen."""
+        if self.is_open and self.maps:
+            self.looks_into_maps = True  # their results are no numbers before the program runs
+            raise TraceError("a function decides on a number beside what mg.vmap gives")  # and is traced again
+        return self.questions if self.is_open else None
+
+    def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        """Write down what a function of NumPy that works element by element does."""
+        return _symbol_arrays().of_elements(ufunc, method, inputs, settings)
+
+    def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        """Write down what another function of NumPy does."""
+        return _symbol_arrays().of_arrays(function, arguments, settings)
+
+    def refused(self, what: str, instead: str) -> NoReturn:
+        """Say that this use of numbers cannot be written down."""
+        refuse(what, instead)
 
     def number_read(self) -> NoReturn:
         """Say that the number of a Value would be frozen."""
@@ -361,6 +416,9 @@ class Tape(Tracer):
 
     def place_is_reached(self, place: int, source: Any) -> bool:
         """Whether a gradient flows from a place to a source."""
+        if source is None and not self._has_trained():
+            return False
+        self._look_into_maps()
         reached = self._reached.setdefault(source, _Reached())
         if reached.size <= place:
             written = self._so_far()
@@ -378,6 +436,10 @@ class Tape(Tracer):
             return False
         return self.is_recorded and self._is_trained(place)
 
+    def _has_trained(self) -> bool:
+        """Whether a Value that requires a gradient may be among the inputs."""
+        return self.is_recorded and (bool(self._trained) or any(value.requires_grad for value in self.values))
+
     def _is_trained(self, place: int) -> bool:
         """Whether the input at a place stands for a Value that requires a gradient."""
         name = self.operations[place][1]
@@ -393,7 +455,7 @@ class Tape(Tracer):
         if not isinstance(root, Symbol) or wanted is None:
             return None
         places = self._places_of(wanted, create_graph)
-        dependence = self._dependence([root], places.values())
+        dependence = self._dependence([root], set(places.values()))
         return self._gradients(root, dependence, _by_place(places), create_graph)
 
     def jacobian(
@@ -402,15 +464,50 @@ class Tape(Tracer):
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
         places = self._places_of(inputs, create_graph)
-        dependence = self._dependence(roots, places.values())
+        dependence = self._dependence(roots, set(places.values()))
         if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
+        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None] = {}
         return [
-            self._gradients(output, dependence, values, create_graph) if isinstance(output, Symbol) else {}
+            self._row_of(output, dependence, values, create_graph, copies) if isinstance(output, Symbol) else {}
             for output in outputs
         ]
+
+    def _row_of(
+        self,
+        root: Symbol,
+        dependence: _Dependence,
+        values: Mapping[int, list[Any]],
+        create_graph: bool,
+        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None],
+    ) -> dict[Any, Any]:
+        """The gradients of a symbol; those of a row like two before are written without asking the rules again."""
+        order = dependence.order(dependence.equal[root._place])
+        row = alike_rows.described(order, dependence.written, dependence.equal, dependence.edges, values)
+        if row is None:
+            return self._gradients(root, dependence, values, create_graph)
+        key, places = row
+        is_first = key not in copies
+        copied = copies.setdefault(key, None)
+        if isinstance(copied, alike_rows.Copied):
+            kind = Symbol if create_graph else FloatSymbol
+            slopes = copied.write(self.operations, places, self.checked)
+            return {value: self._symbol(slope, kind) for place, slope in slopes.items() for value in values[place]}
+        if is_first or copied is False:
+            return self._gradients(root, dependence, values, create_graph)
+        begin, checked, known = len(self.operations), len(self.checked), self.known
+        self.known = {}  # all that the row needs is written again
+        try:
+            found = self._gradients(root, dependence, values, create_graph)
+        finally:
+            self.known = known
+        of_row = [(place, values[place][0]) for place in places if place in values]
+        slopes = {place: self.place(found[value]) for place, value in of_row if value in found}
+        copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], slopes)
+        copies[key] = copied.is_whole and copied
+        return found
 
     def _places_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
         """The places of what to differentiate by; a Value that the function has not read has none."""
@@ -427,7 +524,11 @@ class Tape(Tracer):
             _refuse_gradient()
         return places
 
+    def _look_into_maps(self) -> None:
+        self.looks_into_maps = self.looks_into_maps or bool(self.maps)
+
     def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> _Dependence:
+        self._look_into_maps()
         written = self._so_far()
         return _Dependence([self.place(root) for root in roots], sources, written, self._equals.of(written))
 
@@ -452,6 +553,7 @@ class Tape(Tracer):
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
+        self._look_into_maps()
         written = self._so_far()
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
         found: dict[int, dict[int, Any]] = {}  # of each place, by the number of the direction
@@ -459,7 +561,7 @@ class Tape(Tracer):
             for value, tangent in given.items():  # what is given is by copies
                 found.setdefault(value._place, {})[number] = self._symbol(self.place(tangent), Symbol)
         begin, ends = min(found, default=0), {place for place in places if place is not None}
-        for place in _under(ends, begin, written, range(len(self.operations))):
+        for place in sorted(_under(ends, begin, written, range(len(self.operations)))):
             operands = () if place in found else set(written.operands(place))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
             for number in sorted({number for _, tangents in moving for number in tangents}):
@@ -533,7 +635,9 @@ class Tape(Tracer):
                 "such as KeyboardInterrupt pass while it is traced, at its first call"
             )
         written = self.operations, tuple(self.tables), tuple(self.rows)
-        return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
+        equals = self._equals if 4 * len(self._equals) > len(self.operations) else None
+        groups = tuple(map(tuple, inputs))
+        return Trace(*written, groups, tuple(outputs), checked=tuple(self.checked), equals=equals)
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
@@ -541,7 +645,7 @@ class Tape(Tracer):
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        self.operations = Entries()
+        self.operations, self.questions = Entries(), None
         self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
         for written in (
@@ -604,9 +708,17 @@ class _QuietTape(Tracer):
         """Write a comparison down, as the tape does."""
         return self._tape.compared(compare, x, y)
 
+    def symbol(self, value: Any) -> Symbol:
+        """What the tape says."""
+        return self._tape.symbol(value)
+
     def array(self, array: Any) -> Any:
         """The array that the tape gives."""
         return self._tape.array(array)
+
+    def refused(self, what: str, instead: str) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.refused(what, instead)
 
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
@@ -704,9 +816,9 @@ class _Dependence:
     def __init__(self, roots: Collection[int], sources: Collection[int], written: Trace, equal: Sequence[int]) -> None:
         self.written, self.equal = written, equal
         self.edges: dict[int, list[int]] = {}
-        edges, operands = self.edges, written.operands
-        for place in _under({equal[root] for root in roots}, min(sources, default=0), written, equal):
-            if reached := [equal[operand] for operand in operands(place) if operand in edges]:
+        edges, operands = self.edges, _under({equal[root] for root in roots}, min(sources, default=0), written, equal)
+        for place in sorted(operands):
+            if reached := [equal[operand] for operand in operands[place] if operand in edges]:
                 edges[place] = reached
             elif place in sources:
                 edges[place] = []
@@ -741,16 +853,20 @@ def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
     return found
 
 
-def _under(roots: set[int], begin: int, written: Trace, equal: Sequence[int]) -> list[int]:
-    """The places from begin on that the roots depend on, in order, and for each of them the first that is equal."""
-    found, stack = set(roots), list(roots)
+def _under(roots: Collection[int], begin: int, written: Trace, equal: Sequence[int]) -> dict[int, Sequence[int]]:
+    """The operands of the places from begin on that the roots depend on, and of the first that is equal to each."""
+    found: dict[int, Sequence[int]] = {}
+    stack, operands = list(roots), written.operands
     while stack:
-        for operand in written.operands(stack.pop()):
-            for place in (operand, equal[operand]):
-                if place >= begin and place not in found:
-                    found.add(place)
-                    stack.append(place)
-    return sorted(found)
+        place = stack.pop()
+        if place not in found:
+            found[place] = read = operands(place)
+            for operand in read:
+                if operand >= begin:
+                    stack.append(operand)
+                    if begin <= equal[operand] != operand:
+                        stack.append(equal[operand])
+    return found
 
 
 def _refuse_gradient() -> NoReturn:
@@ -759,6 +875,22 @@ def _refuse_gradient() -> NoReturn:
 
 def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
     return lambda *_: refuse(what, instead)
+
+
+def _whole(of_number: Callable[[float], int]) -> Callable[..., Any]:
+    """What gives the int of a symbol for the numbers of this call, where the tape takes questions."""
+
+    def whole(self: Symbol, *digits: Any) -> Any:
+        if digits not in _NO_DIGITS or (questions := self._tape.asked()) is None:
+            return refuse(THE_INT, FOR_AN_INDEX)
+        if not is_plain(self):
+            float_read()
+        return questions.whole(self._place, of_number)
+
+    return whole
+
+
+_NO_DIGITS = (), (None,)
 
 
 class _Unknown:
@@ -857,16 +989,23 @@ class Symbol(Value):
         equal = self == other
         return equal.negated() if isinstance(equal, Symbol) else not equal
 
-    __bool__ = _refused(
-        "the truth of a number",
-        "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or that "
-        "the function closes over, write mg.array(x), which can be compared.",
-    )
+    def __bool__(self) -> bool:
+        """The truth for the numbers of this call, where the tape takes questions."""
+        if (questions := self._tape.asked()) is not None:
+            return questions.truth(self._place, isinstance(self, bool))
+        return refuse(
+            "the truth of a number",
+            "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or "
+            "that the function closes over, write mg.array(x), which can be compared.",
+        )
+
     __float__ = _refused(
         "the float of a number",
         "Write mg.exp for math.exp, and x for float(x). To differentiate by it, as by a Value(x), write mg.grad(f)(x).",
     )
-    __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(THE_INT, FOR_AN_INDEX)
+    __index__ = _refused(THE_INT, FOR_AN_INDEX)
+    __int__ = __trunc__ = _whole(int)
+    __round__, __floor__, __ceil__ = _whole(round), _whole(math.floor), _whole(math.ceil)
     __deepcopy__ = __reduce_ex__ = _refused("a deep copy or a pickle of a number", "Use it as it is, or return it.")
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
     __format__ = _refused("the text of a number", "Print the result of the function instead.")
@@ -887,11 +1026,11 @@ class Symbol(Value):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function of NumPy that works element by element makes of symbols."""
-        return _symbol_arrays().computed(ufunc, method, inputs, settings)
+        return _symbol_arrays().of_elements(ufunc, method, inputs, settings)
 
     def __array_function__(self, function: Any, _: Any, arguments: Any, settings: Any) -> Any:
         """What another function of NumPy makes of symbols."""
-        return _symbol_arrays().called(function, arguments, settings)
+        return _symbol_arrays().of_arrays(function, arguments, settings)
 
     def picks(self, x: Any, y: Any) -> Any:
         """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
@@ -966,6 +1105,12 @@ class _Plain(Symbol):
         """The number as one of Python's."""
         return self.as_plain(self.__class__)
 
+    def one_of(self, primitive: Primitive, x: Any, y: Any) -> Any:
+        """The larger or the smaller one of two plain numbers, which NumPy has in one array."""
+        x, y = promotion.like_numbers(x, y)
+        result = primitive(x, y)
+        return result.only_finite().as_plain(promotion.kind_of_both(x, y)) if is_unknown(result) else result
+
     def require_like(self, kind: Any) -> None:
         """Let the function run eagerly where this is out of range beside numbers of NumPy's."""
         self._tape._bounds_of(self, kind)
@@ -978,7 +1123,7 @@ class _Plain(Symbol):
         is_of_numpy = promotion.is_dtype(self.kind) or self.kind is bool
         if not is_of_numpy or not hasattr(np.ndarray, name) or promotion.is_seen_by_library():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(_symbol_arrays().boxed(self), name) if name != "dtype" else np.dtype(self.kind)
+        return getattr(self._array(_symbol_arrays().box(self)), name) if name != "dtype" else np.dtype(self.kind)
 
     def __eq__(self, other: object) -> Any:
         """Whether two plain numbers are equal."""
@@ -1196,6 +1341,8 @@ def trace(
     first: Sequence[Value] = (),
     as_floats: bool = True,
     is_recorded: bool = True,
+    rounding: float | None = None,
+    takes_maps: bool = False,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
@@ -1205,24 +1352,53 @@ def trace(
         first: Values that shall be the first inputs, in this order, whether it reads them or not.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see Tape.
         is_recorded: whether calls are recorded, and not under no_grad; see Tape.
+        rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
+        takes_maps: whether what ``mg.vmap`` runs many times may be written once.
 
     Returns:
-        The trace. Its inputs are the Values that were read, in a group for each role, then the arguments.
+        The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
+        results of maps.
     """
     tape = Tape(as_floats, is_recorded)
+    tape.takes_maps = takes_maps
+    try:
+        written = _traced(tape, function, arguments, first, rounding)
+    except Exception:
+        if not tape.looks_into_maps:
+            raise
+    if tape.looks_into_maps:
+        return trace(function, arguments, first, as_floats, is_recorded, rounding)
+    return written
+
+
+def _traced(
+    tape: Tape, function: Callable[..., Any], arguments: Structure, first: Sequence[Value], rounding: float | None
+) -> Trace:
+    """What a function writes on a tape."""
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
         arguments.check_integers()
         bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
-        kinds = zip(arguments.leaves, arguments.kinds(), strict=True)
-        symbols = [tape.argument(number, leaf, kind, bounds) for number, (leaf, kind) in enumerate(kinds)]
+        symbols: list[Symbol] = []
+        for holds, run in arguments.runs:
+            if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
+                kind, count = (float, len(run)) if holds is float else (run.dtype, run.size)
+                symbols += tape.inputs(range(len(symbols), len(symbols) + count), kind)
+                continue
+            leaves = run.ravel().tolist() if holds is ARRAY else run
+            for leaf, kind in zip(leaves, kinds_of(holds, run), strict=True):
+                symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
         tape.all_given()
-        once: dict[int, Symbol] = {}  # a Value that is given twice is one object
-        pairs = zip(arguments.leaves, symbols, strict=True)
-        given = [once.setdefault(id(x), symbol) if isinstance(x, Value) else symbol for x, symbol in pairs]
+        if rounding is not None:
+            tape.questions = Questions(tape, arguments.leaves, rounding)
+        given = symbols
+        if arguments.has_values:
+            once: dict[int, Symbol] = {}  # a Value that is given twice is one object
+            pairs = zip(arguments.leaves, symbols, strict=True)
+            given = [once.setdefault(id(x), symbol) if isinstance(x, Value) else symbol for x, symbol in pairs]
         positional, named = arguments.rebuilt(given, _array)
-        with in_place_of_others():
+        with tape.questions.undecided_by_errors() if tape.questions else nullcontext(), in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
         if not is_unchanged((positional, named), arguments.rebuilt(given, _array)):
             raise TraceError(
@@ -1232,19 +1408,46 @@ def trace(
         _check_attributes("an argument", symbols)
         _check_attributes("a result", result.leaves)
         outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+    questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
     places = [[tape.values[value] for value in values] for values in groups]
-    written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
+    outputs += [question.place for question in questions]
+    inputs = [*places, [symbol._place for symbol in symbols], *(made.results.ravel().tolist() for made in tape.maps)]
+    maps, needed = _numbered(tape.maps, inputs, len(tape.operations))
+    written = tape.trace(inputs, outputs + needed)
     tape.finish()
     values = tuple(value for values in groups for value in values)
     return written._replace(
         values=values,
+        maps=maps,
+        needed=len(needed),
         result=result,
         tells_apart=tape.tells_apart,
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
+        questions=questions,
     )
+
+
+def _numbered(
+    maps: Sequence[Mapped], inputs: Sequence[Sequence[int]], size: int
+) -> tuple[tuple[Mapped, ...], list[int]]:
+    """The maps with numbers in the place of places, and the places that they read beside inputs."""
+    if not maps:
+        return (), []
+    numbers, given = np.full(size, -1), np.concatenate([np.array(group, dtype=np.int64) for group in inputs])
+    numbers[given] = np.arange(len(given))
+    is_read = np.zeros(size, dtype=bool)
+    for made in maps:
+        is_read[made.fixed] = is_read[made.moving] = True
+    needed = np.flatnonzero(is_read & (numbers < 0))
+    numbers[needed] = len(given) + np.arange(len(needed))
+    numbered = (
+        made._replace(**{name: numbers[getattr(made, name)] for name in ("fixed", "moving", "results")})
+        for made in maps
+    )
+    return tuple(numbered), needed.tolist()
 
 
 def _array(like: Any, parts: list[Any]) -> Any:

@@ -1,0 +1,152 @@
+"""Programs as users write them, with types: README's, the documents', micrograd's lectures and the articles'.
+
+`mypy --strict` and Pyright in strict mode find nothing in this file, and tests/test_types.py runs it.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import micrograd as mg
+from micrograd import Value, grad, nn
+from micrograd.nn import MLP, Module
+from micrograd.optim import SGD
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def wave(u: Value, v: Value) -> Value:
+    """What README checks."""
+    return mg.tanh(u * v + mg.exp(u))
+
+
+def first_expression() -> tuple[float, float, float]:
+    """README's first program."""
+    x, y, z = Value(2.0, label="x"), Value(-3.0, label="y"), Value(10.0, label="z")
+    f = x * y + z
+    f.backward()
+    mg.testing.gradcheck(wave, [0.7, -0.4])
+    return f.data, x.grad, y.grad
+
+
+def lecture() -> float:
+    """The neuron of micrograd's lecture, and what its own README shows."""
+    x1, w1 = Value(2.0, label="x1"), Value(-3.0, label="w1")
+    n: Value = x1 * w1 + 6.88
+    o: Value = n.tanh()
+    o.backward()
+    a, b = Value(-4.0), Value(2.0)
+    c = a + b
+    d = a * b + b**3
+    c += c + 1
+    d += d * 2 + (b + a).relu()
+    e: Value = abs(c - d) / 2.0 - 1
+    e.backward()
+    return a.grad + b.grad + w1.grad
+
+
+class Line(Module):
+    """A user's own module."""
+
+    def __init__(self) -> None:
+        self.slope, self.intercept = Value(1.0), Value(0.0)
+
+    def __call__(self, x: float) -> Value:
+        """The line at x."""
+        return self.slope * x + self.intercept
+
+
+def training() -> list[float]:
+    """A training loop as every tutorial writes it."""
+    model = Line()
+    optimizer = SGD(model.parameters(), 0.1)
+    losses: list[float] = []
+    for _ in range(3):
+        loss = sum(((model(x) - 2 * x) ** 2 for x in (0.0, 1.0, 2.0)), Value(0.0))
+        model.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.data)
+    return losses
+
+
+def network() -> int:
+    """A network of the library, saved and read."""
+    random.seed(0)
+    model = MLP(2, [4, 1])
+    names: dict[str, float] = model.state_dict()
+    model.load_state_dict(names)
+    scores = [model([0.5, x]) for x in (1.0, -1.0)]
+    mg.losses.hinge(scores, [1, -1]).backward()
+    layer: nn.Layer = model.layers[0]
+    neuron: nn.Neuron = layer.neurons[0]
+    weight: Value = neuron.w[0]
+    assert weight.grad == weight.grad
+    return len(names)
+
+
+def transforms() -> float:
+    """Functions keep their parameters."""
+
+    def area(width: float, height: float) -> float:
+        return mg.exp(width) * height
+
+    slope = grad(area)
+    value, both = mg.value_and_grad(area, argnums=(0, 1))(1.0, 2.0)
+    return float(slope(1.0, height=2.0)) + float(value) + float(both[1])
+
+
+@mg.compile
+def energy(points: NDArray[np.float64], stiffness: float = 1.0) -> Any:
+    """A compiled function of an array."""
+    stretches = points[1:] - points[:-1]
+    return stiffness * (stretches * stretches).sum()
+
+
+@mg.compile(backend="numpy")
+def product(x: float, y: float) -> float:
+    """A compiled function of floats, whose result is known to be one."""
+    return x * y
+
+
+@mg.operation
+def cube(x: float) -> Any:
+    """A user's own operation."""
+
+    def backpropagate(gradient: float) -> float:
+        return gradient * 3 * x**2
+
+    return x**3, backpropagate
+
+
+def arrays() -> float:
+    """Arrays of numbers and of Values go through the functions of one operand."""
+    xs: NDArray[np.float64] = np.linspace(0.0, 1.0, 3)
+    energies = float(energy(xs, stiffness=2.0)) + product(2.0, 3.0)
+    total: Value = mg.array([1.0, 2.0]).sum() + cube(Value(2.0))
+    return energies + float(mg.tanh(xs).sum()) + total.data
+
+
+def mixed(x: Value | float) -> Value | float:
+    """A function for both."""
+    return mg.tanh(x) * 2
+
+
+def run() -> None:
+    """Everything above, with the numbers that it gives."""
+    assert first_expression() == (4.0, -3.0, 2.0)
+    assert round(lecture(), 4) == 14.0019
+    losses = training()
+    assert losses[2] < losses[0]
+    assert network() == 17
+    assert round(transforms(), 4) == 13.5914
+    assert round(arrays(), 4) == 19.2237
+    assert mixed(0.0) == 0.0
+
+
+if __name__ == "__main__":
+    run()
