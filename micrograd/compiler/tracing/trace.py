@@ -373,6 +373,10 @@ class Tape(Tracer):
         """Say that the number of a Value would be frozen."""
         refuse("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
 
+    def gradient_read(self) -> NoReturn:
+        """Say that the gradient of a Value would be frozen."""
+        refuse("reading the gradient of a Value", "Read it outside of the function, and pass it as an argument.")
+
     def closure_given(self) -> NoReturn:
         """Say that a closure works on numbers, which are not known yet."""
         refuse("a derivative that is a closure", "Make it a primitive: see mg.primitive.")
@@ -767,6 +771,10 @@ class _QuietTape(Tracer):
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
         self._tape.number_read()
+
+    def gradient_read(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.gradient_read()
 
     def closure_given(self) -> NoReturn:
         """Refuse, as the tape does."""
