@@ -14,6 +14,7 @@ import math
 import re
 import struct
 from inspect import signature
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine import primitives
@@ -237,12 +238,8 @@ def _is_atom(text: str) -> bool:
     name, opening, rest = text.partition("(")
     if not (opening and name.isidentifier() and rest.endswith(")")):
         return False
-    depth = 1
-    for place, sign in enumerate(rest):
-        depth += (sign == "(") - (sign == ")")
-        if not depth:
-            return place == len(rest) - 1
-    return False
+    depths = accumulate((sign == "(") - (sign == ")") for sign in rest)
+    return next(place for place, depth in enumerate(depths, 1) if depth < 0) == len(rest)
 
 
 def _where(condition: Term, x: Term, y: Term) -> Term:
