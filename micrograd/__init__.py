@@ -15,6 +15,7 @@ from micrograd import losses, nn, optim, testing
 from micrograd.arrays import array, cho_solve, expm, gradients, numbers, solve_triangular
 from micrograd.compiler import TraceError, compile, from_jax, to_jax
 from micrograd.contexts.anomaly import detect_anomaly
+from micrograd.contexts.errors import errors
 from micrograd.contexts.no_grad import no_grad
 from micrograd.contexts.scope import record_scopes, scope
 from micrograd.draw.graph import draw_dot, save, trace
@@ -145,6 +146,7 @@ __all__ = [
     "erf",
     "erfc",
     "erfinv",
+    "errors",
     "exp",
     "exp2",
     "expit",

@@ -91,6 +91,12 @@ FUNCTIONS = {
         *(np.rint(x[0, 0]), np.maximum(x[0, 1], 0), np.where(x[0, 0] > 0, x[0, 0], 0), np.clip(x[0, 1], 0, 1)),
         *(np.round(x[0, 1], 1), np.float64(2.0) * x[0, 0], x[0, 0] * np.float64(2.0), np.float64(2.0) / y[0, 0]),
         *(X * y[0, 0], y[0, 0] - X, Y[0] ** y[0, 1:2], np.stack([x[0, 0], y[0, 0]]), np.sum(x[0, 0])),
+        *(
+            np.add(x[0, 0], 1),
+            np.multiply(2.0, y[0, 0]),
+            np.multiply([1.0, 2.0], y[0, 0]),
+            np.add.reduce([x[0, 0], 1.0]),
+        ),
         *(np.allclose(x[0, 0], 0.5), np.int64(2) ** x[0, 0], np.float64(7.0) % y[0, 0], np.sign(x[0, 0])),
     ],
     "np.linalg.cholesky": lambda x, y: [  # NumPy takes the numbers below the diagonal
@@ -183,6 +189,7 @@ def test_views_copies_and_elements():
     assert type(np.asarray(w)) is np.ndarray
     w += 1
     assert type(w) is kind
+    assert np.where(mg.array([0.0, 2.0]))[0].tolist() == [1]
 
 
 def test_an_error_of_an_element_is_raised_as_it_is():

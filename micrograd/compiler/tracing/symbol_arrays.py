@@ -219,7 +219,7 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
-        of_numbers = any(map(_has_values, operands)) and not any(map(_has_values, out))
+        of_numbers = any(map(_has_values, operands)) and not any(_has_values(x) or is_of_bools(x) for x in out)
         if of_numbers or any(array is not None and array.dtype != object for array in out):
             refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
         if function is None and any(map(is_of_bools, out)):

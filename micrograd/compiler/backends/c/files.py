@@ -16,7 +16,7 @@ import numpy as np
 from micrograd.compiler.backends.c.formulas import Functions, has_c
 from micrograd.compiler.backends.c.kernels import Writer
 from micrograd.compiler.backends.c.memory import GIVEN, Memory, Places, Tables
-from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, local_positions
+from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, local_positions, rolled
 from micrograd.compiler.passes.lists import NATIVE
 
 if TYPE_CHECKING:
@@ -172,8 +172,10 @@ def _function(
         program = replace(program, constants=(*program.constants, *((int(seed), np.ones(1)) for seed in program.seeds)))
     blocks = blocks_of(program)
     with_loops = any(block.turns > 1 for block in blocks)
+    ends: dict[int, int] = {}
     if with_loops:
-        blocks = contracted(blocks, program)
+        blocks, ends = rolled(contracted(blocks, program), program)
+        program = replace(program, outputs=np.array([ends.get(n, n) for n in program.outputs.tolist()]))
     locals_ = local_positions(blocks, program)
     gradients = np.arange(program.gradients.start, program.gradients.stop)
     order = gradients[source.order] if len(gradients) else gradients
@@ -186,7 +188,9 @@ def _function(
         constants = [(int(moved[start]), numbers) for start, numbers in constants]
         locals_ = {int(moved[place]): inside for place, inside in locals_.items()}
         size = int(moved.max()) + 1
-    memory = Memory(Places(size, positions, constants, source.names, locals_), blocks, tables)
+        ends = {end: int(moved[state]) for end, state in ends.items()}
+    places = Places(size, positions, constants, source.names, locals_, frozenset(ends.values()))
+    memory = Memory(places, blocks, tables)
     writer = Writer(memory, functions, "float" if source.single else "double")
     writer.write(blocks)
     results = ["outputs", *(["gradients"] if len(order) else [])]

@@ -83,8 +83,8 @@ class Writer:
             text = self._written_out(kernel, texts)
         if target.access.base not in self.memory.places.locals or not target.is_number:
             self.line(f"{self._at(target)} = {text};")
-        elif name := self.memory.local(target.access.base, kind_of(kernel), text):
-            self.line(f"const {self.real} {name} = {text};")
+        elif line := self.memory.local(target.access.base, kind_of(kernel), text, self.real):
+            self.line(line)
 
     def _written_out(self, kernel: Reduction, texts: Sequence[str]) -> str:
         """The terms of a reduction in their order, for segments of one term each."""

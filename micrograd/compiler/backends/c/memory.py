@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -63,13 +63,15 @@ class Places:
         constants: where runs of constants begin, and what they are.
         names: the parts of each of GIVEN that have names.
         locals: the positions of local variables, each with the number of its loop.
+        states: the positions that a loop writes again and again.
     """
 
     size: int
     of: dict[str, Integers]
     constants: Sequence[tuple[int, Floats]]
     names: dict[str, list[Name]]
-    locals: dict[int, int] = field(default_factory=dict)
+    locals: dict[int, int]
+    states: frozenset[int]
 
 
 class Tables:
@@ -205,11 +207,17 @@ class Memory:
         self._counts[kind] += 1
         return f"{kind}_{self._counts[kind]}"
 
-    def local(self, place: int, kind: str, text: str) -> str | None:
-        """The name of a new local variable; None where the number has another name, or is a constant."""
-        known = text in self._locals.values() or text in self.pointers
+    def local(self, place: int, kind: str, text: str, real: str) -> str | None:
+        """The statement that gives a local variable its number; None where the number has another name already."""
+        states = [self._locals[state] for state in self.places.states if state in self._locals]
+        if place in self.places.states:
+            if place in self._locals:
+                return f"{self._locals[place]} = {text};"
+            self._locals[place] = self.unique("state")
+            return f"{real} {self._locals[place]} = {text};"
+        known = (text in self._locals.values() and text not in states) or text in self.pointers
         self._locals[place] = text if known or _NUMBER.match(text) else self.unique(kind)
-        return None if self._locals[place] == text else self._locals[place]
+        return None if self._locals[place] == text else f"const {real} {self._locals[place]} = {text};"
 
     def region(self, place: int) -> Region | None:
         """The region that a position is in."""
