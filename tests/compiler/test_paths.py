@@ -526,6 +526,16 @@ def test_after_too_many_paths_one_warning_says_which_line_asks_and_the_rest_is_e
     assert fast.cache_info().traces == 3
 
 
+def test_where_no_call_takes_a_known_path_the_programs_hardly_run():
+    fast = mg.compile(steps_of, paths=1)
+    assert fast(0.5).data == steps_of(0.5).data
+    with pytest.warns(RuntimeWarning, match="1 ways"):
+        fast(1.0)
+    for x in (*range(2, 60), *[0.5] * 40, 3.0, 0.5):
+        assert fast(float(x)).data == steps_of(float(x)).data
+    assert re.search(r"asked  test_paths.py:\d+: 0 (\d+) times", fast.explain())[1] in {str(n) for n in range(24, 42)}
+
+
 def test_explain_says_which_line_asks_and_how_often_each_answer_occurred():
     fast = mg.compile(leaky)
     for x in (1.0, 2.0, -1.0, 3.0):

@@ -460,6 +460,8 @@ class CompiledFunction(Generic[P, R]):
             special.paths = Paths(special, self._paths)
         paths = special.paths
         path = paths.last
+        if not paths.are_worth_a_run():
+            return path, None
         for _ in range(len(paths) + 2):  # each has an answer more that holds, but for rounding
             following: Specialised | bool = True
             if path.is_outdated():

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PATHS = 64  # that are kept, unless mg.compile is told otherwise
 _ENOUGH_CALLS = 1000  # on known paths, for a trace more where there were too many
+_MANY_MISSES = 16
 _REMEMBERED = 4096  # pairs of a path, and of the answers that its program gave
 _BYTES = np.dtype(np.float64).itemsize
 
@@ -42,6 +43,7 @@ class Paths:
         self._most = most
         self._programs: OrderedDict[bytes, Specialised] = OrderedDict({first.answers: first})
         self._traces, self._known_since = 1, 0  # calls on known paths since the last trace
+        self._missed = 0  # calls in a row that took a path which is not known, and was not traced
         self._answers: Counter[tuple[str, float]] = Counter()  # of the paths that were given up
         self._warned = False
         self._following: dict[tuple[Specialised, bytes], Specialised | bool] = {}  # what was found, which takes longer
@@ -49,9 +51,16 @@ class Paths:
     def __len__(self) -> int:
         return len(self._programs)
 
+    def are_worth_a_run(self) -> bool:
+        """Whether the next call may take a known path: after many that did not, one in as many calls finds out."""
+        if self._missed >= _MANY_MISSES:
+            self._missed += 1
+        return self._missed < _MANY_MISSES or self._missed % _MANY_MISSES == 0
+
     def use(self, path: Specialised) -> None:
         """Take note that a call took a path."""
         path.taken += 1
+        self._missed = 0
         self._known_since += 1
         if path is not self.last:
             self.last = path
@@ -82,6 +91,7 @@ class Paths:
         """Whether one more path may be traced: not after too many in few calls, of which the user is warned."""
         if self._traces < self._most or self._known_since >= _ENOUGH_CALLS:
             return True
+        self._missed += self._missed < _MANY_MISSES
         if not self._warned:
             self._warned = True
             _warn(compiled, self._traces, path.questions[differing(path, answers)])
