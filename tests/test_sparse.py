@@ -240,6 +240,30 @@ def test_rules_of_alike_rows_are_asked_twice_and_those_of_a_users_primitive_each
         mg.compile(mg.sparse_jacobian(lambda x: [bad(each) for each in x]), backend="numpy")(np.ones(5))
 
 
+def of_one_chain(x: Any) -> list[Any]:
+    """Many rows, which have a long chain in common and a variable of their own each; some are constants."""
+    chain = x[0]
+    for _ in range(20):
+        chain = mg.tanh(chain * x[1] + x[2])
+    return [*(chain * each**2 + mg.floor(chain) for each in x[3:]), 7.0, mg.floor(x[0]), x[4]]
+
+
+def test_rows_with_much_in_common_are_computed_by_directions_of_several_columns() -> None:
+    x = np.linspace(0.5, 1.5, 23)
+    fast = mg.compile(mg.sparse_jacobian(of_one_chain), backend="numpy")
+    found = fast(x)
+    assert found.nnz == 20 * 4 + 1
+    assert found[22].nnz == 1
+    np.testing.assert_allclose(found.toarray(), mg.jacobian(of_one_chain)(x), rtol=1e-13)
+    assert "81 entries of 23 rows, by 4 directions" in str(fast.explain())
+    direct = mg.compile(mg.sparse_jacobian(chained), backend="numpy")
+    direct(x)
+    assert "63 entries of 21 rows, each by its own expression" in str(direct.explain())
+    curvature = mg.compile(mg.sparse_hessian(lambda x: sum(of_one_chain(x)[:20], 0.0)), backend="numpy")
+    dense = mg.hessian(lambda x: sum(of_one_chain(x)[:20], 0.0))(x)
+    np.testing.assert_allclose(curvature(x).toarray(), dense, rtol=1e-11, atol=1e-12)
+
+
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
     "*": lambda a, b: a * b,

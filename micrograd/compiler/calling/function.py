@@ -134,10 +134,10 @@ class CompiledFunction(Generic[P, R]):
             >>> [line.split()[0] for line in fast.explain(2.0, passes=True).splitlines()[:4]]
             ['pass', 'trace', 'cse', 'normalise']
         """
-        if not passes:
-            return Explanation(self._compiled_for(arguments, named).explain())
         with self._lock:
-            return Explanation(self._asked_for(arguments, named)[0].compiled(True).passes)
+            special, _ = self._asked_for(arguments, named)
+            compiled = special.compiled(True)
+            return Explanation(compiled.passes if passes else "\n".join([compiled.program.explain(), *special.remarks]))
 
     def show(self, *arguments: Any, after: str = "transpose", **named: Any) -> None:
         """Print the program, gradients included, as it is after a pass.

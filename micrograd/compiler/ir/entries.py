@@ -121,6 +121,7 @@ class Trace(NamedTuple):
         depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
         equals: what has found the equal ones among many of the operations already; None if nothing has.
+        remarks: what explain() says of how derivatives are computed.
     """
 
     operations: Entries
@@ -135,6 +136,7 @@ class Trace(NamedTuple):
     depends_on_recording: bool = False
     takes_numbers: bool = False
     equals: EqualsInOrder | None = None
+    remarks: tuple[str, ...] = ()
 
     def operands(self, place: int) -> tuple[int, ...]:
         """The places that a gradient flows to from the operation at a place."""
