@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import importlib
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -16,7 +19,6 @@ from micrograd import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 sparse = pytest.importorskip("scipy.sparse")
 
@@ -460,6 +462,26 @@ def test_scipy_solves_a_program_with_sparse_derivatives() -> None:
     assert found.success
     assert (program.constraints(found.x) <= 0.8 + 1e-6).all()
     assert found.constr_violation < 1e-6
+
+
+def test_a_program_has_the_callbacks_of_cyipopt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parent / "stand_ins")  # whether cyipopt is installed or not
+    problem_of: Any = importlib.import_module("cyipopt").Problem
+    monkeypatch.delitem(sys.modules, "cyipopt")
+
+    def constraints(x: Any) -> list[Any]:
+        return [x[0] ** 2 + x[1] ** 2 - 2.0, x[1] * x[2] - x[3], x[4]]
+
+    program = mg.nlp(lambda x: mg.exp(x[0]) + x[1] ** 2 + (x[2] - 1.0) ** 2 + x[3] ** 2, constraints, start=np.ones(5))
+    start, zeros = np.array([-0.9, 0.9, 0.5, 0.5, 0.5]), np.zeros(3)
+    problem = problem_of(program.variables, 3, problem_obj=program, cl=zeros, cu=zeros)
+    problem.add_option("print_level", 0)
+    solution, info = problem.solve(start)
+    assert info["status"] == 0
+    np.testing.assert_allclose(constraints(solution), 0.0, atol=1e-9)
+    slopes = program.jacobian_matrix(solution).toarray()
+    np.testing.assert_allclose(program.gradient(solution), -slopes.T @ info["mult_g"], atol=1e-9)
+    assert info["obj_val"] == program.objective(solution)
 
 
 def test_least_squares_takes_a_sparse_jacobian() -> None:

@@ -426,7 +426,7 @@ class Tape(Tracer):
         colours = coloured(rows, least) if max(map(len, rows)) <= least else None
         if colours is None:
             found = self._row_by_row(outputs, dependence, values, create_graph)
-            how = f"each by its own expression, as directions would be no less work"
+            how = "each by its own expression, as directions would be no less work"
         else:
             found = self._by_colours(outputs, rows, colours, values, create_graph)
             how = f"by {len(set(colours.values())):,} directions, one for each colour of columns"
