@@ -170,13 +170,14 @@ class CompiledFunction(Generic[P, R]):
             >>> [line.split()[0] for line in fast.explain(2.0, passes=True).splitlines()[:4]]
             ['pass', 'trace', 'cse', 'normalise']
         """
-        if not passes:
-            with self._lock:
-                special, _ = self._asked_for(arguments, named)
-                text = special.explain()
-                return Explanation(text if special.paths is None else f"{text}\n{special.paths.explained()}")
         with self._lock:
-            return Explanation(self._asked_for(arguments, named)[0].compiled(True).passes)
+            special, _ = self._asked_for(arguments, named)
+            if passes:
+                return Explanation(special.compiled(True).passes)
+            parts = [special.explain(), *special.remarks]
+            if special.paths is not None:
+                parts.append(special.paths.explained())
+            return Explanation("\n".join(parts))
 
     def show(self, *arguments: Any, after: str = "transpose", **named: Any) -> None:
         """Print the program, gradients included, as it is after a pass.

@@ -199,6 +199,7 @@ class Trace(NamedTuple):
         maps: the functions that run in many iterations. Their results are the last groups of the inputs.
         needed: how many of the outputs, the last ones, are what these read.
         equals: what has found the equal ones among many of the operations already; None if nothing has.
+        remarks: what explain() says of how derivatives are computed.
     """
 
     operations: Entries
@@ -216,6 +217,7 @@ class Trace(NamedTuple):
     maps: tuple[Mapped, ...] = ()
     needed: int = 0
     equals: EqualsInOrder | None = None
+    remarks: tuple[str, ...] = ()
 
     def receivers(self, place: int) -> Sequence[int]:
         """The places that the operation at a place passes gradients on to."""

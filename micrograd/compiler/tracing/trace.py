@@ -45,6 +45,7 @@ from micrograd.compiler.ir.entries import (
     Trace,
 )
 from micrograd.compiler.tracing import alike_rows, promotion
+from micrograd.compiler.tracing.colours import coloured
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
@@ -85,6 +86,7 @@ class Tape(Tracer):
         checked: the places of products that stand for powers, which raise where they overflow.
         attributes: for the places of arguments, the names of the attributes that the user has set on them.
         bounds: for the places of plain integers, between which two each of them is known to be.
+        remarks: what explain() says of how derivatives are computed.
         as_floats: whether no gradient flows through derivatives that are plain numbers, as eagerly they are floats.
         tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
         is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
@@ -121,6 +123,7 @@ class Tape(Tracer):
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped] = []
+        self.remarks: list[str] = []
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -373,6 +376,10 @@ class Tape(Tracer):
         """Say that the number of a Value would be frozen."""
         refuse("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
 
+    def gradient_read(self) -> NoReturn:
+        """Say that the gradient of a Value would be frozen."""
+        refuse("reading the gradient of a Value", "Read it outside of the function, and pass it as an argument.")
+
     def closure_given(self) -> NoReturn:
         """Say that a closure works on numbers, which are not known yet."""
         refuse("a derivative that is a closure", "Make it a primitive: see mg.primitive.")
@@ -471,11 +478,47 @@ class Tape(Tracer):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
+        if not by_rows:
+            return self._row_by_row(outputs, dependence, values, create_graph)
+        rows, least = dependence.rows(outputs, values)
+        colours = coloured(rows, least) if max(map(len, rows)) <= least else None
+        if colours is None:
+            found = self._row_by_row(outputs, dependence, values, create_graph)
+            how = "each by its own expression, as directions would be no less work"
+        else:
+            found = self._by_colours(outputs, rows, colours, values, create_graph)
+            how = f"by {len(set(colours.values())):,} directions, one for each colour of columns"
+        self.remarks.append(f"Derivatives: {sum(map(len, found)):,} entries of {len(found):,} rows, {how}")
+        return found
+
+    def _row_by_row(
+        self, outputs: Sequence[Any], dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
+    ) -> list[Mapping[Any, Any]]:
+        """The rows of a Jacobian, each from the gradients of its output."""
         copies: dict[alike_rows.Key, alike_rows.Copied | bool | None] = {}
         return [
             self._row_of(output, dependence, values, create_graph, copies) if isinstance(output, Symbol) else {}
             for output in outputs
         ]
+
+    def _by_colours(
+        self,
+        outputs: Sequence[Any],
+        rows: Sequence[Sequence[int]],
+        colours: Mapping[int, int],
+        values: Mapping[int, list[Any]],
+        create_graph: bool,
+    ) -> list[Mapping[Any, Any]]:
+        """The rows of a Jacobian from one direction for each colour."""
+        directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
+        for place, colour in colours.items():
+            directions[colour] |= dict.fromkeys(values[place], 1.0)
+        columns = self.tangents(outputs, directions, create_graph)
+        slopes = [
+            {value: columns[colours[place]][number] for place in row for value in values[place]}
+            for number, row in enumerate(rows)
+        ]
+        return [{value: slope for value, slope in row.items() if isinstance(slope, Symbol)} for row in slopes]
 
     def _row_of(
         self,
@@ -768,6 +811,10 @@ class _QuietTape(Tracer):
         """Refuse, as the tape does."""
         self._tape.number_read()
 
+    def gradient_read(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.gradient_read()
+
     def closure_given(self) -> NoReturn:
         """Refuse, as the tape does."""
         self._tape.closure_given()
@@ -874,6 +921,15 @@ class _Dependence:
                     found.add(place)
                     stack.append(place)
         return sorted(found)
+
+    def rows(self, outputs: Sequence[Any], sources: Container[int]) -> tuple[list[list[int]], int]:
+        """For each output the sources that it depends on; and how many directions are less work than all rows."""
+        rows, steps = [], 0
+        for output in outputs:
+            order = self.order(self.equal[output._place]) if isinstance(output, Symbol) else []
+            rows.append([place for place in order if place in sources])
+            steps += sum([len(self.edges[place]) for place in order])
+        return rows, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
 
     def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
@@ -1467,6 +1523,7 @@ def _traced(
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
         questions=questions,
+        remarks=tuple(tape.remarks),
     )
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FEWEST = 5  # turns: of fewer, hardly any would be repeated
 # Iterations of vmap that are compiled once, and operations of all of them. Of fewer, one program is ready as soon when
 # they are written out, and a call takes half the time: 0.2 in place of 0.4 ms for 1,000 iterations of 20 operations.
-_FEWEST_MAPPED, OPERATIONS_MAPPED = 64, 1 << 15
+_FEWEST_MAPPED, OPERATIONS_MAPPED = 32, 1 << 15
 _MOST_RECORDINGS = 8  # in a loop
 
 

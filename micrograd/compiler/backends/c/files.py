@@ -202,12 +202,8 @@ def _function(
     takes_work = memory.work > STACK or (source.work and memory.work > 0)
     real = writer.real
     body = [*start, *writer.lines]
-    pointers = []
-    for pointer, target in sorted(memory.pointers.items(), key=lambda each: _order(each[1])):
-        if _mentions(body, pointer):
-            star = "" if target.endswith("]") else "*const "
-            constant = "" if target.startswith("work") else "const "
-            pointers.append(f"    {constant}{real} {star}{pointer} = {target.removesuffix(' + 0')};")
+    used = [each for each in memory.pointers.items() if _mentions(body, each[0])]
+    pointers = [_declared(*each, real) for each in sorted(used, key=lambda each: _order(each[1]))]
     body = [*pointers, *body]
     first = []
     if memory.work and not takes_work:
@@ -217,6 +213,12 @@ def _function(
     work = ["work"] if takes_work else []
     unused = [f"    (void){each};" for each in [*takes, *results, *work] if not _mentions(body, each)]
     return _Function(name, takes, results, memory.work, takes_work, [*first, *unused, *body])
+
+
+def _declared(name: str, target: str, real: str) -> str:
+    """The line that gives a number, or where an array begins, a name."""
+    star = "" if target.endswith("]") else "*const "
+    return f"    {'' if target.startswith('work') else 'const '}{real} {star}{name} = {target.removesuffix(' + 0')};"
 
 
 def _order(target: str) -> tuple[int, int]:
@@ -246,14 +248,8 @@ def _copied_in(memory: Memory, given: dict[str, Integers]) -> list[str]:
             )
             if len(inside):
                 targets = start + inside - region.start
-                if len(inside) <= _FEW:
-                    lines += [
-                        f"{memory.array(region)}[{target}] = {memory.tables.text(number)};"
-                        for target, number in zip(targets.tolist(), numbers[inside].tolist(), strict=True)
-                    ]
-                else:
-                    table = memory.tables.name(numbers[inside])
-                    lines += _copies(memory, memory.array(region), targets, table, np.arange(len(inside)))
+                table = memory.tables.name(numbers[inside])
+                lines += _copies(memory, memory.array(region), targets, table, np.arange(len(inside)))
     return lines
 
 
