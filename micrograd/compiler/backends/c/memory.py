@@ -224,6 +224,11 @@ class Memory:
         number = bisect_right(self._starts, place) - 1
         return self.regions[number] if number >= 0 and place < self.regions[number].end else None
 
+    def in_work(self, place: int) -> bool:
+        """Whether a position is in the work array."""
+        region = self.region(place)
+        return region is not None and region.home == "work"
+
     def number(self, place: int) -> str:
         """The expression of the number at a position."""
         if place in self._locals:
@@ -262,10 +267,6 @@ class Memory:
         indices = "" if table is None else self._looked_up(table - start, variables)
         parts = [(step, variables[name]) for step, count, name in steps if step and count > 1]
         return f"{name}[{_total(start - origin, indices, parts)}]"
-
-    def array(self, region: Region) -> str:
-        """The name of a region in the work array."""
-        return self.whole(region)[0]
 
     def whole(self, region: Region, low: int = -1, high: int = -1) -> tuple[str, int]:
         """The name of the array of a region, or of these positions of it, and where it would begin in the buffer."""
