@@ -467,10 +467,10 @@ class TestResuming:
         expected, whole = trained(False)
         assert (numbers(leaves), history.steps, history.epochs) == (expected, whole.steps, whole.epochs)
 
-    @pytest.mark.parametrize("settings", [{"batch_size": 3}, {"data": POINTS[:4]}, {"steps": 2}])
+    @pytest.mark.parametrize("settings", [{"batch_size": 3}, {"data": POINTS[:4]}, {"steps": 2}, {"seed": 6}])
     def test_other_settings_are_refused(self, settings):
         _, history = trained(False)
-        with pytest.raises(ValueError, match="resume needs the same data of this length, batch_size and steps"):
+        with pytest.raises(ValueError, match="resume needs the same data of this length, batch_size, steps and seed"):
             trained(False, **settings, resume=history)
 
     def test_the_bar_has_the_steps_that_are_left(self, capsys):
