@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.axes import array_of_objects, required_numpy
-from micrograd._support.checks import required_number
+from micrograd._support.checks import is_unknown, required_number
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def array(
         if not isinstance(element, Value):
             name = f"{label}[{', '.join(map(str, index))}]" if label else ""
             element = Value(element, label=name, requires_grad=requires_grad)
+        elif is_unknown(element) and isinstance(element, (float, int)):  # a plain number of a compiled function
+            element = element.as_plain(Value)
         result[index] = element
     return Value._array(result)
 

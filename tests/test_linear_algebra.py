@@ -385,3 +385,37 @@ def test_near_singular_matrices_as_jax_has_them(name, data):
     lost = 1e-12 / smallest**2
     assert result.data == pytest.approx(float(expected), rel=lost, abs=lost)
     assert mg.gradients(values) == pytest.approx(np.array(slopes), rel=lost, abs=lost * np.abs(slopes).max())
+
+
+SPECIAL_MATRICES = {
+    "upper triangular": [[2.0, 1.0, 3.0], [0.0, -1.0, 0.5], [0.0, 0.0, 4.0]],
+    "diagonal": [[1.0, 0.0, 0.0], [0.0, -2.0, 0.0], [0.0, 0.0, 3.0]],
+    "with a zero on top": [[0.0, 1.0, 3.0], [2.0, 0.0, 0.5], [1.0, 0.0, 4.0]],
+    "with a column of zeros": [[0.0, 1.0, 3.0], [0.0, 2.0, 0.5], [0.0, 3.0, 4.0]],
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL_MATRICES)
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.linalg.det,
+        lambda a: np.linalg.slogdet(a)[1],
+        lambda a: (np.linalg.inv(a) * np.arange(9.0).reshape(3, 3)).sum(),
+        lambda a: np.linalg.solve(a, np.array([1.0, 2.0, -1.0])) @ np.array([0.5, -2.0, 1.0]),
+        lambda a: sum((part * np.arange(9.0).reshape(3, 3)).sum() for part in np.linalg.qr(a)),
+    ],
+    ids=["det", "slogdet", "inv", "solve", "qr"],
+)
+def test_compiled_gradients_where_a_column_ends_in_zeros(function, name):
+    def outcome(make):
+        a = mg.array(SPECIAL_MATRICES[name])
+        try:
+            result = make(function)(a)
+            result.backward()
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
+            return type(error)
+        return [result.data, *mg.gradients(a).ravel().tolist()]
+
+    expected, found = outcome(lambda f: f), outcome(lambda f: mg.compile(f, backend="numpy"))
+    assert found == (expected if isinstance(expected, type) else pytest.approx(expected, rel=1e-12, abs=1e-13))

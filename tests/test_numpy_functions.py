@@ -91,6 +91,12 @@ FUNCTIONS = {
         *(np.rint(x[0, 0]), np.maximum(x[0, 1], 0), np.where(x[0, 0] > 0, x[0, 0], 0), np.clip(x[0, 1], 0, 1)),
         *(np.round(x[0, 1], 1), np.float64(2.0) * x[0, 0], x[0, 0] * np.float64(2.0), np.float64(2.0) / y[0, 0]),
         *(X * y[0, 0], y[0, 0] - X, Y[0] ** y[0, 1:2], np.stack([x[0, 0], y[0, 0]]), np.sum(x[0, 0])),
+        *(
+            np.add(x[0, 0], 1),
+            np.multiply(2.0, y[0, 0]),
+            np.multiply([1.0, 2.0], y[0, 0]),
+            np.add.reduce([x[0, 0], 1.0]),
+        ),
         *(np.allclose(x[0, 0], 0.5), np.int64(2) ** x[0, 0], np.float64(7.0) % y[0, 0], np.sign(x[0, 0])),
     ],
     "np.linalg.cholesky": lambda x, y: [  # NumPy takes the numbers below the diagonal
@@ -181,6 +187,7 @@ def test_views_copies_and_elements():
     assert type(np.asarray(w)) is np.ndarray
     w += 1
     assert type(w) is kind
+    assert np.where(mg.array([0.0, 2.0]))[0].tolist() == [1]
 
 
 def test_an_error_of_an_element_is_raised_as_it_is():
@@ -355,7 +362,7 @@ def test_arrays_of_numbers_and_a_value():
 def test_values_into_an_array_of_numbers(function):
     with pytest.raises(TypeError, match=r"micrograd has no np\.\w+ of Values into an array of \w+: leave out= out"):
         function(mg.array([1.0, 2.0]), np.ones(2))
-    with pytest.raises(mg.TraceError, match=r"an array of numbers as out= of np\.\w+"):
+    with pytest.raises(mg.TraceError, match=r"(an array of numbers as out= of np\.\w+|put into an array of numbers)"):
         mg.compile(function, backend="numpy")(mg.array([1.0, 2.0]), np.ones(2))
     assert np.greater(mg.array([1.0, -2.0]), 0, out=np.zeros(2, dtype=bool)).tolist() == [True, False]
 
@@ -366,3 +373,30 @@ def test_values_into_an_array_of_numbers(function):
 def test_functions_that_no_program_has_of_plain_numbers(function):
     with pytest.raises(mg.TraceError, match=r"(of numbers|of arrays) would freeze .*outside of the function"):
         mg.compile(function, backend="numpy")(X)
+
+
+def _set(x, v):
+    x = x.copy()
+    x[0] = v
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        _set,
+        lambda x, v: np.full_like(x, v),
+        lambda x, v: [x := x.copy(), x.fill(v)],
+        lambda x, v: [x := x.copy(), np.put(x, [0], [v])],
+        lambda x, v: [x := x.copy(), np.copyto(x, mg.array([v, v]))],
+    ],
+)
+def test_a_value_in_an_array_of_numbers_that_is_an_argument(function):
+    with pytest.raises((mg.GradientWarning, TypeError), match="gradient"):
+        function(np.array([1.0, 2.0]), Value(3.0))
+    with pytest.raises(mg.TraceError, match=r"a Value put into an array of numbers .*Write mg\.array\(x\)"):
+        mg.compile(function, backend="numpy")(np.array([1.0, 2.0]), Value(3.0))
+    fast = mg.compile(lambda x, v: _set(mg.array(x), v) * v, backend="numpy")
+    assert mg.numbers(fast(np.array([1.0, 2.0]), Value(3.0))).tolist() == [9.0, 6.0]
+    fast = mg.compile(lambda x, v: _set(np.zeros_like(x), v) * v + np.full_like(x, v), backend="numpy")
+    assert mg.numbers(fast(mg.array([1.0, 2.0]), Value(3.0))).tolist() == [12.0, 3.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -120,6 +121,35 @@ def test_a_pattern_is_a_matrix_of_bools() -> None:
     assert mg.sparsity(lambda p, x: [x * x], 1.0, 2.0, argnums=1).toarray().tolist() == [[True]]
 
 
+def test_a_pattern_holds_for_all_numbers_or_says_what_to_write() -> None:
+    def f(x: Any, index: Any) -> list[Any]:
+        return [mg.where(x[0] > 1.0, x[1], x[2]), mg.take(x, index), mg.maximum(x[0], x[1])]
+
+    for point, index in ([0.0, 5.0, 6.0], 1), ([2.0, 5.0, 6.0], -1):
+        assert mg.sparsity(f, point, index).toarray().astype(int).tolist() == [[0, 1, 1], [1, 1, 1], [1, 1, 0]]
+    with pytest.raises(mg.TraceError, match=r"Write mg\.where"):
+        mg.sparsity(lambda x: [x[0] if x[0] > 0.0 else x[1]], [1.0, 2.0])
+
+
+@pytest.mark.filterwarnings("ignore:Changing the sparsity structure")
+def test_a_compiled_matrix_can_be_used_and_changed_as_any_other() -> None:
+    fast = mg.compile(mg.sparse_jacobian(chained))
+    found = fast(POINT)
+    dense = found.toarray()
+    np.testing.assert_allclose((found @ found.T).toarray(), dense @ dense.T)
+    found[0, 5] = 7.0  # which stores an entry more
+    found.data *= 2.0
+    assert found.nnz == 13
+    assert found[0, 5] == 14.0
+    again = fast(POINT)
+    assert again.nnz == 12
+    np.testing.assert_array_equal(again.toarray(), dense)
+    np.testing.assert_array_equal(copy.deepcopy(again).toarray(), dense)
+    assert again.shape == dense.shape
+    found.resize(2, 2)
+    assert fast(POINT).shape == dense.shape
+
+
 def test_a_pattern_is_shown_and_saved_as_a_picture(tmp_path: Path) -> None:
     pattern = mg.sparsity(chained, POINT)
     mg.save(pattern, tmp_path / "spy.svg")
@@ -173,14 +203,14 @@ def of_kinds(x: Any, index: Any) -> list[Any]:
         lambda k: -0.0 * x[k] + 0.0 * x[k + 1],
         lambda k: mg.gelu(x[k]) + mg.logsumexp([x[k], x[k + 1]]) * mg.detach(x[k]),
         lambda k: (x[k] - x[k]) * x[k + 1] + mg.maximum(x[k] * x[k + 1], x[k] * x[k + 1]),
-        lambda k: sum((x[j] * x[j] for j in range(40)), 0.0) * 1.0,
+        lambda k: sum((x[j] * x[j] for j in range(len(x))), 0.0) * 1.0,
         lambda k: mg.floor(x[k]),
     ]
     return [kind(k) for k in range(len(x) - 1) for kind in kinds]
 
 
 def test_rows_that_are_computed_alike_have_the_numbers_of_rules_that_are_asked_for_each(way: Any) -> None:
-    x = 1.0 + np.sin(np.arange(40.0))
+    x = 1.0 + np.sin(np.arange(9.0))
     found = way(mg.sparse_jacobian(of_kinds))(x, 1)
     np.testing.assert_allclose(found.toarray(), mg.jacobian(of_kinds)(x, 1), rtol=1e-12, atol=1e-12)
 

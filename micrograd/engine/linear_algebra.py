@@ -85,17 +85,23 @@ def _reflected(a: Any, others: Any) -> tuple[Any, Any, Any]:
     for k in range(min(len(r) - 1, r.shape[1])):
         column = r[k:, k]
         rest = _sum(column[1:] * column[1:])
-        is_flat = primitives.is_zero(rest)  # nothing to do, as LAPACK does nothing then
-        size = primitives.sqrt(primitives.where(is_flat, 1.0, column[0] * column[0] + rest))
-        head = primitives.where(is_flat, column[0], primitives.where(column[0] < 0, size, -size))
+        if not is_unknown(rest) and rest == 0:  # known zeros, which have no gradient
+            continue
+        squares = column[0] * column[0] + rest
+        if is_unknown(squares):  # of a column of zeros, eager code finds the gradient
+            squares = primitives.where(primitives.is_zero(squares), math.inf, squares).only_finite()
+        size = primitives.sqrt(squares)
+        head = primitives.where(column[0] < 0, size, -size)
         below = column.copy()
         below[0] = column[0] - head
-        factor = primitives.where(is_flat, 0.0, 1 / primitives.where(is_flat, 1.0, head * below[0]))  # -2 / |below|^2
+        factor = 1 / (head * below[0])  # -2 / |below|^2
+        back = primitives.where(primitives.is_zero(rest), -1.0, 1.0)  # LAPACK does not reflect then
         for matrix, start in ((r, k + 1), (others, 0)):
             matrix[k:, start:] = matrix[k:, start:] + np.outer(below, factor * (below @ matrix[k:, start:]))
-        r[k, k] = head
+            matrix[k, start:] = back * matrix[k, start:]
+        r[k, k] = back * head
         r[k + 1 :, k] = 0.0
-        sign = sign * primitives.where(is_flat, 1.0, -1.0)
+        sign = -back * sign
     return r, others, sign
 
 

@@ -48,6 +48,7 @@ _REFUSAL = "micrograd has no np."
 OF_INTS = (np.gcd, np.lcm)
 
 _WRITE = {
+    **dict.fromkeys(("copyto", "put", "putmask", "place"), "put them into mg.array(x), which keeps gradients"),
     "linspace": "leave retstep=, dtype= and axis= out",
     "eig": "write np.linalg.eigh, if the matrix is symmetric",
     "eigvals": "write np.linalg.eigvalsh, if the matrix is symmetric",
@@ -512,6 +513,19 @@ def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return by_numpy(np.insert, (np.asarray(arr).astype(object), obj, values, axis))  # in floats, Values would be floats
 
 
+def _into_numbers(function: Any) -> Callable[..., Any]:
+    """A function that puts items into an array, which is refused where an array of numbers would lose gradients."""
+
+    def put(array: Any, *arguments: Any, **settings: Any) -> Any:
+        items = (x for part in arguments for x in np.ravel(as_values(part)).tolist())
+        if array.dtype != object and any(map(is_value, items)):
+            refuse_function(function.__name__)
+        return by_numpy(function, (array, *arguments), settings)
+
+    return put
+
+
+_INTO = (np.copyto, np.put, np.putmask, np.place)
 _PICKED = _function(picked, 3)
 
 INSTEAD: dict[Any, Callable[..., Any]] = {
@@ -521,6 +535,7 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.allclose: _all_close,
     np.sinc: _function(further_primitives.sinc, 1),
     np.interp: _interpolated,
+    **{function: _into_numbers(function) for function in _INTO},
     np.isposinf: lambda x: x >= math.inf,
     np.isneginf: lambda x: x <= -math.inf,
     np.nansum: _without_nan(np.sum, 0.0),

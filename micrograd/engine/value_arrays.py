@@ -112,7 +112,8 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
 
 def check_out(ufunc: np.ufunc, out: tuple[Any, ...], inputs: tuple[Any, ...]) -> None:
     """Refuse an array of numbers for the results of Values, unless NumPy compares them."""
-    kinds = [] if ufunc.__name__ in TRUTHS else [a.dtype for a in out if a is not None and a.dtype != object]
+    arrays = [] if ufunc.__name__ in TRUTHS else [array for array in out if isinstance(array, np.ndarray)]
+    kinds = [array.dtype for array in arrays if array.dtype != object]
     if kinds and any(x.dtype == object if isinstance(x, np.ndarray) else isinstance(x, Operand) for x in inputs):
         raise TypeError(
             f"micrograd has no np.{ufunc.__name__} of Values into an array of {kinds[0]}: leave out= out, and use what "
@@ -140,17 +141,14 @@ def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any
     """What another function of NumPy gives, of Values and arrays of them among its arguments."""
     if SPECIAL and (tracer := tracer_on_top()) is not None:
         return tracer.of_arrays(function, arguments, settings)
-    if settings:
-        settings = {name: with_arrays(setting) for name, setting in settings.items()}
-    return called(function, with_arrays(arguments), settings)
+    return called(function, *with_arrays(arguments, settings))
 
 
-def with_arrays(x: Any) -> Any:
+def with_arrays(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Values among the arguments of a function as arrays without axes, which NumPy takes for arrays."""
-    kind = type(x)
-    if kind is list or kind is tuple:
-        return kind(map(with_arrays, x))
-    return x._array(box(x)) if isinstance(x, Operand) else x
+    if settings:
+        settings = {name: x._array(box(x)) if isinstance(x, Operand) else x for name, x in settings.items()}
+    return tuple([x._array(box(x)) if isinstance(x, Operand) else x for x in arguments]), settings
 
 
 def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[str, Any]) -> Any:

@@ -174,9 +174,7 @@ def fit(
             run = compiled(masks.loss, eager=eager, named={"noise": masks.example})
     if record is not None:
         record.start(Run(loss, batches.examples, optimizer, batch_size, seed))
-    _Training(history, batches, optimizer, eager, run, drawing, checked, callback, record, patience, epochs).run(
-        progress
-    )
+    _Training(history, batches, optimizer, run, drawing, checked, callback, record, patience, epochs).run(progress)
     return history
 
 
@@ -187,7 +185,6 @@ class _Training:
     history: History
     batches: ListBatches | StreamBatches
     optimizer: Any
-    eager: EagerSteps
     steps: Any
     noises: Noise | Masks | None
     validation: Validation | None
@@ -210,7 +207,7 @@ class _Training:
         finally:
             steps.update_values()
             if history.interrupted and getattr(self.optimizer, "steps", 0) - before == len(history.steps) + 1:
-                history.steps.append(self.eager.mean)  # the step was done when Ctrl-C came
+                history.steps.append(steps.mean)  # the step was done when Ctrl-C came
             if bar is not None:
                 bar.close()
         if self.patience is not None and not history.interrupted:

@@ -122,6 +122,8 @@ class Specialised:
         self.closed_over.notice_new_attributes()
         if not self.closed_over.is_current():
             self._check_no_symbol_stays(roots)
+        else:
+            self.closed_over.watch_what_ran()
         self._graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace

@@ -58,7 +58,7 @@ class TracedOnce(Turns):
     def mapped(self, function: Callable[..., Any], item: Callable[[int], Any], count: int) -> list[Any]:
         """What the function returns for the first items: for all of them, where one recording stands for many."""
         tape = recorder_on_top()
-        if not isinstance(tape, Tape) or not tape.takes_maps or count <= _FEWEST_MAPPED or running():
+        if not isinstance(tape, Tape) or not tape.takes_maps or count <= _FEWEST_MAPPED:
             return []
         if tape.questions is not None and tape.questions.has_asked():
             return []  # a program with decisions has all of its operations in one

@@ -16,7 +16,7 @@ import numpy as np
 from micrograd.compiler.backends.c.formulas import Functions, has_c
 from micrograd.compiler.backends.c.kernels import Writer
 from micrograd.compiler.backends.c.memory import GIVEN, Memory, Places, Tables
-from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, local_positions
+from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, local_positions, rolled
 from micrograd.compiler.passes.lists import NATIVE
 
 if TYPE_CHECKING:
@@ -172,8 +172,10 @@ def _function(
         program = replace(program, constants=(*program.constants, *((int(seed), np.ones(1)) for seed in program.seeds)))
     blocks = blocks_of(program)
     with_loops = any(block.turns > 1 for block in blocks)
+    ends: dict[int, int] = {}
     if with_loops:
-        blocks = contracted(blocks, program)
+        blocks, ends = rolled(contracted(blocks, program), program)
+        program = replace(program, outputs=np.array([ends.get(n, n) for n in program.outputs.tolist()]))
     locals_ = local_positions(blocks, program)
     gradients = np.arange(program.gradients.start, program.gradients.stop)
     order = gradients[source.order] if len(gradients) else gradients
@@ -186,7 +188,9 @@ def _function(
         constants = [(int(moved[start]), numbers) for start, numbers in constants]
         locals_ = {int(moved[place]): inside for place, inside in locals_.items()}
         size = int(moved.max()) + 1
-    memory = Memory(Places(size, positions, constants, source.names, locals_), blocks, tables)
+        ends = {end: int(moved[state]) for end, state in ends.items()}
+    places = Places(size, positions, constants, source.names, locals_, frozenset(ends.values()))
+    memory = Memory(places, blocks, tables)
     writer = Writer(memory, functions, "float" if source.single else "double")
     writer.write(blocks)
     results = ["outputs", *(["gradients"] if len(order) else [])]
@@ -198,12 +202,8 @@ def _function(
     takes_work = memory.work > STACK or (source.work and memory.work > 0)
     real = writer.real
     body = [*start, *writer.lines]
-    pointers = []
-    for pointer, target in sorted(memory.pointers.items(), key=lambda each: _order(each[1])):
-        if _mentions(body, pointer):
-            star = "" if target.endswith("]") else "*const "
-            constant = "" if target.startswith("work") else "const "
-            pointers.append(f"    {constant}{real} {star}{pointer} = {target.removesuffix(' + 0')};")
+    used = [each for each in memory.pointers.items() if _mentions(body, each[0])]
+    pointers = [_declared(*each, real) for each in sorted(used, key=lambda each: _order(each[1]))]
     body = [*pointers, *body]
     first = []
     if memory.work and not takes_work:
@@ -213,6 +213,12 @@ def _function(
     work = ["work"] if takes_work else []
     unused = [f"    (void){each};" for each in [*takes, *results, *work] if not _mentions(body, each)]
     return _Function(name, takes, results, memory.work, takes_work, [*first, *unused, *body])
+
+
+def _declared(name: str, target: str, real: str) -> str:
+    """The line that gives a number, or where an array begins, a name."""
+    star = "" if target.endswith("]") else "*const "
+    return f"    {'' if target.startswith('work') else 'const '}{real} {star}{name} = {target.removesuffix(' + 0')};"
 
 
 def _order(target: str) -> tuple[int, int]:
@@ -242,14 +248,8 @@ def _copied_in(memory: Memory, given: dict[str, Integers]) -> list[str]:
             )
             if len(inside):
                 targets = start + inside - region.start
-                if len(inside) <= _FEW:
-                    lines += [
-                        f"{memory.array(region)}[{target}] = {memory.tables.text(number)};"
-                        for target, number in zip(targets.tolist(), numbers[inside].tolist(), strict=True)
-                    ]
-                else:
-                    table = memory.tables.name(numbers[inside])
-                    lines += _copies(memory, memory.array(region), targets, table, np.arange(len(inside)))
+                table = memory.tables.name(numbers[inside])
+                lines += _copies(memory, memory.array(region), targets, table, np.arange(len(inside)))
     return lines
 
 
