@@ -245,6 +245,8 @@ class TestOneNodeForEachCall:
             return np.linalg.qr(np.array([[x[0], 0.0], [0.0, 2.0]], dtype=object).view(type(mg.array([1.0]))))[1][1, 1]
 
         assert mg.jvp(triangle, [3.0], [1.0])[1] == pytest.approx(0.5)
+        of_jvp = mg.grad(lambda x: mg.jvp(lambda y: np.linalg.slogdet(y * np.eye(2))[1], [x], [1.0])[1])
+        assert of_jvp(2.0) == pytest.approx(-0.5)  # of 2 / x
         assert mg.hessian(lambda x: corner(x) * x[1])([3.0, 1.0]) == [[0.0, 0.0], [0.0, 0.0]]
 
 

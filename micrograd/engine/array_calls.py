@@ -195,10 +195,8 @@ class ArrayCall(Primitive):
             results, operands = tuple(self._results), list(self._numbers)
         shares = self._picked(self._function.rule(seeds, results, operands, self._needed()))
         moving = [(share, found[o]) for share, o in zip(shares, node._x, strict=True) if o in found]
-        terms = [share * tangent for share, tangent in moving if is_value(share)]
+        terms = [share * tangent for share, tangent in moving]
         leaves = [leaf for array in seeds for leaf in array.flat]
-        if not terms:
-            return [[0.0] * len(leaves)]
         slopes = gradients(sum(terms[1:], terms[0]), leaves, create_graph)
         return [[slopes.get(leaf, 0.0) for leaf in leaves]]
 
