@@ -49,6 +49,7 @@ OF_INTS = (np.gcd, np.lcm)
 
 _WRITE = {
     **dict.fromkeys(("copyto", "put", "putmask", "place"), "put them into mg.array(x), which keeps gradients"),
+    "nanmean": "leave out= out",
     "interp": "leave period= out, and write x % period",
     "linspace": "leave retstep=, dtype= and axis= out",
 }
@@ -396,7 +397,9 @@ def _without_nan(function: Callable[..., Any], instead: float) -> Callable[..., 
     return reduction
 
 
-def _mean_without_nan(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _mean_without_nan(a: Any, axis: Any = None, *, out: Any = None, keepdims: bool = False) -> Any:
+    if out is not None:
+        refuse_function("nanmean")
     a = as_values(a)
     missing = np.isnan(a)
     count = np.sum(np.where(missing, 0.0, 1.0), axis=axis, keepdims=keepdims)
