@@ -9,7 +9,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from tests.numpy_expressions import DIFFERENT, NUMBERS, differences, expressions
+from tests.numpy_expressions import DIFFERENT, NUMBERS, differences, expressions, of_namespace
 
 X = np.array([[0.5, -1.25, 2.0], [0.0, 3.5, -0.5]])
 Y = np.array([[2.0, 0.5, 3.0], [0.25, 2.0, 1.0]])
@@ -302,11 +302,19 @@ def test_wrong_calls_of_np_gradient():
 
 
 EXPRESSIONS = [expression for expression in expressions() if expression not in DIFFERENT]
+NAMESPACE = [expression for expression in of_namespace() if expression not in DIFFERENT]
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS[::9])
+@pytest.mark.parametrize("expression", [*EXPRESSIONS[::9], *NAMESPACE[::41]])
 def test_some_expressions(expression):
     assert differences(expression, "signs") == []
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+def test_the_whole_namespace():
+    assert len(NAMESPACE) > 2500
+    assert [each for expression in NAMESPACE for each in differences(expression, "signs")] == []
 
 
 @pytest.mark.slow

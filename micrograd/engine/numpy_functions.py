@@ -49,6 +49,7 @@ OF_INTS = (np.gcd, np.lcm)
 
 _WRITE = {
     **dict.fromkeys(("copyto", "put", "putmask", "place"), "put them into mg.array(x), which keeps gradients"),
+    "nanmean": "leave out= out",
     "linspace": "leave retstep=, dtype= and axis= out",
     "eig": "write np.linalg.eigh, if the matrix is symmetric",
     "eigvals": "write np.linalg.eigvalsh, if the matrix is symmetric",
@@ -398,7 +399,9 @@ def _without_nan(function: Callable[..., Any], instead: float) -> Callable[..., 
     return reduction
 
 
-def _mean_without_nan(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _mean_without_nan(a: Any, axis: Any = None, *, out: Any = None, keepdims: bool = False) -> Any:
+    if out is not None:
+        refuse_function("nanmean")
     a = as_values(a)
     missing = np.isnan(a)
     count = np.sum(np.where(missing, 0.0, 1.0), axis=axis, keepdims=keepdims)

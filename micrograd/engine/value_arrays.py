@@ -59,11 +59,24 @@ class ValueArray(np.ndarray[Any, Any]):
 
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
         """The numbers rounded to so many decimals, as constants; see np.round."""
-        scale = 10.0 ** abs(decimals)
+        scale = 10.0 ** abs(operator.index(decimals))
         if not decimals:
             return np.rint(self, out=out)
         scaled = np.rint(self * scale) / scale if decimals > 0 else np.rint(self / scale) * scale
         return scaled if out is None else np.positive(scaled, out=out)
+
+
+def _averaging(name: str) -> Any:
+    """A method that NumPy computes from sums, and then asks a result without axes for its dtype."""
+
+    def method(self: ValueArray, *arguments: Any, **settings: Any) -> Any:
+        return getattr(np.ndarray, name)(self if self.ndim else self.reshape(1), *arguments, **settings)
+
+    return method
+
+
+for _name in ("mean", "std", "var"):
+    setattr(ValueArray, _name, _averaging(_name))
 
 
 def plain(x: Any) -> Any:
@@ -112,13 +125,20 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
 
 def check_out(ufunc: np.ufunc, out: tuple[Any, ...], inputs: tuple[Any, ...]) -> None:
     """Refuse an array of numbers for the results of Values, unless NumPy compares them."""
-    arrays = [] if ufunc.__name__ in TRUTHS else [array for array in out if isinstance(array, np.ndarray)]
-    kinds = [array.dtype for array in arrays if array.dtype != object]
+    check_arrays(out)
+    kinds = [] if ufunc.__name__ in TRUTHS else [a.dtype for a in out if a is not None and a.dtype != object]
     if kinds and any(x.dtype == object if isinstance(x, np.ndarray) else isinstance(x, Operand) for x in inputs):
         raise TypeError(
             f"micrograd has no np.{ufunc.__name__} of Values into an array of {kinds[0]}: leave out= out, and use what "
             "is returned, or write out=x.copy() of an array of Values"
         )
+
+
+def check_arrays(out: tuple[Any, ...]) -> None:
+    """Refuse what is no array, as NumPy does."""
+    for array in out:
+        if array is not None and not isinstance(array, np.ndarray):
+            raise TypeError(f"out= must be an array, not {type(array).__name__}: {array!r:.80}")
 
 
 def of_single(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:

@@ -152,7 +152,7 @@ def _averaging(name: str) -> Any:
         kind = kind_of(self.view(np.ndarray))
         if kind is not None:
             check_width(kind, [kind])
-        return getattr(np.ndarray, name)(self if self.ndim else self.reshape(1), *arguments, **settings)
+        return getattr(ValueArray, name)(self, *arguments, **settings)
 
     return method
 
@@ -226,9 +226,10 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
+        value_arrays.check_arrays(out)
         for array in out:
             _check_room(array, operands)
-        if any(isinstance(array, np.ndarray) and array.dtype != object for array in out):
+        if any(array is not None and array.dtype != object for array in out):
             refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
         if function is None and any(map(is_of_bools, out)):
             refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
