@@ -12,9 +12,10 @@ Example:
 from typing import TYPE_CHECKING
 
 from micrograd import losses, nn, optim, testing
-from micrograd.arrays import array, cho_solve, expm, gradients, numbers, solve_triangular
+from micrograd.arrays import array, cho_solve, convolve2d, expm, gradients, numbers, solve_triangular
 from micrograd.compiler import TraceError, compile, from_jax, to_jax
 from micrograd.contexts.anomaly import detect_anomaly
+from micrograd.contexts.errors import errors
 from micrograd.contexts.no_grad import no_grad
 from micrograd.contexts.scope import record_scopes, scope
 from micrograd.draw.graph import draw_dot, save, trace
@@ -94,11 +95,22 @@ from micrograd.functional import (
     tanh,
     where,
 )
-from micrograd.loops import scan, vmap
+from micrograd.loops import cond, scan, switch, vmap, while_loop
 from micrograd.sparse import nlp, sparse_hessian, sparse_jacobian, sparsity
 from micrograd.training.fit import fit
 from micrograd.training.recording import Recording
-from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from micrograd.transforms import (
+    fixed_point,
+    grad,
+    gradient,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    root,
+    value_and_grad,
+    vjp,
+)
 
 __all__ = [
     "GradientWarning",
@@ -120,6 +132,8 @@ __all__ = [
     "cho_solve",
     "clip",
     "compile",
+    "cond",
+    "convolve2d",
     "cos",
     "cosh",
     "degrees",
@@ -133,6 +147,7 @@ __all__ = [
     "erf",
     "erfc",
     "erfinv",
+    "errors",
     "exp",
     "exp2",
     "expit",
@@ -140,6 +155,7 @@ __all__ = [
     "expm",
     "expm1",
     "fit",
+    "fixed_point",
     "floor",
     "fma",
     "from_jax",
@@ -183,6 +199,7 @@ __all__ = [
     "record_scopes",
     "rel_entr",
     "relu",
+    "root",
     "save",
     "scan",
     "scope",
@@ -199,6 +216,7 @@ __all__ = [
     "sparse_jacobian",
     "sparsity",
     "sqrt",
+    "switch",
     "take",
     "tan",
     "tanh",
@@ -210,6 +228,7 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
     "xlogy",
 ]
 

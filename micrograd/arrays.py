@@ -151,6 +151,27 @@ def cho_solve(factor_and_lower: tuple[Any, bool], b: Any) -> Any:
     return value_arrays.arranged(linear_algebra.cho_solve(factor_and_lower, b))
 
 
+def convolve2d(a: Any, kernel: Any, mode: str = "full") -> Any:
+    """The convolution of two matrices: ``scipy.signal.convolve2d`` for Values.
+
+    Args:
+        a: an array of Values or numbers, with two axes.
+        kernel: another one.
+        mode: "full"; "same" for the shape of a; or "valid", for what needs no zeros around a.
+
+    Raises:
+        ValueError: for other shapes and modes, and a kernel that is larger than a, if mode is "valid".
+
+    Example:
+        >>> convolve2d([[1.0, 2.0], [3.0, 4.0]], [[1.0, -1.0]], mode="valid")
+        array([[1.],
+               [1.]])
+    """
+    from micrograd.engine import signals, value_arrays
+
+    return value_arrays.arranged(signals.convolve2d(a, kernel, mode))
+
+
 def _no_gradient(number: Any) -> float:
     required_number(number, "an element")
     return 0.0

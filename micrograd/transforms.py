@@ -12,6 +12,8 @@ around it as slope does inside curvature, it is a graph on these, to be differen
     loss.backward()                                 # w.grad is 1440.0
 
 Where f reaches none, or under no_grad, it is plain numbers.
+
+fixed_point and root iterate on plain numbers, and differentiate the equation that is solved: no iteration is stored.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import check_class, is_array, is_unknown, real_number
+from micrograd._support.checks import check_class, is_array, is_unknown, real_number, required_count, required_number
 from micrograd._support.containers import flatten, matching
-from micrograd.contexts.no_grad import differentiating
+from micrograd.contexts.no_grad import differentiating, no_grad
 from micrograd.engine import primitives
 from micrograd.engine.differentiation import (
     INPUT_OF_A_TRANSFORM,
@@ -505,3 +507,134 @@ def _fresh(scalar: Any, run: Differentiation) -> Value:
         leaf = Value(scalar.data if isinstance(scalar, Value) else scalar)
         leaf._x = INPUT_OF_A_TRANSFORM
         return leaf
+
+
+# Solutions of equations
+
+
+def fixed_point(f: Callable[[Any], Any], start: Any, tolerance: float = 1e-12, limit: int = 1000) -> Any:
+    """The state that a function leaves as it is, x = f(x), found by applying it again and again.
+
+    Gradients flow to the Values that f reads. They are those of the equation: the iterations are not stored. So are
+    derivatives of any order by mg.grad and the other transforms, and up to the third by backward(create_graph=True).
+
+    Args:
+        f: takes a state and returns the next one, of the same structure.
+        start: the first state: a number, or lists, tuples, dicts and arrays of such, nested to any depth. No gradient
+            flows to it.
+        tolerance: the iterations end when no number changes by more than this, relative to its size or to 1.
+        limit: how many iterations there may be.
+
+    Returns:
+        The state.
+
+    Raises:
+        TypeError: if f is not callable, or the tolerance or the limit is of the wrong type.
+        ValueError: if the numbers still change after that many iterations, f returns something of another structure,
+            or the equation does not determine the state.
+
+    Example:
+        >>> from micrograd import Value, sqrt
+        >>> a = Value(6.0)
+        >>> x = fixed_point(lambda x: sqrt(a + x), 1.0)     # x * x = a + x
+        >>> x.backward()
+        >>> round(x.data, 9), round(a.grad, 9)
+        (3.0, 0.2)
+    """
+    check_differentiable(f)
+    equation = _Equation(f, start, "fixed_point")
+
+    def difference(numbers: list[Any]) -> list[Any]:
+        return [after - before for after, before in zip(equation.applied(numbers), numbers, strict=True)]
+
+    return equation.solved(equation.applied, difference, tolerance, limit)
+
+
+def root(f: Callable[[Any], Any], start: Any, tolerance: float = 1e-12, limit: int = 100) -> Any:
+    """The state for which a function gives zeros, found by Newton's method.
+
+    Gradients flow to the Values that f reads. They are those of the equation: the iterations are not stored. So are
+    derivatives of any order by mg.grad and the other transforms, and up to the third by backward(create_graph=True).
+
+    Args:
+        f: takes a state and returns as many numbers, in the same structure.
+        start: the first state: a number, or lists, tuples, dicts and arrays of such, nested to any depth. No gradient
+            flows to it.
+        tolerance: the iterations end when no number changes by more than this, relative to its size or to 1.
+        limit: how many iterations there may be.
+
+    Returns:
+        The state.
+
+    Raises:
+        TypeError: if f is not callable, or the tolerance or the limit is of the wrong type.
+        ValueError: if the numbers still change after that many iterations, f returns something of another structure,
+            or its Jacobian is singular.
+
+    Example:
+        >>> from micrograd import Value
+        >>> a = Value(8.0)
+        >>> x = root(lambda x: x**3 - a, 1.0)
+        >>> x.backward()
+        >>> round(x.data, 9), round(a.grad, 9)
+        (2.0, 0.083333333)
+    """
+    check_differentiable(f)
+    equation = _Equation(f, start, "root")
+    return equation.solved(lambda numbers: _newton(equation.applied, numbers), equation.applied, tolerance, limit)
+
+
+class _Equation:
+    """A function of a state, as one of the numbers in it."""
+
+    def __init__(self, f: Callable[[Any], Any], start: Any, name: str) -> None:
+        self._f, self._start, self._name = f, start, name
+        self._numbers, self._rebuilt = flatten(start, "the start")
+
+    def applied(self, numbers: list[Any]) -> list[Any]:
+        """The numbers that the function gives."""
+        return matching(self._f(self._rebuilt(list(numbers))), self._start, f"what {self._name}'s function returns")
+
+    def solved(self, step: Any, residual: Any, tolerance: float, limit: int) -> Any:
+        """The state that is left by steps on plain numbers, with the derivatives of: the residual is 0."""
+        tolerance, most = required_number(tolerance, "the tolerance"), required_count(limit, "limit")
+        numbers = [primitives.detach(number) for number in self._numbers]
+        with no_grad():
+            for _ in range(most):
+                before, numbers = numbers, [primitives.detach(number) for number in step(numbers)]
+                if all(
+                    abs(new - old) <= tolerance * primitives.maximum(abs(new), 1.0)
+                    for new, old in zip(numbers, before, strict=True)
+                ):
+                    break
+            else:
+                raise ValueError(
+                    f"{self._name} has not converged after {limit} iterations: start nearer, or allow more of them"
+                )
+        order = len(running()) + 3  # of the derivatives that may be asked for
+        for _ in range(
+            order.bit_length()
+        ):  # from the solution, each step of Newton's method doubles how many are right
+            numbers = _newton(residual, numbers)
+        return self._rebuilt(numbers)
+
+
+def _newton(residual: Callable[[list[Any]], list[Any]], numbers: list[Any]) -> list[Any]:
+    steps = _eliminated(jacobian(residual)(numbers), residual(numbers))
+    return [number - step for number, step in zip(numbers, steps, strict=True)]
+
+
+def _eliminated(rows: list[list[Any]], right: list[Any]) -> list[Any]:
+    """The solution of linear equations, by Gauss's elimination with the largest pivot of each column."""
+    left = [[*row, number] for row, number in zip(rows, right, strict=True)]
+    for column in range(len(left)):
+        best = max(range(column, len(left)), key=lambda row: abs(left[row][column]))
+        left[column], left[best] = left[best], left[column]
+        pivot = left[column]
+        if not abs(pivot[column]) > 0:
+            raise ValueError("the equation does not determine its solution there: its Jacobian is singular")
+        for number, row in enumerate(left):
+            if number != column:
+                factor = row[column] / pivot[column]
+                left[number] = [x - factor * y for x, y in zip(row, pivot, strict=True)]
+    return [row[-1] / row[column] for column, row in enumerate(left)]

@@ -109,13 +109,11 @@ FUNCTIONS = {
 }
 REFUSED = {
     "nextafter": lambda x, y: np.nextafter(x, y),
-    "interp": lambda x, y: np.interp(x, [0.0, 1.0], [0.0, 2.0], period=2.0),
     "linspace": lambda x, y: np.linspace(x, y, 3, axis=1),
     "spacing": lambda x, y: np.spacing(x),
-    "fft": lambda x, y: np.fft.fft(x),
+    "hfft": lambda x, y: np.fft.hfft(x),
     "gcd": lambda x, y: np.gcd(x, y),
     "eig": lambda x, y: np.linalg.eig(x[:, :2]),
-    "polyfit": lambda x, y: np.polyfit(x[0], y[0], 1),
 }
 
 

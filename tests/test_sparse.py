@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -15,7 +19,6 @@ from micrograd import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 sparse = pytest.importorskip("scipy.sparse")
 
@@ -120,6 +123,35 @@ def test_a_pattern_is_a_matrix_of_bools() -> None:
     assert mg.sparsity(lambda p, x: [x * x], 1.0, 2.0, argnums=1).toarray().tolist() == [[True]]
 
 
+def test_a_pattern_holds_for_all_numbers_or_says_what_to_write() -> None:
+    def f(x: Any, index: Any) -> list[Any]:
+        return [mg.where(x[0] > 1.0, x[1], x[2]), mg.take(x, index), mg.maximum(x[0], x[1])]
+
+    for point, index in ([0.0, 5.0, 6.0], 1), ([2.0, 5.0, 6.0], -1):
+        assert mg.sparsity(f, point, index).toarray().astype(int).tolist() == [[0, 1, 1], [1, 1, 1], [1, 1, 0]]
+    with pytest.raises(mg.TraceError, match=r"Write mg\.where"):
+        mg.sparsity(lambda x: [x[0] if x[0] > 0.0 else x[1]], [1.0, 2.0])
+
+
+@pytest.mark.filterwarnings("ignore:Changing the sparsity structure")
+def test_a_compiled_matrix_can_be_used_and_changed_as_any_other() -> None:
+    fast = mg.compile(mg.sparse_jacobian(chained))
+    found = fast(POINT)
+    dense = found.toarray()
+    np.testing.assert_allclose((found @ found.T).toarray(), dense @ dense.T)
+    found[0, 5] = 7.0  # which stores an entry more
+    found.data *= 2.0
+    assert found.nnz == 13
+    assert found[0, 5] == 14.0
+    again = fast(POINT)
+    assert again.nnz == 12
+    np.testing.assert_array_equal(again.toarray(), dense)
+    np.testing.assert_array_equal(copy.deepcopy(again).toarray(), dense)
+    assert again.shape == dense.shape
+    found.resize(2, 2)
+    assert fast(POINT).shape == dense.shape
+
+
 def test_a_pattern_is_shown_and_saved_as_a_picture(tmp_path: Path) -> None:
     pattern = mg.sparsity(chained, POINT)
     mg.save(pattern, tmp_path / "spy.svg")
@@ -173,14 +205,14 @@ def of_kinds(x: Any, index: Any) -> list[Any]:
         lambda k: -0.0 * x[k] + 0.0 * x[k + 1],
         lambda k: mg.gelu(x[k]) + mg.logsumexp([x[k], x[k + 1]]) * mg.detach(x[k]),
         lambda k: (x[k] - x[k]) * x[k + 1] + mg.maximum(x[k] * x[k + 1], x[k] * x[k + 1]),
-        lambda k: sum((x[j] * x[j] for j in range(40)), 0.0) * 1.0,
+        lambda k: sum((x[j] * x[j] for j in range(len(x))), 0.0) * 1.0,
         lambda k: mg.floor(x[k]),
     ]
     return [kind(k) for k in range(len(x) - 1) for kind in kinds]
 
 
 def test_rows_that_are_computed_alike_have_the_numbers_of_rules_that_are_asked_for_each(way: Any) -> None:
-    x = 1.0 + np.sin(np.arange(40.0))
+    x = 1.0 + np.sin(np.arange(9.0))
     found = way(mg.sparse_jacobian(of_kinds))(x, 1)
     np.testing.assert_allclose(found.toarray(), mg.jacobian(of_kinds)(x, 1), rtol=1e-12, atol=1e-12)
 
@@ -208,6 +240,30 @@ def test_rules_of_alike_rows_are_asked_twice_and_those_of_a_users_primitive_each
     bad = mg.primitive("failing_rule", "bad", lambda x: x * x, failing)
     with pytest.raises(ZeroDivisionError, match="no slope here"):
         mg.compile(mg.sparse_jacobian(lambda x: [bad(each) for each in x]), backend="numpy")(np.ones(5))
+
+
+def of_one_chain(x: Any) -> list[Any]:
+    """Many rows, which have a long chain in common and a variable of their own each; some are constants."""
+    chain = x[0]
+    for _ in range(20):
+        chain = mg.tanh(chain * x[1] + x[2])
+    return [*(chain * each**2 + mg.floor(chain) for each in x[3:]), 7.0, mg.floor(x[0]), x[4]]
+
+
+def test_rows_with_much_in_common_are_computed_by_directions_of_several_columns() -> None:
+    x = np.linspace(0.5, 1.5, 23)
+    fast = mg.compile(mg.sparse_jacobian(of_one_chain), backend="numpy")
+    found = fast(x)
+    assert found.nnz == 20 * 4 + 1
+    assert found[22].nnz == 1
+    np.testing.assert_allclose(found.toarray(), mg.jacobian(of_one_chain)(x), rtol=1e-13)
+    assert "81 entries of 23 rows, by 4 directions" in str(fast.explain())
+    direct = mg.compile(mg.sparse_jacobian(chained), backend="numpy")
+    direct(x)
+    assert "63 entries of 21 rows, each by its own expression" in str(direct.explain())
+    curvature = mg.compile(mg.sparse_hessian(lambda x: sum(of_one_chain(x)[:20], 0.0)), backend="numpy")
+    dense = mg.hessian(lambda x: sum(of_one_chain(x)[:20], 0.0))(x)
+    np.testing.assert_allclose(curvature(x).toarray(), dense, rtol=1e-11, atol=1e-12)
 
 
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -406,6 +462,26 @@ def test_scipy_solves_a_program_with_sparse_derivatives() -> None:
     assert found.success
     assert (program.constraints(found.x) <= 0.8 + 1e-6).all()
     assert found.constr_violation < 1e-6
+
+
+def test_a_program_has_the_callbacks_of_cyipopt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parent / "stand_ins")  # whether cyipopt is installed or not
+    problem_of: Any = importlib.import_module("cyipopt").Problem
+    monkeypatch.delitem(sys.modules, "cyipopt")
+
+    def constraints(x: Any) -> list[Any]:
+        return [x[0] ** 2 + x[1] ** 2 - 2.0, x[1] * x[2] - x[3], x[4]]
+
+    program = mg.nlp(lambda x: mg.exp(x[0]) + x[1] ** 2 + (x[2] - 1.0) ** 2 + x[3] ** 2, constraints, start=np.ones(5))
+    start, zeros = np.array([-0.9, 0.9, 0.5, 0.5, 0.5]), np.zeros(3)
+    problem = problem_of(program.variables, 3, problem_obj=program, cl=zeros, cu=zeros)
+    problem.add_option("print_level", 0)
+    solution, info = problem.solve(start)
+    assert info["status"] == 0
+    np.testing.assert_allclose(constraints(solution), 0.0, atol=1e-9)
+    slopes = program.jacobian_matrix(solution).toarray()
+    np.testing.assert_allclose(program.gradient(solution), -slopes.T @ info["mult_g"], atol=1e-9)
+    assert info["obj_val"] == program.objective(solution)
 
 
 def test_least_squares_takes_a_sparse_jacobian() -> None:

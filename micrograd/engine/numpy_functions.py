@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions
+from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions, signals
 from micrograd.engine.array_calls import is_value
 
 if TYPE_CHECKING:
@@ -50,8 +50,10 @@ OF_INTS = (np.gcd, np.lcm)
 _WRITE = {
     **dict.fromkeys(("copyto", "put", "putmask", "place"), "put them into mg.array(x), which keeps gradients"),
     "nanmean": "leave out= out",
-    "interp": "leave period= out, and write x % period",
     "linspace": "leave retstep=, dtype= and axis= out",
+    "eig": "write np.linalg.eigh, if the matrix is symmetric",
+    "eigvals": "write np.linalg.eigvalsh, if the matrix is symmetric",
+    "cond": "write the quotient of the first and the last of np.linalg.svd(a, compute_uv=False)",
 }
 
 
@@ -480,11 +482,16 @@ def _slope_of_end(y: Any, gaps: Any, order: int) -> Any:
 
 
 def _interpolated(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    if period is not None:
-        refuse_function("interp")
     x, xp, fp = as_values(x), as_values(xp), as_values(fp)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
         raise ValueError(f"np.interp takes as many points as values, not arrays of shapes {xp.shape} and {fp.shape}")
+    if period is not None:
+        if any(isinstance(point, Operand) for point in xp.flat):
+            raise TypeError("np.interp with a period takes points xp that are plain numbers known to the function")
+        x, points = x % period, xp.astype(float) % period
+        order = np.argsort(points)[np.arange(-1, len(xp) + 1) % len(xp)]
+        xp = points[order] + period * np.array([-1.0, *[0.0] * len(points), 1.0])
+        fp, left, right = fp[order], None, None
     result = np.where(x >= xp[0], fp[0], fp[0] if left is None else left)
     for k in range(len(xp) - 1):
         slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
@@ -548,7 +555,7 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.linspace: _evenly_spaced,
     np.corrcoef: _correlation,
     np.gradient: _gradient,
-    np.polyfit: lambda *_, **__: refuse_function("polyfit"),
     np.i0: FUNCTIONS["i0"],
     **linear_algebra.OF_NUMPY,
+    **signals.OF_NUMPY,
 }

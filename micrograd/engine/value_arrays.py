@@ -27,6 +27,7 @@ from micrograd.engine.numpy_functions import (
     is_uniform,
     refuse_function,
 )
+from micrograd.engine.signals import Parts
 from micrograd.engine.stored import SPECIAL
 from micrograd.engine.tracer import tracer_on_top
 
@@ -98,6 +99,8 @@ def arranged(result: Any) -> Any:
         return result.view(ValueArray)
     if type(result) in (list, tuple):
         return type(result)(map(arranged, result))
+    if isinstance(result, Parts):
+        return Parts(arranged(result.real), arranged(result.imag))
     if isinstance(result, tuple) and hasattr(result, "_fields"):  # such as NumPy's EighResult
         return type(result)(*map(arranged, result))
     return result

@@ -1,9 +1,16 @@
 """Sparse derivatives beside CasADi's: ``python tests/benchmarks/sparse.py [400 4000 40000]``.
 
 The chained problems 5.1 to 5.5 of Luksan and Vlcek (1999), in plain loops: the Jacobian of the constraints, and the
-Hessian of the Lagrangian. Ours return a ``csr_array`` for an array of variables. CasADi's SX functions write the
-entries into an array that is given once, which is the fastest way to call them. Both are called in turns; medians.
-First both must have equal entries. Without CasADi its columns are left out.
+Hessian of the Lagrangian. Ours return a ``csr_array`` for an array of variables. CasADi's SX functions are called in
+two ways: as functions, which give a sparse ``DM`` for an array, and through a buffer, where they write the entries into
+an array that is given once; that is the fastest way to call them, and gives no matrix. All are called in turns;
+medians. First all must have equal entries. Without CasADi its columns are left out. Seconds until ready are processor
+time, as other programs may run.
+
+JAX has no sparse Jacobians. Where all rows read equally many neighbours, its column is the band by hand: the gradient
+of one row, mapped over the windows of x by ``vmap`` and compiled by ``jit``. Its result is a dense band.
+
+Then the Jacobian of a bundle adjustment with 20 cameras and 200 points, in multiples of the fastest primal.
 """
 
 from __future__ import annotations
@@ -15,6 +22,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from programs.bundle import data, projected
 from run import table
 
 import micrograd as mg
@@ -23,7 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 casadi: Any = importlib.import_module("casadi") if importlib.util.find_spec("casadi") else None
+jax: Any = importlib.import_module("jax") if importlib.util.find_spec("jax") else None
 ROUNDS = 15
+WIDTHS = {1: 3, 4: 3, 5: 5}  # of the bands, by the number of the problem
 
 
 class Problem:
@@ -105,8 +115,8 @@ def ours(number: int, kind: str) -> Callable[..., Any]:
     return mg.compile(mg.sparse_hessian(lagrangian))
 
 
-def theirs(number: int, kind: str, n: int, m: int) -> tuple[Any, Callable[..., Any]]:
-    """CasADi's pattern, and what computes its entries."""
+def theirs(number: int, kind: str, n: int, m: int) -> tuple[Any, Callable[..., Any], Callable[..., Any]]:
+    """CasADi's pattern, what writes its entries into a buffer, and its function."""
     problem, x, multipliers = Problem(casadi), casadi.SX.sym("x", n), casadi.SX.sym("l", m)
     variables = casadi.vertsplit(x)
     residuals = casadi.vertcat(*problem.constraints(number, variables))
@@ -127,7 +137,18 @@ def theirs(number: int, kind: str, n: int, m: int) -> tuple[Any, Callable[..., A
         return result
 
     buffer.set_res(0, memoryview(result))
-    return matrix.sparsity(), call
+    return matrix.sparsity(), call, function
+
+
+def band(number: int, n: int) -> Callable[..., Any]:
+    """JAX's band of a Jacobian."""
+    jax.config.update("jax_enable_x64", True)  # there is no other way
+    jnp, width = jax.numpy, WIDTHS[number]
+    problem = Problem(jnp)
+    of_row = jax.grad(lambda window: getattr(problem, f"_constraint_{number}")(window, 0))
+    windows = np.arange(n - width + 1)[:, None] + np.arange(width)
+    compiled = jax.jit(lambda x: jax.vmap(of_row)(x[windows]))
+    return lambda x: np.asarray(compiled(x))
 
 
 def seconds(call: Callable[[], Any], least: float = 0.02) -> float:
@@ -146,24 +167,88 @@ def row(number: int, kind: str, n: int) -> list[str]:
     x = 0.3 + 0.2 * np.sin(np.arange(n))
     m = 2 if number == 3 else n - {1: 2, 2: 7, 4: 2, 5: 4}[number]
     arguments = [x] if kind == "Jacobian" else [x, 0.5 + 0.1 * np.cos(np.arange(m))]
-    begin = time.perf_counter()
+    begin = time.process_time()
     fast = ours(number, kind)
     matrix = fast(*arguments)
-    found = [f"5.{number}", kind, f"{n:,}", f"{matrix.nnz:,}", f"{time.perf_counter() - begin:.2f}"]
+    found = [f"5.{number}", kind, f"{n:,}", f"{matrix.nnz:,}", f"{time.process_time() - begin:.2f}"]
     if casadi is None:
         return [*found, f"{1e6 * seconds(lambda: fast(*arguments)):.0f}"]
-    begin = time.perf_counter()
-    pattern, call = theirs(number, kind, n, m)
+    begin = time.process_time()
+    pattern, call, function = theirs(number, kind, n, m)
     entries = call(*arguments).copy()
-    ready = time.perf_counter() - begin
+    ready = time.process_time() - begin
     import scipy.sparse
 
     dense = scipy.sparse.csc_array((entries, np.array(pattern.row()), np.array(pattern.colind())), shape=matrix.shape)
     scale = np.abs(entries).max()
     assert np.abs(matrix - dense).max() <= 1e-9 * scale, (number, kind)
-    samples = [(seconds(lambda: fast(*arguments)), seconds(lambda: call(*arguments))) for _ in range(ROUNDS)]
-    mine, other = (1e6 * statistics.median(column) for column in zip(*samples, strict=True))
-    return [*found, f"{mine:.0f}", f"{len(entries):,}", f"{ready:.2f}", f"{other:.0f}", f"{mine / other:.2f}"]
+    mine, other, buffered = medians(*(lambda run=run: run(*arguments) for run in (fast, function, call)))
+    numbers = [f"{mine:.0f}", f"{len(entries):,}", f"{ready:.2f}", f"{other:.0f}", f"{mine / other:.2f}"]
+    found += [*numbers, f"{buffered:.0f}", f"{mine / buffered:.2f}"]
+    if jax is None or kind != "Jacobian" or number not in WIDTHS:
+        return [*found, ""]
+    by_hand = band(number, n)
+    assert np.allclose(by_hand(x).ravel(), matrix.data)
+    return [*found, f"{medians(lambda: by_hand(x))[0]:.0f}"]
+
+
+def medians(*calls: Callable[[], Any]) -> list[float]:
+    """Microseconds of each, called in turns."""
+    samples = [[seconds(call) for call in calls] for _ in range(ROUNDS)]
+    return [1e6 * statistics.median(column) for column in zip(*samples, strict=True)]
+
+
+def bundle_row(cameras: int = 20, points: int = 200, observations: int = 1000) -> list[str]:
+    """The sparse Jacobian of ADBench's residuals, and their fastest computation."""
+    w, given = data(cameras, points, observations)
+    x = np.concatenate([np.ravel(w[name]) for name in ("cameras", "points", "weights")])
+    indices = list(zip(given["cameras"], given["points"], given["seen"], strict=True))
+
+    def residuals(x: Any) -> Any:
+        of_cameras = x[: 11 * cameras].reshape(cameras, 11)
+        of_points = x[11 * cameras : 11 * cameras + 3 * points].reshape(points, 3)
+        weights, found = x[-observations:], []
+        for weight, (camera, point, (x_seen, y_seen)) in zip(weights, indices, strict=True):
+            across, down = projected(of_cameras[camera], of_points[point])
+            found += [weight * (across - x_seen), weight * (down - y_seen), 1 - weight * weight]
+        return np.array(found)
+
+    arrays = {name: np.array(values) for name, values in given.items()}
+
+    def in_arrays(xp: Any, x: Any) -> Any:
+        of_cameras = x[: 11 * cameras].reshape(cameras, 11)
+        of_points = x[11 * cameras : 11 * cameras + 3 * points].reshape(points, 3)
+        weights = x[-observations:]
+        chosen = of_cameras[arrays["cameras"]]
+        aside = of_points[arrays["points"]] - chosen[:, 3:6]
+        angle = xp.sqrt((chosen[:, :3] ** 2).sum(1))[:, None]
+        axis = chosen[:, :3] / angle
+        along = (axis * aside).sum(1)[:, None] * (1 - xp.cos(angle))
+        aside = aside * xp.cos(angle) + xp.cross(axis, aside) * xp.sin(angle) + axis * along
+        plane = aside[:, :2] / aside[:, 2:]
+        square = (plane * plane).sum(1)
+        stretched = chosen[:, 6] * (1 + chosen[:, 9] * square + chosen[:, 10] * square * square)
+        errors = weights[:, None] * (plane * stretched[:, None] + chosen[:, 7:9] - arrays["seen"])
+        return xp.concatenate([errors, (1 - weights**2)[:, None]], axis=1).ravel()
+
+    primal, slopes = mg.compile(residuals), mg.compile(mg.sparse_jacobian(residuals))
+    begin = time.process_time()
+    matrix = slopes(x)
+    ready = time.process_time() - begin
+    primals = {"micrograd": lambda: primal(x), "NumPy": lambda: in_arrays(np, x)}
+    if jax is not None:
+        jax.config.update("jax_enable_x64", True)  # there is no other way
+        compiled = jax.jit(lambda x: in_arrays(jax.numpy, x))
+        primals["JAX"] = lambda: np.asarray(compiled(x))
+    for call in primals.values():
+        np.testing.assert_allclose(call(), primal(x), rtol=1e-9, atol=1e-9)
+    step = 1e-6 * np.cos(np.arange(len(x)))
+    moved = (primal(x + step) - primal(x - step)) / 2e-6
+    assert np.abs(matrix @ step / 1e-6 - moved).max() <= 1e-4 * np.abs(moved).max()
+    mine, *others = medians(lambda: slopes(x), *primals.values())
+    fastest = min(others)
+    name = list(primals)[others.index(fastest)]
+    return [f"{matrix.nnz:,}", f"{ready:.2f}", f"{mine:.0f}", f"{fastest:.0f} ({name})", f"{mine / fastest:.1f}"]
 
 
 def main() -> None:
@@ -171,9 +256,19 @@ def main() -> None:
     sizes = [int(each) for each in sys.argv[1:]] or [400, 4000]
     head = ["problem", "matrix", "n", "entries", "ready, s", "call, us"]
     if casadi is not None:
-        head += ["CasADi's entries", "ready, s", "call, us", "ours / theirs"]
+        head += [
+            "CasADi's entries",
+            "ready, s",
+            "function, us",
+            "ours / its",
+            "buffer, us",
+            "ours / its",
+            "JAX's band, us",
+        ]
     rows = [row(number, kind, n) for n in sizes for number in range(1, 6) for kind in ("Jacobian", "Hessian")]
     table("sparse derivatives", [head, *rows])
+    head = ["entries", "ready, s", "Jacobian, us", "fastest primal, us", "Jacobian / primal"]
+    table("bundle adjustment", [head, bundle_row()])
 
 
 if __name__ == "__main__":

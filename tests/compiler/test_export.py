@@ -3,6 +3,8 @@
 import math
 import random
 import re
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 
 import micrograd as mg
 from micrograd.engine.further_primitives import TABLE
+from micrograd.engine.primitive import composite
 from tests import strategies
-from tests.compiler.c_files import Built, needs_cc
+from tests.compiler.c_files import STRICT, Built, needs_cc
 from tests.folders import ROOT
 from tests.test_suite import NAMES, eager, tiny
 
@@ -114,6 +117,52 @@ def test_a_loop_of_the_program_is_one_in_the_file(built):
     file = agrees(swing, built, 1.0, 0.5, 2.0)
     assert re.search(r"for \(int step = 0; step < (999|1000); step\+\+\) \{", file.source)
     assert len(file.source) < 10_000
+
+
+def register(x, y):
+    """A number that goes through three places, and what is read of them later."""
+    a, b, c = x, y, x * y
+    for _ in range(40):
+        a, b, c = b, c, 0.5 * a + 0.25 * b + 0.125 * mg.cos(c)
+    return a + 2.0 * b + 3.0 * c
+
+
+def crossing(x, y):
+    """A loop whose last state a second one begins with; the first one's start is read again."""
+    a, b = x * 1.5, y * 0.5
+    start = a
+    for _ in range(30):
+        a, b = mg.sin(b), a + 0.1 * b
+    c, d = b, a
+    for _ in range(30):
+        c, d = d - 0.1 * c, mg.tanh(c) + 0.01 * start
+    return c * d + a - b
+
+
+def several_at_a_time(x, y):
+    """A state of six numbers, which is the result."""
+    state = [x * k + y for k in range(6)]
+    for _ in range(25):
+        state = [0.9 * mg.sin(state[k - 1]) + 0.05 * state[k] for k in range(6)]
+    return sum(state)
+
+
+@pytest.mark.parametrize("function", [register, crossing, several_at_a_time])
+def test_the_state_of_a_loop(function, built):
+    file = agrees(function, built, 0.7, -0.4)
+    if function is crossing:  # each step reads single numbers of the one before; elsewhere they lie further back
+        assert "double work" not in file.source[: file.source.index("int f_0_value_checked")]
+
+
+def test_a_state_that_is_the_result(built):
+    def f(x, y):
+        for _ in range(50):
+            x, y = x + 0.01 * y, y - 0.01 * mg.sin(x)
+        return [x, y]
+
+    file = built(f, 1.0, 0.5)
+    assert "double work" not in file.source[: file.source.index("int f_0_value_checked")]
+    assert file.value([1.0, 0.5]).tolist() == pytest.approx(f(1.0, 0.5), rel=1e-14)
 
 
 def test_twenty_thousand_similar_numbers_are_a_loop(built):
@@ -268,6 +317,54 @@ def test_a_primitive_of_python_alone_is_refused_by_its_name(tmp_path, own_regist
         mg.primitive("q", "q", lambda x: x, c=3)
 
 
+def test_formulas_and_primitives_of_c_functions(built, own_registry):
+    mg.primitive("cube", "cube", lambda x: x * x * x, lambda g, out, x: g * 3 * x * x, c="x * x * x")
+    both = mg.primitive("both", "both", composite(lambda on, x: 2.0**x + on.cube(x)), None)
+    length = mg.primitive("length", "length", math.hypot, None, None, c="sqrt(x * x + y * y)")
+    file = built(lambda x, y: both(x) + length(x, y), 1.5, 2.0)
+    assert file.value([1.5, 2.0])[0] == 2.0**1.5 + 1.5**3 + 2.5
+
+
+def test_a_large_program_names_the_primitive_too(tmp_path, own_registry):
+    odd = mg.primitive("odd_one", "odd", lambda x: x + 1.0, lambda g, out, x: g)
+    fast = mg.compile(lambda x: mg.mean([odd(n * 2.0) for n in x]))
+    with pytest.raises(ValueError, match="the primitive odd_one is Python code only"):
+        fast.export(tmp_path / "f_0.c", np.ones(20_000), gradients=False)
+
+
+def test_constants_of_all_kinds(built):
+    def f(x):
+        return [mg.where(x < 0, math.nan, x), mg.maximum(x, -math.inf), mg.minimum(x, 1e300) * 0.1]
+
+    for precision in ("float64", "float32"):
+        file = built(f, 1.5, precision=precision, file=f"g_{precision}")
+        np.testing.assert_allclose(file.value([2.5]), [2.5, 2.5, 0.25], rtol=1e-6)
+        assert math.isnan(file.value([-2.5])[0])
+
+
+def test_results_that_are_constants_or_the_arguments(built):
+    def f(x, mode):
+        return [x[1], 1.0, x[0], *[0.0] * 20, 3.0, x[1], mg.sin(x[0])]
+
+    file = built(f, [1.0, 2.0], "a text, which is no number")
+    assert file.value([0.5, 0.75]).tolist() == f([0.5, 0.75], "")
+    few = built(lambda x: [x, 7.5, x * 2.0], 1.0, file="g")
+    assert few.value([0.5]).tolist() == [0.5, 7.5, 1.0]
+    of_class = built(mg.compile(dict), file="h", a=1.0, b=2.0)
+    assert of_class.value([0.5, 0.75]).tolist() == [0.5, 0.75]
+
+
+def test_results_in_an_irregular_order(built):
+    order = [(7 * k * k + 3 * k) % 31 for k in range(31)]
+
+    def f(x):
+        waves = [mg.tanh(n) for n in x]
+        return [waves[k] for k in order], [waves[0], waves[30]]
+
+    x = np.linspace(-1.0, 1.0, 31)
+    np.testing.assert_allclose(built(f, x).value(x), [*np.tanh(x)[order], math.tanh(-1.0), math.tanh(1.0)], rtol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -388,6 +485,99 @@ def test_a_large_program_takes_its_work_array_from_the_caller(built):
     small = built(lambda x: mg.exp(mg.mean(np.tanh(x) ** 2)), x[:40], work="argument", file="small")
     assert small.macros["VALUE_WORK"] >= 40
     assert small.value(x[:40])[0] == pytest.approx(math.exp((np.tanh(x[:40]) ** 2).mean()), rel=1e-13)
+
+
+def run(folder, *sources, flags=(), given=""):
+    """What a program of these sources prints."""
+    command = ["cc", *STRICT, *flags, *sources, "-o", "program", "-lm"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    done = subprocess.run(["./program"], cwd=folder, input=given, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_program_of_the_page_reads_lines_and_prints_answers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    code, main, promised = (
+        re.search(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1]
+        for language in ("python", "c", "text")
+    )
+    exec(compile(code, "export.md", "exec"), {"__name__": "__main__"})
+    (tmp_path / "main.c").write_text(main)
+    given = re.search(r"printf '(.*?)' \|", text)[1].replace("\\n", "\n")
+    assert run(tmp_path, "main.c", "product.c", given=given) == promised
+
+
+MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "g.h"
+int main(void)
+{
+    REAL *inputs = malloc(sizeof(REAL) * G_INPUTS), *outputs = malloc(sizeof(REAL) * G_OUTPUTS);
+    GRADIENTS
+    for (int i = 0; i < G_INPUTS; i++) {
+        inputs[i] = 0.25 * (i + 1);
+    }
+    CALLS
+    for (int i = 0; i < G_OUTPUTS; i++) {
+        printf("%.9g\\n", outputs[i]);
+    }
+    free(inputs);
+    free(outputs);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["swing", "crossing", "register", "network", "hessian", "sparse", "large"])
+def test_sanitizers_find_nothing(name, precision, tmp_path):
+    """Each array is just as long as the header says, and the compiler watches each access."""
+    random.seed(3)
+    net = mg.nn.MLP(3, [20, 20, 1], activation="tanh")
+    numbers = [0.25, 0.5, 0.75]
+    functions = {
+        "swing": (swing, numbers),
+        "crossing": (crossing, numbers[:2]),
+        "register": (register, numbers[:2]),
+        "network": (lambda *x: net(x), numbers),
+        "hessian": (mg.hessian(lambda x: mg.exp(x[0] * x[1]) * x[2] ** 2), [numbers]),
+        "sparse": (mg.sparse_jacobian(residuals), [numbers]),
+        "large": (lambda x: mg.exp(mg.mean(np.tanh(x) ** 2)), [[0.25 * (k + 1) for k in range(400)]]),
+    }
+    function, arguments = functions[name]
+    paths = mg.compile(function).export(tmp_path / "g.c", *arguments, precision=precision)
+    header = Path(paths[1]).read_text()
+    real = "float" if precision == "float32" else "double"
+    main = MAIN.replace("REAL", real)
+    work = {
+        kind: f", malloc(sizeof({real}) * {kind})" if re.search(rf"{kind} [1-9]", header) else ""
+        for kind in ("G_WORK", "G_VALUE_WORK")
+    }
+    calls = f"g_value(inputs, outputs{work['G_VALUE_WORK']});"
+    if "void g(" in header:
+        main = main.replace("GRADIENTS\n", f"{real} *gradients = malloc(sizeof({real}) * G_GRADIENTS);\n")
+        calls += f" if (g_checked(inputs, outputs, gradients{work['G_WORK']})) return 1; free(gradients);"
+    (tmp_path / "main.c").write_text(main.replace("GRADIENTS\n", "\n").replace("CALLS", calls))
+    watched = "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-fno-omit-frame-pointer"
+    environment = {"ASAN_OPTIONS": "detect_leaks=0"}
+    with pytest.MonkeyPatch.context() as patch:
+        for key, text in environment.items():
+            patch.setenv(key, text)
+        printed = [float(line) for line in run(tmp_path, "main.c", "g.c", flags=watched).split()]
+    expected = function(*(np.array(x) if isinstance(x, list) else x for x in arguments))
+    expected = (
+        expected.data
+        if name == "sparse"
+        else [getattr(expected, "data", expected)]
+        if np.ndim(expected) == 0
+        else expected
+    )
+    np.testing.assert_allclose(
+        printed, np.ravel(np.asarray(expected, dtype=float)), rtol=1e-4 if real == "float" else 1e-8
+    )
 
 
 @pytest.mark.slow

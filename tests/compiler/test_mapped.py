@@ -69,7 +69,7 @@ class TestOneProgram:
         rows = np.random.default_rng(0).standard_normal((1000, 40))
         fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(mg.dot(x, x)))(xs)))
         assert fast(rows) == pytest.approx(np.tanh((rows * rows).sum(axis=1)).mean())
-        assert "vmap: 999 iterations, of which one program computes 399 at a time" in fast.explain()
+        assert "vmap: 999 iterations, of which one program computes 1000 at a time" in fast.explain()
 
     def test_it_says_how_many_iterations_there_are(self):
         fast = mg.compile(lambda xs: sum(mg.vmap(mg.tanh)(xs)), backend="llvm")
@@ -231,19 +231,77 @@ class TestDerivatives:
         assert mg.grad(lambda w: fast(w, xs))(0.5) == pytest.approx(mg.grad(loss)(0.5))
         assert mg.grad(mg.grad(lambda w: fast(w, xs)))(0.5) == pytest.approx(mg.grad(mg.grad(loss))(0.5))
 
-    def test_in_a_compiled_function(self):
+    @pytest.mark.parametrize("order", [1, 2, 3])
+    def test_in_a_compiled_function(self, order):
+        xs = np.linspace(-1.0, 1.0, MANY)
+
+        def loss(w, xs):
+            wide = mg.exp(w)
+            shifted = [mg.sin(x + w) for x in xs]
+            made = mg.vmap(lambda x, y: (mg.tanh(w * x) * wide, x * y * w))(xs, shifted)
+            return mg.mean(made[0]) + sum(made[1][:70]) * w
+
+        def derivative(w, xs):
+            f = lambda w: loss(w, xs)  # noqa: E731
+            for _ in range(order):
+                f = mg.grad(f)
+            return f(w)
+
+        fast = mg.compile(derivative, backend="llvm", verify=True)
+        assert fast(0.5, xs) == pytest.approx(derivative(0.5, xs), rel=1e-11)
+        assert is_mapped(fast)
+
+    def test_with_the_value(self):
+        def loss(p, rows):
+            hidden = mg.vmap(lambda row: mg.relu(mg.dot(p["w"], row) + p["b"]))(rows)
+            return mg.mean([y * y for y in mg.vmap(lambda y: y * p["c"] - 1.0)(hidden)])
+
+        given = {"w": [0.1, -0.2, 0.7], "b": 0.1, "c": 2.0}
+        rows = np.random.default_rng(0).standard_normal((MANY, 3))
+        fast = mg.compile(mg.value_and_grad(loss), backend="llvm", verify=True)
+        value, gradients = fast(given, rows)
+        expected, exact = mg.value_and_grad(loss)(given, rows)
+        assert value == pytest.approx(expected)
+        assert gradients["w"] == pytest.approx(exact["w"])
+        assert [gradients["b"], gradients["c"]] == pytest.approx([exact["b"], exact["c"]])
+        assert is_mapped(fast)
+
+    def test_by_what_is_gone_through(self):
+        def loss(xs):
+            return sum(y * (n % 3) for n, y in enumerate(mg.vmap(lambda x: mg.sin(x) * x)(xs)))
+
+        xs = np.linspace(-1.0, 1.0, MANY)
+        fast = mg.compile(mg.grad(loss), backend="llvm")
+        assert fast(xs) == pytest.approx(mg.grad(loss)(xs))
+        assert is_mapped(fast)
+
+    def test_a_gradient_that_other_values_get(self):
+        w, xs = mg.Value(0.5), np.linspace(-1.0, 1.0, MANY)
+
+        def slope(b, xs):
+            return mg.grad(lambda b: mg.mean(mg.vmap(lambda x: mg.tanh(w * x + b))(xs)))(b)
+
+        assert_as_eager(slope, [w], 0.3, xs)
+
+    def test_of_several_results_and_forwards(self):
         xs = np.linspace(-1.0, 1.0, MANY).tolist()
 
-        def loss(w):
-            return mg.mean(mg.vmap(lambda x: mg.tanh(w * x))(xs))
+        def loss(w, xs):
+            made = mg.vmap(lambda x: mg.tanh(w * x))(xs)
+            return [sum(made), made[0] * made[1]]
 
-        for transform in (
-            mg.grad,
-            mg.value_and_grad,
-            lambda f: mg.grad(mg.grad(f)),
-            lambda f: lambda w: mg.jvp(f, (w,), (1.0,)),
-        ):
-            assert mg.compile(transform(loss))(0.5) == pytest.approx(transform(loss)(0.5))
+        rows = mg.compile(mg.jacobian(loss), backend="llvm")
+        assert rows(0.5, xs) == pytest.approx(mg.jacobian(loss)(0.5, xs))
+        forwards = lambda w, xs: mg.jvp(lambda w: loss(w, xs)[0], (w,), (1.0,))  # noqa: E731
+        assert mg.compile(forwards)(0.5, xs) == pytest.approx(forwards(0.5, xs))
+
+    def test_by_a_result_is_refused(self):
+        def slope(xs):
+            made = mg.vmap(lambda x: mg.tanh(x))(xs)
+            return mg.gradient(sum(made), made[5])
+
+        with pytest.raises(mg.TraceError, match="a gradient by a result"):
+            mg.compile(slope)(values(MANY))
 
     def test_after_the_map(self):
         w, xs = mg.Value(0.5), np.linspace(-1.0, 1.0, MANY)
@@ -409,6 +467,21 @@ class TestErrors:
     def test_structures_that_differ(self):
         with pytest.raises(ValueError, match="length"):
             mg.compile(lambda xs, ys: mg.vmap(lambda x, y: x * y)(xs, ys))([1.0] * MANY, [1.0] * (MANY - 1))
+
+
+class TestMemory:
+    def test_a_loop_that_does_not_fit_is_refused_before_it_is_written(self, monkeypatch):
+        monkeypatch.setattr(turns, "bytes_of_machine", lambda: 1e6)
+        seen = mg.compile(lambda x: mg.scan(lambda s, _: (mg.sin(s) * 0.5, None), x, length=2000)[0])
+        with pytest.raises(MemoryError, match="2,000 iterations of 4 operations each take about"):
+            seen(1.0)
+        monkeypatch.undo()
+        assert seen(1.0) == pytest.approx(0.0)
+
+    def test_a_system_that_does_not_say_how_much_there_is(self, monkeypatch):
+        assert 1e8 < turns.bytes_of_machine() < 1e15
+        monkeypatch.delattr("os.sysconf")
+        assert turns.bytes_of_machine() == np.inf
 
 
 class TestSettings:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.passes.stages import Request
 
 # How many iterations a program computes at a time: so many nodes at most, as more take longer to compile and are no
-# quicker. Of 64 it takes less time to run them than to begin.
-_NODES, _FEWEST, _MOST = 1 << 14, 64, 1024
+# quicker; and so many iterations, which are a multiple of those that fill a vector.
+_NODES, _MOST, _IN_VECTOR = 1 << 16, 1024, 8
 
 
 class Iterations:
@@ -53,10 +53,12 @@ class Iterations:
         normalised = run_stages(Made(mapped.trace, {"trace": 0.0}), "normalise", request)
         self.graph: Graph = normalised.thing
         size = len(self.graph.terms.owner) + sum(len(each.nodes) for each in self.graph.applications)
-        at_a_time = min(max(_FEWEST, _NODES // size), _MOST)
+        most = min(_NODES // size, _MOST, len(mapped.moving) + _IN_VECTOR - 1)
+        at_a_time = max(most // _IN_VECTOR, 1) * _IN_VECTOR
         self._request = replace(request, examples=at_a_time, packing=Packing(at_a_time, True))
         self._batch = run_stages(normalised, "batch", self._request)
         self._results = len(self.graph.outputs)
+        self._width = self._results - len(mapped.sums)
         self._size = len(self._batch.thing.outputs) // self._results
         self._fixed = part_of(mapped.fixed)
         self._moving = part_of(mapped.moving.ravel())
@@ -76,32 +78,35 @@ class Iterations:
         ]
         return np.array(found)[which.ravel()]
 
-    def results(self, numbers: Floats) -> Floats:
-        """The results of all iterations, where all that they read is among these numbers."""
+    def results(self, numbers: Floats) -> tuple[Floats, Floats]:
+        """The results of all iterations, and the sums, where all that they read is among these numbers."""
         run = self.compiled(no_integers(), no_integers())
-        results = np.empty(self.mapped.results.shape)
+        results, sums = np.empty(self.mapped.results.shape), np.zeros(self.mapped.sums.shape)
         for begin, end in self._blocks(run, numbers):
             run.run()
-            results[begin:end] = run.buffer[run.outputs].reshape(-1, self._results)[: end - begin]
-        return results
+            found = run.buffer[run.outputs].reshape(-1, self._results)[: end - begin]
+            results[begin:end] = found[:, : self._width]
+            sums += found[:, self._width :].sum(axis=0)
+        return results, sums
 
-    def gradients(self, numbers: Floats, seeds: Floats, fixed: Integers, moving: Integers) -> tuple[Floats, Floats]:
+    def gradients(self, numbers: Floats, given: Floats, fixed: Integers, moving: Integers) -> tuple[Floats, Floats]:
         """The gradients of what the iterations read.
 
         Args:
             numbers: what they read is among these.
-            seeds: the gradients of the results, with a row for each iteration.
+            given: the gradients of the results and the sums are.
             fixed: which of the inputs that do not differ.
             moving: which of those that do.
 
         Returns:
             The gradients of the former, and those of the latter with a row for each iteration.
         """
-        run = self.compiled(fixed, moving)
+        run, seeds, width = self.compiled(fixed, moving), given[self.mapped.results], self._width
         total, rows, before = np.zeros(len(fixed)), np.empty((len(seeds), len(moving))), len(fixed)
         of_block = np.zeros((self._size, self._results))
         for begin, end in self._blocks(run, numbers):
-            of_block[: end - begin], of_block[end - begin :] = seeds[begin:end], 0.0
+            of_block[: end - begin, :width], of_block[: end - begin, width:] = seeds[begin:end], given[self.mapped.sums]
+            of_block[end - begin :] = 0.0
             run.buffer[run.seeds] = of_block.ravel()
             run.run()
             found = run.buffer[run.program.gradients]
@@ -135,13 +140,13 @@ class Iterations:
 
     def explain(self) -> str:
         """What was compiled."""
-        about = f"vmap: {len(self.mapped.results):,} iterations, of which one program computes {self._size} at a time"
+        about = f"vmap: {len(self.mapped.moving):,} iterations, of which one program computes {self._size} at a time"
         return "\n\n".join([about, *(made.program.explain() for made in self._made.values())])
 
     def held(self) -> list[Any]:
         """What is kept for it, to be counted in bytes."""
         made = [(made.program, made.buffer) for made in self._made.values()]
-        return [self.graph, [self.mapped.fixed, self.mapped.moving, self.mapped.results], made]
+        return [self.graph, [self.mapped.fixed, self.mapped.moving, self.mapped.results, self.mapped.sums], made]
 
 
 class _Block:
@@ -222,7 +227,7 @@ class Maps:
         self.all = [Iterations(mapped, request) for mapped in maps]
         self._nodes = np.concatenate(self._graph.inputs)
         self.inputs = len(self._nodes)
-        self._given = self.inputs - sum(mapped.results.size for mapped in maps)
+        self.given = self.inputs - sum(mapped.results.size + mapped.sums.size for mapped in maps)
         self.outputs = len(self._graph.outputs) - needed
         self._nodes = np.append(self._nodes, self._graph.outputs[self.outputs :])
 
@@ -236,8 +241,10 @@ class Maps:
         edges, nodes = Edges(self._graph.size, used, users), self._nodes[wanted]
         for each in self.all:
             reached = ~edges.out_of_reach(nodes)[self._nodes]
-            results = each.mapped.results[each.reached(reached[each.mapped.fixed], reached[each.mapped.moving])]
-            nodes = np.append(nodes, self._nodes[results])
+            mapped = each.mapped
+            found, width = each.reached(reached[mapped.fixed], reached[mapped.moving]), mapped.results.shape[1]
+            made = np.append(mapped.results[found[:, :width]], mapped.sums[found[:, width:].any(axis=0)])
+            nodes = np.append(nodes, self._nodes[made])
         unreached = edges.out_of_reach(nodes)
         return ~unreached[self._nodes], ~unreached[self._graph.outputs[: self.outputs]]
 
@@ -269,7 +276,7 @@ class RunOfMaps:
 
     def __init__(self, maps: Maps, made: Made, request: Request, wanted: Integers, reached: Booleans) -> None:
         self._maps, self._wanted = maps, wanted
-        self._given = maps.inputs - sum(each.mapped.results.size for each in maps.all)
+        self._given = maps.given
         end, self._stages = self._given, []
         for each in maps.all:
             needed, mapped = maps.needed(each.mapped), each.mapped
@@ -278,7 +285,7 @@ class RunOfMaps:
             if len(needed):
                 outputs = maps.outputs + needed - maps.inputs
                 before = _Part(made, outputs, sources, request, checked=False)
-            end += mapped.results.size
+            end += mapped.results.size + mapped.sums.size
             fixed = np.flatnonzero(reached[mapped.fixed])
             moving = np.flatnonzero(reached[mapped.moving].any(axis=0))
             self._stages.append((each, needed, before, sources, fixed, moving))
@@ -296,10 +303,10 @@ class RunOfMaps:
         for each, needed, before, *_ in self._stages:
             if before is not None:
                 state[needed] = before(state[: maps.inputs])[0]
-            results = each.results(state)
-            if not all_finite(results.ravel()):  # as something raises, which the program around might not show
+            results, sums = each.results(state)
+            state[each.mapped.results], state[each.mapped.sums] = results, sums
+            if not all_finite(np.append(results, sums)):  # something raises, which the program around might not show
                 return np.full(maps.outputs, np.nan), np.zeros(len(self._wanted))
-            state[each.mapped.results] = results
         outputs, found = self._last(state[: maps.inputs], seeds)
         if not len(self._wanted):
             return outputs, found
@@ -313,7 +320,7 @@ class RunOfMaps:
             if not len(fixed) and not len(moving):
                 continue
             mapped = each.mapped
-            of_fixed, of_moving = each.gradients(state, total[mapped.results], fixed, moving)
+            of_fixed, of_moving = each.gradients(state, total, fixed, moving)
             np.add.at(total, mapped.fixed[fixed], of_fixed)
             np.add.at(total, mapped.moving[:, moving], of_moving)
             if before is not None:

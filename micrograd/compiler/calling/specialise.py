@@ -85,6 +85,7 @@ class Specialised:
         leaves_only: whether all Values read from outside are leaves.
         closed_over: what else the function reads, as it was before the trace.
         takes_numbers: whether it takes gradients as plain numbers, which is refused inside of a transform.
+        remarks: what explain() says of how derivatives are computed.
         only_eager: whether its gradient cannot be compiled.
         questions: what the function asks of numbers.
         answers: what the outputs of its programs end with, if the questions have the answers of the trace.
@@ -122,6 +123,8 @@ class Specialised:
         self.closed_over.notice_new_attributes()
         if not self.closed_over.is_current():
             self._check_no_symbol_stays(roots)
+        else:
+            self.closed_over.watch_what_ran()
         self._graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace
@@ -158,7 +161,7 @@ class Specialised:
         self._stored = Stored(self.values) if many else None
         self.stored_and_trained = Stored(self.trained) if many and self.trained else None
         self._nodes = columns.nodes
-        self.takes_numbers = trace.takes_numbers
+        self.takes_numbers, self.remarks = trace.takes_numbers, trace.remarks
         self._under_no_grad = None if trace.depends_on_recording else self
         self._written_out: Specialised | None = None
         self._compiled: dict[bool, Compiled] = {}

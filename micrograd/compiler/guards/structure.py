@@ -21,7 +21,7 @@ from enum import Enum
 from functools import lru_cache, partial
 from itertools import islice, repeat, zip_longest
 from numbers import Integral
-from operator import attrgetter, countOf
+from operator import attrgetter, countOf, is_
 from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -404,7 +404,9 @@ def is_result(array: Any) -> bool:
     import numpy as np
 
     kind = type(array)
-    return hasattr(kind, "of_symbols") or (kind is np.ndarray and any(map(is_unknown, _elements(array))))
+    return hasattr(kind, "of_symbols") or (
+        kind is np.ndarray and array.dtype == object and any(map(is_unknown, _elements(array)))
+    )
 
 
 def array_of(like: Any, parts: list[Any]) -> Any:
@@ -438,6 +440,8 @@ def is_unchanged(item: Any, before: Any) -> bool:
     elif _is_array_of_numbers(before):
         if item.shape != before.shape:
             return False
+        if all(map(is_, _elements(item), _elements(before))):
+            return True
         parts = list(zip_longest(_elements(item), _elements(before), fillvalue=_MISSING))
     else:
         return item is before

@@ -15,6 +15,8 @@ does not depend on the sample, in a loop over samples. Others that are equal bec
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.engine import primitives
@@ -68,6 +70,13 @@ class Entries:
         self.primitives.append(primitive)  # the last, so that what is half written is seen
         return place
 
+    def copy(self) -> Entries:
+        """The same, to be written on."""
+        made = Entries()
+        made.primitives, made.first, made.second = self.primitives.copy(), self.first.copy(), self.second.copy()
+        made.further, made.names, made.numbers = self.further.copy(), self.names.copy(), self.numbers.copy()
+        return made
+
     def are_whole(self) -> bool:
         """Whether none was left half written, by an exception between two lists."""
         return len(self.first) == len(self.primitives)
@@ -115,21 +124,60 @@ class Entries:
         return map(self.__getitem__, range(len(self)))
 
 
-class Mapped(NamedTuple):
+@dataclass(frozen=True)
+class Mapped:
     """What ``mg.vmap`` does: one function in many iterations, none of which reads what another one computes.
 
     Attributes:
-        trace: of one iteration. The last group of its inputs differs from iteration to iteration, the others do not.
+        trace: of one iteration. Its inputs are two groups: what is the same in all iterations, and what differs.
         fixed: where the inputs that do not differ come from, in the trace around. While that is written, these are
             places. Then they are numbers: of its inputs first, and of its ``needed`` places after these.
         moving: the same of those that differ, with a row for each iteration.
         results: where the outputs go, with a row for each iteration: to inputs of the trace around.
+        sums: where the sums of the other outputs over all iterations go, to the inputs that come next.
     """
 
     trace: Trace
     fixed: Integers
     moving: Integers
     results: Integers
+    sums: Integers
+
+    @property
+    def made(self) -> list[int]:
+        """Where all of its results are, one after the other."""
+        found: list[int] = [*self.results.ravel().tolist(), *self.sums.tolist()]
+        return found
+
+    @cached_property
+    def _bounds(self) -> tuple[int, int]:
+        return min(self.made), max(self.made)
+
+    def __contains__(self, place: int) -> bool:
+        first, last = self._bounds
+        return first <= place <= last
+
+    def operands(self, place: int) -> list[int]:
+        """The places that a gradient flows to from a result."""
+        row, output = divmod(place - self._bounds[0], max(self.results.shape[1], 1))
+        if row >= self.results.shape[0] or not self.results.size:
+            output = self.results.shape[1] + self.sums.tolist().index(place)
+        fixed, moving = self._reads[output]
+        rows = self.moving[row] if output < self.results.shape[1] else self.moving
+        return [*self.fixed[fixed].tolist(), *rows[..., moving].ravel().tolist()]
+
+    @cached_property
+    def _reads(self) -> list[list[list[int]]]:
+        """For each output, which of both groups of inputs a gradient flows to."""
+        found = []
+        for output in self.trace.outputs:
+            reached, stack = {output}, [output]
+            while stack:
+                fresh = set(self.trace.receivers(stack.pop())) - reached
+                reached |= fresh
+                stack += fresh
+            found.append([[n for n, place in enumerate(group) if place in reached] for group in self.trace.inputs])
+        return found
 
 
 class Trace(NamedTuple):
@@ -150,6 +198,8 @@ class Trace(NamedTuple):
         questions: what the function asked of numbers; see questions.py.
         maps: the functions that run in many iterations. Their results are the last groups of the inputs.
         needed: how many of the outputs, the last ones, are what these read.
+        equals: what has found the equal ones among many of the operations already; None if nothing has.
+        remarks: what explain() says of how derivatives are computed.
     """
 
     operations: Entries
@@ -166,13 +216,22 @@ class Trace(NamedTuple):
     questions: tuple[Any, ...] = ()
     maps: tuple[Mapped, ...] = ()
     needed: int = 0
+    equals: EqualsInOrder | None = None
+    remarks: tuple[str, ...] = ()
 
-    def operands(self, place: int) -> tuple[int, ...]:
+    def receivers(self, place: int) -> Sequence[int]:
+        """The places that the operation at a place passes gradients on to."""
+        operands, rules = self.operands(place), self.operations.primitives[place].derivatives
+        if None not in rules:
+            return operands
+        return [operand for operand, rule in zip(operands, rules, strict=True) if rule is not None]
+
+    def operands(self, place: int) -> Sequence[int]:
         """The places that a gradient flows to from the operation at a place."""
         entries = self.operations
         primitive = entries.primitives[place]
         if primitive is INPUT or primitive is LITERAL:
-            return ()
+            return next((each.operands(place) for each in self.maps if place in each), ())
         first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:
             return self.tables[second]
@@ -190,6 +249,10 @@ def equals_in_order(trace: Trace) -> list[int]:
 
 class EqualsInOrder:
     """Finds the same for a trace that grows: what was gone through once is not again."""
+
+    def __len__(self) -> int:
+        """How many entries were gone through."""
+        return len(self._places)
 
     def __init__(self) -> None:
         self._places: list[int] = []

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd.compiler.ir.columns import Column, Columns
-from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE, Entries, equals_in_order
+from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE, Entries, EqualsInOrder
 from micrograd.compiler.numbers import no_integers
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ def in_columns(trace: Trace, merged: bool = True) -> Columns:
         operations.append(Column(primitive, chosen, tuple(columns)))
     trace = trace._replace(
         operations=Entries(),
+        equals=None,
         rows=equal.rows,
         tables=equal.tables,
         outputs=tuple(equal.first[list(trace.outputs)].tolist()),
@@ -147,6 +148,9 @@ def find_equals(trace: Trace, code: Integers, operands: Integers, equal: Equals)
         operands: the numbers of all first operands as Equals has them, of all second ones, and so on.
         equal: where what is found is noted.
     """
+    if trace.equals is not None:
+        _merge_in_order(trace.equals, trace, equal)
+        return
     rounds = _Rounds(code, operands, equal)
     others, earlier = rounds.first()
     most = _MOST_ROUNDS if len(code) > _FEW else 0
@@ -154,9 +158,13 @@ def find_equals(trace: Trace, code: Integers, operands: Integers, equal: Equals)
         others, earlier = rounds.next(equal.merge(others, earlier))
         most -= 1
     if len(others):
-        places = np.array(equals_in_order(trace))
-        others = np.flatnonzero(places != np.arange(len(places)))
-        equal.merge(others, places[others])
+        _merge_in_order(EqualsInOrder(), trace, equal)
+
+
+def _merge_in_order(equals: EqualsInOrder, trace: Trace, equal: Equals) -> None:
+    places = np.array(equals.of(trace))
+    others = np.flatnonzero(places != np.arange(len(places)))
+    equal.merge(others, places[others])
 
 
 class _Rounds:

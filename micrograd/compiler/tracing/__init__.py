@@ -6,5 +6,6 @@ promotion.py       of which kind the result of an operator is for plain numbers 
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
 turns.py           the loops of a traced function, whose body runs a few times and is then repeated
 alike_rows.py      rows of a Jacobian that are computed alike: the rules run for one, and the others are copied
+colours.py         the columns of a sparse Jacobian that one direction computes together
 body.py            what one iteration of such a loop writes down
 """

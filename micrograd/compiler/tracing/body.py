@@ -26,7 +26,7 @@ import numpy as np
 
 from micrograd._support.containers import remade
 from micrograd.compiler.guards.refusals import in_place_of_others, refuse
-from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Mapped, Trace
+from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
 from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, tracing
 from micrograd.engine.node import user_attributes
@@ -252,15 +252,8 @@ class Body(Tape):
         else:
             uses = [self._uses[place][1:] if place in self._uses else () for place in range(len(self._given))]
             moving = [[outer.place(leaf, *use) for leaf, use in zip(row, uses, strict=True)] for row in rows]
-        made = Mapped(
-            self._entries._replace(
-                inputs=(tuple(place for _, place in self._fixed), tuple(range(len(self._given)))), outputs=tuple(own)
-            ),
-            np.array(fixed, dtype=np.int64),
-            np.array(moving, dtype=np.int64),
-            np.array(outer.operations.append_inputs(["mapped"] * (len(rows) * len(own)))).reshape(len(rows), -1),
-        )
-        outer.maps.append(made)
+        inputs = tuple(place for _, place in self._fixed), tuple(range(len(self._given)))
+        made = outer.add_map(self._entries._replace(inputs=inputs, outputs=tuple(own)), fixed, moving)
         return [
             self._result_of(given, dict(zip(own, places, strict=True)))
             for given, places in zip(rows, made.results.tolist(), strict=True)
@@ -338,6 +331,9 @@ class Body(Tape):
         if isinstance(result, Symbol) and result._tape is not self:
             return self._outer.is_reached(result, source)
         return super().is_reached(result, source)
+
+    def _has_trained(self) -> bool:
+        return True  # what is given may depend on one
 
     def _is_source(self, place: int, source: Any) -> bool:
         if self.operations.primitives[place] is INPUT and isinstance(name := self.operations[place][1], tuple):

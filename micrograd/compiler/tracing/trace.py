@@ -20,6 +20,7 @@ import gc
 import math
 import operator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -44,6 +45,7 @@ from micrograd.compiler.ir.entries import (
     Trace,
 )
 from micrograd.compiler.tracing import alike_rows, promotion
+from micrograd.compiler.tracing.colours import coloured
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
@@ -84,6 +86,7 @@ class Tape(Tracer):
         checked: the places of products that stand for powers, which raise where they overflow.
         attributes: for the places of arguments, the names of the attributes that the user has set on them.
         bounds: for the places of plain integers, between which two each of them is known to be.
+        remarks: what explain() says of how derivatives are computed.
         as_floats: whether no gradient flows through derivatives that are plain numbers, as eagerly they are floats.
         tells_apart: whether it was asked which argument is which: of two that are one Value, the answer is wrong.
         is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
@@ -120,6 +123,7 @@ class Tape(Tracer):
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped] = []
+        self.remarks: list[str] = []
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -372,6 +376,10 @@ class Tape(Tracer):
         """Say that the number of a Value would be frozen."""
         refuse("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
 
+    def gradient_read(self) -> NoReturn:
+        """Say that the gradient of a Value would be frozen."""
+        refuse("reading the gradient of a Value", "Read it outside of the function, and pass it as an argument.")
+
     def closure_given(self) -> NoReturn:
         """Say that a closure works on numbers, which are not known yet."""
         refuse("a derivative that is a closure", "Make it a primitive: see mg.primitive.")
@@ -412,12 +420,17 @@ class Tape(Tracer):
 
     def place_is_reached(self, place: int, source: Any) -> bool:
         """Whether a gradient flows from a place to a source."""
-        self._look_into_maps()
+        if source is None and not self._has_trained():
+            return False
         reached = self._reached.setdefault(source, _Reached())
+        if reached.size < self._arguments:  # there may be a million; few of them are trained
+            given = (each for each in (*self._trained, *self.values.values()) if each < self._arguments)
+            reached.update(each for each in given if self._is_source(each, source))
+            reached.size = self._arguments
         if reached.size <= place:
             written = self._so_far()
             for further in range(reached.size, place + 1):
-                if self._is_source(further, source) or not reached.isdisjoint(_receivers(further, written)):
+                if self._is_source(further, source) or not reached.isdisjoint(written.receivers(further)):
                     reached.add(further)
             reached.size = place + 1
         return place in reached
@@ -429,6 +442,10 @@ class Tape(Tracer):
         if self.operations.primitives[place] is not INPUT:
             return False
         return self.is_recorded and self._is_trained(place)
+
+    def _has_trained(self) -> bool:
+        """Whether a Value that requires a gradient may be among the inputs."""
+        return self.is_recorded and (bool(self._trained) or any(value.requires_grad for value in self.values))
 
     def _is_trained(self, place: int) -> bool:
         """Whether the input at a place stands for a Value that requires a gradient."""
@@ -453,17 +470,55 @@ class Tape(Tracer):
     ) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
+        if len(roots) > 1:
+            self._look_into_maps()
         places = self._places_of(inputs, create_graph)
         dependence = self._dependence(roots, set(places.values()))
         if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
+        if not by_rows:
+            return self._row_by_row(outputs, dependence, values, create_graph)
+        rows, least = dependence.rows(outputs, values)
+        colours = coloured(rows, least) if max(map(len, rows)) <= least else None
+        if colours is None:
+            found = self._row_by_row(outputs, dependence, values, create_graph)
+            how = "each by its own expression, as directions would be no less work"
+        else:
+            found = self._by_colours(outputs, rows, colours, values, create_graph)
+            how = f"by {len(set(colours.values())):,} directions, one for each colour of columns"
+        self.remarks.append(f"Derivatives: {sum(map(len, found)):,} entries of {len(found):,} rows, {how}")
+        return found
+
+    def _row_by_row(
+        self, outputs: Sequence[Any], dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
+    ) -> list[Mapping[Any, Any]]:
+        """The rows of a Jacobian, each from the gradients of its output."""
         copies: dict[alike_rows.Key, alike_rows.Copied | bool | None] = {}
         return [
             self._row_of(output, dependence, values, create_graph, copies) if isinstance(output, Symbol) else {}
             for output in outputs
         ]
+
+    def _by_colours(
+        self,
+        outputs: Sequence[Any],
+        rows: Sequence[Sequence[int]],
+        colours: Mapping[int, int],
+        values: Mapping[int, list[Any]],
+        create_graph: bool,
+    ) -> list[Mapping[Any, Any]]:
+        """The rows of a Jacobian from one direction for each colour."""
+        directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
+        for place, colour in colours.items():
+            directions[colour] |= dict.fromkeys(values[place], 1.0)
+        columns = self.tangents(outputs, directions, create_graph)
+        slopes = [
+            {value: columns[colours[place]][number] for place in row for value in values[place]}
+            for number, row in enumerate(rows)
+        ]
+        return [{value: slope for value, slope in row.items() if isinstance(slope, Symbol)} for row in slopes]
 
     def _row_of(
         self,
@@ -510,7 +565,9 @@ class Tape(Tracer):
         applied = self.operations.primitives
         if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in places.values()):
             refuse_constant("an argument of the compiled function")
-        if not all(place in self._copies or applied[place] is INPUT for place in places.values()):
+        if any(place in made for place in places.values() for made in self.maps) or not all(
+            place in self._copies or applied[place] is INPUT for place in places.values()
+        ):
             _refuse_gradient()
         return places
 
@@ -518,7 +575,6 @@ class Tape(Tracer):
         self.looks_into_maps = self.looks_into_maps or bool(self.maps)
 
     def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> _Dependence:
-        self._look_into_maps()
         written = self._so_far()
         return _Dependence([self.place(root) for root in roots], sources, written, self._equals.of(written))
 
@@ -529,8 +585,14 @@ class Tape(Tracer):
         equal, edges, written = dependence.equal, dependence.edges, dependence.written
         last = equal[root._place]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
+        passed: list[Mapped] = []
         for place in reversed(dependence.order(last)):
             if edges[place] and place in found:
+                if self.maps and (mapped := next((made for made in self.maps if place in made), None)) is not None:
+                    if not any(mapped is made for made in passed):  # its last result, before which all are complete
+                        passed.append(mapped)
+                        self._through_map(mapped, dependence, found)
+                    continue
                 for operand, share in self._shares(place, written, found[place], edges):
                     first = equal[operand]
                     found[first] = found[first] + share if first in found else share
@@ -540,6 +602,49 @@ class Tape(Tracer):
                 value: self.number_of(share) if isinstance(share, Symbol) else share for value, share in made.items()
             }
         return made
+
+    def add_map(self, trace: Trace, fixed: Sequence[int], moving: Any, sums: int = 0) -> Mapped:
+        """Write down what computes this trace in many iterations.
+
+        Args:
+            trace: of one iteration.
+            fixed: the places of the inputs that do not differ.
+            moving: those of the inputs that do, with a row for each iteration.
+            sums: of so many outputs, the last ones, only the sums are asked for.
+        """
+        moving, width = np.array(moving, dtype=np.int64), len(trace.outputs) - sums
+        size = len(moving) * width
+        places = np.array(self.operations.append_inputs(["mapped"] * (size + sums)))
+        results = places[:size].reshape(len(moving), width)
+        self.maps.append(Mapped(trace, np.array(fixed, dtype=np.int64), moving, results, places[size:]))
+        return self.maps[-1]
+
+    def _through_map(self, mapped: Mapped, dependence: _Dependence, found: dict[int, Any]) -> None:
+        """Add what the results of a map give to what its iterations read: another map, with a seed for each result."""
+        equal, is_source = np.array(dependence.equal), np.zeros(len(dependence.equal), dtype=bool)
+        is_source[list(dependence.edges)] = True
+        fixed, moving = equal[mapped.fixed], equal[mapped.moving]
+        rows = mapped.results.T.tolist()
+        seeded = [column for column, row in enumerate(rows) if any(place in found for place in row)]
+        summed = [number for number, place in enumerate(mapped.sums.tolist()) if place in found]
+        wanted = np.flatnonzero(is_source[fixed]).tolist(), np.flatnonzero(is_source[moving].any(axis=0)).tolist()
+        trace, of_fixed, of_moving = _gradient_of_map(mapped, seeded, summed, *wanted)
+        seeds = [[self.place(found.get(place, 0.0)) for place in rows[column]] for column in seeded]
+        given = [self.place(found[place]) for place in mapped.sums[summed].tolist()]
+        made = self.add_map(
+            trace,
+            [*mapped.fixed.tolist(), *given],
+            np.concatenate([mapped.moving, np.array(seeds, dtype=np.int64).reshape(len(seeds), len(moving)).T], axis=1),
+            len(of_fixed),
+        )
+        pairs = [
+            *zip(fixed[of_fixed].tolist(), made.sums.tolist(), strict=True),
+            *zip(moving[:, of_moving].ravel().tolist(), made.results.ravel().tolist(), strict=True),
+        ]
+        for place, share_at in pairs:
+            if is_source[place]:
+                share = self._symbol(share_at, Symbol)
+                found[place] = found[place] + share if place in found else share
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
@@ -625,11 +730,13 @@ class Tape(Tracer):
                 "such as KeyboardInterrupt pass while it is traced, at its first call"
             )
         written = self.operations, tuple(self.tables), tuple(self.rows)
-        return Trace(*written, tuple(map(tuple, inputs)), tuple(outputs), checked=tuple(self.checked))
+        equals = self._equals if 4 * len(self._equals) > len(self.operations) else None
+        groups = tuple(map(tuple, inputs))
+        return Trace(*written, groups, tuple(outputs), checked=tuple(self.checked), equals=equals)
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
-        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), ())
+        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), (), maps=tuple(self.maps))
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
@@ -662,14 +769,6 @@ class _Reached(set[int]):
     """The places that a gradient flows from to a source, of those that were looked at: the first ones, up to size."""
 
     size = 0
-
-
-def _receivers(place: int, written: Trace) -> Sequence[int]:
-    """The places that the operation at a place passes gradients on to."""
-    operands, rules = written.operands(place), written.operations.primitives[place].derivatives
-    if None not in rules:
-        return operands
-    return [operand for operand, rule in zip(operands, rules, strict=True) if rule is not None]
 
 
 class _QuietTape(Tracer):
@@ -711,6 +810,10 @@ class _QuietTape(Tracer):
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
         self._tape.number_read()
+
+    def gradient_read(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.gradient_read()
 
     def closure_given(self) -> NoReturn:
         """Refuse, as the tape does."""
@@ -818,6 +921,15 @@ class _Dependence:
                     found.add(place)
                     stack.append(place)
         return sorted(found)
+
+    def rows(self, outputs: Sequence[Any], sources: Container[int]) -> tuple[list[list[int]], int]:
+        """For each output the sources that it depends on; and how many directions are less work than all rows."""
+        rows, steps = [], 0
+        for output in outputs:
+            order = self.order(self.equal[output._place]) if isinstance(output, Symbol) else []
+            rows.append([place for place in order if place in sources])
+            steps += sum([len(self.edges[place]) for place in order])
+        return rows, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
 
     def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
@@ -1397,7 +1509,7 @@ def _traced(
     groups = [values for values in tape.roles.values() if values]
     places = [[tape.values[value] for value in values] for values in groups]
     outputs += [question.place for question in questions]
-    inputs = [*places, [symbol._place for symbol in symbols], *(made.results.ravel().tolist() for made in tape.maps)]
+    inputs = [*places, [symbol._place for symbol in symbols], *(each.made for each in tape.maps)]
     maps, needed = _numbered(tape.maps, inputs, len(tape.operations))
     written = tape.trace(inputs, outputs + needed)
     tape.finish()
@@ -1411,6 +1523,7 @@ def _traced(
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
         questions=questions,
+        remarks=tuple(tape.remarks),
     )
 
 
@@ -1427,11 +1540,44 @@ def _numbered(
         is_read[made.fixed] = is_read[made.moving] = True
     needed = np.flatnonzero(is_read & (numbers < 0))
     numbers[needed] = len(given) + np.arange(len(needed))
-    numbered = (
-        made._replace(**{name: numbers[getattr(made, name)] for name in ("fixed", "moving", "results")})
-        for made in maps
-    )
+    names = "fixed", "moving", "results", "sums"
+    numbered = (replace(made, **{name: numbers[getattr(made, name)] for name in names}) for made in maps)
     return tuple(numbered), needed.tolist()
+
+
+def _gradient_of_map(
+    mapped: Mapped, seeded: Sequence[int], summed: Sequence[int], fixed: Sequence[int], moving: Sequence[int]
+) -> tuple[Trace, list[int], list[int]]:
+    """What one iteration of a map does backwards.
+
+    Args:
+        mapped: the map.
+        seeded: which of its results have gradients.
+        summed: which of its sums.
+        fixed: which of the inputs that do not differ are to get gradients.
+        moving: which of those that do.
+
+    Returns:
+        The trace, to whose inputs the gradients of sums and results come, and which inputs get gradients. Those of
+        what differs are its first outputs.
+    """
+    given, tape = mapped.trace, Tape()
+    tape.operations = given.operations.copy()
+    tape.tables, tape.rows = ({part: n for n, part in enumerate(parts)} for parts in (given.tables, given.rows))
+    outputs = [*seeded, *(mapped.results.shape[1] + number for number in summed)]
+    sources = {(group, n): given.inputs[group][n] for group, chosen in enumerate((fixed, moving)) for n in chosen}
+    with tracing(tape):
+        seeds = [tape.input("seed") for _ in outputs]
+        terms = [seed * tape._symbol(given.outputs[n], Symbol) for seed, n in zip(seeds, outputs, strict=True)]
+        root: Any = sum(terms[1:], terms[0])
+        found = tape._gradients(root, tape._dependence([root], sources.values()), _by_place(sources), True)
+        of_fixed, of_moving = [n for n in fixed if (0, n) in found], [n for n in moving if (1, n) in found]
+        made = [tape.place(found[1, n]) for n in of_moving] + [tape.place(found[0, n]) for n in of_fixed]
+    places = [seed._place for seed in seeds]
+    inputs = [*given.inputs[0], *places[len(seeded) :]], [*given.inputs[1], *places[: len(seeded)]]
+    trace = tape.trace(inputs, made)._replace(checked=given.checked)
+    tape.finish()
+    return trace, of_fixed, of_moving
 
 
 def _array(like: Any, parts: list[Any]) -> Any:

@@ -83,8 +83,8 @@ class Writer:
             text = self._written_out(kernel, texts)
         if target.access.base not in self.memory.places.locals or not target.is_number:
             self.line(f"{self._at(target)} = {text};")
-        elif name := self.memory.local(target.access.base, kind_of(kernel), text):
-            self.line(f"const {self.real} {name} = {text};")
+        elif line := self.memory.local(target.access.base, kind_of(kernel), text, self.real):
+            self.line(line)
 
     def _written_out(self, kernel: Reduction, texts: Sequence[str]) -> str:
         """The terms of a reduction in their order, for segments of one term each."""
@@ -164,8 +164,11 @@ class Writer:
 
     def _dot(self, part: Segment, factors: Sequence[Use]) -> None:
         """A dot product or a sum, by a function that adds up eight numbers at a time."""
-        operands = ", ".join(f"&{self._at(use, 0)}, {use.access.term_step}" for use in factors)
-        name = self.functions.helper("dot" if len(factors) > 1 else "sum", self.single)
+        near = all(use.access.term_step == 1 for use in factors)
+        steps = ["" if near else f", {use.access.term_step}" for use in factors]
+        operands = ", ".join(f"&{self._at(use, 0)}{step}" for use, step in zip(factors, steps, strict=True))
+        name = f"{'dot' if len(factors) > 1 else 'sum'}{'' if near else '_apart'}"
+        name = self.functions.helper(name, self.single)
         negative, text = _product(part.coefficient, [f"{name}({part.terms}, {operands})"], self.single)
         self.line(f"sum {'-' if negative else '+'}= {text};")
 

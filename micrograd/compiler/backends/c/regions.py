@@ -208,6 +208,104 @@ def contracted(blocks: list[Block], program: Program) -> list[Block]:
     return with_accesses(blocks, lambda use: replace(use.access, turn_step=0) if use[:3] in moves else use.access)
 
 
+class _Lane(NamedTuple):
+    """A number of a loop that each iteration computes of the one before.
+
+    Attributes:
+        block, kernel: that compute it.
+        first: where the first iteration puts it.
+        step: how far on each iteration puts it.
+        turns: how many iterations there are.
+    """
+
+    block: int
+    kernel: int
+    first: int
+    step: int
+    turns: int
+
+    @property
+    def state(self) -> int:
+        """Where it is before the first iteration."""
+        return self.first - self.step
+
+    @property
+    def last(self) -> int:
+        """Where the last iteration puts it."""
+        return self.first + self.step * (self.turns - 1)
+
+    def allows(self, use: Use) -> bool:
+        """Whether a use would find the number if there were but the state and the next one."""
+        base = use.access.base
+        if use.operand == -1 and use[:2] == self[:2]:
+            return True
+        if not use._replace(access=replace(use.access, turn_step=0)).is_number:
+            return False
+        if use.block == self.block:
+            is_later = use.kernel > self.kernel
+            moves = use.operand != -1 and use.access.turn_step == self.step
+            return moves and (base == self.state or (base == self.first and is_later))
+        if use.access.turn_step:
+            return False
+        before, written = use.block < self.block, use.operand == -1
+        return (
+            base == self.state if before and written and use.is_scalar else base == self.last and not before | written
+        )
+
+
+def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int, int]]:
+    """The blocks, with two numbers in place of an array of which each iteration reads only what the last one wrote.
+
+    Returns:
+        The blocks; and where each of these numbers is after its loop, by where it was.
+    """
+    lanes: list[_Lane] = []
+    lane_at = np.full(program.size, -1)
+    good: list[bool] = []
+    for use in uses_of(blocks):
+        step = use.access.turn_step
+        if use.operand == -1 and use.is_scalar and step and 0 <= use.access.base - step < program.size:
+            lane = _Lane(use.block, use.kernel, use.access.base, step, use.turns)
+            places = lane.state + step * np.arange(use.turns + 1)
+            good.append(bool((lane_at[places] < 0).all()))
+            lane_at[places[lane_at[places] < 0]] = len(lanes)
+            lanes.append(lane)
+    started = set[int]()
+    for use in uses_of(blocks):
+        found = lane_at[use.all_positions()]
+        for number in np.unique(found[found >= 0]).tolist():
+            good[number] = good[number] and lanes[number].allows(use)
+            if use.operand == -1 and use.block < lanes[number].block:
+                started.add(number)
+    gradients = np.arange(program.gradients.start, program.gradients.stop)
+    given = [program.inputs, program.seeds, gradients]
+    given += [start + np.arange(len(numbers)) for start, numbers in program.constants]
+    refused = {*lane_at[np.concatenate(given)].tolist()}
+    refused |= (
+        {int(lane_at[place]) for place in program.outputs.tolist() if place != lanes[lane_at[place]].last}
+        if lanes
+        else set()
+    )
+    kept = [n for n, lane in enumerate(lanes) if good[n] and n in started and n not in refused]
+    at = {place: lanes[n] for n in kept for place in (lanes[n].state, lanes[n].first, lanes[n].last)}
+
+    def change(use: Use) -> Access:
+        access = use.access
+        lane = at.get(access.base) if access.table is None and access.row_table is None else None
+        if lane is None or not lane.allows(use):
+            return access
+        base = lane.state if use.block != lane.block else access.base
+        return replace(access, base=base, turn_step=0)
+
+    made = with_accesses(blocks, change)
+    for number in kept:
+        lane = lanes[number]
+        copy = Reduction(1, 1, Access(lane.state), (Segment(1.0, 1, Access(lane.first), None),))
+        block = made[lane.block]
+        made[lane.block] = replace(block, kernels=(*block.kernels, copy))
+    return made, {lanes[number].last: lanes[number].state for number in kept}
+
+
 def local_positions(blocks: Sequence[Block], program: Program) -> dict[int, int]:
     """The numbers that are local variables, each with the number of its loop, or -1 outside of loops."""
     refused = np.zeros(program.size, dtype=bool)
@@ -218,9 +316,7 @@ def local_positions(blocks: Sequence[Block], program: Program) -> dict[int, int]
         if not use.is_number or (use.operand == -1 and not use.is_scalar):
             use.mark(refused)
         elif use.operand == -1:
-            writer[place] = inside
-        elif writer.get(place, inside) not in (inside, -1):
-            refused[place] = True
+            writer.setdefault(place, inside)  # a state is written again in its loop
     results = set(_results(program).tolist())
     found: dict[int, int] = {}
     counts: Counter[int] = Counter()
