@@ -40,7 +40,9 @@ ATTACKS = {
     "kinds of arguments": Attack(
         ("tests/compiler/test_structure.py", "tests/compiler/test_function.py", "tests/compiler/test_*argument*.py")
     ),
-    "dtypes": Attack(("tests/compiler/test_boundary.py", "tests/**/test_*dtype*.py")),
+    "dtypes": Attack(
+        ("tests/compiler/test_boundary.py", "tests/compiler/test_kinds_of_numbers.py", "tests/**/test_*dtype*.py")
+    ),
     "NumPy expressions": Attack(("tests/**/test_numpy_*.py", "tests/compiler/test_arrays_inside.py")),
     "files from strangers": Attack(("tests/tables/test_strange_models.py", "tests/support/test_archives.py")),
     "interrupts and errors anywhere": Attack(

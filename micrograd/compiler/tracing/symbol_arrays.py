@@ -490,6 +490,8 @@ def _of_kinds(ufunc: np.ufunc, operands: list[Any]) -> list[Any]:
         return operands
     if ufunc.__name__ not in _CHECKED_ELSEWHERE and ufunc.nout == 1 and ufunc.signature is None:
         check_width(promoted(ufunc, *kinds), kinds)
+    if ufunc.nout > 1:  # np.modf and np.frexp, which round as np.sqrt does
+        check_width(promoted(np.sqrt, kinds[0]), kinds)
     return [_with_kinds(x) for x in operands]
 
 
