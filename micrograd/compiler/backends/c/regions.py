@@ -64,10 +64,11 @@ class Use(NamedTuple):
     @property
     def is_number(self) -> bool:
         """Whether it is one number, the same for all results and iterations."""
-        access = self.access
-        steps = (access.row_step, access.column_step, access.term_step, access.turn_step)
-        moves = any(step and count > 1 for step, count in zip(steps, (*self.shape, self.turns), strict=True))
-        return not moves and access.table is None and access.row_table is None
+        access, (rows, columns, terms) = self.access, self.shape
+        if access.table is not None or access.row_table is not None:
+            return False
+        across = (access.row_step and rows > 1) or (access.column_step and columns > 1)
+        return not (across or (access.term_step and terms > 1) or (access.turn_step and self.turns > 1))
 
     def mark(self, marks: Booleans) -> None:
         """Set the marks of all of its positions."""
@@ -87,16 +88,17 @@ class Use(NamedTuple):
     def reach(self) -> tuple[int, int]:
         """The first and the last position, in all iterations."""
         access, (rows, columns, terms) = self.access, self.shape
+        table = access.row_table if access.table is None else access.table
+        low, high = (access.base, access.base) if table is None else (int(table.min()), int(table.max()))
         steps = [(access.column_step, columns), (access.turn_step, self.turns)]
-        starts = access.table if access.table is not None else access.row_table
         if access.table is None:
             steps.append((access.term_step, terms))
-        if starts is None:
+        if table is None:
             steps.append((access.row_step, rows))
-            starts = np.array([access.base])
-        distances = [step * (count - 1) for step, count in steps]
-        low, high = int(starts.min()), int(starts.max())
-        return low + sum(min(0, far) for far in distances), high + sum(max(0, far) for far in distances)
+        for step, count in steps:
+            if step and count > 1:
+                low, high = (low, high + step * (count - 1)) if step > 0 else (low + step * (count - 1), high)
+        return low, high
 
 
 def blocks_of(program: Program) -> list[Block]:
