@@ -365,3 +365,9 @@ def test_functions_with_two_results():
     for f in (np.frexp, np.spacing):
         with pytest.raises(TraceError, match="Compute it outside of the function, and pass the result in"):
             mg.compile(f)(np.array([1.5, 2.5]))
+
+
+def test_the_remainder_of_c_of_integers():
+    with pytest.raises(TraceError, match=r"np\.fmod of integers"):
+        mg.compile(lambda a: np.fmod(a, 2))(np.array([3, 4]))
+    agree(lambda a: np.fmod(a, 2), np.array([3.5, -4.5]))

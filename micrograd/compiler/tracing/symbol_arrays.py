@@ -486,6 +486,8 @@ def _of_kinds(ufunc: np.ufunc, operands: list[Any]) -> list[Any]:
         return [plain(_each(_float, x)) if isinstance(x, np.ndarray) and x.dtype == object else x for x in operands]
     if ufunc is np.reciprocal and _is_of_integers(kinds[0]):
         refuse("np.reciprocal of integers", "Write 1.0 / x.")
+    if ufunc is np.fmod and all(map(_is_of_integers, kinds)):
+        refuse("np.fmod of integers", "Write np.fmod(x.astype(float), y), or x % y, which has the sign of y.")
     if not any(map(_is_narrow, kinds)):
         return operands
     if ufunc.__name__ not in _CHECKED_ELSEWHERE and ufunc.nout == 1 and ufunc.signature is None:
