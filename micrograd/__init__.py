@@ -12,9 +12,10 @@ Example:
 from typing import TYPE_CHECKING
 
 from micrograd import losses, nn, optim, testing
-from micrograd.arrays import array, gradients, numbers
+from micrograd.arrays import array, cho_solve, expm, gradients, numbers, solve_triangular
 from micrograd.compiler import TraceError, compile, from_jax, to_jax
 from micrograd.contexts.anomaly import detect_anomaly
+from micrograd.contexts.errors import errors
 from micrograd.contexts.no_grad import no_grad
 from micrograd.contexts.scope import record_scopes, scope
 from micrograd.draw.graph import draw_dot, save, trace
@@ -22,6 +23,22 @@ from micrograd.engine.closures import operation
 from micrograd.engine.lost_gradients import GradientWarning
 from micrograd.engine.order import topological_order
 from micrograd.engine.primitive import primitive
+from micrograd.engine.scipy_functions import (
+    betaln,
+    entr,
+    erfinv,
+    expit,
+    gammaln,
+    i0,
+    i1,
+    log_ndtr,
+    logit,
+    ndtr,
+    ndtri,
+    polygamma,
+    rel_entr,
+    xlogy,
+)
 from micrograd.engine.value import Value
 from micrograd.explore import explore
 from micrograd.functional import (
@@ -78,11 +95,22 @@ from micrograd.functional import (
     tanh,
     where,
 )
-from micrograd.loops import scan, vmap
+from micrograd.loops import cond, scan, switch, vmap, while_loop
 from micrograd.sparse import nlp, sparse_hessian, sparse_jacobian, sparsity
 from micrograd.training.fit import fit
 from micrograd.training.recording import Recording
-from micrograd.transforms import grad, gradient, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from micrograd.transforms import (
+    fixed_point,
+    grad,
+    gradient,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    root,
+    value_and_grad,
+    vjp,
+)
 
 __all__ = [
     "GradientWarning",
@@ -99,9 +127,12 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "betaln",
     "ceil",
+    "cho_solve",
     "clip",
     "compile",
+    "cond",
     "cos",
     "cosh",
     "degrees",
@@ -111,16 +142,23 @@ __all__ = [
     "dot",
     "draw_dot",
     "elu",
+    "entr",
     "erf",
     "erfc",
+    "erfinv",
+    "errors",
     "exp",
     "exp2",
+    "expit",
     "explore",
+    "expm",
     "expm1",
     "fit",
+    "fixed_point",
     "floor",
     "fma",
     "from_jax",
+    "gammaln",
     "gelu",
     "grad",
     "gradient",
@@ -128,6 +166,8 @@ __all__ = [
     "hessian",
     "hvp",
     "hypot",
+    "i0",
+    "i1",
     "jacobian",
     "jvp",
     "leaky_relu",
@@ -136,22 +176,29 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
+    "log_ndtr",
     "logaddexp",
+    "logit",
     "logsumexp",
     "losses",
     "maximum",
     "mean",
     "minimum",
+    "ndtr",
+    "ndtri",
     "nlp",
     "nn",
     "no_grad",
     "numbers",
     "operation",
     "optim",
+    "polygamma",
     "primitive",
     "radians",
     "record_scopes",
+    "rel_entr",
     "relu",
+    "root",
     "save",
     "scan",
     "scope",
@@ -163,10 +210,12 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "solve_triangular",
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",
     "sqrt",
+    "switch",
     "take",
     "tan",
     "tanh",
@@ -178,6 +227,8 @@ __all__ = [
     "vjp",
     "vmap",
     "where",
+    "while_loop",
+    "xlogy",
 ]
 
 __version__ = "1.0.0"

@@ -95,6 +95,60 @@ def gradients(values: Any) -> ndarray[Any, Any]:
     return _each(values, lambda value: float(value.grad) if isinstance(value, Value) else _no_gradient(value))
 
 
+def expm(a: Any) -> Any:
+    """The exponential of a matrix, or of a stack of matrices: ``scipy.linalg.expm`` for Values.
+
+    Args:
+        a: an array of Values or numbers, whose last two axes are equally long.
+
+    Example:
+        >>> expm([[0.0, 1.0], [0.0, 0.0]])
+        array([[1., 1.],
+               [0., 1.]])
+    """
+    from micrograd.engine import linear_algebra, value_arrays
+
+    return value_arrays.arranged(linear_algebra.expm(a))
+
+
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    """The solution of linear equations with a triangular matrix: ``scipy.linalg.solve_triangular`` for Values.
+
+    Args:
+        a: a square matrix, of which the other triangle is not looked at.
+        b: the right-hand side, or several of them as columns.
+        trans: 1 or "T" for the equations with the transposed triangle.
+        lower: whether it is the lower triangle.
+        unit_diagonal: whether the diagonal counts as ones.
+
+    Raises:
+        numpy.linalg.LinAlgError: if an element of the diagonal is 0.
+
+    Example:
+        >>> solve_triangular([[2.0, 9.0], [1.0, 1.0]], [2.0, 3.0], lower=True)
+        array([1., 2.])
+    """
+    from micrograd.engine import linear_algebra, value_arrays
+
+    return value_arrays.arranged(linear_algebra.solve_triangular(a, b, trans, lower, unit_diagonal))
+
+
+def cho_solve(factor_and_lower: tuple[Any, bool], b: Any) -> Any:
+    """The solution of linear equations whose matrix has this Cholesky factor: ``scipy.linalg.cho_solve`` for Values.
+
+    Args:
+        factor_and_lower: the factor, and whether it is the lower one, as ``np.linalg.cholesky`` gives.
+        b: the right-hand side, or several of them as columns.
+
+    Example:
+        >>> cho_solve(([[2.0, 0.0], [0.0, 1.0]], True), [4.0, 3.0])
+        array([1., 3.])
+    """
+    from micrograd.engine import linear_algebra, value_arrays
+
+    return value_arrays.arranged(linear_algebra.cho_solve(factor_and_lower, b))
+
+
 def _no_gradient(number: Any) -> float:
     required_number(number, "an element")
     return 0.0

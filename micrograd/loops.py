@@ -1,4 +1,6 @@
-"""The two loops that users of JAX know: scan hands a state from turn to turn, and vmap runs every turn by itself.
+"""Control flow as functions: loops and choices.
+
+scan hands a state from turn to turn, and vmap runs every turn by itself:
 
     def step(total, x):                              # a state and an input: the next state, and an output
         return total + x, total * x
@@ -10,6 +12,8 @@ They are plain Python loops over Values. A list or an array is a sequence of tur
 sequences that are gone through side by side. What the turns give is put together in the same way.
 
 The compiler has another way of taking turns: it runs the function a few times, and repeats what was written down.
+
+cond, switch and while_loop decide on numbers, as Python's own statements do.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from micrograd.engine.calls import remembering_turns
 from micrograd.engine.recorder import Layer, holding, on_top
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     Take = Callable[[int], Any]
 
@@ -140,19 +144,133 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
             if axis is not None
         }
 
+        places, names = range(len(arguments)), list(named)
+
         def run(items: dict[Any, Any]) -> Any:
             every = {**fixed, **items}
-            return f(*[every[place] for place in range(len(arguments))], **{name: every[name] for name in named})
+            return f(*[every[place] for place in places], **{name: every[name] for name in names})
 
         if not sequences.lengths:
             raise ValueError("vmap needs an argument to go through: there is none whose axis is not None")
         count = sequences.length("vmap")
-        turn, remember = _turns_of(run, count), remembering_turns(run, "vmap turn", (arguments, named))
-        outputs = [turn({place: take(index) for place, take in takes.items()}) for index in range(count)]
+
+        def item(index: int) -> dict[Any, Any]:
+            return {place: take(index) for place, take in takes.items()}
+
+        turns, remember = on_top(_turns), remembering_turns(run, "vmap turn", (arguments, named))
+        outputs = [] if turns is None else turns.mapped(run, item, count)
+        turn = _turns_of(run, count - len(outputs))
+        outputs += [turn(item(index)) for index in range(len(outputs), count)]
         remember(outputs)
         return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
 
     return mapped
+
+
+# Choices
+
+
+def cond(predicate: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *operands: Any) -> Any:
+    """Run one of two functions: ``then(*operands) if predicate else otherwise(*operands)``.
+
+    Args:
+        predicate: a comparison, or a number or Value, which holds if it is not 0.
+        then: runs if it holds.
+        otherwise: runs if it does not.
+        *operands: what the function is given.
+
+    Returns:
+        What the function returns; gradients flow through that one alone.
+
+    Raises:
+        TypeError: if then or otherwise is not callable.
+
+    Example:
+        >>> from micrograd import Value
+        >>> x = Value(-3.0)
+        >>> y = cond(x > 0, lambda x: x * x, lambda x: -2 * x, x)
+        >>> y.backward()
+        >>> y.data, x.grad
+        (6.0, -2.0)
+    """
+    _check_function(then, "cond")
+    _check_function(otherwise, "cond")
+    return then(*operands) if predicate else otherwise(*operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """Run one of several functions: ``branches[index](*operands)``.
+
+    Args:
+        index: from 0 to below len(branches): an int, or a number or Value that is whole.
+        branches: the functions.
+        *operands: what the function is given.
+
+    Returns:
+        What the function returns; gradients flow through that one alone.
+
+    Raises:
+        TypeError: if a branch is not callable.
+        ValueError: if the index is not whole.
+        IndexError: if there is no such branch.
+
+    Example:
+        >>> switch(1, [lambda x: x, lambda x: x * x, lambda x: x**3], 5.0)
+        25.0
+    """
+    for branch in branches:
+        _check_function(branch, "switch")
+    number = int(index)
+    if not number <= index <= number:
+        raise ValueError(f"an index must be whole, not {index!r:.80}")
+    if not 0 <= number < len(branches):
+        raise IndexError(f"there is no branch {number}: switch has {len(branches)} of them, from 0")
+    return branches[number](*operands)
+
+
+# Loops that end by a decision
+
+
+def while_loop(
+    condition: Callable[[Any], Any], body: Callable[[Any], Any], state: Any, limit: int | None = None
+) -> Any:
+    """Hand a state from iteration to iteration while a condition holds: ``state = body(state)``.
+
+    Args:
+        condition: of the state: a comparison, or a number or Value, which holds if it is not 0.
+        body: takes the state, and returns the next one, of the same structure.
+        state: the first one: a number or Value, or lists, tuples, dicts and arrays of such, nested to any depth.
+        limit: how many iterations there may be; None for any number.
+
+    Returns:
+        The first state that the condition does not hold for.
+
+    Raises:
+        TypeError: if condition or body is not callable, or limit is no int.
+        ValueError: if the condition still holds after that many iterations, or the state changes its structure.
+
+    Example:
+        >>> from micrograd import Value
+        >>> x = Value(3.0)
+        >>> y = while_loop(lambda y: y < 100, lambda y: y * x, 1.0, limit=10)
+        >>> y.backward()
+        >>> y.data, x.grad
+        (243.0, 405.0)
+    """
+    _check_function(condition, "while_loop")
+    _check_function(body, "while_loop")
+    most = None if limit is None else required_count(limit, "limit")
+    form, count = _form(state), 0
+    while condition(_copied(state)):
+        if count == most:
+            raise ValueError(f"the condition still holds after {limit} iterations: allow more, or see why it does")
+        following = body(_copied(state))
+        if _form(following) != form:
+            raise ValueError(
+                f"the state must keep its structure: body was given {state!r:.60}, and returns {following!r:.60}"
+            )
+        state, count = following, count + 1
+    return state
 
 
 # Who takes the turns
@@ -163,6 +281,16 @@ class Turns(Layer):
 
     def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
         """What to call in the place of a function that is to be called count times."""
+        raise NotImplementedError
+
+    def mapped(self, function: Callable[..., Any], item: Take, count: int) -> list[Any]:
+        """What the function returns for the first items: for as many of them as run in another way, often none.
+
+        Args:
+            function: takes an item.
+            item: gives the item of each iteration.
+            count: how many there are.
+        """
         raise NotImplementedError
 
 

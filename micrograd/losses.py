@@ -6,11 +6,19 @@ Each takes one prediction and its target, or sequences of them, of which it give
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
 from micrograd._support.axes import array_with_axes, checked_axes, reduced
-from micrograd._support.checks import Operand, check_numbers, is_unknown, real_number, required_sequence
+from micrograd._support.checks import (
+    Operand,
+    check_numbers,
+    is_unknown,
+    real_number,
+    required_number,
+    required_sequence,
+)
 from micrograd.engine import primitives
 from micrograd.engine.calls import remembered_for_terms
 from micrograd.engine.value import Value
@@ -93,7 +101,7 @@ def hinge(scores: Any, targets: Any, axis: Axis = None) -> Any:
     return _mean("hinge", margin, _pairs(scores, targets))
 
 
-def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None) -> Any:
+def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None, weights: Sequence[float] | None = None) -> Any:
     """The mean of -log(the probability of the target), where the probability of 1 is sigmoid(logit).
 
     Exact for logits of any size: log(sigmoid(z)) is -softplus(-z).
@@ -103,12 +111,14 @@ def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None) -> Any:
         targets: 0 or 1 for each, or a probability in between.
         axis: along which to take the mean, as in np.mean: an int or a tuple of ints, for arrays of one shape; without
             one, the mean is over all.
+        weights: two numbers, by which the losses for 0 and for 1 are multiplied before the mean is taken, as where
+            one of them is rare.
 
     Returns:
         One number or Value; with an axis, an array of the axes that are left, where there are some.
 
     Raises:
-        ValueError: if a target is outside [0, 1], or the lengths differ.
+        ValueError: if a target is outside [0, 1], the lengths differ, or weights are not two numbers of at least 0.
         TypeError: if a logit is neither a number nor a Value.
 
     Example:
@@ -116,24 +126,35 @@ def binary_cross_entropy(logits: Any, targets: Any, axis: Axis = None) -> Any:
         10000.0
     """
     if axis is not None:
-        return _along(axis, binary_cross_entropy, logits, targets)
+        return _along(axis, partial(binary_cross_entropy, weights=weights), logits, targets)
+    of_0, of_1 = _sides(weights)
 
     def entropy(logit: Any, target: Any) -> Any:
         if is_unknown(target):
             target = primitives.where((target < 0) + (target > 1), math.nan, target)
-            return target * primitives.softplus(-logit) + (1 - target) * primitives.softplus(logit)
+            return target * of_1(logit) + (1 - target) * of_0(logit)
         if (probability := real_number(target)) is None or not 0 <= probability <= 1:
             raise ValueError(f"a target of the binary cross-entropy must be from 0 to 1, not {target!r}")
         if probability == 1:
-            return primitives.softplus(-logit)
+            return of_1(logit)
         if probability == 0:
-            return primitives.softplus(logit)
-        return probability * primitives.softplus(-logit) + (1 - probability) * primitives.softplus(logit)
+            return of_0(logit)
+        return probability * of_1(logit) + (1 - probability) * of_0(logit)
 
     return _mean("binary_cross_entropy", entropy, _pairs(logits, targets))
 
 
-def cross_entropy(logits: Any, targets: Any, axis: int = -1) -> Any:
+def _sides(weights: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """The losses of a logit where the target is 0, and where it is 1."""
+    if weights is None:
+        return primitives.softplus, lambda logit: primitives.softplus(-logit)
+    if len(numbers := _checked_weights(weights)) != 2:
+        raise ValueError(f"weights must be two numbers, for 0 and for 1, not {len(numbers)}")
+    of_0, of_1 = numbers
+    return lambda logit: of_0 * primitives.softplus(logit), lambda logit: of_1 * primitives.softplus(-logit)
+
+
+def cross_entropy(logits: Any, targets: Any, axis: int = -1, weights: Sequence[float] | None = None) -> Any:
     """The mean of -log(softmax(logits)[target]).
 
     Exact for logits of any size: it is softplus(logsumexp(the other logits) - logits[target]), where
@@ -144,9 +165,12 @@ def cross_entropy(logits: Any, targets: Any, axis: int = -1) -> Any:
             of any shape.
         targets: the index of the right class; or a sequence of them, nested as the logits are without their axis.
         axis: that of the classes. The last one may be of rows that are not of one length.
+        weights: a number for each class, by which the losses of its examples are multiplied before the mean is taken,
+            as where one class is rare.
 
     Raises:
-        ValueError: if a target is not the index of a class, the lengths differ, or there is no such axis.
+        ValueError: if a target is not the index of a class, the lengths differ, or there is no such axis; if there is
+            not a weight for each class, or one is negative.
         TypeError: if a target is not an int, or a logit is neither a number nor a Value.
 
     Example:
@@ -156,6 +180,8 @@ def cross_entropy(logits: Any, targets: Any, axis: int = -1) -> Any:
         5000.0
         >>> cross_entropy([[1e4, 0.0], [0.0, 2e4]], [0, 0], axis=0)
         10000.0
+        >>> cross_entropy([1e4, 0.0], 1, weights=[1.0, 3.0])
+        30000.0
     """
     if isinstance(axis, tuple):
         raise TypeError(f"the axis of the classes must be an int, not {axis!r:.80}")
@@ -163,9 +189,29 @@ def cross_entropy(logits: Any, targets: Any, axis: int = -1) -> Any:
         array = array_with_axes(logits, "logits must be an array, or nested lists")
         (place,) = checked_axes(axis, array.ndim)
         logits = array.transpose([*(other for other in range(array.ndim) if other != place), place]).tolist()
+    if weights is not None:
+        weights = _checked_weights(weights)
     if not _is_nested(targets):
-        return _cross_entropy(logits, targets)
-    return functional.mean(_cross_entropy(row, target) for row, target in _rows(logits, targets))
+        return _weighted(logits, targets, weights)
+    return functional.mean(_weighted(row, target, weights) for row, target in _rows(logits, targets))
+
+
+def _checked_weights(weights: Any) -> list[float]:
+    numbers = [required_number(weight, "a weight") for weight in required_sequence(weights, "weights must be a list")]
+    for number in numbers:
+        if not 0 <= number < math.inf:
+            raise ValueError(f"a weight must be finite and not negative, not {number}")
+    return numbers
+
+
+def _weighted(logits: Any, target: Any, weights: list[float] | None) -> Any:
+    """The cross-entropy of a row, multiplied by the weight of its class."""
+    entropy = _cross_entropy(logits, target)
+    if weights is None:
+        return entropy
+    if len(weights) != len(logits):
+        raise ValueError(f"weights must have a number for each of {len(logits)} classes, not {len(weights)} numbers")
+    return entropy * functional.take(weights, target)
 
 
 def _rows(logits: Any, targets: Any) -> list[tuple[Any, Any]]:
@@ -214,7 +260,7 @@ def _along(axis: Any, loss: Callable[[Any, Any], Any], predictions: Any, targets
     arrays = [array_with_axes(side, what) for side in (predictions, targets)]
     if arrays[0].shape != arrays[1].shape:
         raise ValueError(f"{what}, not of the shapes {arrays[0].shape} and {arrays[1].shape}")
-    return reduced(loss, arrays, axis, loss.__name__)
+    return reduced(loss, arrays, axis, getattr(loss, "func", loss).__name__)
 
 
 def _mean(name: str, loss: Callable[[Any, Any], Any], pairs: list[tuple[Any, Any]]) -> Any:

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import math
 import random
+from inspect import Parameter, signature
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from micrograd import functional
 from micrograd._support.axes import array_of_objects
 from micrograd._support.checks import check_numbers, is_array, required_count, required_number, required_sequence
+from micrograd._support.containers import flatten
 from micrograd._support.saved_state import check_state, read_state, write_state
+from micrograd.contexts.modes import is_evaluating, mask
 from micrograd.engine import calls
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.primitive import CONSTANT, LEAF
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["MLP", "Layer", "Module", "Neuron"]
+    from typing_extensions import Self
+
+__all__ = ["MLP", "Convolution2d", "Dropout", "Embedding", "Layer", "LayerNorm", "Module", "Neuron", "Sequential"]
 
 
 def __dir__() -> list[str]:
@@ -59,22 +64,81 @@ INITIAL_WEIGHTS: dict[str, Callable[[int, int], float] | None] = {
 }
 
 
+MOST_SHOWN = 8  # neurons in the repr of a layer
+
+
 class Module:
     """Something with parameters: subclass it, and assign Values and other Modules to attributes.
+
+    A subclass says in ``forward``, or in ``__call__``, what calling it computes.
+
+    Attributes:
+        training: whether it is in training mode, as at first. ``mg.fit`` computes validation losses in evaluation mode.
 
     Example:
         >>> class Line(Module):
         ...     def __init__(self):
         ...         self.slope, self.intercept = Value(1.0), Value(0.0)
-        >>> [name for name, parameter in Line().named_parameters()]
+        ...     def forward(self, x):
+        ...         return self.slope * x + self.intercept
+        >>> line = Line()
+        >>> [name for name, parameter in line.named_parameters()]
         ['slope', 'intercept']
+        >>> line(3.0)
+        Value(data=3.0, grad=0.0)
     """
 
     def __init_subclass__(cls, remembered: bool = True, **options: Any) -> None:
         """Let what a module returns remember the call, which pages show as a box."""
         super().__init_subclass__(**options)
-        if remembered and "__call__" in vars(cls):
-            cls.__call__ = calls.remembered(cls.__call__, is_method=True)  # type: ignore[method-assign]  # in place
+        for name in ("__call__", "forward"):
+            if remembered and name in vars(cls):
+                setattr(cls, name, calls.remembered(vars(cls)[name], is_method=True))
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """What ``forward`` gives."""
+        if type(self).forward is Module.forward:
+            raise TypeError(
+                f"{type(self).__name__} cannot be called: define forward(self, ...) or __call__ in the class"
+            )
+        return self.forward(*arguments, **named)
+
+    def forward(self, *arguments: Any, **named: Any) -> Any:
+        """The same as calling the module."""
+        return self(*arguments, **named)
+
+    @property
+    def training(self) -> bool:
+        """Whether the module is in training mode."""
+        return self._training and not is_evaluating()
+
+    @training.setter
+    def training(self, training: bool) -> None:
+        self._training = training
+
+    _training = True
+
+    def train(self, mode: bool = True) -> Self:
+        """Put this module and all modules in it into training mode, where dropout drops; gives the module back.
+
+        Args:
+            mode: False for evaluation mode.
+        """
+        if not isinstance(mode, bool):
+            raise TypeError(f"mode must be True or False, not {mode!r:.80}")
+        modules = _modules_in(self)
+        commit(setting(modules, "_training", [mode] * len(modules)))
+        return self
+
+    def eval(self) -> Self:
+        """Put this module and all modules in it into evaluation mode, where dropout does nothing; gives it back.
+
+        Example:
+            >>> model = Sequential(Layer(2, 3), Dropout(0.5))
+            >>> model.eval().training, model.train().training
+            (False, True)
+        """
+        return self.train(False)
 
     def parameters(self) -> list[Value]:
         """The Values that training changes, each once: leaves that require a gradient, frozen ones too."""
@@ -132,6 +196,9 @@ class Module:
             self.load_state_dict(read_state(path))
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"cannot load {path}: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({_counted(self)})"
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows: the parameters, group by group."""
@@ -269,7 +336,10 @@ class Layer(Module, remembered=False):
         return outputs[0] if len(outputs) == 1 else outputs
 
     def __repr__(self) -> str:
-        return f"Layer of [{', '.join(map(str, self.neurons))}]"
+        kinds = [repr(neuron) for neuron in self.neurons]
+        if len(kinds) > MOST_SHOWN and len(set(kinds)) == 1:
+            return f"Layer of {len(kinds)} {kinds[0]}"
+        return f"Layer of [{', '.join(kinds)}]"
 
 
 class MLP(Module, remembered=False):
@@ -325,7 +395,268 @@ class MLP(Module, remembered=False):
         return x[0] if len(x) == 1 else x
 
     def __repr__(self) -> str:
-        return f"MLP of [{', '.join(map(str, self.layers))}]"
+        shown = f"MLP of [{', '.join(map(str, self.layers))}]"
+        is_long = any(len(layer.neurons) > MOST_SHOWN for layer in self.layers)
+        return f"{shown}, {_counted(self)}" if is_long else shown  # that of a short one is micrograd's
+
+
+class Sequential(Module):
+    """Modules and functions, each of which gets what the one before gives.
+
+    Args:
+        *parts: modules; functions of one Value, such as ``mg.tanh``, which are applied to each; names of activations;
+            and other functions, which are given everything that the part before gives.
+
+    Raises:
+        TypeError: if there is no part, or one is no function.
+
+    Example:
+        >>> import micrograd as mg
+        >>> model = Sequential(Embedding(27, 2), Layer(2, 3), mg.tanh, Layer(3, 1))
+        >>> model
+        Sequential of [Embedding(27, 2), Layer of [ReLUNeuron(2), ReLUNeuron(2), ReLUNeuron(2)], tanh, \
+Layer of [ReLUNeuron(3)]], 67 parameters
+        >>> type(model(5)).__name__
+        'Value'
+    """
+
+    def __init__(self, *parts: str | Callable[..., Any]) -> None:
+        if not parts:
+            raise TypeError("Sequential takes at least one module or function: Sequential(first, second)")
+        for part in parts:
+            if isinstance(part, type):
+                raise TypeError(f"a part must be a module, not the class {part.__name__}: make one")
+            if not callable(part) and not isinstance(part, str):
+                also = "; write Sequential(*parts) for a list of parts" if isinstance(part, (list, tuple)) else ""
+                raise TypeError(f"a part must be a module or a function, not {type(part).__name__}: {part!r:.80}{also}")
+        self.parts = [_activation(part) for part in parts]
+
+    def __call__(self, x: Any) -> Any:
+        """What the last part gives."""
+        for part in self.parts:
+            if _is_of_one(part):
+                x = _mapped(part, x)
+            else:
+                # a layer of one neuron gives a bare Value, and the next layer takes a list
+                x = part([x] if isinstance(part, (Neuron, Layer, MLP, LayerNorm)) and isinstance(x, Value) else x)
+        return x
+
+    def __repr__(self) -> str:
+        names = [repr(part) if isinstance(part, Module) else _shown(part) for part in self.parts]
+        return f"Sequential of [{', '.join(names)}], {_counted(self)}"
+
+
+class Dropout(Module):
+    """Sets numbers to 0 at random in training, and scales the others up; in evaluation it does nothing.
+
+    The method is that of Srivastava et al. (2014). Masks are drawn from Python's ``random``, also for each step of
+    ``mg.fit(..., compile=True)``. A function of ``mg.compile`` would keep its first mask, so call ``eval()`` before it.
+
+    Args:
+        rate: the probability of a 0, from 0 to below 1.
+
+    Raises:
+        ValueError: for another rate.
+
+    Example:
+        >>> random.seed(0)
+        >>> Dropout(0.5)([1.0, 2.0, 3.0, 4.0])
+        [2.0, 4.0, 0.0, 0.0]
+    """
+
+    def __init__(self, rate: float = 0.5) -> None:
+        self.rate = required_number(rate, "rate")
+        if not 0 <= self.rate < 1:
+            raise ValueError(f"rate, the probability of a 0, must be from 0 to below 1, not {rate!r:.80}")
+
+    def __call__(self, x: Any) -> Any:
+        """The numbers of a nested list or an array, each kept or dropped.
+
+        Raises:
+            MaskError: a TypeError, in training mode while a function is compiled.
+        """
+        if not self.training or not self.rate:
+            return x
+        numbers, rebuild = flatten(x, "what dropout takes")
+        return rebuild([kept * number for kept, number in zip(mask(len(numbers), self.rate), numbers, strict=True)])
+
+    def __repr__(self) -> str:
+        return f"Dropout({self.rate:g})"
+
+
+class Embedding(Module):
+    """A table with a row of Values for each of so many things, such as the letters of an alphabet.
+
+    Args:
+        count: how many rows.
+        size: how many Values a row has.
+        initial: their standard deviation; they are drawn from Python's ``random``.
+
+    Raises:
+        ValueError: if count or size is below 1.
+
+    Example:
+        >>> letters = Embedding(27, 3)
+        >>> letters, len(letters(5)), len(letters([1, 2]))
+        (Embedding(27, 3), 3, 2)
+    """
+
+    def __init__(self, count: int, size: int, initial: str | float = 1.0) -> None:
+        size = required_count(size, "size")
+        self.rows = [_initial_weights(size, initial, 1) for _ in range(required_count(count, "count"))]
+
+    def __call__(self, index: Any) -> Any:
+        """The row with an index, as a list; for a list or an array of indices, the row of each.
+
+        Raises:
+            IndexError: if there is no such row.
+            TypeError: if an index is not an int.
+        """
+        if type(index) in (list, tuple) or getattr(index, "ndim", 0) > 0:
+            return [self(one) for one in index]
+        return list(functional.take(self.rows, index))
+
+    def __repr__(self) -> str:
+        return f"Embedding({len(self.rows)}, {len(self.rows[0])})"
+
+
+class LayerNorm(Module):
+    """Shifts and scales its inputs to mean 0 and variance 1, then by weights that are trained (Ba et al. 2016).
+
+    Args:
+        size: the number of inputs.
+        epsilon: added to the variance, so that equal inputs are not divided by 0.
+
+    Raises:
+        ValueError: if size is below 1, or epsilon is not above 0.
+
+    Example:
+        >>> [round(x.data, 3) for x in LayerNorm(2)([1.0, 3.0])]
+        [-1.0, 1.0]
+    """
+
+    def __init__(self, size: int, epsilon: float = 1e-5) -> None:
+        self.gain = [Value(1.0) for _ in range(required_count(size, "size"))]
+        self.bias = [Value(0.0) for _ in self.gain]
+        self.epsilon = required_number(epsilon, "epsilon")
+        if not 0 < self.epsilon < math.inf:
+            raise ValueError(f"epsilon must be above 0 and finite, not {epsilon!r:.80}")
+
+    def __call__(self, x: Any) -> Any:
+        """As many numbers as there are inputs, in a list; for a batch of points, of each."""
+        if _is_batch(x):
+            return _answers(self, x)
+        numbers = required_sequence(x, f"{self!r} takes a list of {len(self.gain)} numbers")
+        if len(numbers) != len(self.gain):
+            raise ValueError(f"{self!r} takes {len(self.gain)} inputs, not {len(numbers)}")
+        centre = functional.mean(numbers)
+        away = [number - centre for number in numbers]
+        scale = (functional.mean([distance * distance for distance in away]) + self.epsilon) ** -0.5
+        return [
+            gain * (distance * scale) + bias for gain, distance, bias in zip(self.gain, away, self.bias, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        return f"LayerNorm({len(self.gain)})"
+
+
+class Convolution2d(Module):
+    """Filters that move over an image: each output is an activation of the weighted sum of a square of pixels.
+
+    Args:
+        inputs: how many channels the image has.
+        outputs: how many filters, and so how many channels the result has.
+        size: the height and width of a filter.
+        stride: by how many pixels a filter moves.
+        padding: how many zeros stand around the image on each side.
+        activation: a name or a function of one Value, as a Neuron has; None for none.
+        initial: how the weights are drawn; see Neuron.
+
+    Raises:
+        ValueError: if a number is out of range, or for an unknown activation or initial.
+
+    Example:
+        >>> edges = Convolution2d(1, 4, size=3)
+        >>> edges
+        Convolution2d(1, 4, size=3)
+        >>> result = edges([[0.0] * 8] * 8)
+        >>> len(result), len(result[0]), len(result[0][0])
+        (4, 6, 6)
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        size: int,
+        stride: int = 1,
+        padding: int = 0,
+        activation: str | Callable[[Any], Any] | None = "relu",
+        initial: str | float = "he",
+    ) -> None:
+        self.inputs, self.size = required_count(inputs, "inputs"), required_count(size, "size")
+        self.stride, self.padding = required_count(stride, "stride"), padding
+        if padding != 0:
+            required_count(padding, "padding")
+        count, outputs = self.inputs * self.size**2, required_count(outputs, "outputs")
+        self.w = [_initial_weights(count, initial, outputs * self.size**2) for _ in range(outputs)]
+        self.b = [Value(0.0) for _ in self.w]
+        self._activation = None if activation is None else _activation(activation)
+
+    def __call__(self, image: Any) -> Any:
+        """The channels of the result, each a list of rows; an array where the image is one.
+
+        Args:
+            image: channels, each with rows of equally many numbers; of one channel, also its rows alone. A batch of
+                images has one more axis.
+
+        Raises:
+            ValueError: for another number of channels, rows that differ in length, or an image that is too small.
+        """
+        given, depth = image, _depth(image)
+        if depth == 4:
+            return _answers(self, image)
+        if depth == 2 and self.inputs == 1:
+            image = [image]
+        elif depth != 3:
+            raise ValueError(f"{self!r} takes rows of numbers for each of {self.inputs} channels, not {depth} axes")
+        channels = [[list(row) for row in channel] for channel in image]
+        shapes = {(len(channel), len(row)) for channel in channels for row in channel}
+        if len(channels) != self.inputs or len(shapes) != 1:
+            raise ValueError(f"{self!r} takes {self.inputs} channels of one shape, not {len(channels)} of {shapes}")
+        patches = self._patches(channels, *shapes.pop())
+        result = [
+            [[self._filtered(weights, patch, bias) for patch in row] for row in patches]
+            for weights, bias in zip(self.w, self.b, strict=True)
+        ]
+        return Value._array(array_of_objects(result)) if hasattr(given, "ndim") else result
+
+    def _patches(self, channels: list[list[list[Any]]], height: int, width: int) -> list[list[list[Any]]]:
+        """The pixels that a filter sees, for each of its positions."""
+        margin, size = self.padding, self.size
+        if min(height, width) + 2 * margin < size:
+            raise ValueError(f"{self!r} takes images of at least {size - 2 * margin} pixels, not {height} by {width}")
+        sides = [0.0] * margin
+        rows = [0.0] * (width + 2 * margin)
+        padded = [[rows] * margin + [sides + row + sides for row in channel] + [rows] * margin for channel in channels]
+        return [
+            [
+                [pixel for channel in padded for row in channel[top : top + size] for pixel in row[left : left + size]]
+                for left in range(0, width + 2 * margin - size + 1, self.stride)
+            ]
+            for top in range(0, height + 2 * margin - size + 1, self.stride)
+        ]
+
+    def _filtered(self, weights: list[Value], pixels: list[Any], bias: Value) -> Any:
+        total = functional.sum_of_products(weights, pixels, bias)
+        if total is None:
+            total = sum((weight * pixel for weight, pixel in zip(weights, pixels, strict=True)), bias)
+        return total if self._activation is None else self._activation(total)
+
+    def __repr__(self) -> str:
+        others = {"stride": (self.stride, 1), "padding": (self.padding, 0)}
+        shown = "".join(f", {name}={number}" for name, (number, usual) in others.items() if number != usual)
+        return f"Convolution2d({self.inputs}, {len(self.w)}, size={self.size}{shown})"
 
 
 def _leaves_in(root: Any) -> list[Value]:
@@ -371,6 +702,57 @@ def _named_values(path: str, value: Any, seen: dict[int, Any]) -> Iterator[tuple
         seen[id(value)] = value
         for name, item in items:
             yield from _named_values(f"{path}.{name}" if path else name, item, seen)
+
+
+def _modules_in(root: Module) -> list[Module]:
+    """A module, and all modules in its attributes, each once."""
+    found: list[Module] = []
+    seen: dict[int, Any] = {}
+    stack: list[Any] = [root]
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if isinstance(value, Module):
+            found.append(value)
+            stack += vars(value).values()
+        elif isinstance(value, dict):
+            stack += value.values()
+        elif isinstance(value, (list, tuple)):
+            stack += [item for item in value if not isinstance(item, Value)]
+    return found
+
+
+def _counted(module: Module) -> str:
+    count = len(module.parameters())
+    return f"{count:,} parameter{'s' * (count != 1)}"
+
+
+def _shown(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _is_of_one(function: Any) -> bool:
+    """Whether this is a function of micrograd that takes one Value, and no list."""
+    if getattr(function, "__module__", None) != functional.__name__:
+        return False
+    first, *others = signature(function).parameters.values()
+    return first.name == "x" and all(other.default is not Parameter.empty for other in others)
+
+
+def _mapped(function: Callable[[Any], Any], x: Any) -> Any:
+    """A function of one Value, of each in nested lists or in an array."""
+    if type(x) in (list, tuple):
+        return [_mapped(function, item) for item in x]
+    return function(x)
+
+
+def _depth(nested: Any) -> int:
+    """How many axes nested lists or an array have."""
+    if hasattr(nested, "ndim"):
+        return int(nested.ndim)
+    return 1 + _depth(nested[0]) if isinstance(nested, (list, tuple)) and nested else 0
 
 
 def _name_of(activation: Callable[[Any], Any]) -> str:

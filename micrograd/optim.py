@@ -26,12 +26,13 @@ from micrograd.storage import Stored, set_gradients_to_zero
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Self
 
     Schedule: TypeAlias = Callable[[int], float]
     State: TypeAlias = tuple[Any, ...]
+    Parameters: TypeAlias = "Iterable[Value] | _HasParameters | Sequence[Mapping[str, Any]]"
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "constant", "cosine", "linear", "warmup"]
 
@@ -66,7 +67,9 @@ class Optimizer:
 
     Args:
         parameters: the leaves to train: a list of Values and arrays of Values, an array of them, or a Module. Those
-            with requires_grad=False are left as they are.
+            with requires_grad=False are left as they are. Or a list of groups: dicts with such ``parameters`` and
+            settings of their own, which are ``weight_decay`` and ``learning_rate`` or ``scale``. The learning rate of
+            a group is its scale times that of the optimiser, whatever that becomes.
         learning_rate: a number, or a function of the step's number, from 0, that gives one.
 
     Attributes:
@@ -83,8 +86,9 @@ class Optimizer:
     states = 0  # how many numbers the update keeps for each parameter
     state_names: tuple[str, ...] = ()  # what pages call these numbers
 
-    def __init__(self, parameters: Iterable[Value] | _HasParameters, learning_rate: float | Schedule) -> None:
-        self.parameters = _list_of(parameters)
+    def __init__(self, parameters: Parameters, learning_rate: float | Schedule) -> None:
+        groups = parameters if isinstance(parameters, (list, tuple)) and _are_groups(parameters) else None
+        self.parameters = _list_of(parameters) if groups is None else _parameters_of(groups)
         if not self.parameters:
             raise ValueError("there are no parameters to optimise")
         for parameter in self.parameters:
@@ -95,11 +99,35 @@ class Optimizer:
         if len(set(self.parameters)) != len(self.parameters):
             raise ValueError("a parameter is given twice; it would be updated twice a step")
         self._schedule = _schedule(learning_rate)
+        self._grouped = groups is not None
         self.steps = 0
         self.rate: float | None = None
         # What the update keeps: a tuple for each parameter; or after an update of arrays a column for each number.
         self._kept: list[State] | _Columns = [(0.0,) * self.states] * len(self.parameters)
+        if groups is not None:
+            self._kept = self._kept_of(groups)
         self._stored: Stored | None = None
+
+    def _kept_of(self, groups: Sequence[Mapping[str, Any]]) -> list[State]:
+        """What the update keeps before the first step: the settings of groups come last, and stay what they are."""
+        if _ON_ARRAYS.get(type(self).update) is None:
+            raise TypeError(
+                f"{type(self).__name__} has an update of its own: groups are for the optimisers of mg.optim"
+            )
+        zeros = (0.0,) * self.states
+        self.states, self.state_names = self.states + 2, (*self.state_names, "scale", "weight_decay")
+        kept = []
+        for number, group in enumerate(groups):
+            settings = _scale(group, self._schedule, number), _decay(group, vars(self)["weight_decay"], number)
+            kept += [(*zeros, *settings)] * len(_list_of(group["parameters"]))
+        return kept
+
+    def _settings(self, state: State, rate: Any) -> tuple[State, Any, Any, State]:
+        """The state without the settings of a group, the rate and weight decay there, and these settings again."""
+        if not self._grouped:
+            return state, rate, vars(self)["weight_decay"], ()
+        *others, scale, decay = state
+        return tuple(others), rate * scale, decay, (scale, decay)
 
     def __new__(cls, *_: Any, **settings: Any) -> Self:
         """A new optimiser; a TypeError for ``lr``, which is what other libraries call the learning rate."""
@@ -375,11 +403,17 @@ class SGD(Optimizer):
         >>> optimizer.step()
         >>> x.data
         0.5
+
+        Two groups, of which the second has a tenth of the learning rate and a weight decay:
+
+        >>> first, second = Value(1.0), Value(2.0)
+        >>> groups = [{"parameters": [first]}, {"parameters": [second], "learning_rate": 0.01, "weight_decay": 0.1}]
+        >>> optimizer = SGD(groups, learning_rate=0.1)
     """
 
     def __init__(
         self,
-        parameters: Iterable[Value] | _HasParameters,
+        parameters: Parameters,
         learning_rate: float | Schedule = 0.01,
         momentum: float = 0.0,
         nesterov: bool = False,
@@ -396,14 +430,15 @@ class SGD(Optimizer):
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """Go along a velocity: momentum times the last one, plus the gradient."""
-        if self.weight_decay:
-            gradient = gradient + self.weight_decay * parameter
+        state, rate, decay, of_group = self._settings(state, rate)
+        if of_group or decay:
+            gradient = gradient + decay * parameter
         if not self.momentum:
-            return parameter - rate * gradient, ()
+            return parameter - rate * gradient, of_group
         (velocity,) = state
         velocity = self.momentum * velocity + gradient
         direction = gradient + self.momentum * velocity if self.nesterov else velocity
-        return parameter - rate * direction, (velocity,)
+        return parameter - rate * direction, (velocity, *of_group)
 
 
 class Adam(Optimizer):
@@ -433,7 +468,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Value] | _HasParameters,
+        parameters: Parameters,
         learning_rate: float | Schedule = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         epsilon: float = 1e-8,
@@ -446,11 +481,12 @@ class Adam(Optimizer):
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """Adam's step along the gradient plus weight_decay * parameter."""
-        if self.weight_decay:
-            gradient = gradient + self.weight_decay * parameter
-        return self._adapted(parameter, gradient, state, rate)
+        state, rate, decay, of_group = self._settings(state, rate)
+        if of_group or decay:
+            gradient = gradient + decay * parameter
+        return self._adapted(parameter, gradient, state, rate, of_group)
 
-    def _adapted(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
+    def _adapted(self, parameter: Any, gradient: Any, state: State, rate: Any, of_group: State) -> tuple[Any, State]:
         mean = self.beta1 * state[0] + (1 - self.beta1) * gradient
         square = self.beta2 * state[1] + (1 - self.beta2) * (gradient * gradient)
         # Both means start at 0; dividing by these makes up for it.
@@ -458,7 +494,7 @@ class Adam(Optimizer):
         unbiased_mean = mean / (1 - self.beta1**count)
         unbiased_square = square / (1 - self.beta2**count)
         stepped = parameter - rate * unbiased_mean / (_root(unbiased_square) + self.epsilon)
-        return stepped, (mean, square, count)
+        return stepped, (mean, square, count, *of_group)
 
 
 class AdamW(Adam):
@@ -481,7 +517,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        parameters: Iterable[Value] | _HasParameters,
+        parameters: Parameters,
         learning_rate: float | Schedule = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         epsilon: float = 1e-8,
@@ -491,7 +527,8 @@ class AdamW(Adam):
 
     def update(self, parameter: Any, gradient: Any, state: State, rate: Any) -> tuple[Any, State]:
         """Adam's step along the gradient alone, from the decayed parameter."""
-        return self._adapted(parameter - rate * self.weight_decay * parameter, gradient, state, rate)
+        state, rate, decay, of_group = self._settings(state, rate)
+        return self._adapted(parameter - rate * decay * parameter, gradient, state, rate, of_group)
 
 
 # The updates that take arrays, too. Each has the columns of its state that must then be one number: NumPy may round a
@@ -599,6 +636,51 @@ def _list_of(parameters: Any) -> list[Value]:
     if not any(map(is_array, items)):
         return items
     return [value for item in items for value in (item.ravel().tolist() if is_array(item) else [item])]
+
+
+_OF_GROUPS = ("parameters", "learning_rate", "scale", "weight_decay")
+
+
+def _are_groups(parameters: Sequence[Any]) -> bool:
+    """Whether parameters are given in groups; a TypeError where only some are."""
+    are = [isinstance(item, Mapping) for item in parameters]
+    if any(are) and not all(are):
+        raise TypeError("parameters must all be in groups, or none: write {'parameters': [...]} around the others")
+    return any(are)
+
+
+def _parameters_of(groups: Sequence[Mapping[str, Any]]) -> list[Value]:
+    """The parameters of all groups, one group after the other."""
+    found: list[Value] = []
+    for number, group in enumerate(groups):
+        for name in group:
+            if name not in _OF_GROUPS:
+                known = {"params": "parameters", "lr": "learning_rate"}.get(name)
+                instead = f"; write {known}" if known else ", only " + ", ".join(_OF_GROUPS)
+                raise ValueError(f"group {number} may not have {name!r}{instead}")
+        if "parameters" not in group:
+            raise ValueError(f"group {number} has no parameters")
+        found += _list_of(group["parameters"])
+    return found
+
+
+def _scale(group: Mapping[str, Any], schedule: Schedule, number: int) -> float:
+    """By which number the learning rate of the optimiser is multiplied for a group."""
+    if "learning_rate" not in group:
+        return _in_range(group.get("scale", 1.0), f"the scale of group {number}", 0, math.inf)
+    if "scale" in group:
+        raise ValueError(f"group {number} has a learning_rate and a scale: leave one of them out")
+    rate = _in_range(group["learning_rate"], f"the learning_rate of group {number}", 0, math.inf)
+    if not (usual := _number_of(schedule)):
+        what = "0" if usual == 0 else "a schedule"
+        raise ValueError(
+            f"the learning_rate of the optimiser is {what}: write scale in group {number}, by which it is multiplied"
+        )
+    return rate / usual
+
+
+def _decay(group: Mapping[str, Any], usual: float, number: int) -> float:
+    return _in_range(group.get("weight_decay", usual), f"the weight_decay of group {number}", 0, math.inf)
 
 
 def _ends(start: float, end: float, steps: int) -> tuple[float, float, int]:

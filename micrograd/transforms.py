@@ -12,17 +12,20 @@ around it as slope does inside curvature, it is a graph on these, to be differen
     loss.backward()                                 # w.grad is 1440.0
 
 Where f reaches none, or under no_grad, it is plain numbers.
+
+fixed_point and root iterate on plain numbers, and differentiate the equation that is solved: no iteration is stored.
 """
 
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import check_class, is_array, is_unknown, real_number
+from micrograd._support.checks import check_class, is_array, is_unknown, real_number, required_count, required_number
 from micrograd._support.containers import flatten, matching
-from micrograd.contexts.no_grad import differentiating
+from micrograd.contexts.no_grad import differentiating, no_grad
 from micrograd.engine import primitives
 from micrograd.engine.differentiation import (
     INPUT_OF_A_TRANSFORM,
@@ -118,8 +121,8 @@ def grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P,
         >>> grad(lambda p: p["a"] * p["b"][0])({"a": 2.0, "b": [5.0]})
         {'a': 5.0, 'b': [2.0]}
     """
-    both = value_and_grad(f, argnums)
-    return lambda *arguments, **settings: both(*arguments, **settings)[1]
+    check_differentiable(f)
+    return _transformed("grad", f, partial(_gradient_at, f, argnums))
 
 
 def value_and_grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, tuple[Any, Any]]:
@@ -130,19 +133,29 @@ def value_and_grad(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> C
         (9.0, 6.0)
     """
     check_differentiable(f)
+    return _transformed("value_and_grad", f, partial(_value_and_gradient_at, f, argnums))
 
-    def both(*arguments: Any, **settings: Any) -> tuple[Any, Any]:
-        inputs = Inputs(arguments, argnums)
-        output = inputs.run(f, settings)
-        if not isinstance(output, Value) and real_number(output) is None:
-            several = isinstance(output, (list, tuple, dict)) or is_array(output)
-            instead = ": mg.jacobian takes those that return several" if several else ""
-            name = type(output).__name__
-            raise TypeError(f"a function to differentiate must return one number, not {name}{instead}")
-        inputs.connect([output])
-        return inputs.returned(output), inputs.joined(inputs.gradients_of(output))
 
-    return both
+def _transformed(name: str, f: Callable[..., Any], made: partial[Any]) -> Any:
+    """What a transform returns, with a name: a partial function, not a closure, so that it can be pickled if f can."""
+    made.__name__ = f"{name}({getattr(f, '__name__', type(f).__name__)})"  # type: ignore[attr-defined]  # as functions
+    return made
+
+
+def _value_and_gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: Any, **settings: Any) -> tuple[Any, Any]:
+    inputs = Inputs(arguments, argnums)
+    output = inputs.run(f, settings)
+    if not isinstance(output, Value) and real_number(output) is None:
+        several = isinstance(output, (list, tuple, dict)) or is_array(output)
+        instead = ": mg.jacobian takes those that return several" if several else ""
+        name = type(output).__name__
+        raise TypeError(f"a function to differentiate must return one number, not {name}{instead}")
+    inputs.connect([output])
+    return inputs.returned(output), inputs.joined(inputs.gradients_of(output))
+
+
+def _gradient_at(f: Callable[..., Any], argnums: Any, /, *arguments: Any, **settings: Any) -> Any:
+    return _value_and_gradient_at(f, argnums, *arguments, **settings)[1]
 
 
 def jacobian(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]:
@@ -171,15 +184,17 @@ def jacobian(f: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callabl
 def _jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...], rows_of: Callable[..., Any]) -> Any:
     """The function that gives the Jacobian of f, whose rows are computed from inputs and outputs."""
     check_differentiable(f)
+    return _transformed("jacobian", f, partial(_jacobian_at, f, argnums, rows_of))
 
-    def derivatives(*arguments: Any, **settings: Any) -> Any:
-        inputs = Inputs(arguments, argnums)
-        outputs, rebuild = flatten(inputs.run(f, settings), OUTPUT)
-        inputs.connect(outputs)
-        rows = [inputs.parts(row) for row in rows_of(inputs, outputs)]
-        return inputs.joined([rebuild([row[part] for row in rows]) for part in range(inputs.count)])
 
-    return derivatives
+def _jacobian_at(
+    f: Callable[..., Any], argnums: Any, rows_of: Callable[..., Any], /, *arguments: Any, **settings: Any
+) -> Any:
+    inputs = Inputs(arguments, argnums)
+    outputs, rebuild = flatten(inputs.run(f, settings), OUTPUT)
+    inputs.connect(outputs)
+    rows = [inputs.parts(row) for row in rows_of(inputs, outputs)]
+    return inputs.joined([rebuild([row[part] for row in rows]) for part in range(inputs.count)])
 
 
 def hessian(f: Callable[P, Any], argnums: int = 0) -> Callable[P, Any]:
@@ -207,17 +222,17 @@ def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
         [6.0, 4.0]
     """
     check_differentiable(f)
+    return _transformed("hvp", f, partial(_hessian_times, f))
 
-    def product(argument: Any, vector: Any) -> Any:
-        weights = matching(vector, argument, "the vector")
 
-        def slope(point: Any) -> Any:
-            slopes, _ = flatten(grad(f)(point), "the gradient")
-            return sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
+def _hessian_times(f: Callable[..., Any], argument: Any, vector: Any) -> Any:
+    weights = matching(vector, argument, "the vector")
 
-        return grad(slope)(argument)
+    def slope(point: Any) -> Any:
+        slopes, _ = flatten(grad(f)(point), "the gradient")
+        return sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
 
-    return product
+    return grad(slope)(argument)
 
 
 def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -492,3 +507,134 @@ def _fresh(scalar: Any, run: Differentiation) -> Value:
         leaf = Value(scalar.data if isinstance(scalar, Value) else scalar)
         leaf._x = INPUT_OF_A_TRANSFORM
         return leaf
+
+
+# Solutions of equations
+
+
+def fixed_point(f: Callable[[Any], Any], start: Any, tolerance: float = 1e-12, limit: int = 1000) -> Any:
+    """The state that a function leaves as it is, x = f(x), found by applying it again and again.
+
+    Gradients flow to the Values that f reads. They are those of the equation: the iterations are not stored. So are
+    derivatives of any order by mg.grad and the other transforms, and up to the third by backward(create_graph=True).
+
+    Args:
+        f: takes a state and returns the next one, of the same structure.
+        start: the first state: a number, or lists, tuples, dicts and arrays of such, nested to any depth. No gradient
+            flows to it.
+        tolerance: the iterations end when no number changes by more than this, relative to its size or to 1.
+        limit: how many iterations there may be.
+
+    Returns:
+        The state.
+
+    Raises:
+        TypeError: if f is not callable, or the tolerance or the limit is of the wrong type.
+        ValueError: if the numbers still change after that many iterations, f returns something of another structure,
+            or the equation does not determine the state.
+
+    Example:
+        >>> from micrograd import Value, sqrt
+        >>> a = Value(6.0)
+        >>> x = fixed_point(lambda x: sqrt(a + x), 1.0)     # x * x = a + x
+        >>> x.backward()
+        >>> round(x.data, 9), round(a.grad, 9)
+        (3.0, 0.2)
+    """
+    check_differentiable(f)
+    equation = _Equation(f, start, "fixed_point")
+
+    def difference(numbers: list[Any]) -> list[Any]:
+        return [after - before for after, before in zip(equation.applied(numbers), numbers, strict=True)]
+
+    return equation.solved(equation.applied, difference, tolerance, limit)
+
+
+def root(f: Callable[[Any], Any], start: Any, tolerance: float = 1e-12, limit: int = 100) -> Any:
+    """The state for which a function gives zeros, found by Newton's method.
+
+    Gradients flow to the Values that f reads. They are those of the equation: the iterations are not stored. So are
+    derivatives of any order by mg.grad and the other transforms, and up to the third by backward(create_graph=True).
+
+    Args:
+        f: takes a state and returns as many numbers, in the same structure.
+        start: the first state: a number, or lists, tuples, dicts and arrays of such, nested to any depth. No gradient
+            flows to it.
+        tolerance: the iterations end when no number changes by more than this, relative to its size or to 1.
+        limit: how many iterations there may be.
+
+    Returns:
+        The state.
+
+    Raises:
+        TypeError: if f is not callable, or the tolerance or the limit is of the wrong type.
+        ValueError: if the numbers still change after that many iterations, f returns something of another structure,
+            or its Jacobian is singular.
+
+    Example:
+        >>> from micrograd import Value
+        >>> a = Value(8.0)
+        >>> x = root(lambda x: x**3 - a, 1.0)
+        >>> x.backward()
+        >>> round(x.data, 9), round(a.grad, 9)
+        (2.0, 0.083333333)
+    """
+    check_differentiable(f)
+    equation = _Equation(f, start, "root")
+    return equation.solved(lambda numbers: _newton(equation.applied, numbers), equation.applied, tolerance, limit)
+
+
+class _Equation:
+    """A function of a state, as one of the numbers in it."""
+
+    def __init__(self, f: Callable[[Any], Any], start: Any, name: str) -> None:
+        self._f, self._start, self._name = f, start, name
+        self._numbers, self._rebuilt = flatten(start, "the start")
+
+    def applied(self, numbers: list[Any]) -> list[Any]:
+        """The numbers that the function gives."""
+        return matching(self._f(self._rebuilt(list(numbers))), self._start, f"what {self._name}'s function returns")
+
+    def solved(self, step: Any, residual: Any, tolerance: float, limit: int) -> Any:
+        """The state that is left by steps on plain numbers, with the derivatives of: the residual is 0."""
+        tolerance, most = required_number(tolerance, "the tolerance"), required_count(limit, "limit")
+        numbers = [primitives.detach(number) for number in self._numbers]
+        with no_grad():
+            for _ in range(most):
+                before, numbers = numbers, [primitives.detach(number) for number in step(numbers)]
+                if all(
+                    abs(new - old) <= tolerance * primitives.maximum(abs(new), 1.0)
+                    for new, old in zip(numbers, before, strict=True)
+                ):
+                    break
+            else:
+                raise ValueError(
+                    f"{self._name} has not converged after {limit} iterations: start nearer, or allow more of them"
+                )
+        order = len(running()) + 3  # of the derivatives that may be asked for
+        for _ in range(
+            order.bit_length()
+        ):  # from the solution, each step of Newton's method doubles how many are right
+            numbers = _newton(residual, numbers)
+        return self._rebuilt(numbers)
+
+
+def _newton(residual: Callable[[list[Any]], list[Any]], numbers: list[Any]) -> list[Any]:
+    steps = _eliminated(jacobian(residual)(numbers), residual(numbers))
+    return [number - step for number, step in zip(numbers, steps, strict=True)]
+
+
+def _eliminated(rows: list[list[Any]], right: list[Any]) -> list[Any]:
+    """The solution of linear equations, by Gauss's elimination with the largest pivot of each column."""
+    left = [[*row, number] for row, number in zip(rows, right, strict=True)]
+    for column in range(len(left)):
+        best = max(range(column, len(left)), key=lambda row: abs(left[row][column]))
+        left[column], left[best] = left[best], left[column]
+        pivot = left[column]
+        if not abs(pivot[column]) > 0:
+            raise ValueError("the equation does not determine its solution there: its Jacobian is singular")
+        for number, row in enumerate(left):
+            if number != column:
+                factor = row[column] / pivot[column]
+                left[number] = [x - factor * y for x, y in zip(row, pivot, strict=True)]
+    return [row[-1] / row[column] for column, row in enumerate(left)]

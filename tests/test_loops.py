@@ -355,3 +355,151 @@ def test_a_wrong_call_says_what_is_wrong(call, error, says):
     with pytest.raises(error) as raised:
         eval(call, {"mg": mg, "np": np, "v": Value(1.0)})
     assert str(raised.value).startswith(says)
+
+
+class TestChoices:
+    """cond and switch, as Python decides, compiled too."""
+
+    def test_one_branch_runs_and_gets_the_gradient(self):
+        w = Value(3.0)
+        for wrap in (lambda f: f, mg.compile):
+            chosen = wrap(lambda x: mg.cond(x > 1, lambda x: x * w, lambda x: mg.sqrt(x) * w, x))
+            for point, number, slope in ((4.0, 12.0, 3.0), (0.25, 1.5, 3.0), (1.0, 3.0, 1.5)):
+                x = Value(point)
+                y = chosen(x)
+                y.backward()
+                assert (y.data, x.grad) == (number, slope)
+
+    def test_switch_takes_a_whole_number(self):
+        branches = [lambda x: x, lambda x: x * x, lambda x: x**3]
+        for wrap in (lambda f: f, mg.compile):
+            chosen = wrap(lambda index, x: mg.switch(index, branches, x) * 1.0)
+            for index in (0, 1, 2, 1.0, True):
+                assert chosen(index, Value(3.0)).data == 3.0 ** (index + 1)
+            with pytest.raises(ValueError, match=r"an index must be whole, not 1\.5"):
+                chosen(1.5, 3.0)
+            for index in (-1, 3):
+                with pytest.raises(IndexError, match=f"no branch {index}: switch has 3"):
+                    chosen(index, 3.0)
+        assert mg.switch(Value(2.0), branches, 2.0) == 8.0
+
+    def test_what_is_no_function_is_refused(self):
+        with pytest.raises(TypeError, match="cond takes a function, not int"):
+            mg.cond(True, 1, lambda: 2)
+        with pytest.raises(TypeError, match="cond takes a function, not int"):
+            mg.cond(True, lambda: 2, 1)
+        with pytest.raises(TypeError, match="switch takes a function, not float"):
+            mg.switch(0, [lambda: 1, 2.0])
+
+
+class TestWhileLoop:
+    """while_loop hands a state on as long as a condition holds."""
+
+    def test_it_is_a_while_statement(self):
+        w = Value(2.0)
+        for wrap in (lambda f: f, mg.compile):
+            doubled = wrap(
+                lambda x: mg.while_loop(
+                    lambda s: s["x"] < 10, lambda s: {"x": s["x"] * w, "n": s["n"] + 1}, {"x": x, "n": 0}
+                )
+            )
+            for start, number, count in ((3.0, 12.0, 2), (1.0, 16.0, 4), (20.0, 20.0, 0)):
+                x, w.grad = Value(start), 0.0
+                found = doubled(x)
+                assert (float(found["x"]), found["n"]) == (number, count)
+                if count:
+                    found["x"].backward()
+                    assert (x.grad, w.grad) == (2.0**count, count * start * 2.0 ** (count - 1))
+
+    def test_more_iterations_than_the_limit_are_an_error(self):
+        for wrap in (lambda f: f, mg.compile):
+            halved = wrap(lambda x: mg.while_loop(lambda x: x > 1, lambda x: x / 2, x, limit=3))
+            assert halved(8.0) == 1.0
+            with pytest.raises(ValueError, match="still holds after 3 iterations"):
+                halved(8.1)
+        with pytest.raises(ValueError, match="limit must be at least 1"):
+            mg.while_loop(lambda x: x > 1, lambda x: x, 1.0, limit=0)
+
+    def test_a_state_keeps_its_structure_and_its_containers(self):
+        with pytest.raises(ValueError, match="keep its structure"):
+            mg.while_loop(lambda x: True, lambda x: [x], 1.0)
+        for functions in ((1, len), (len, 1)):
+            with pytest.raises(TypeError, match="while_loop takes a function, not int"):
+                mg.while_loop(*functions, 1.0)
+
+        def body(state):
+            state[0] = state[0] + 1
+            return state
+
+        start = [1.0]
+        assert mg.while_loop(lambda state: state[0] < 3, body, start) == [3.0]
+        assert start == [1.0]
+
+
+def crossing(a, b):
+    x, y = mg.root(lambda s: [s[0] * s[0] + s[1] - a, s[0] * s[1] - b], [2.0, 1.0])
+    return x * y + x
+
+
+def golden(a, b):
+    return mg.fixed_point(lambda x: mg.sqrt(a + x), 1.0) * b
+
+
+class TestIterationsThatConverge:
+    """fixed_point and root solve an equation, and are differentiated as its solution is."""
+
+    @pytest.mark.parametrize("solution", [crossing, golden])
+    def test_gradients_of_first_and_second_order(self, solution):
+        assert mg.testing.gradcheck(solution, [3.0, 1.5])
+        assert mg.testing.gradcheck(mg.grad(solution), [3.0, 1.5])
+
+    def test_derivatives_of_any_order(self):
+        # x = (1 + sqrt(1 + 4 a)) / 2
+        expected = [3.0, 1 / 5, -2 / 5**3, 12 / 5**5, -120 / 5**7, 1680 / 5**9]
+        solution = lambda a: golden(a, 1.0)  # noqa: E731
+        for derivative in expected:
+            assert solution(6.0) == pytest.approx(derivative, rel=1e-9)
+            solution = mg.grad(solution)
+        a = Value(6.0)
+        first = mg.gradient(golden(a, 1.0), a, create_graph=True)
+        second = mg.gradient(first, a, create_graph=True)
+        assert mg.gradient(second, a) == pytest.approx(expected[3])
+
+    def test_no_iteration_is_stored(self):
+        a = Value(6.0)
+        slow = mg.fixed_point(lambda x: 0.99 * x + 0.01 * mg.sqrt(a + x), 1.0, limit=10_000)
+        assert len(mg.topological_order(slow)) < 100
+
+    @pytest.mark.parametrize("solution", [crossing, golden])
+    def test_compiled_they_give_the_same(self, solution):
+        fast = mg.compile(solution)
+        for numbers in ((3.0, 1.5), (2.0, 0.5), (3.0, 1.5)):
+            found, expected = ([Value(x) for x in numbers] for _ in range(2))
+            results = fast(*found), solution(*expected)
+            for result in results:
+                result.backward()
+            assert results[0].data == pytest.approx(results[1].data, rel=1e-12)
+            assert [x.grad for x in found] == pytest.approx([x.grad for x in expected], rel=1e-9)
+
+    def test_numbers_and_containers(self):
+        found = mg.root(lambda s: {"x": s["x"] - 3.0, "y": [s["y"][0] * 2 - s["x"]]}, {"x": 0.0, "y": [0.0]})
+        assert found == {"x": 3.0, "y": [1.5]}
+        swapped = mg.root(lambda s: [s[1] - 2.0, s[0] + s[1] - 5.0], [0.0, 0.0])
+        assert swapped == [3.0, 2.0]
+        assert mg.fixed_point(lambda x: 0.5 * x + 1.0, Value(0.0)).data == pytest.approx(2.0)
+
+    def test_what_does_not_converge_is_an_error(self):
+        with pytest.raises(ValueError, match="fixed_point has not converged after 20 iterations"):
+            mg.fixed_point(lambda x: -x, 1.0, limit=20)
+        with pytest.raises(ValueError, match="root has not converged after 5 iterations"):
+            mg.root(lambda x: x * x + 1.0, 0.7, limit=5)
+        with pytest.raises(ValueError, match="singular"):
+            mg.root(lambda x: x * x + 1.0, 0.0)
+        with pytest.raises(ValueError, match="what root's function returns must have the shape"):
+            mg.root(lambda x: [x[0]], [1.0, 2.0])
+        with pytest.raises(TypeError, match="must be a function, not float"):
+            mg.fixed_point(1.0, 1.0)
+        with pytest.raises(TypeError, match="must be a function, not float"):
+            mg.root(1.0, 1.0)
+        with pytest.raises(TypeError, match="the tolerance"):
+            mg.root(lambda x: x, 1.0, tolerance="small")

@@ -339,3 +339,59 @@ def test_take_gives_elements_and_rows_and_says_what_is_wrong():
     ):
         with pytest.raises(error, match=message):
             mg.take(sequence, index)
+
+
+class TestWeights:
+    """Weights of classes."""
+
+    LOGITS = ((1.0, -2.0, 0.5), (0.0, 3.0, 1.0), (-1.0, 0.5, 2.0))
+
+    @pytest.mark.parametrize("compiled", [False, True])
+    def test_the_loss_of_each_row_is_multiplied_by_the_weight_of_its_class(self, compiled):
+        logits, targets, weights = [list(row) for row in self.LOGITS], [2, 0, 2], [3.0, 1.0, 0.5]
+        each = [mg.losses.cross_entropy(row, target) for row, target in zip(logits, targets, strict=True)]
+        expected = (0.5 * each[0] + 3.0 * each[1] + 0.5 * each[2]) / 3
+
+        def loss(logits, targets):
+            return mg.losses.cross_entropy(logits, targets, weights=weights)
+
+        found = (mg.compile(loss) if compiled else loss)([[Value(z) for z in row] for row in logits], targets)
+        assert found.data == pytest.approx(expected, rel=1e-13)
+        columns = np.array(logits).T
+        assert mg.losses.cross_entropy(columns, targets, axis=0, weights=weights) == pytest.approx(expected, rel=1e-13)
+        assert mg.losses.cross_entropy(logits[0], 2, weights=weights) == 0.5 * each[0]
+
+    @pytest.mark.parametrize("compiled", [False, True])
+    @pytest.mark.parametrize("target", [0, 1, 0.25])
+    def test_those_of_0_and_1(self, compiled, target):
+        of_0, of_1 = (mg.losses.binary_cross_entropy(0.75, t) for t in (0, 1))
+
+        def loss(logit, target):
+            return mg.losses.binary_cross_entropy(logit, target, weights=(2.0, 5.0))
+
+        found = (mg.compile(loss) if compiled else loss)(Value(0.75), target)
+        assert found.data == pytest.approx(5.0 * target * of_1 + 2.0 * (1 - target) * of_0, rel=1e-13)
+
+    def test_along_an_axis(self):
+        logits, targets = np.array([[0.5, -1.0], [2.0, 0.0]]), np.array([[0, 1], [1, 1]])
+        found = mg.losses.binary_cross_entropy(logits, targets, axis=0, weights=(1.0, 4.0))
+        plain = [
+            [mg.losses.binary_cross_entropy(z, t) * (4.0 if t else 1.0) for z, t in zip(*rows, strict=True)]
+            for rows in zip(logits.tolist(), targets.tolist(), strict=True)
+        ]
+        assert found == pytest.approx(np.mean(plain, axis=0), rel=1e-13)
+
+    @pytest.mark.parametrize(
+        ("call", "kind", "words"),
+        [
+            (lambda: mg.losses.cross_entropy([0.0, 1.0], 0, weights=[1.0]), ValueError, "each of 2 classes, not 1"),
+            (lambda: mg.losses.cross_entropy([0.0, 1.0], 0, weights=[1.0, -1.0]), ValueError, "not negative"),
+            (lambda: mg.losses.cross_entropy([0.0, 1.0], 0, weights=3.0), TypeError, "weights must be a list"),
+            (lambda: mg.losses.binary_cross_entropy(0.0, 1, weights=[1.0]), ValueError, "for 0 and for 1"),
+            (lambda: mg.losses.binary_cross_entropy(0.0, 1, weights=["a", 1.0]), TypeError, "a weight"),
+            (lambda: mg.losses.binary_cross_entropy(0.0, 2, weights=[1.0, 1.0]), ValueError, "from 0 to 1"),
+        ],
+    )
+    def test_wrong_weights_are_refused(self, call, kind, words):
+        with pytest.raises(kind, match=words):
+            call()

@@ -681,3 +681,144 @@ class TestArraysOfParameters:
     def test_an_array_of_plain_numbers_is_refused(self):
         with pytest.raises(TypeError, match="a parameter must be a Value, not float"):
             SGD(numpy.zeros((2, 2)))
+
+
+class TestGroups:
+    """Groups of parameters with settings of their own: as an optimiser for each group."""
+
+    KINDS = pytest.mark.parametrize(
+        ("kind", "settings"),
+        [
+            (SGD, {}),
+            (SGD, {"momentum": 0.9}),
+            (SGD, {"momentum": 0.5, "nesterov": True, "weight_decay": 0.2}),
+            (Adam, {}),
+            (Adam, {"weight_decay": 0.1}),
+            (AdamW, {}),
+        ],
+    )
+
+    def values(self, count):
+        return [Value(0.1 * number - 0.3) for number in range(count)]
+
+    def targets(self, values):
+        return sum((value - 1.0) ** 2 * (index + 1) for index, value in enumerate(values))
+
+    @KINDS
+    @pytest.mark.parametrize("count", [3, 40])  # one by one, and as arrays
+    def test_they_are_as_an_optimiser_for_each(self, kind, settings, count):
+        values, twins = self.values(2 * count), self.values(2 * count)
+        groups = [
+            {"parameters": values[:count]},
+            {"parameters": values[count:], "learning_rate": 0.001, "weight_decay": 0.3},
+        ]
+        optimizer = kind(groups, 0.01, **settings)
+        others = kind(twins[:count], 0.01, **settings), kind(twins[count:], 0.001, **settings | {"weight_decay": 0.3})
+        for _ in range(5):
+            optimizer.zero_grad()
+            self.targets(values).backward()
+            optimizer.step()
+            for other in others:
+                other.zero_grad()
+            self.targets(twins).backward()
+            for other in others:
+                other.step()
+        expected = [value.data for value in twins]
+        assert [value.data for value in values] == pytest.approx(expected, rel=1e-13)
+
+    @KINDS
+    @pytest.mark.parametrize("mode", ["numpy", "llvm", pytest.param("jax", marks=pytest.mark.slow)])
+    def test_they_are_the_same_in_a_compiled_fit(self, kind, settings, mode):
+        results = []
+        for compiled in (False, mode):
+            values = self.values(6)
+            groups = [{"parameters": values[:2], "scale": 0.5}, {"parameters": values[2:], "weight_decay": 0.3}]
+            optimizer = kind(groups, cosine(0.1, 0.01, 10), **settings)
+            mg.fit(lambda x: self.targets(values) * x, [1.0, 0.5], optimizer, epochs=4, seed=0, compile=compiled)  # noqa: B023
+            results.append([value.data for value in values])
+        assert results[0] == pytest.approx(results[1], rel=1e-10)
+
+    def test_the_learning_rate_of_the_optimiser_scales_all(self):
+        values = self.values(2)
+        optimizer = SGD([{"parameters": values[:1]}, {"parameters": values[1:], "scale": 3.0}], 1.0)
+        optimizer.learning_rate = 0.5
+        for value in values:
+            value.grad = 1.0
+        before = [value.data for value in values]
+        optimizer.step()
+        assert [value.data for value in values] == [before[0] - 0.5, before[1] - 1.5]
+
+    def test_state_and_pickles_keep_them(self, tmp_path):
+        def made(scale):
+            values = self.values(3)
+            return values, Adam([{"parameters": values[:1], "scale": scale}, {"parameters": values[1:]}], 0.1)
+
+        (values, optimizer), (others, loaded) = made(0.25), made(1.0)
+        optimizer.save(tmp_path / "state.json")
+        loaded.load(tmp_path / "state.json")
+        again, again_values = pickle.loads(pickle.dumps((optimizer, values)))
+        for each, step in ((values, optimizer), (others, loaded), (again_values, again)):
+            step.zero_grad()
+            self.targets(each).backward()
+            step.step()
+        assert [v.data for v in values] == [v.data for v in others] == [v.data for v in again_values]
+
+    def test_modules_arrays_and_frozen_parameters(self):
+        model, array = mg.nn.MLP(2, [2, 1]), numpy.array([[Value(1.0), Value(2.0)]])
+        array[0, 0].requires_grad = False
+        optimizer = SGD([{"parameters": model}, {"parameters": array, "scale": 0.5}], 1.0)
+        assert len(optimizer.parameters) == 11
+        for value in optimizer.parameters:
+            value.grad = 1.0
+        optimizer.step()
+        assert [value.data for value in array[0]] == [1.0, 1.5]
+
+    def test_a_film_of_them_can_be_opened(self, tmp_path):
+        model = mg.nn.MLP(1, [2, 1])
+        groups = [{"parameters": model.layers[0]}, {"parameters": model.layers[1], "scale": 0.1}]
+        record = mg.Recording(model, [[0.5]])
+        mg.fit(lambda x, y: (model([x]) - y) ** 2, [(0.5, 1.0)], SGD(groups, 0.1), epochs=3, record=record)
+        mg.explore(record, tmp_path / "film.html")
+        assert (tmp_path / "film.html").stat().st_size > 1000
+
+    @pytest.mark.parametrize(
+        ("groups", "settings", "kind", "words"),
+        [
+            ([{"params": []}], {}, ValueError, "group 0 may not have 'params'; write parameters"),
+            ([{"parameters": [Value(1.0)], "lr": 1.0}], {}, ValueError, "'lr'; write learning_rate"),
+            ([{"parameters": [Value(1.0)], "betas": 1.0}], {}, ValueError, "'betas', only parameters, learning_rate"),
+            ([{"scale": 1.0}], {}, ValueError, "group 0 has no parameters"),
+            ([{"parameters": [Value(1.0)]}, Value(2.0)], {}, TypeError, "all be in groups, or none"),
+            ([{"parameters": [Value(1.0)], "scale": -1.0}], {}, ValueError, "the scale of group 0 must be at least 0"),
+            ([{"parameters": [Value(1.0)], "weight_decay": "a"}], {}, TypeError, "weight_decay of group 0"),
+            ([{"parameters": [Value(1.0)], "scale": 1, "learning_rate": 1}], {}, ValueError, "leave one of them out"),
+            (
+                [{"parameters": [Value(1.0)], "learning_rate": 1.0}],
+                {"learning_rate": cosine(1.0, 0.0, 2)},
+                ValueError,
+                "is a schedule: write scale in group 0",
+            ),
+            (
+                [{"parameters": [Value(1.0)], "learning_rate": 1.0}],
+                {"learning_rate": 0},
+                ValueError,
+                "is 0: write scale",
+            ),
+        ],
+    )
+    def test_wrong_groups_are_refused(self, groups, settings, kind, words):
+        with pytest.raises(kind, match=words):
+            SGD(groups, **settings)
+
+    def test_a_parameter_in_two_groups_is_refused(self):
+        value = Value(1.0)
+        with pytest.raises(ValueError, match="given twice"):
+            SGD([{"parameters": [value]}, {"parameters": [value]}])
+
+    def test_an_update_of_ones_own_takes_none(self):
+        class Own(SGD):
+            def update(self, parameter, gradient, state, rate):
+                return parameter, state
+
+        with pytest.raises(TypeError, match="Own has an update of its own"):
+            Own([{"parameters": [Value(1.0)]}])

@@ -129,7 +129,7 @@ def test_a_pattern_holds_for_all_numbers_or_says_what_to_write() -> None:
 
     for point, index in ([0.0, 5.0, 6.0], 1), ([2.0, 5.0, 6.0], -1):
         assert mg.sparsity(f, point, index).toarray().astype(int).tolist() == [[0, 1, 1], [1, 1, 1], [1, 1, 0]]
-    with pytest.raises(mg.TraceError, match=r"Write mg\.where"):
+    with pytest.raises(ValueError, match=r"write mg\.where"):
         mg.sparsity(lambda x: [x[0] if x[0] > 0.0 else x[1]], [1.0, 2.0])
 
 

@@ -142,14 +142,19 @@ def required_number(value: object, what: str) -> float:
     return number
 
 
+_MOST_SHOWN = 8  # operands of a call, where there are more than twice as many
+
+
 def shown_call(primitive: Any, inputs: Iterable[object], operands: Iterable[Any]) -> str:
     """A call of a primitive as messages show it, with the numbers of its operands and their labels."""
     infix = len(operands := tuple(operands)) == 2 and not any(map(str.isalpha, primitive.symbol))
+    others = [f"and {len(operands) - _MOST_SHOWN} more"] if len(operands) > 2 * _MOST_SHOWN else []
+    operands, inputs = (operands[:_MOST_SHOWN], [*inputs][:_MOST_SHOWN]) if others else (operands, inputs)
     shown = [
         f"({label} = {number!r})" if infix and label else f"{label} = {number!r}" if label else f"{number!r}"
         for number, label in zip(inputs, (getattr(operand, "label", "") for operand in operands), strict=True)
     ]
-    shown += [f"{name}={setting!r}" for name, setting in primitive.settings.items()]
+    shown += others + [f"{name}={setting!r}" for name, setting in primitive.settings.items()]
     return f" {primitive.symbol} ".join(shown) if infix else f"{primitive.name}({', '.join(shown)})"
 
 

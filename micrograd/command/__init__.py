@@ -8,4 +8,5 @@ corrections.py  what a text that is no expression may have meant
 grammar.py      expressions, read without running them
 expressions.py  grad, check, draw and explore
 tables.py       train and predict
+exporting.py    export
 """

@@ -33,7 +33,8 @@ FOLDS = 10
 LARGE = 200_000  # cells; a table of more is not judged in folds unasked
 
 
-def _check_packages() -> None:
+def check_packages() -> None:
+    """Raise an ImportError where a package that tables need is missing."""
     try:
         import pandas  # noqa: F401  # only to see that they are there
         import sklearn  # noqa: F401
@@ -64,7 +65,7 @@ def _collecting_rarely() -> Iterator[None]:
 @_collecting_rarely()
 def train(options: argparse.Namespace) -> int:
     """Train a network and write its report."""
-    _check_packages()
+    check_packages()
     from threadpoolctl import threadpool_limits
 
     from micrograd.draw.plots import check_pictures
@@ -176,7 +177,7 @@ def _shape(size: dict[str, Any]) -> str:
 
 def predict(options: argparse.Namespace) -> int:
     """Write the predictions for the rows of a file."""
-    _check_packages()
+    check_packages()
     import pandas as pd
 
     from micrograd.tables.models import load

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import micrograd
-from micrograd.command import expressions, tables
+from micrograd.command import exporting, expressions, tables
 from micrograd.command.grammar import functions
 from micrograd.draw.graph import STYLES
 from micrograd.nn import ACTIVATIONS
@@ -23,6 +23,7 @@ EPILOG = """examples:
   micrograd explore "x*y + z" x=2 y=-3 z=10 -o page.html
   micrograd train penguins.csv --target species --hidden 16 16 -o report
   micrograd predict report/model.skops more.csv -o predictions.csv
+  micrograd export "x*y + tanh(z)" -o f.c
 
 exit codes: 0 all went well, 1 a check failed, 2 something is wrong with the words, an expression or a file,
 130 interrupted, 141 nobody reads the output any more"""
@@ -66,6 +67,14 @@ def parser() -> argparse.ArgumentParser:
     predict.add_argument("model", help="the model.skops of a report")
     _table(predict)
     predict.add_argument("-o", "--output", metavar="FILE", help="write there, not to the standard output")
+
+    export = add("export", exporting.export, "write an expression with its gradients, or a saved model, as a file of C")
+    export.add_argument("what", type=_as_typed, help="an expression, or the model.skops of a report")
+    output = "ends in .c; a header is written beside it"
+    export.add_argument("-o", "--output", type=_as_typed, required=True, metavar="FILE", help=output)
+    export.add_argument("--name", help="of the function in C (default: the name of the file)")
+    export.add_argument("--float32", action="store_true", help="compute with float, not with double")
+    export.add_argument("--overwrite", action="store_true", help="replace files that export has not written, too")
     return top
 
 
@@ -129,7 +138,7 @@ def _training(command: argparse.ArgumentParser) -> None:
 
 def with_minus_signs(words: Sequence[str]) -> list[str]:
     """The words, where an expression such as -x*y is not taken for an option."""
-    if not words or words[0] not in ABOUT_EXPRESSIONS:
+    if not words or words[0] not in {*ABOUT_EXPRESSIONS, "export"}:
         return list(words)
     return [f" {word}" if word.startswith("-") and not OPTION.match(word) else word for word in words]
 

@@ -49,12 +49,13 @@ def compile(
     disable: Sequence[str] = ...,
     verify: bool = ...,
     precision: str = ...,
+    paths: int = ...,
 ) -> CompiledFunction[P, R]: ...
 
 
 @overload
 def compile(
-    *, backend: str = ..., disable: Sequence[str] = ..., verify: bool = ..., precision: str = ...
+    *, backend: str = ..., disable: Sequence[str] = ..., verify: bool = ..., precision: str = ..., paths: int = ...
 ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 
 
@@ -65,6 +66,7 @@ def compile(
     disable: Sequence[str] = (),
     verify: bool = False,
     precision: str = "float64",
+    paths: int = 64,
 ) -> Any:
     """Make a function of Values run as array kernels; a decorator too.
 
@@ -85,6 +87,8 @@ def compile(
         precision: "float32" keeps and computes numbers in half of the memory, with seven digits. Arguments and Values
             are rounded to it at each call; results and gradients are floats, and arrays of float64, as before. A call
             in which a number exceeds its range, 3.4e38, runs eagerly.
+        paths: for a function that decides on numbers, as by ``if x > 0``: how many ways through it are kept as
+            programs. Each is traced when it is first taken; the one that was not taken for longest is given up.
 
     Returns:
         A function of the same arguments with the same result, whose ``backward()`` fills the same ``grad``.
@@ -113,7 +117,7 @@ def compile(
     def compiled(function: Callable[P, R]) -> CompiledFunction[P, R]:
         if not callable(function):
             raise TypeError(f"compile takes a function, not {type(function).__name__}: {function!r:.80}")
-        return CompiledFunction(function, backend, disable, verify, precision)
+        return CompiledFunction(function, backend, disable, verify, precision, paths)
 
     return compiled if function is None else compiled(function)
 
@@ -198,6 +202,7 @@ def compiled_steps(
     precision: str = "float64",
     named: Mapping[str, Any] | None = None,
     draw: Callable[..., Any] | None = None,
+    clip_norm: float | None = None,
 ) -> CompiledSteps:
     """The steps of micrograd.fit as compiled programs.
 
@@ -212,16 +217,17 @@ def compiled_steps(
         precision: for the JAX backend, "float64" or "float32".
         named: the named arguments of the loss, which have other numbers in each step.
         draw: the function that gives these numbers, if there are any.
+        clip_norm: the largest norm of the gradient; None for any.
     """
     _need_numpy()
     if backend == "jax":
         _need_jax("the jax backend")
         from micrograd.compiler.training.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw)
+        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw, clip_norm)
     from micrograd.compiler.training.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw)
+    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw, clip_norm)
 
 
 def _need_jax(what: str) -> None:

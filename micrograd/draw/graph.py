@@ -146,6 +146,7 @@ def save(
 
     Raises:
         ValueError: for another suffix, and what draw_dot raises.
+        TypeError: for a Module, which has a ``save`` of its own, and what draw_dot raises.
         OSError: if the file cannot be written.
 
     Example:
@@ -158,6 +159,12 @@ def save(
     if hasattr(root, "tocoo"):
         _save_pattern(root, path)
         return
+    if hasattr(root, "state_dict"):  # a Module or an optimiser
+        name = type(root).__name__
+        raise TypeError(
+            f"mg.save draws the graph of a Value, not of {name}: for the numbers of the {name}, write "
+            f"model.save({os.fspath(path)!r}); for a picture, give a result of it"
+        )
     save_picture(lambda format, kind: _drawn(root, format, rankdir, depth, style, fold, kind), path)  # noqa: A006
 
 

@@ -14,7 +14,8 @@ methods.py       the functions as methods of a Value
 further_primitives.py   the rest of the table
 floats.py        forward functions that Python's math lacks
 composites.py    forward functions that are formulas over other primitives
-special_functions.py    sinc, lgamma and digamma, which are longer formulas
+special_functions.py    sinc, the gamma function, Bessel functions and quantiles, which are longer formulas
+scipy_functions.py      SciPy's special functions by its names
 closures.py      operations whose derivative is a closure
 order.py         every Value after its operands
 higher_order.py  gradients that are graphs themselves
@@ -25,8 +26,12 @@ calls.py         which run of which function a Value came out of, for pages
 lost_gradients.py  what warns where a gradient is lost unsaid, as by math.exp(v)
 commit.py        all or nothing: many numbers set in one step
 stored.py        leaves whose numbers are stored in arrays, brought up to date when somebody looks
+array_calls.py   functions of whole arrays, each call one node
+linear_algebra.py  solutions, determinants and decompositions, as such functions
 value_arrays.py  arrays of Values, which NumPy asks first
 numpy_functions.py  what NumPy's functions make of Values: one table, for eager and compiled code
+array_calls.py   functions of whole arrays with a rule, each call of which is one node
+linear_algebra.py  linear algebra: what NumPy has of it, for arrays of Values
 copying.py       pickling and copying graphs of any depth
 freeing.py       graphs of any depth freed in a browser
 """

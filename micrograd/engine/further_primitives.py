@@ -8,10 +8,24 @@ from typing import Any
 
 from micrograd.engine import composites, floats, special_functions
 from micrograd.engine.primitive import PRIMITIVES, REAL_LINE, Primitive, define, unchanged
-from micrograd.engine.primitives import POSITIVE, UNIT, _one_less_square, maximum, minimum, sin, sqrt, where
+from micrograd.engine.primitives import (
+    POSITIVE,
+    UNIT,
+    _one_less_square,
+    exp,
+    is_zero,
+    log,
+    maximum,
+    minimum,
+    normal_pdf,
+    sin,
+    sqrt,
+    where,
+)
 
 _LOG_2, _LOG_10 = math.log(2.0), math.log(10.0)
 _ABOVE_1 = ((1.0, math.inf),)
+_BESSEL = ((-713.0, 713.0),)
 
 
 def _part(x: Any, y: Any, z: Any) -> Any:
@@ -26,6 +40,11 @@ def _trigamma(x: Any) -> Any:
     above = where(x < 0, -x - floor(-x), 0.5)
     ratio = math.pi / sin(math.pi * where(above > 0.5, above - 1, above))
     return where(x < 0, ratio * ratio - right, right)
+
+
+def _digamma_gap(x: Any, y: Any) -> Any:
+    """digamma(x) - digamma(x + y), whose poles at 0 would cancel."""
+    return digamma(1 + x) - digamma(1 + x + y) - y / (x + y) / x
 
 
 def _bessel_slope(x: Any, order: int) -> Any:
@@ -66,6 +85,34 @@ lgamma = define("lgamma", special_functions.lgamma, lambda g, out, x: g * digamm
 digamma: Primitive = define("digamma", special_functions.digamma, lambda g, out, x: g * _trigamma(x), domain=POSITIVE)
 hurwitz_zeta: Primitive = define("hurwitz_zeta", special_functions.hurwitz_zeta,
     lambda g, out, x, power: -g * power * hurwitz_zeta(x, power + 1), None, domain=(*POSITIVE, (1.0, math.inf)))
+digamma_slope: Primitive = define("digamma_slope", special_functions.digamma_slope,
+    lambda g, out, x, order=1: g * digamma_slope(x, order=order + 1), symbol="polygamma", domain=POSITIVE)
+betaln = define("betaln", special_functions.betaln, lambda g, out, x, y: g * _digamma_gap(x, y),
+    lambda g, out, x, y: g * _digamma_gap(y, x), domain=(*POSITIVE, *POSITIVE))
+# Modified Bessel functions, whose slopes are means of their neighbours (Abramowitz and Stegun 9.6.26)
+i0 = define("i0", special_functions.i0, lambda g, out, x: g * i1(x), domain=_BESSEL)
+i1: Primitive = define("i1", special_functions.i1,
+    lambda g, out, x: g * 0.5 * (i0(x) + modified_bessel(x, order=2)), domain=_BESSEL)
+modified_bessel: Primitive = define("modified_bessel", special_functions.modified_bessel,
+    lambda g, out, x, order=2: g * 0.5 * (modified_bessel(x, order=order - 1) + modified_bessel(x, order=order + 1)),
+    domain=_BESSEL)
+# The normal distribution
+ndtri = define("ndtri", special_functions.ndtri, lambda g, out, x: g / normal_pdf(out), domain=((0.0, 1.0),))
+erfinv = define("erfinv", special_functions.erfinv, lambda g, out, x: g * (0.5 * math.sqrt(math.pi)) * exp(out * out),
+    domain=UNIT)
+log_ndtr = define("log_ndtr", special_functions.log_ndtr, lambda g, out, x: g * normal_hazard(x))
+normal_hazard: Primitive = define("normal_hazard", special_functions.normal_hazard,
+    lambda g, out, x: -g * out * hazard_gap(x))
+hazard_gap: Primitive = define("hazard_gap", special_functions.hazard_gap,
+    lambda g, out, x: g * (1 - normal_hazard(x) * out))
+# Logarithms of probabilities
+logit = define("logit", special_functions.logit, lambda g, out, x: g / (x * (1 - x)), domain=((0.0, 1.0),))
+xlogy: Primitive = define("xlogy", special_functions.xlogy, lambda g, out, x, y: g * log(y),
+    lambda g, out, x, y: g * x / (y + is_zero(x) * is_zero(y)), domain=(REAL_LINE, *POSITIVE))
+log_ratio = define("log_ratio", special_functions.log_ratio, lambda g, out, x, y: g / x, lambda g, out, x, y: -g / y,
+    domain=(*POSITIVE, *POSITIVE))
+rel_entr = define("rel_entr", special_functions.rel_entr, lambda g, out, x, y: g * (log_ratio(x, y) + 1),
+    lambda g, out, x, y: -g * (x / y), domain=(*POSITIVE, *POSITIVE))
 # fmt: on
 
 

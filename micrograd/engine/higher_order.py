@@ -125,10 +125,17 @@ def tangents(outputs: Sequence[Node], directions: Sequence[Mapping[Node, Any]], 
 
 def _terms(node: Node, moving: list[Node], found: Mapping[Node, Any], create_graph: bool) -> list[Any]:
     """What the tangents of the operands that move add to that of a node."""
+    if (tangents := node._primitive.tangents(node, found, create_graph, _gradients)) is not None:
+        return tangents
     if not node._primitive.derivatives:  # a closure: it is asked once
         pairs = shares(node, 1.0, create_graph, set(moving))
         return [share * found[operand] for operand, share in pairs if operand in found]
     return [share for operand in moving for _, share in shares(node, found[operand], create_graph, (operand,))]
+
+
+def _gradients(root: Node, wanted: Sequence[Node], create_graph: bool) -> dict[Any, Any]:
+    start: Any = type(root)(1.0, requires_grad=False) if create_graph else 1.0
+    return adjoints(root, start, create_graph, frozenset(wanted))
 
 
 def set_adjoints(root: Node, start: Any, create_graph: bool) -> dict[Any, Any]:

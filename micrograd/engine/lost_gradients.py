@@ -56,6 +56,7 @@ _EQUALITY = (
     "`==` compares Values by identity, so a Value never equals a number: write mg.numbers(p) == y for an array p of "
     "Values, and v.data == 1.0 for a single one"
 )
+_IN_LIBRARY = "(see below)"  # in the place of advice that depends on which function of a library was called
 _MOST_KEPT = 4096
 _kept: dict[tuple[int, int], tuple[CodeType, str]] = {}  # the code is kept so that no other gets its id
 
@@ -66,7 +67,7 @@ def float_taken() -> None:
     kept = _kept.get((id(frame.f_code), frame.f_lasti))
     what = _examined(frame) if kept is None else kept[1]
     if what and not (is_of_package(frame) or _is_shown(frame)):
-        _warn_of_loss(frame, what)
+        _warn_of_loss(frame, what.replace(_IN_LIBRARY, _instead_of_library(frame)))
 
 
 def rounded() -> None:
@@ -139,11 +140,22 @@ def _examined(frame: FrameType) -> str:
     else:
         what = "its float is taken here: write the computation with operators and functions of mg"
     if what and library in _OF_ARRAYS:
-        what = f"{library} converts it to a float: write the computation with operators and functions of mg"
+        what = f"{library} converts it to a float: {_IN_LIBRARY}"
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()
     _kept[id(code), offset] = code, what
     return what
+
+
+def _instead_of_library(frame: FrameType) -> str:
+    """What to write in the place of the function of a library that the user called."""
+    user, inner = _users_frame(frame), frame
+    while inner.f_back is not None and inner.f_back is not user:
+        inner = inner.f_back
+    name = inner.f_code.co_name
+    if hasattr(sys.modules["micrograd"], name):
+        return f"write mg.{name}"
+    return "write the computation with operators and functions of mg"
 
 
 def _lost_in_call(name: str) -> str:

@@ -77,6 +77,12 @@ class Methods:
     sinc = method(further_primitives.sinc)
     lgamma = method(further_primitives.lgamma)
     digamma = method(further_primitives.digamma)
+    i0 = method(further_primitives.i0)
+    i1 = method(further_primitives.i1)
+    erfinv = method(further_primitives.erfinv)
+    ndtri = method(further_primitives.ndtri)
+    log_ndtr = method(further_primitives.log_ndtr)
+    logit = method(further_primitives.logit)
     abs = method(primitives.abs)
     sign = method(further_primitives.sign)
     floor = method(further_primitives.floor)
@@ -179,3 +185,15 @@ class Methods:
             0.0
         """
         self.grad = 0.0
+
+    def betaln(self, other: Any) -> Any:
+        """See micrograd.betaln."""
+        return self._applied_with(further_primitives.betaln, other)
+
+    def xlogy(self, other: Any) -> Any:
+        """See micrograd.xlogy."""
+        return self._applied_with(further_primitives.xlogy, other)
+
+    def rel_entr(self, other: Any) -> Any:
+        """See micrograd.rel_entr."""
+        return self._applied_with(further_primitives.rel_entr, other)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, real_number, required_number
@@ -24,6 +25,7 @@ from micrograd.engine.tracer import tracer_on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from types import ModuleType
 
     from micrograd.engine.primitive import Primitive
 
@@ -45,6 +47,14 @@ def user_attributes(node: Node) -> dict[str, Any]:
 _OURS = ("label", "_call", "_calls", "_scope")
 
 
+@cache
+def _value_arrays() -> ModuleType:
+    """What NumPy does with Values. It needs NumPy, which whoever asks has loaded."""
+    from micrograd.engine import value_arrays
+
+    return value_arrays
+
+
 def forget(node: Node) -> None:
     """Turn a node into a constant."""
     node._primitive, node._first, node._second, node._x, node._y = CONSTANT, NUMBER, NUMBER, (), ()
@@ -63,6 +73,17 @@ def _compared(compare: Callable[[float, float], bool]) -> Callable[[Node, Any], 
         except OverflowError:
             return compare(self.data, other)  # Python compares a Fraction that is too large for a float exactly
         return NotImplemented if number is None else compare(self.data, number)
+
+    return method
+
+
+def _whole(of_number: Callable[[Any], int]) -> Callable[[Node], int]:
+    """The method that gives the int of a number."""
+
+    def method(self: Node) -> int:
+        if SPECIAL and (tracer := tracer_on_top()) is not None:
+            return of_number(tracer.symbol(self))
+        return of_number(float(self))
 
     return method
 
@@ -205,9 +226,15 @@ class Node(Operand):
 
     @staticmethod
     def _array(array: Any) -> Any:
-        from micrograd.engine.value_arrays import arranged  # it needs NumPy, which an array has loaded
+        return _value_arrays().arranged(array if (tracer := tracer_on_top()) is None else tracer.array(array))
 
-        return arranged(array if (tracer := tracer_on_top()) is None else tracer.array(array))
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        """What a function of NumPy that works element by element makes of this and other inputs."""
+        return _value_arrays().of_elements(ufunc, method, inputs, settings)
+
+    def __array_function__(self, function: Any, _: Any, arguments: Any, settings: Any) -> Any:
+        """What another function of NumPy makes of this and other arguments."""
+        return _value_arrays().of_arrays(function, arguments, settings)
 
     def _operands(self) -> tuple[Any, ...]:
         """The operands in order. A plain number among them becomes a constant Value, and stays one."""
@@ -244,14 +271,16 @@ class Node(Operand):
         return number
 
     def __bool__(self) -> bool:
+        if SPECIAL and (tracer := tracer_on_top()) is not None:
+            return bool(tracer.symbol(self))
         return self.data != 0
 
-    def __int__(self) -> int:
-        return int(float(self))
-
-    __trunc__ = __int__
+    __int__ = __trunc__ = _whole(int)
+    __floor__, __ceil__ = _whole(math.floor), _whole(math.ceil)
 
     def __round__(self, digits: Any = None) -> Any:
+        if SPECIAL and (tracer := tracer_on_top()) is not None:
+            return round(tracer.symbol(self), digits)
         number = round(float(self), digits)
         if self._primitive is not CONSTANT:
             rounded()

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, primitives
+from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions
+from micrograd.engine.array_calls import is_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,20 +33,23 @@ def refuse_function(name: str, error: Exception | None = None) -> NoReturn:
     """Raise the error of a function that Values do not have."""
     instead = _WRITE.get(name, "write it with operators and functions of micrograd")
     raise TypeError(
-        f"micrograd has no np.{name} of Values: {instead}; or take the numbers first, by micrograd.numbers(x), "
+        f"{_REFUSAL}{name} of Values: {instead}; or take the numbers first, by micrograd.numbers(x), "
         "through which no gradient flows"
     ) from error
 
 
+def is_refusal(error: Exception) -> bool:
+    """Whether an error is one of those."""
+    return str(error).startswith(_REFUSAL)
+
+
+_REFUSAL = "micrograd has no np."
+
 OF_INTS = (np.gcd, np.lcm)
 
 _WRITE = {
-    "copysign": "write micrograd.where(y < 0, -abs(x), abs(x))",
-    "heaviside": "write micrograd.where(x < 0, 0.0, 1.0)",
-    "fmod": "write x % y, which has the sign of y",
-    "signbit": "write x < 0",
-    "divmod": "write x // y and x % y",
-    "solve": "write the elimination with operators on rows",
+    "interp": "leave period= out, and write x % period",
+    "linspace": "leave retstep=, dtype= and axis= out",
 }
 
 
@@ -90,11 +94,6 @@ def _rounded(x: Any) -> Any:
 def _truncated(x: Any) -> Any:
     """The integer next to x on the side of 0."""
     return primitives.where(x < 0, further_primitives.ceil(x), further_primitives.floor(x))
-
-
-def is_value(x: object) -> bool:
-    """Whether it is a Value, or stands for one, and for no plain number."""
-    return isinstance(x, Operand) and not isinstance(x, (float, int))
 
 
 def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -174,6 +173,26 @@ def _cube_root(x: Any) -> Any:
     return primitives.where(x < 0, -1.0, 1.0) * primitives.abs(x) ** (1 / 3)
 
 
+def _is_negative(x: Any) -> Any:
+    """Whether a number has a minus; so has -0.0."""
+    return further_primitives.atan2(x, -1.0) < 0
+
+
+def _with_sign(x: Any, y: Any) -> Any:
+    size = primitives.abs(x)
+    return primitives.where(_is_negative(y), -size, size)
+
+
+def _step(x: Any, at_zero: Any) -> Any:
+    return primitives.where(x < 0, 0.0, primitives.where(x > 0, 1.0, primitives.where(x >= 0, at_zero, x)))
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    """The remainder that has the sign of x."""
+    size = further_primitives.remainder(primitives.abs(x), primitives.abs(y))
+    return primitives.where(_is_negative(x), -size, size)
+
+
 def _log_of_sum(x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)), without overflow."""
     first = x >= y
@@ -187,9 +206,9 @@ def _log_2_of_sum(x: Any, y: Any) -> Any:
     return _log_of_sum(x * _LOG_2, y * _LOG_2) / _LOG_2
 
 
-def _function(function: Callable[..., Any], count: int, identity: Any = None) -> Any:
+def _function(function: Callable[..., Any], count: int, identity: Any = None, results: int = 1) -> Any:
     """A function of single elements as one of arrays; identity None: it has none, and goes in any order of axes."""
-    return np.frompyfunc(function, count, 1, identity=identity)
+    return np.frompyfunc(function, count, results, identity=identity)
 
 
 class _OfNumbers:
@@ -244,6 +263,13 @@ FUNCTIONS: dict[str, Any] = {
     "ceil": _OfNumbers(_whole(further_primitives.ceil)),
     "trunc": _OfNumbers(_whole(_truncated)),
     "sign": _OfNumbers(_sign),
+    "signbit": _OfNumbers(_is_negative),
+    "copysign": _function(_with_sign, 2),
+    "heaviside": _function(_step, 2),
+    "fmod": _function(_fmod, 2),
+    "divmod": _function(lambda x, y: (x // y, x % y), 2, results=2),
+    "modf": _function(lambda x: (_fmod(x, 1.0), _truncated(x)), 1, results=2),
+    **{name: _function(function, count) for name, (function, count) in scipy_functions.OF_ARRAYS.items()},
     "maximum": _function(_larger_of, 2),
     "fmax": _function(_larger_of, 2),
     "minimum": _function(_smaller_of, 2),
@@ -275,9 +301,12 @@ TRUTHS = {
 # What of whole arrays NumPy does by other means
 
 
-def by_numpy(function: Any, *arguments: Any, **settings: Any) -> Any:
+def by_numpy(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any] | None = None) -> Any:
     """What a function of NumPy gives when it does not ask the arrays among its arguments."""
-    return np.ndarray.__array_function__(np.empty(0), function, (np.ndarray,), arguments, settings)
+    return _ASKED_BY_NOBODY.__array_function__(function, _PLAIN, arguments, settings or {})
+
+
+_ASKED_BY_NOBODY, _PLAIN = np.empty(0), (np.ndarray,)
 
 
 def is_uniform(arrays: Iterable[Any]) -> bool:
@@ -315,16 +344,16 @@ def has_unknown(x: Any) -> bool:
 
 def _where(condition: Any, *branches: Any) -> Any:
     if len(branches) != 2:
-        return by_numpy(np.where, condition, *branches)
+        return by_numpy(np.where, (condition, *branches))
     known, x, y = map(_as_objects, (condition, *branches))
     if not has_unknown(known) and is_uniform((x, y)):
-        return by_numpy(np.where, condition, *branches)
+        return by_numpy(np.where, (condition, *branches))
     return np.asarray(_PICKED(known, x, y), dtype=object)
 
 
 def _select(conditions: Any, choices: Any, default: Any = 0) -> Any:
     if len(conditions) != len(choices) or not all(map(is_of_bools, conditions)):
-        return by_numpy(np.select, conditions, choices, default)  # which says what is wrong
+        return by_numpy(np.select, (conditions, choices, default))  # which says what is wrong
     result = default
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = _where(condition, choice, result)
@@ -446,12 +475,34 @@ def _slope_of_end(y: Any, gaps: Any, order: int) -> Any:
     return -(2 * a + b) / (a * (a + b)) * y[:1] + (a + b) / (a * b) * y[1:2] - a / (b * (a + b)) * y[2:3]
 
 
+def _interpolated(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    if period is not None:
+        refuse_function("interp")
+    x, xp, fp = as_values(x), as_values(xp), as_values(fp)
+    if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
+        raise ValueError(f"np.interp takes as many points as values, not arrays of shapes {xp.shape} and {fp.shape}")
+    result = np.where(x >= xp[0], fp[0], fp[0] if left is None else left)
+    for k in range(len(xp) - 1):
+        slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
+        result = np.where(x >= xp[k], fp[k] + slope * (x - xp[k]), result)
+    result = np.where(x >= xp[-1], fp[-1], result)
+    return np.where(x <= xp[-1], result, np.where(x > xp[-1], fp[-1] if right is None else right, x))[()]
+
+
+def _evenly_spaced(start: Any, stop: Any, num: int = 50, endpoint: bool = True, **settings: Any) -> Any:
+    if settings:
+        refuse_function("linspace")
+    start, stop = as_values(start), as_values(stop)
+    gap = np.asanyarray(stop - start)
+    parts = np.arange(num) / max(num - endpoint, 1)
+    result = start + parts.reshape(-1, *[1] * gap.ndim) * gap
+    if endpoint and num > 1:
+        result[-1] = stop[()]
+    return result
+
+
 def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    return by_numpy(np.insert, np.asarray(arr).astype(object), obj, values, axis)  # in floats, Values would be floats
-
-
-def _refused(name: str) -> Callable[..., NoReturn]:
-    return lambda *_, **__: refuse_function(name)
+    return by_numpy(np.insert, (np.asarray(arr).astype(object), obj, values, axis))  # in floats, Values would be floats
 
 
 _PICKED = _function(picked, 3)
@@ -461,6 +512,8 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.select: _select,
     np.isclose: _is_close,
     np.allclose: _all_close,
+    np.sinc: _function(further_primitives.sinc, 1),
+    np.interp: _interpolated,
     np.isposinf: lambda x: x >= math.inf,
     np.isneginf: lambda x: x <= -math.inf,
     np.nansum: _without_nan(np.sum, 0.0),
@@ -474,7 +527,10 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.nanstd: lambda *arguments, **settings: np.sqrt(_variance_without_nan(*arguments, **settings)),
     np.cov: _covariance,
     np.insert: _inserted,
+    np.linspace: _evenly_spaced,
     np.corrcoef: _correlation,
     np.gradient: _gradient,
-    **{function: _refused(function.__name__) for function in (np.i0, np.linalg.qr)},
+    np.polyfit: lambda *_, **__: refuse_function("polyfit"),
+    np.i0: FUNCTIONS["i0"],
+    **linear_algebra.OF_NUMPY,
 }

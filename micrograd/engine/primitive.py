@@ -12,7 +12,7 @@ from micrograd._support.checks import Operand, check_settings, explained, requir
 from micrograd.engine.stored import bring_up_to_date, changing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     Rule: TypeAlias = Callable[..., Any]
     Interval: TypeAlias = tuple[float, float]
@@ -92,6 +92,7 @@ class Primitive:
             flows. A rule is called with the gradient of the output, the output, and the operands.
         domain: for each operand the open interval in which value and derivative are finite; the
             whole real line where it is left out.
+        c: the forward function in C, for files that are exported.
 
     Example:
         >>> from micrograd.engine.primitives import mul, sin
@@ -103,6 +104,7 @@ class Primitive:
 
     __slots__ = (
         "__weakref__",
+        "c",
         "composite",
         "derivatives",
         "domain",
@@ -122,8 +124,9 @@ class Primitive:
         forward: Callable[..., float],
         *derivatives: Rule | None,
         domain: tuple[Interval, ...] = (),
+        c: str | None = None,
     ) -> None:
-        self.name, self.symbol, self.forward = name, symbol, forward
+        self.name, self.symbol, self.forward, self.c = name, symbol, forward, c
         is_composite = isinstance(forward, MethodType) and forward.__self__ is FLOATS
         self.composite: Callable[..., Any] | None = forward.__func__ if is_composite else None  # type: ignore[attr-defined]
         self.derivatives = derivatives
@@ -226,6 +229,12 @@ class Primitive:
         """What a node gives to its operands as graphs; None where the rules say it."""
         return None
 
+    def tangents(
+        self, node: Any, found: Mapping[Any, Any], create_graph: bool, gradients: Callable[..., Any]
+    ) -> list[Any] | None:
+        """What the tangents of operands add to that of a node; None where the rules say it."""
+        return None
+
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Run the whole backpropagation from a node, if this primitive can do that at once. Says whether it did."""
         return False
@@ -257,6 +266,7 @@ def primitive(
     *derivatives: Rule | None,
     domain: tuple[Interval, ...] = (),
     replace: bool = False,
+    c: str | None = None,
 ) -> Primitive:
     """Make a primitive of your own and register it; see Primitive for what it takes.
 
@@ -268,6 +278,8 @@ def primitive(
             flows; none at all for a primitive that cannot be differentiated.
         domain: for each operand the open interval in which value and derivative are finite.
         replace: register it in place of one of that name, as a notebook cell run again does.
+        c: the forward function in C, for files that are exported: an expression of the parameters of forward, which
+            are doubles, or statements with a return. It may call functions of math.h.
 
     Raises:
         ValueError: if the name is taken, or is no identifier, or there is not one domain an operand.
@@ -293,8 +305,10 @@ def primitive(
         raise TypeError(f"the domain of primitive {name} must be a tuple of pairs (low, high), not {domain!r:.80}")
     if domain and len(domain) != len(derivatives):
         raise ValueError(f"primitive {name} has {len(derivatives)} operands, but {len(domain)} domains")
+    if c is not None and not isinstance(c, str):
+        raise TypeError(f"the C code of primitive {name} must be a str, not {type(c).__name__}: {c!r:.80}")
     rules = [rule and _checked(rule, name) for rule in derivatives]
-    return define(name, forward, *rules, symbol=symbol, domain=domain)
+    return define(name, forward, *rules, symbol=symbol, domain=domain, c=c)
 
 
 def define(
@@ -303,12 +317,14 @@ def define(
     *derivatives: Rule | None,
     symbol: str | None = None,
     domain: tuple[Interval, ...] = (),
+    c: str | None = None,
 ) -> Primitive:
     """Make a primitive of the table and register it; its symbol is its name where none is given.
 
     Its tests stand for what ``primitive`` checks at each call.
     """
-    PRIMITIVES[name] = made = Primitive(name, name if symbol is None else symbol, forward, *derivatives, domain=domain)
+    shown = name if symbol is None else symbol
+    PRIMITIVES[name] = made = Primitive(name, shown, forward, *derivatives, domain=domain, c=c)
     setattr(FLOATS, name, made.forward)
     return made
 

@@ -51,11 +51,12 @@ mul = define("mul", operator.mul, times_second, times_first, symbol="*")
 div = define("div", operator.truediv, lambda g, out, x, y: g / y, lambda g, out, x, y: -g * out / y,
     symbol="/", domain=(REAL_LINE, *POSITIVE))
 # At 0 ** y the logarithm does not exist: there 1 takes the place of the base, and out beside it makes the derivative 0.
-pow = define("pow", floats.power, lambda g, out, x, y: g * y * lower_power(x, y, 1.0),
+# The exponent is the last factor, as in a compiled sum: g * y may overflow where the product with a power of 0 is 0.
+pow = define("pow", floats.power, lambda g, out, x, y: g * lower_power(x, y, 1.0) * y,
     lambda g, out, x, y: g * out * log(where(is_zero(x), 1.0, x)), symbol="**", domain=(*POSITIVE, REAL_LINE))
 # x ** (y - k), which exists at x = 0 where the factor that the k-th derivative of x ** y has beside it is 0.
 lower_power: Primitive = define("lower_power", composites.lower_power,
-    lambda g, out, x, y, k: g * (y - k) * lower_power(where(_at_pole(x, y, k), 1.0, x), y, k + 1),
+    lambda g, out, x, y, k: g * lower_power(where(_at_pole(x, y, k), 1.0, x), y, k + 1) * (y - k),
     lambda g, out, x, y, k: g * out * log(where(is_zero(x), 1.0, x)), None, domain=(*POSITIVE, REAL_LINE, REAL_LINE))
 # Exponentials, logarithms and roots
 exp = define("exp", math.exp, lambda g, out, x: g * out, domain=EXPONENT)

@@ -1,4 +1,4 @@
-"""Composites that take more than a line: sinc and its slopes, the logarithm of the gamma function and its slopes.
+"""Composites that take more than a line: sinc, the gamma function, Bessel functions, the normal quantile; their slopes.
 
 They are written over the same operations as those of composites.py, for whoever computes them. Each is exact in
 pieces: near a root, near a pole and far out it has a form of its own that cancels nothing. In a formula of pieces
@@ -7,12 +7,14 @@ an operand is held inside of each piece, so that the piece that is not chosen st
     near = on.minimum(x, 9.5)
     on.where(x < 9.5, series(near), far_out(x))
 
-Formulas of the gamma function: Abramowitz and Stegun, chapter 6; of spherical Bessel functions: chapter 10.1.
+Formulas of the gamma function: Abramowitz and Stegun, chapter 6; of spherical Bessel functions: chapter 10.1; of
+modified Bessel functions: chapter 9.6; of the normal distribution: chapter 26.2, and Wichura (1988, algorithm AS 241).
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from micrograd.engine.primitive import composite
@@ -175,3 +177,193 @@ def hurwitz_zeta(on: Any, x: Any, power: Any) -> Any:
     for place, coefficient in reversed([*enumerate(others, 1)]):
         rest = coefficient + (power + 2 * place - 1) * (power + 2 * place) * square * rest
     return total + far ** (1 - power) * (1 / (power - 1) + 0.5 / far + power * square * rest)
+
+
+@composite
+def digamma_slope(on: Any, x: Any, order: int = 1) -> Any:
+    """The derivative of digamma of that order, for a positive x; the logarithm refuses others."""
+    sign = 1.0 if order % 2 else -1.0
+    return sign * math.factorial(order) * on.hurwitz_zeta(x + 0.0 * on.log(on.minimum(x, 1.0)), order + 1.0)
+
+
+@composite
+def betaln(on: Any, x: Any, y: Any) -> Any:
+    """The logarithm of the beta function of two positive numbers, without the cancellation of three lgammas."""
+    small, large = on.minimum(x, y), on.maximum(x, y)
+    near = on.minimum(large, _NEAR)
+    value = on.lgamma(small) + on.lgamma(near) - on.lgamma(small + near)
+    far = on.maximum(large, _NEAR)
+    ratio = small / far
+    total = far + small
+    rest = _stirling_rest(far) - _stirling_rest(total)
+    # lgamma(far) - lgamma(total) by Stirling's series, without the terms that cancel
+    to_far = small - (far - 0.5) * on.log1p(ratio)
+    mixed = on.lgamma(on.minimum(small, _NEAR)) - small * on.log(total) + to_far + rest
+    both = on.maximum(small, _NEAR)
+    halves = 0.5 * math.log(2 * math.pi) - 0.5 * on.log(both) + _stirling_rest(both)
+    huge = halves - both * on.log1p(far / both) - (far - 0.5) * on.log1p(ratio) + rest
+    return on.where(large < _NEAR, value, on.where(small < _NEAR, mixed, huge))
+
+
+def _stirling_rest(x: Any) -> Any:
+    """What Stirling's series adds to its leading terms, for a large x."""
+    inverse = 1 / x
+    return inverse * _polynomial(_STIRLING, inverse * inverse)
+
+
+# The modified Bessel functions of the first kind
+
+
+def _modified_bessel(on: Any, x: Any, order: int = 2) -> Any:
+    """The modified Bessel function I of a whole order: its series (9.6.10), and far out its expansion (9.7.1)."""
+    edge = 25.0 + order * order
+    size = on.abs(x)
+    half = 0.5 * on.minimum(size, edge)
+    square = half * half
+    series = 1.0
+    for term in range(int(2 * edge), 0, -1):
+        series = 1 + series * square / (term * (term + order))
+    for factor in range(order):
+        series = series * half / (factor + 1)
+    far = on.maximum(size, edge)
+    inverse = -0.125 / far
+    tail = 1.0
+    for term in range(24, 0, -1):
+        tail = 1 + tail * inverse * (4 * order * order - (2 * term - 1) ** 2) / term
+    growth = on.exp(0.5 * on.minimum(far, 1416.0))  # exp(x) itself overflows before the quotient does
+    value = on.where(size < edge, series, growth / on.sqrt(2 * math.pi * far) * tail * growth)
+    return on.where(x < 0, -value, value) if order % 2 else value
+
+
+modified_bessel = composite(_modified_bessel)
+i0, i1 = composite(partial(_modified_bessel, order=0)), composite(partial(_modified_bessel, order=1))
+
+
+# The normal distribution
+
+_CENTRE = (
+    (
+        *(3.3871328727963665, 133.14166789178438, 1971.5909503065513, 13731.69376550946),
+        *(45921.95393154987, 67265.7709270087, 33430.57558358813, 2509.0809287301227),
+    ),
+    (
+        *(1.0, 42.31333070160091, 687.1870074920579, 5394.196021424751),
+        *(21213.794301586597, 39307.89580009271, 28729.085735721943, 5226.495278852854),
+    ),
+)
+_SIDE = (
+    (
+        *(1.4234371107496835, 4.630337846156546, 5.769497221460691, 3.6478483247632045),
+        *(1.2704582524523684, 0.2417807251774506, 0.022723844989269184, 0.0007745450142783414),
+    ),
+    (
+        *(1.0, 2.053191626637759, 1.6763848301838038, 0.6897673349851),
+        *(0.14810397642748008, 0.015198666563616457, 0.0005475938084995345, 1.0507500716444169e-09),
+    ),
+)
+_TAIL = (
+    (
+        *(6.657904643501103, 5.463784911164114, 1.7848265399172913, 0.29656057182850487),
+        *(0.026532189526576124, 0.0012426609473880784, 2.7115555687434876e-05, 2.0103343992922881e-07),
+    ),
+    (
+        *(1.0, 0.599832206555888, 0.1369298809227358, 0.014875361290850615),
+        *(0.0007868691311456133, 1.8463183175100548e-05, 1.421511758316446e-07, 2.0442631033899397e-15),
+    ),
+)
+_MILLS = 50  # steps of the continued fraction below, from 4 on
+
+
+def _quotient(coefficients: Any, x: Any) -> Any:
+    above, below = coefficients
+    return _polynomial(above, x) / _polynomial(below, x)
+
+
+def _quantile(on: Any, centred: Any, tail: Any) -> Any:
+    """Where the normal distribution function is centred + 0.5, tail being what is left on the nearer side."""
+    inside = on.maximum(on.minimum(centred, 0.425), -0.425)
+    centre = inside * _quotient(_CENTRE, 0.180625 - inside * inside)
+    root = on.sqrt(-on.log(tail))
+    far = on.where(root <= 5, _quotient(_SIDE, root - 1.6), _quotient(_TAIL, root - 5.0))
+    return on.where(on.abs(centred) <= 0.425, centre, on.where(centred < 0, -far, far))
+
+
+@composite
+def ndtri(on: Any, x: Any) -> Any:
+    """Where the normal distribution function is x."""
+    return _quantile(on, x - 0.5, on.minimum(x, 1 - x))
+
+
+@composite
+def erfinv(on: Any, x: Any) -> Any:
+    """Where the error function is x."""
+    return _quantile(on, 0.5 * x, 0.5 * (1 - on.abs(x))) * math.sqrt(0.5)
+
+
+def _gap_of_tail(x: Any) -> Any:
+    """The density over the upper tail of the normal distribution, less x, for an x of 4 or more (26.2.14)."""
+    fraction = 0.0
+    for step in range(_MILLS, 0, -1):
+        fraction = step / (x + fraction)
+    return fraction
+
+
+@composite
+def log_ndtr(on: Any, x: Any) -> Any:
+    """The logarithm of the normal distribution function."""
+    inside = on.maximum(on.minimum(x, 40.0), -4.0)
+    lower, upper = on.normal_cdf(on.minimum(inside, 0.0)), on.normal_cdf(-on.maximum(inside, 0.0))
+    body = on.where(inside < 0, on.log(lower), on.log1p(-upper))
+    if not on.somewhere(x < -4):
+        return body
+    far = on.maximum(-x, 4.0)
+    tail = -0.5 * far * far - 0.5 * math.log(2 * math.pi) - on.log(far + _gap_of_tail(far))
+    return on.where(x < -4, tail, body)
+
+
+@composite
+def normal_hazard(on: Any, x: Any) -> Any:
+    """The slope of log_ndtr: the density over the distribution function."""
+    inside = on.maximum(x, -4.0)
+    far = on.maximum(-x, 4.0)
+    return on.where(x < -4, far + _gap_of_tail(far), on.normal_pdf(inside) / on.normal_cdf(inside))
+
+
+@composite
+def hazard_gap(on: Any, x: Any) -> Any:
+    """X plus its hazard: small where x is far below 0, and the two cancel."""
+    inside = on.maximum(x, -4.0)
+    far = _gap_of_tail(on.maximum(-x, 4.0))
+    return on.where(x < -4, far, inside + on.normal_pdf(inside) / on.normal_cdf(inside))
+
+
+# Logarithms of probabilities
+
+
+@composite
+def logit(on: Any, x: Any) -> Any:
+    """The logarithm of x / (1 - x), with all its digits around 0.5."""
+    near = on.maximum(on.minimum(x, 0.75), 0.25)
+    return on.where(on.abs(x - 0.5) <= 0.25, on.log1p((2 * near - 1) / (1 - near)), on.log(x) - on.log1p(-x))
+
+
+@composite
+def xlogy(on: Any, x: Any, y: Any) -> Any:
+    """X * log(y), and 0 where x is 0."""
+    return x * on.log(on.where(on.is_zero(x), on.where(y <= math.inf, 1.0, y), y))
+
+
+@composite
+def log_ratio(on: Any, x: Any, y: Any) -> Any:
+    """log(x / y) of positive numbers, with all its digits where they are nearly equal or their quotient overflows."""
+    ratio = x / y
+    is_near, is_far = on.abs(ratio - 1) <= 0.5, on.abs(on.log(ratio + 5e-324)) > 700
+    near = on.log1p(on.where(is_near, (x - y) / y, 0.0))
+    far = on.log(on.where(is_far, x, 1.0)) - on.log(on.where(is_far, y, 1.0))
+    return on.where(is_near, near, on.where(is_far, far, on.log(on.where(is_far, 1.0, ratio))))
+
+
+@composite
+def rel_entr(on: Any, x: Any, y: Any) -> Any:
+    """X * log(x / y), and 0 where x is 0."""
+    return x * on.log_ratio(on.where(on.is_zero(x), on.where(y <= math.inf, 1.0, y), x), y)

@@ -25,6 +25,10 @@ class Tracer(Recorder):
         """What comparing a Value with something gives."""
         raise NotImplementedError
 
+    def symbol(self, value: Any) -> Any:
+        """What stands for a Value whose truth or int is asked for."""
+        raise NotImplementedError
+
     def array(self, array: Any) -> Any:
         """What stands for an array that has Values in it."""
         raise NotImplementedError
@@ -35,6 +39,10 @@ class Tracer(Recorder):
 
     def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """What another function of NumPy gives."""
+        raise NotImplementedError
+
+    def refused(self, what: str, instead: str) -> None:
+        """Raise, because this use of numbers cannot be written down; instead is a sentence that says what to write."""
         raise NotImplementedError
 
     def number_read(self) -> None:

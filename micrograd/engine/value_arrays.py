@@ -10,7 +10,7 @@ both give the same.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,20 +27,18 @@ from micrograd.engine.numpy_functions import (
     is_uniform,
     refuse_function,
 )
+from micrograd.engine.stored import SPECIAL
 from micrograd.engine.tracer import tracer_on_top
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _EQUALITIES = (np.equal, np.not_equal)
 
-# What Python has for numbers
-OPERATORS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.true_divide: operator.truediv,
-    np.power: operator.pow,
+# The operators that NumPy's own numbers ask for, with their reflections
+_OPERATORS: dict[Any, Any] = {
+    np.add: (operator.add, "__radd__"),
+    np.subtract: (operator.sub, "__rsub__"),
+    np.multiply: (operator.mul, "__rmul__"),
+    np.true_divide: (operator.truediv, "__rtruediv__"),
+    np.power: (operator.pow, "__rpow__"),
 }
 
 
@@ -87,18 +85,21 @@ def arranged(result: Any) -> Any:
         return result.view(ValueArray)
     if type(result) in (list, tuple):
         return type(result)(map(arranged, result))
+    if isinstance(result, tuple) and hasattr(result, "_fields"):  # such as NumPy's EighResult
+        return type(result)(*map(arranged, result))
     return result
 
 
 def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What a function that works element by element gives, of Values and arrays of them among the inputs."""
-    if (tracer := tracer_on_top()) is not None:
+    if SPECIAL and (tracer := tracer_on_top()) is not None:
         return tracer.of_elements(ufunc, method, inputs, settings)
-    if (of_numbers := of_operators(ufunc, inputs, settings)) is not None:
-        return of_numbers
+    if method == "__call__" and not settings and (result := of_single(ufunc, inputs)) is not None:
+        return result
     if ufunc in _EQUALITIES and not all(isinstance(x, (Operand, ValueArray)) for x in inputs):
         array_compared_with_numbers(inputs)
     if settings and (out := settings.get("out")):
+        check_out(ufunc, out, inputs)
         settings["out"] = tuple(map(plain, out))
     result = computed(ufunc, method, [plain(x) for x in inputs], settings)
     if settings and out and len(out) == 1:
@@ -106,21 +107,47 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     return result if any(type(x) is np.ndarray and x.dtype == object for x in inputs) else arranged(result)
 
 
-def of_operators(ufunc: np.ufunc, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-    """What an operator gives of a number of NumPy's and a Value; None where there are arrays, or it is no operator."""
-    plain = OPERATORS.get(ufunc)
-    if plain is None or settings or any(isinstance(x, np.ndarray) for x in inputs):
+def check_out(ufunc: np.ufunc, out: tuple[Any, ...], inputs: tuple[Any, ...]) -> None:
+    """Refuse an array of numbers for the results of Values, unless NumPy compares them."""
+    kinds = [] if ufunc.__name__ in TRUTHS else [a.dtype for a in out if a is not None and a.dtype != object]
+    if kinds and any(x.dtype == object if isinstance(x, np.ndarray) else isinstance(x, Operand) for x in inputs):
+        raise TypeError(
+            f"micrograd has no np.{ufunc.__name__} of Values into an array of {kinds[0]}: leave out= out, and use what "
+            "is returned, or write out=x.copy() of an array of Values"
+        )
+
+
+def of_single(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    """What a method or an operator of a single Value gives, as the most frequent functions do; None for others."""
+    if len(inputs) == 1:
+        return getattr(inputs[0], ufunc.__name__)() if ufunc.__name__ in METHODS and _is_single(inputs[0]) else None
+    functions = _OPERATORS.get(ufunc)
+    if functions is None or not (_is_single(inputs[0]) and _is_single(inputs[1])):
         return None
     if isinstance(inputs[0], np.generic):  # which has brought us here
-        return getattr(inputs[1], f"__r{plain.__name__.rstrip('_')}__")(inputs[0])
-    return plain(*inputs)
+        return getattr(inputs[1], functions[1])(inputs[0])
+    return functions[0](*inputs)
+
+
+def _is_single(x: Any) -> bool:
+    return isinstance(x, (Operand, np.generic, float, int))
 
 
 def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What another function of NumPy gives, of Values and arrays of them among its arguments."""
-    if (tracer := tracer_on_top()) is not None:
+    if SPECIAL and (tracer := tracer_on_top()) is not None:
         return tracer.of_arrays(function, arguments, settings)
-    return called(function, arguments, settings)
+    if settings:
+        settings = {name: with_arrays(setting) for name, setting in settings.items()}
+    return called(function, with_arrays(arguments), settings)
+
+
+def with_arrays(x: Any) -> Any:
+    """Values among the arguments of a function as arrays without axes, which NumPy takes for arrays."""
+    kind = type(x)
+    if kind is list or kind is tuple:
+        return kind(map(with_arrays, x))
+    return x._array(box(x)) if isinstance(x, Operand) else x
 
 
 def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[str, Any]) -> Any:
@@ -137,6 +164,8 @@ def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[s
     """
     name = ufunc.__name__
     function = FUNCTIONS.get(name)
+    if method == "reduce" and name in _IDENTITIES and "where" in settings:
+        settings.setdefault("initial", _IDENTITIES[name])  # in arrays of objects, NumPy has no identity
     if ufunc in OF_INTS:  # NumPy takes the ints of Values
         refuse_function(name)
     if (
@@ -156,6 +185,7 @@ def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[s
 
 
 _NUMPYS = METHODS | TRUTHS
+_IDENTITIES = {"add": 0, "multiply": 1}
 
 
 def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -165,7 +195,7 @@ def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) 
         with np.errstate(invalid="ignore"):
             return arranged(instead(*arguments, **settings))
     try:
-        result = by_numpy(function, *arguments, **settings)
+        result = by_numpy(function, arguments, settings)
     except (TypeError, AttributeError) as error:
         if not _is_lack(error, function.__name__):
             raise

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.calling.call import Seeds
 from micrograd.compiler.ir.program import Reduction, Take
 from micrograd.contexts.scope import block_on_top
+from micrograd.engine.array_calls import Seeds
 from micrograd.engine.primitive import Primitive
 from micrograd.engine.value import Value
 from micrograd.explore.passes import Element

@@ -47,7 +47,16 @@ KINKS: dict[str, Callable[..., float]] = {  # what is 0 at the kink
     "ceil": lambda x: x - round(x),
 }
 # Those that are for rules, and exist for some operands only, are no part of a program
-HELPERS = (primitives.lower_power, further_primitives.spherical_bessel, further_primitives.hurwitz_zeta)
+HELPERS = (
+    *(primitives.lower_power, further_primitives.spherical_bessel, further_primitives.hurwitz_zeta),
+    *(
+        further_primitives.digamma_slope,
+        further_primitives.modified_bessel,
+        further_primitives.normal_hazard,
+        further_primitives.hazard_gap,
+        further_primitives.log_ratio,
+    ),
+)
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "remainder": "%", "floor_divide": "//"}
 _SIGNS = {"neg": "-", "identity": "+"}
 _LONGEST = 200  # characters of a part that gets no name of its own

@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-import math
-import random
-import sys
-from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Literal
 
-from micrograd._support.checks import required_count, required_sequence
+from micrograd._support.checks import required_count, required_number
 from micrograd.compiler import compiled_steps
-from micrograd.engine.value import Value
+from micrograd.contexts.modes import MaskError
+from micrograd.engine.commit import commit, setting
+from micrograd.engine.stored import changing
+from micrograd.training.batches import ListBatches, StreamBatches, batches_of
+from micrograd.training.eager_steps import EagerSteps
+from micrograd.training.history import Epoch, History, Taken
+from micrograd.training.masks import Masks
 from micrograd.training.noise import Noise
+from micrograd.training.progress import progress_bar, show
 from micrograd.training.recording import Recording, Run
+from micrograd.training.validation import Validation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from micrograd.engine.value import Value
     from micrograd.optim import Optimizer
-
-
-class History:
-    """How a training run went.
-
-    Attributes:
-        steps: the mean loss of each step's batch, before that step's update.
-        epochs: the mean loss over each whole epoch.
-        interrupted: whether Ctrl-C ended the run.
-
-    Example:
-        >>> History()
-        History(0 epochs, 0 steps)
-    """
-
-    def __init__(self) -> None:
-        self.steps: list[float] = []
-        self.epochs: list[float] = []
-        self.interrupted = False
-
-    def __repr__(self) -> str:
-        loss = f", loss {self.steps[0]:.4g} -> {(self.epochs or self.steps)[-1]:.4g}" if self.steps else ""
-        return f"History({len(self.epochs)} epochs, {len(self.steps)} steps{loss}{', interrupted' * self.interrupted})"
-
-    def _repr_html_(self) -> str:
-        """The curve of the loss that a notebook shows."""
-        from micrograd.draw.notebook import loss_chart  # here, so that it is loaded only when a curve is shown
-
-        several = len(self.epochs) > 1
-        return loss_chart(repr(self), self.epochs if several else self.steps, "epoch" if several else "step")
 
 
 def fit(
@@ -60,6 +38,13 @@ def fit(
     seed: int | None = None,
     progress: bool | None = None,
     callback: Callable[[History], object] | None = None,
+    shuffle: bool = True,
+    steps: int | None = None,
+    validation: Iterable[Any] | None = None,
+    metrics: Mapping[str, Callable[..., Any]] | None = None,
+    patience: int | None = None,
+    clip_norm: float | None = None,
+    resume: History | None = None,
     compile: bool | str = False,
     record: Recording | None = None,
     devices: int | Literal["all"] | None = None,
@@ -75,7 +60,7 @@ def fit(
     Args:
         loss: the loss of one example, as a Value. An example that is a tuple is given as several
             arguments, so that pairs of input and target go with ``loss(input, target)``.
-        data: the examples.
+        data: the examples. A generator is read to its end first, unless ``steps`` is given.
         optimizer: what holds the parameters and updates them.
         epochs: how many times to go through the data.
         batch_size: how many examples an update takes the mean loss over; the last batch of an epoch
@@ -83,8 +68,21 @@ def fit(
         seed: of the shuffling before each epoch, so that the same seed gives the same run; without one,
             Python's ``random`` shuffles.
         progress: whether to show a bar (this needs tqdm); by default on a terminal, if tqdm is there.
-        callback: called after each epoch with the history; what it raises ends the run. Where several processes
-            train together, each calls its own, and what it saves, the first one alone writes.
+        callback: called after each epoch with the history. The run ends if it returns True; what it raises ends the
+            run, too. Where several processes train together, each calls its own, and what it saves, the first one
+            alone writes.
+        shuffle: whether each epoch visits the examples in an order of its own; otherwise in that of the data.
+        steps: how many steps an epoch has. A generator may be endless then: its examples are taken as they come,
+            neither shuffled nor kept. One that ends earlier ends the run.
+        validation: examples that are not trained on. Their mean loss after each epoch is in the history and the bar.
+            The loss is called without ``noise`` for them.
+        metrics: functions of a validation example by name, such as ``{"accuracy": lambda x, y: (model(x) > 0) == y}``,
+            that return a number, a Value or a bool. Their means are in the history and the bar.
+        patience: ends the run after so many epochs without a smaller validation loss. The parameters are then those
+            after the best epoch, also where the run ends by itself; after Ctrl-C they are the last ones.
+        clip_norm: scales the gradient of a batch down to this norm, where its norm is larger.
+        resume: the history of a run that ended early, which goes on up to ``epochs``, to the last bit as if it had
+            not ended: in the middle of an epoch, too. The optimiser must be the same or have loaded its state.
         compile: whether to run the loss, its gradient and the update as compiled programs, with the same
             results up to rounding; or the name of the backend: "llvm", "numpy" or "jax". Numbers in the
             examples are dynamic then, as in micrograd.compile. Natively a large batch runs on all cores, with the
@@ -102,17 +100,18 @@ def fit(
         The history of the loss.
 
     Raises:
-        ValueError: if there is no data, if epochs, batch_size or devices is below 1, if there are not as many
-            devices, if noise does not return an item for each example or these are not alike, or if noise and record
-            are both given.
+        ValueError: if there is no data, if epochs, batch_size, steps, patience or devices is below 1, if there are not
+            as many devices, if noise does not return an item for each example or these are not alike, if settings
+            exclude or need one another, or if resume is of a run with other settings.
         TypeError: if an argument is not what it must be, or loss does not return a Value.
-        ArithmeticError: if a loss is not finite, naming the epoch and the example.
+        ArithmeticError: if a loss or an update overflows or is not finite, naming the epoch and the example.
         ImportError: if progress is True and tqdm is not installed, or if what compiling needs is not.
         TraceError: if the loss cannot be compiled.
         RuntimeError: if JAX has float64 switched off and that is the precision, or if another process that trains
             together with this one has failed, is gone, or trains something else.
 
     Example:
+        >>> from micrograd import Value
         >>> from micrograd.optim import SGD
         >>> slope = Value(0.0)
         >>> points = [(1.0, 2.0), (2.0, 4.0)]
@@ -120,8 +119,12 @@ def fit(
         >>> round(slope.data, 6)
         2.0
 
+        >>> history.loss == history.epochs, len(history.loss)
+        (True, 50)
+
         With random numbers in the loss:
 
+        >>> import random
         >>> rng = random.Random(0)
         >>> def draw(count):
         ...     return [rng.gauss(0, 0.1) for _ in range(count)]
@@ -131,103 +134,200 @@ def fit(
         >>> 1.9 < slope.data < 2.1
         True
     """
-    examples = required_sequence(data, "data must be a list of examples")
-    if not examples:
-        raise ValueError("there is no data to fit")
     _check_functions(loss=loss, callback=callback, noise=noise)
     _check_optimizer(optimizer)
     epochs, batch_size = required_count(epochs, "epochs"), required_count(batch_size, "batch_size")
+    steps = None if steps is None else required_count(steps, "steps")
+    history = _history(resume)
+    taken = history._interrupted_step()
+    batches = batches_of(data, batch_size, seed, shuffle, steps, taken)
+    _check_devices(devices, precision, compile)
+    _check_record(record, noise, batches)
+    _check_validation(validation, metrics, patience)
+    clip_norm = None if clip_norm is None else _positive(clip_norm)
+    backend = None if not compile else "auto" if compile is True else compile
+    checked = None if validation is None else Validation(loss, validation, metrics or {}, backend, precision)
+    _continue(history, batches)
+    done = 0 if history._epoch is None else len(history.steps) - history._epoch.first
+    first = None if taken is None else taken.noise
+    noises = None if noise is None else Noise(noise, batches.size_of(history._epoch, done), first)
+    drawing: Noise | Masks | None = noises
+    eager = EagerSteps(loss, batches, optimizer, clip_norm)
+    run: Any = eager
+    if backend is not None:
+        compiled = partial(
+            compiled_steps,
+            examples=batches.examples,
+            optimizer=optimizer,
+            backend=backend,
+            batch_size=batch_size,
+            devices=devices,
+            precision=precision,
+            draw=noise,
+            clip_norm=clip_norm,
+        )
+        try:
+            run = compiled(loss, eager=eager, named={} if noises is None else {"noise": noises.example})
+        except MaskError:  # it has a dropout
+            drawing = masks = Masks(loss, batches, noises)
+            eager = EagerSteps(masks.loss, batches, optimizer, clip_norm)
+            run = compiled(masks.loss, eager=eager, named={"noise": masks.example})
+    if record is not None:
+        record.start(Run(loss, batches.examples, optimizer, batch_size, seed))
+    _Training(history, batches, optimizer, eager, run, drawing, checked, callback, record, patience, epochs).run(
+        progress
+    )
+    return history
+
+
+@dataclass
+class _Training:
+    """What a run of fit goes through, epoch by epoch; the history says how far it is."""
+
+    history: History
+    batches: ListBatches | StreamBatches
+    optimizer: Any
+    eager: EagerSteps
+    steps: Any
+    noises: Noise | Masks | None
+    validation: Validation | None
+    callback: Callable[[History], object] | None
+    record: Recording | None
+    patience: int | None
+    epochs: int
+
+    def run(self, progress: bool | None) -> None:
+        """Take the steps that are left, and give the Values what they have become."""
+        history, steps, bar, stopped = self.history, self.steps, None, False
+        before = getattr(self.optimizer, "steps", 0) - len(history.steps)
+        try:
+            with steps.together():
+                bar = progress_bar(progress if steps.leads else False, self._steps_left())
+                while len(history.epochs) < self.epochs and not stopped:
+                    stopped = not self._train(bar) or self._ends()
+        except KeyboardInterrupt:
+            history.interrupted = True
+        finally:
+            steps.update_values()
+            if history.interrupted and getattr(self.optimizer, "steps", 0) - before == len(history.steps) + 1:
+                history.steps.append(self.eager.mean)  # the step was done when Ctrl-C came
+            if bar is not None:
+                bar.close()
+        if self.patience is not None and not history.interrupted:
+            self._set_best()
+
+    def _steps_left(self) -> int:
+        history = self.history
+        done = 0 if history._epoch is None else len(history.steps) - history._epoch.first
+        return (self.epochs - len(history.epochs)) * self.batches.steps - done
+
+    def _train(self, bar: Any) -> bool:
+        """Take the steps of an epoch, or those that are left of it; whether there were any."""
+        history, batches, steps, number = self.history, self.batches, self.steps, len(self.history.epochs)
+        if history._epoch is None:
+            history._epoch = batches.begin(history)
+        begun = history._epoch
+        done = len(history.steps) - begun.first
+        total, count = 0.0, 0
+        for step, mean in enumerate(history.steps[begun.first :]):
+            total, count = total + mean * batches.size_of(begun, step), count + batches.size_of(begun, step)
+        for batch in batches.batches(begun, done):
+            if batches.changes:
+                steps.read_examples()
+            steps.before_noise()
+            noise = None if self.noises is None else self.noises.draw(batch)
+            drawn = None if self.noises is None else self.noises.drawn
+            history._taken = Taken(len(history.steps), batches.taken(batch), drawn)
+            mean = steps.step(batch, number, noise)
+            history.steps.append(mean)
+            if self.record is not None:
+                steps.update_values()
+                self.record.step(mean, batch=batch)
+            total, count = total + mean * len(batch), count + len(batch)
+            if bar is not None:
+                show(bar, number, total / count, {name: numbers[-1] for name, numbers in self._others() if numbers})
+                bar.update()
+        if count:
+            self._finish(number, total / count, begun)
+        return count > 0
+
+    def _others(self) -> list[tuple[str, list[float]]]:
+        return [("validation", self.history.validation), *self.history.metrics.items()]
+
+    def _finish(self, number: int, loss: float, begun: Epoch) -> None:
+        """Note what an epoch has achieved: all of it, or nothing where Ctrl-C comes first."""
+        history, best = self.history, self.history._best
+        lists, numbers = [history.epochs], [loss]
+        if self.validation is not None:
+            self.steps.update_values()
+            found = self.validation.run(number)
+            lists += [history.validation, *(history.metrics.setdefault(name, []) for name in list(found)[1:])]
+            numbers += found.values()
+            if self.patience is not None and found["validation"] < min(history.validation, default=float("inf")):
+                best = [parameter.data for parameter in self.optimizer.parameters]
+        following = {"_epoch": None, "_random_state": begun.random_state, "_best": best}
+        commit(chain(map(list.append, lists, numbers), map(setattr, repeat(history), following, following.values())))
+
+    def _ends(self) -> bool:
+        """Whether the run ends after this epoch, before its last one."""
+        history, stops = self.history, False
+        if self.callback is not None:
+            self.steps.update_values()
+            answer = self.callback(history)
+            stops = type(answer).__name__ in ("bool", "bool_") and bool(answer)  # that of NumPy, too
+            self.steps.read_examples()
+        waited = len(history.validation) - (history.best_epoch or 0)
+        return stops or (self.patience is not None and waited >= self.patience)
+
+    def _set_best(self) -> None:
+        parameters = self.optimizer.parameters
+        with changing(parameters):
+            commit(setting(parameters, "_data", self.history._best))
+
+
+def _history(resume: Any) -> History:
+    """A history to write into: a new one, or that of the run which is continued."""
+    history = History() if resume is None else resume
+    if not isinstance(history, History):
+        raise TypeError(f"resume must be the History that fit returned, not {type(resume).__name__}: {resume!r:.80}")
+    return history
+
+
+def _continue(history: History, batches: ListBatches | StreamBatches) -> None:
+    """Let the batches be those that follow in the history."""
+    if history._settings is not None and history._settings != batches.settings:
+        raise ValueError(f"resume needs the same {batches.settings[0]} as before")
+    history._settings, history.interrupted = batches.settings, False
+    batches.restore(history._random_state if history._epoch is None else history._epoch.random_state)
+
+
+def _check_record(record: Any, noise: Any, batches: ListBatches | StreamBatches) -> None:
+    """Refuse what is no Recording, and what a film cannot show."""
     if record is not None and not isinstance(record, Recording):
         raise TypeError(f"record must be a Recording, not {type(record).__name__}: {record!r:.80}")
     if record is not None and noise is not None:
         raise ValueError("a film computes losses again, for which noise is not drawn: leave out record or noise")
-    _check_devices(devices, precision, compile)
-    noises = None if noise is None else Noise(noise, min(batch_size, len(examples)))
-    shuffler: Any = random if seed is None else random.Random(seed)
-    history = History()
-    steps: Any = _Eager(loss, examples, optimizer)
-    if compile:
-        backend = "auto" if compile is True else compile
-        named = {} if noises is None else {"noise": noises.example}
-        settings = batch_size, devices, precision
-        steps = compiled_steps(loss, examples, optimizer, steps, backend, *settings, named, noise)
-    if record is not None:
-        record.start(Run(loss, examples, optimizer, batch_size, seed))
-    bar = None
-    try:
-        with steps.together():
-            bar = progress_bar(progress if steps.leads else False, epochs * math.ceil(len(examples) / batch_size))
-            for epoch in range(epochs):
-                order = shuffler.sample(range(len(examples)), len(examples))
-                total = 0.0
-                for start in range(0, len(order), batch_size):
-                    batch = order[start : start + batch_size]
-                    steps.before_noise()
-                    mean = steps.step(batch, epoch, None if noises is None else noises.draw(len(batch)))
-                    history.steps.append(mean)
-                    if record is not None:
-                        steps.update_values()
-                        record.step(mean, batch=batch)
-                    total += mean * len(batch)
-                    if bar is not None:
-                        so_far = total / (start + len(batch))
-                        bar.set_postfix_str(f"epoch {epoch + 1}, loss {so_far:.4f}", refresh=False)
-                        bar.update()
-                history.epochs.append(total / len(examples))
-                if callback is not None:
-                    steps.update_values()
-                    callback(history)
-                    steps.read_examples()
-    except KeyboardInterrupt:
-        history.interrupted = True
-    finally:
-        steps.update_values()
-        if bar is not None:
-            bar.close()
-    return history
+    if record is not None and batches.changes:
+        raise ValueError("a film computes losses again, and a generator gives its examples once: record needs a list")
 
 
-class _Eager:
-    """Steps that build the graph of each example anew."""
+def _check_validation(validation: Any, metrics: Any, patience: Any) -> None:
+    """Refuse what needs validation examples where there are none."""
+    if metrics is not None and not hasattr(metrics, "items"):
+        raise TypeError(f"metrics must be a dict of functions by name, not {type(metrics).__name__}: {metrics!r:.80}")
+    if metrics and {"loss", "validation"} & set(metrics):
+        raise ValueError("a metric may not be named loss or validation: the history has these")
+    if patience is not None:
+        required_count(patience, "patience")
+    if validation is None and (metrics or patience is not None):
+        raise ValueError(f"{'metrics' if metrics else 'patience'} needs validation=, examples that are not trained on")
 
-    leads = True
 
-    def __init__(self, loss: Callable[..., Value], examples: Sequence[Any], optimizer: Optimizer) -> None:
-        self._loss, self._examples, self._optimizer = loss, examples, optimizer
-
-    def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
-        """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
-        self._optimizer.zero_grad()
-        total = 0.0
-        for place, index in enumerate(batch):
-            example = self._examples[index]
-            named = {} if noise is None else {"noise": noise[place]}
-            value = self._loss(*(example if isinstance(example, tuple) else (example,)), **named)
-            if not isinstance(value, Value):
-                raise TypeError(f"loss must return a Value, not {type(value).__name__}: {value!r:.80}")
-            if not math.isfinite(value.data):
-                raise ArithmeticError(
-                    f"the loss of example {index} is {value.data} in epoch {epoch + 1}; "
-                    "a smaller learning rate may help"
-                )
-            # One example at a time: its graph is freed before the next is built.
-            value.backward(1 / len(batch))
-            total += value.data
-        self._optimizer.step()
-        return total / len(batch)
-
-    def together(self) -> AbstractContextManager[None]:
-        """Nothing is to be done before the first step and after the last."""
-        return nullcontext()
-
-    def before_noise(self) -> None:
-        """Do nothing: the Values are up to date."""
-
-    def read_examples(self) -> None:
-        """Do nothing: each step reads its own."""
-
-    def update_values(self) -> None:
-        """Do nothing: the Values are what is trained."""
+def _positive(clip_norm: Any) -> float:
+    number = required_number(clip_norm, "clip_norm")
+    if not number > 0:
+        raise ValueError(f"clip_norm must be above 0, not {clip_norm!r:.80}")
+    return number
 
 
 def _check_functions(**functions: Any) -> None:
@@ -258,24 +358,3 @@ def _check_devices(devices: Any, precision: Any, compile: bool | str) -> None:
     if compile != "jax" and (devices is not None or precision != "float64"):
         given = f"devices={devices!r}" if devices is not None else f"precision={precision!r}"
         raise ValueError(f'{given} needs compile="jax", not compile={compile!r:.80}')
-
-
-def progress_bar(progress: bool | None, steps: int) -> Any:
-    """A tqdm bar for so many steps, or None for none.
-
-    Args:
-        progress: whether to show one; None for on a terminal, if tqdm is there.
-        steps: how many there will be.
-
-    Raises:
-        ImportError: if there must be one, and tqdm is not installed.
-    """
-    if progress is False or (progress is None and not (sys.stderr and sys.stderr.isatty())):
-        return None
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        if progress is None:
-            return None
-        raise ImportError("a progress bar needs tqdm: pip install tqdm") from None
-    return tqdm(total=steps, unit="step")

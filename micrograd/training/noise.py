@@ -22,31 +22,35 @@ class Noise:
     Args:
         draw: takes the number of examples, and returns as many items.
         count: the number of examples in the first batch. It is drawn for at once, since a compiler needs an example.
+        first: what was drawn for it already, if anything was.
 
     Attributes:
         example: the item of the first example.
+        drawn: what was drawn for the last batch.
 
     Raises:
         TypeError: if draw returns no list or array, or an item holds anything else than numbers.
         ValueError: if draw returns another number of items, or they are not all alike.
     """
 
-    def __init__(self, draw: Callable[[int], Any], count: int) -> None:
+    def __init__(self, draw: Callable[[int], Any], count: int, first: Any = None) -> None:
         self._draw = draw
-        items = self._drawn(count)
+        items = self._drawn(count) if first is None else first
         self.example: Any = items[0]
         self._key = Structure(self.example).key
         self._check_alike(items)
         self._first: Any = items
+        self.drawn: Any = items
 
-    def draw(self, count: int) -> Sequence[Any]:
-        """An item for each of so many examples."""
-        if (first := self._first) is not None:
+    def draw(self, batch: Sequence[int]) -> Sequence[Any]:
+        """An item for each example of a batch."""
+        if self._first is not None:
             self._first = None
-            return first
-        items = self._drawn(count)
-        self._check_alike(items)
-        return items
+        else:
+            items = self._drawn(len(batch))
+            self._check_alike(items)
+            self.drawn = items
+        return self.drawn
 
     def _drawn(self, count: int) -> Sequence[Any]:
         items: Any = self._draw(count)

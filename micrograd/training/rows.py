@@ -21,7 +21,7 @@ from micrograd.engine.stored import changing
 from micrograd.losses import binary_cross_entropy, cross_entropy
 from micrograd.nn import ACTIVATIONS, MLP
 from micrograd.optim import SGD, Adam
-from micrograd.training.fit import progress_bar
+from micrograd.training.progress import progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

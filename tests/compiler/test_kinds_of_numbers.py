@@ -318,3 +318,50 @@ def test_a_mutable_default_argument():
 
     fast = mg.compile(grows)
     assert [fast(2.0), fast(2.0), fast(2.0)] == [2.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+def test_a_square_that_is_0_times_a_large_number(backend):
+    """The derivative of x**2 * y by x is 0 at (0, 1e308), though 2 * y is infinite."""
+    for f, point in ((lambda x, y: x**2 * y, (0.0, 1e308)), (lambda x, y: x**3 * y, (0.0, 1e308))):
+        for derivative in (mg.grad(f, argnums=(0, 1)), mg.value_and_grad(f, argnums=(0, 1))):
+            eager = derivative(*point)
+            assert eager == mg.compile(derivative, backend=backend)(*point)
+            assert np.allclose(np.hstack(eager), 0.0)
+        for function in (f, mg.compile(f, backend=backend)):
+            x, y = map(Value, point)
+            function(x, y).backward()
+            assert [x.grad, y.grad] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float32, float])
+def test_padding_and_conjugates_keep_the_dtype(dtype):
+    numbers = np.array([100, 120, 7], dtype=dtype)
+    agree(lambda a: (np.pad(a, 1), np.pad(a, (1, 2), constant_values=(3, 4)), np.pad(a, 1).tolist()), numbers)
+    agree(lambda a: (np.pad(a, 1, constant_values=2.5), np.pad(a, 1, "edge"), np.pad(a[0:1].sum(), 1)), numbers)
+    agree(lambda a: (a.conj(), a.conjugate(), np.conj(a)), numbers)
+    agree(lambda a: (a.conj(), np.pad(a, 1)), np.array(5, dtype=dtype))
+
+
+def test_padding_with_numbers_that_are_not_known():
+    floats = np.array([1.5, 2.5])
+    agree(lambda a, t: np.pad(a, 1, constant_values=t) * 2.0, floats, 3.5)
+    agree(lambda a, x: np.pad(a, 1, constant_values=x) * 2.0, mg.array(floats), Value(3.5))
+    agree(lambda a: np.pad(a, 1, mode="mean"), floats)
+    agree(lambda a: (np.pad([a, 3.0], 1), mg.array([a]).conj()), Value(1.5))
+    for a, constant in ((np.array([1, 2]), 2.5), (floats, Value(2.5))):
+        with pytest.raises(TraceError, match=r"Write np\.pad\(x\.astype\(float\), \.\.\.\)"):
+            mg.compile(lambda a, t: np.pad(a, 1, constant_values=t))(a, constant)
+    with pytest.raises(TraceError, match=r"np\.pad of numbers with others"):
+        mg.compile(lambda a: np.pad(a, 1, mode="mean"))(np.array([1, 2]))
+
+
+def test_functions_with_two_results():
+    few = np.array([100, 120, 7], dtype=np.int8)
+    agree(lambda a, b: (np.divmod(a, 3), divmod(a, b), np.divmod(7, a)), few, few)
+    agree(lambda a, t: (np.divmod(a, t), divmod(a, 2.0), np.divmod(t, 2.0)), np.array([5.5, -2.0]), 2.5)
+    with pytest.raises(TypeError, match=r"micrograd has no np\.divmod of Values"):
+        mg.compile(lambda a: np.divmod(a, 2.0))(mg.array([1.5]))
+    for f in (np.modf, np.frexp, np.signbit):
+        with pytest.raises(TraceError, match="Compute it outside of the function, and pass the result in"):
+            mg.compile(f)(np.array([1.5, 2.5]))

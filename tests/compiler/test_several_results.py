@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.compiler.calling.call import Seeds
+from micrograd.engine.array_calls import Seeds
 from tests.compiler.backends.sparing import is_left_out
 from tests.compiler.test_against_eager import gradients
 from tests.strategies import programs

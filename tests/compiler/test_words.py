@@ -47,7 +47,6 @@ INDICES = {
         "For an index write mg.take(sequence, index).",
     ),
     "pop": (lambda x, i: list(W).pop(i) * x, "the int of a number, in list(W).pop(i),", "For an index write mg.take"),
-    "np.take": (lambda x, i: np.take(FLOATS, i) * x, "the int of a number, in np.take(FLOATS, i),", "write mg.take"),
 }  # fmt: skip
 
 

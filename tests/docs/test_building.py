@@ -159,7 +159,7 @@ class TestReference:
         assert "- `epochs`: how many times to go through the data.\n" in text
         assert "**Returns**\n\nThe history of the loss.\n" in text
         assert "- `TraceError`: if the loss cannot be compiled." in text
-        assert "**Example**\n\n```pycon\n>>> from micrograd.optim import SGD\n" in text
+        assert "**Example**\n\n```pycon\n>>> from micrograd import Value\n>>> from micrograd.optim import SGD\n" in text
 
     def test_every_docstring_of_a_page_is_shown(self):
         for page in reference.PAGES:

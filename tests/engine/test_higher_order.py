@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from tests.engine.test_primitives import has_no_truth
+from tests.engine.test_primitives import has_no_truth, hazard, inverse_erf, quantile
 from tests.strategies import KINKS, TABLE, operands, programs
 
 mp = mpmath.mp.clone()
@@ -64,6 +64,14 @@ def second_of_sinc(x):
     if abs(x) > 1e-9:
         return 2 * (mp.sincpi(x) - mp.cospi(x)) / x**2 - mp.pi**2 * mp.sincpi(x)
     return mp.pi**2 * ((mp.pi * x) ** 2 / 10 - ONE / 3)  # its series, as the terms above cancel
+
+
+def trigamma_gap(x, y):
+    """The second slope of betaln by x."""
+    if y < 1e-30 * x:
+        return -y * mp.psi(2, x)
+    with mp.workdps(100):
+        return mp.psi(1, x) - mp.psi(1, x + y)
 
 
 STRAIGHT = Second()  # of pieces of straight lines, or a number that no gradient flows to
@@ -117,6 +125,37 @@ SECONDS = {
     "sinc": Second({(0, 0): second_of_sinc}, terms=lambda x: 4 / abs(x) if abs(x) > 0.5 else 0),
     "lgamma": Second({(0, 0): lambda x: mp.psi(1, x)}),
     "digamma": Second({(0, 0): lambda x: mp.psi(2, x)}),
+    "betaln": Second(
+        {
+            (0, 0): lambda x, y: trigamma_gap(x, y),
+            (0, 1): lambda x, y: -mp.psi(1, x + y),
+            (1, 1): lambda x, y: trigamma_gap(y, x),
+        },
+        terms=lambda x, y: mp.psi(1, x) + mp.psi(1, y),
+    ),
+    "i0": Second({(0, 0): lambda x: (mp.besseli(0, x) + mp.besseli(2, x)) / 2}, ulps=lambda *_: 24.0),
+    "i1": Second({(0, 0): lambda x: (3 * mp.besseli(1, x) + mp.besseli(3, x)) / 4}, ulps=lambda *_: 24.0),
+    "ndtri": Second(
+        {(0, 0): lambda x: quantile(x) / density(quantile(x)) ** 2},
+        ulps=lambda x: 24 + 24 * quantile(x) ** 2,
+        lost=lambda x: 16 + 16 / density(quantile(x)) ** 3,
+    ),
+    "erfinv": Second(
+        {(0, 0): lambda x: mp.pi / 2 * inverse_erf(x) * mp.exp(2 * inverse_erf(x) ** 2)},
+        ulps=lambda x: 24 + 32 * inverse_erf(x) ** 2,
+    ),
+    "log_ndtr": Second(
+        {(0, 0): lambda x: -hazard(x) * (x + hazard(x)) if x > -1e5 else -1 + 1 / x**2},
+        terms=lambda x: min(density(x) * abs(x) * 4, 4 * ONE),
+        ulps=lambda *_: 64.0,
+        lost=lambda x: 16 + 16 * abs(x),
+    ),
+    "logit": Second({(0, 0): lambda x: (2 * x - 1) / (x * (1 - x)) ** 2}, terms=lambda x: 1 / (x * (1 - x)) ** 2),
+    "xlogy": Second({(0, 1): lambda x, y: 1 / y, (1, 1): lambda x, y: -x / y**2}, between=lambda x, y: (x / y, 1 / y)),
+    "rel_entr": Second(
+        {(0, 0): lambda x, y: 1 / x, (0, 1): lambda x, y: -1 / y, (1, 1): lambda x, y: x / y**2},
+        between=lambda x, y: (x / y, y / x, 1 / y, x / y**2, 1 / x),
+    ),
     "sqrt": Second({(0, 0): lambda x: -mp.power(x, -3 * ONE / 2) / 4}),
     "sin": Second({(0, 0): lambda x: -mp.sin(x)}),
     "cos": Second({(0, 0): lambda x: -mp.cos(x)}),

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.engine import primitives
+from micrograd.engine import further_primitives, primitives
 from micrograd.testing import numerical_gradient
 from tests.strategies import KINKS, TABLE, operands
 
@@ -103,6 +103,54 @@ def distribution(x):
     return complement(-x / mp.sqrt(2)) / 2
 
 
+def quantile(x):
+    """The normal quantile, by Newton's method from the float; mpmath's erfinv has too few digits in the tails."""
+    if x > 0.5:
+        return -quantile(1 - x)
+    found = mp.mpf(further_primitives.ndtri.forward(float(x)))
+    for _ in range(3):
+        found -= (distribution(found) - x) / density(found)
+    return found
+
+
+def inverse_erf(x):
+    return mp.erfinv(x) if abs(x) < 0.9 else -mp.sign(x) * quantile((1 - abs(x)) / 2) / mp.sqrt(2)
+
+
+def hazard(x):
+    if x < -1e5:  # where the distribution is below mpmath's floats
+        return -x + 1 / (-x) - 2 / (-x) ** 3
+    return density(x) / distribution(x)
+
+
+def log_distribution(x):
+    if x < -1e5:
+        return -(x**2) / 2 - mp.log(2 * mp.pi) / 2 - mp.log(hazard(x))
+    return mp.log1p(-distribution(-x)) if x > 0 else mp.log(distribution(x))
+
+
+def log_beta(x, y):
+    small, large = min(x, y), max(x, y)
+    if large > 1e30:  # Stirling's series, without the terms that cancel
+        gap = small - (large - ONE / 2) * mp.log1p(small / large) - small * mp.log(large + small)
+        return mp.loggamma(small) + gap if small < 1e30 else _log_beta_of_large(small, large)
+    with mp.workdps(120):
+        return mp.loggamma(small) + (mp.loggamma(large) - mp.loggamma(large + small))
+
+
+def _log_beta_of_large(small, large):
+    halves = mp.log(2 * mp.pi / small) / 2
+    return halves - small * mp.log1p(large / small) - (large - ONE / 2) * mp.log1p(small / large)
+
+
+def digamma_gap(x, y):
+    """The slope of log_beta by x."""
+    if y < 1e-30 * x:
+        return -y * mp.psi(1, x)
+    with mp.workdps(100):
+        return mp.digamma(x) - mp.digamma(x + y)
+
+
 TRUTHS = {
     "identity": Truth(lambda x: x, (lambda x: ONE,)),
     "detach": Truth(lambda x: x, (None,)),
@@ -155,6 +203,37 @@ TRUTHS = {
     "sinc": Truth(lambda x: mp.sincpi(x), (slope_of_sinc,), terms=lambda x: 1 / abs(x) if abs(x) > 0.5 else 0),
     "lgamma": Truth(lambda x: mp.loggamma(x).real, (lambda x: mp.digamma(x),), ulps=lambda *_: 8.0),
     "digamma": Truth(lambda x: mp.digamma(x), (lambda x: mp.psi(1, x),), ulps=lambda *_: 8.0),
+    "betaln": Truth(
+        log_beta,
+        (digamma_gap, lambda x, y: digamma_gap(y, x)),
+        ulps=lambda *_: 16.0,
+        terms=lambda x, y: 1 + abs(mp.digamma(x)) + abs(mp.digamma(y)) + abs(mp.digamma(x + y)),
+    ),
+    "i0": Truth(lambda x: mp.besseli(0, x), (lambda x: mp.besseli(1, x),), ulps=lambda *_: 16.0),
+    "i1": Truth(
+        lambda x: mp.besseli(1, x),
+        (lambda x: (mp.besseli(0, x) + mp.besseli(2, x)) / 2,),
+        ulps=lambda *_: 16.0,
+    ),
+    "ndtri": Truth(
+        quantile,
+        (lambda x: 1 / density(quantile(x)),),
+        ulps=lambda x: 8 + 8 * further_primitives.ndtri.forward(x) ** 2,  # so much the density's exponent multiplies
+    ),
+    "erfinv": Truth(
+        inverse_erf,
+        (lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(inverse_erf(x) ** 2),),
+        ulps=lambda x: 8 + 16 * further_primitives.erfinv.forward(x) ** 2,
+    ),
+    "log_ndtr": Truth(log_distribution, (hazard,), ulps=lambda *_: 8.0),
+    "logit": Truth(lambda x: mp.log(x) - mp.log1p(-x), (lambda x: 1 / (x * (1 - x)),)),
+    "xlogy": Truth(lambda x, y: x * mp.log(y), (lambda x, y: mp.log(y), lambda x, y: x / y)),
+    "rel_entr": Truth(
+        lambda x, y: x * mp.log(x / y),
+        (lambda x, y: mp.log(x / y) + 1, lambda x, y: -x / y),
+        terms=lambda x, y: 1 + abs(mp.log(x / y)),
+        lost=lambda x, y: 4 + 8 * float(min(y / x, mp.mpf(10) ** 300)),
+    ),
     "sqrt": Truth(lambda x: mp.sqrt(x), (lambda x: mp.power(x, -ONE / 2) / 2,)),
     "sin": Truth(lambda x: mp.sin(x), (lambda x: mp.cos(x),)),
     "cos": Truth(lambda x: mp.cos(x), (lambda x: -mp.sin(x),)),
@@ -206,6 +285,11 @@ def has_no_truth(primitive, inputs):
     if primitive.name == "atan2":
         return inputs[0] == 0 and inputs[1] <= 0
     return primitive.name == "hypot" and not any(inputs)
+
+
+def _beside(primitive):
+    """A number for the other operands; negative, as a power with such an exponent has a pole at 0."""
+    return 0.5 if primitive.name in ("betaln", "xlogy", "rel_entr") else -0.5
 
 
 ORDINARY = {"acosh": 1.5}  # a point inside of the domain, where 0.5 is none
@@ -327,7 +411,9 @@ def test_nan_in_gives_nan_out(primitive):
         assert primitive.forward(*[math.nan] * len(primitive.domain)) == 0.0
         return
     for place in range(primitive.name == "where", len(primitive.domain)):  # where: NaN is true, as for Python
-        inputs = [-0.5] * len(primitive.domain)  # leaky_relu and elu look at their setting for negative x only
+        inputs = [_beside(primitive)] * len(
+            primitive.domain
+        )  # leaky_relu and elu look at their setting for negative x only
         inputs[place] = math.nan
         if not (primitive.name == "where" and place == 2):  # not chosen
             assert math.isnan(primitive.forward(*inputs))
@@ -475,7 +561,9 @@ def test_inside_of_a_domain_value_and_derivative_are_finite_and_at_its_end_or_a_
     for place, interval in enumerate(primitive.domain):
         for end, outwards in zip(interval, (-1, 1), strict=True):
             if math.isfinite(end):
-                inputs = [-0.5] * len(primitive.domain)  # negative: a power with such an exponent has a pole at 0
+                inputs = [_beside(primitive)] * len(
+                    primitive.domain
+                )  # negative: a power with such an exponent has a pole at 0
                 inputs[place] = end - outwards * 1e-6
                 assert is_finite(primitive, inputs)
                 inputs[place] = end if abs(end) <= 1 else end + outwards

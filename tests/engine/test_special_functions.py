@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy import special
 
 import micrograd as mg
 from micrograd import Value
@@ -260,3 +261,95 @@ class TestSteps:
         ys.sum().backward()
         assert [y.data for y in ys] == pytest.approx([mg.sinc(0.3), mg.sinc(-1.7)], rel=1e-14)
         assert [x.grad for x in xs] == pytest.approx([mg.grad(mg.sinc)(0.3), mg.grad(mg.sinc)(-1.7)], rel=1e-13)
+
+
+class TestNamesOfSciPy:
+    NAMES = (
+        *("erf", "erfc", "erfinv", "gammaln", "digamma", "expit", "logit"),
+        *("ndtr", "log_ndtr", "ndtri", "i0", "i1", "entr"),
+    )
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_of_floats_values_and_arrays_and_scipys_own_function_of_arrays_of_values(self, name):
+        numbers = np.array([0.2, 0.5, 0.7])
+        ours, theirs = getattr(mg, name), getattr(special, name)
+        assert ours(0.2) == pytest.approx(theirs(0.2), rel=1e-14)
+        assert ours(numbers) == pytest.approx(theirs(numbers), rel=1e-14)
+        values = mg.array(numbers)
+        result = theirs(values)
+        assert type(result) is type(values)
+        assert mg.numbers(result) == pytest.approx(theirs(numbers), rel=1e-14)
+        slopes = mg.gradient(result.sum(), list(values))
+        assert slopes == pytest.approx([mg.grad(ours)(x) for x in numbers], rel=1e-14)
+
+    @pytest.mark.parametrize("name", ["betaln", "xlogy", "rel_entr"])
+    def test_of_two_operands(self, name):
+        x, y = np.array([0.2, 0.5, 3.0]), np.array([0.4, 0.5, 40.0])
+        ours, theirs = getattr(mg, name), getattr(special, name)
+        assert mg.numbers(theirs(mg.array(x), mg.array(y))) == pytest.approx(theirs(x, y), rel=1e-13)
+        first, second = Value(0.2), Value(0.4)
+        assert getattr(first, name)(second).data == ours(first, second).data == ours(0.2, 0.4)
+
+    @pytest.mark.parametrize("backend", ["numpy", "llvm", "jax"])
+    def test_compiled(self, backend):
+        def f(x):
+            total = sum(getattr(special, name)(x).sum() for name in self.NAMES)
+            return total + special.betaln(x, 2.0).sum() + special.rel_entr(x, 0.3)[0] + mg.polygamma(2, x[1])
+
+        x = mg.array([0.2, 0.5, 0.7])
+        fast = mg.compile(f, backend=backend)
+        assert fast(x).data == pytest.approx(f(x).data, rel=1e-13)
+        assert mg.gradient(fast(x), list(x)) == pytest.approx(mg.gradient(f(x), list(x)), rel=1e-12)
+
+    def test_polygamma_of_every_order(self):
+        for order in range(5):
+            for x in (0.1, 1.0, 3.5, 40.0):
+                true = mp.psi(order, x)
+                assert abs(mg.polygamma(order, x) - true) <= 16 * math.ulp(float(true))
+        assert mg.grad(lambda x: mg.polygamma(2, x))(0.5) == pytest.approx(float(mp.psi(3, 0.5)), rel=1e-14)
+        assert mg.numbers(mg.polygamma(1, mg.array([1.0, 2.0]))) == pytest.approx(special.polygamma(1, [1.0, 2.0]))
+        with pytest.raises(ValueError, match=r"digamma_slope\(-0.5, order=1\): math domain error"):
+            mg.polygamma(1, -0.5)
+        with pytest.raises(ValueError, match="must be 0 or more, not -1"):
+            mg.polygamma(-1, 0.5)
+        with pytest.raises(TypeError, match=r"must be an int, not float: 1\.0"):
+            mg.polygamma(1.0, 0.5)
+
+    @pytest.mark.parametrize("name", ["logit", "ndtri", "erfinv"])
+    @pytest.mark.parametrize("x", [-1.5, 1.0, 2.0])
+    def test_outside_of_a_domain_is_an_error(self, name, x):
+        with pytest.raises(ValueError, match="math domain error"):
+            getattr(mg, name)(x)
+
+    def test_nothing_times_the_logarithm_of_nothing(self):
+        assert [mg.xlogy(0.0, y) for y in (0.0, -1.0, math.inf)] == [0.0, 0.0, 0.0]
+        assert math.isnan(mg.xlogy(0.0, math.nan))
+        assert (mg.entr(0.0), mg.rel_entr(0.0, 0.5)) == (0.0, 0.0)
+        x, y = Value(0.0), Value(0.0)
+        assert mg.gradient(mg.xlogy(0.0, y), [y]) == [0.0]
+        with pytest.raises(ValueError, match="the derivative of xlogy"):
+            mg.xlogy(x, y).backward()
+        assert mg.grad(mg.grad(lambda y: mg.xlogy(0.0, y)))(0.0) == 0.0
+
+    def test_the_slopes_of_higher_orders(self):
+        for name, x in (("i0", 1.5), ("i1", -30.0), ("log_ndtr", -2.0), ("log_ndtr", 1.0), ("erfinv", 0.3)):
+            f = getattr(mg, name)
+            third = mg.grad(mg.grad(mg.grad(f)))(x)
+            true = {
+                "i0": lambda x: mp.besseli(0, x),
+                "i1": lambda x: mp.besseli(1, x),
+                "log_ndtr": lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2),
+                "erfinv": mp.erfinv,
+            }[name]
+            assert third == pytest.approx(float(mp.diff(true, x, 3)), rel=1e-12)
+        assert mg.grad(lambda x: further_primitives.modified_bessel(x))(0.5) == pytest.approx(
+            float(mp.diff(lambda x: mp.besseli(2, x), 0.5)), rel=1e-14
+        )
+        assert mg.grad(further_primitives.log_ratio)(2.0, 3.0) == 0.5
+        assert further_primitives.log_ratio(1e300, 1e-300) == pytest.approx(600 * math.log(10), rel=1e-15)
+
+    def test_infinite_where_no_float_is_large_enough(self):
+        assert (mg.i0(720.0), mg.i1(-720.0)) == (math.inf, -math.inf)
+        assert mg.i0(713.0) == pytest.approx(float(mp.besseli(0, 713.0)), rel=1e-14)
+        assert mg.log_ndtr(math.inf) == 0.0
+        assert mg.log_ndtr(-1e200) == -math.inf

@@ -86,7 +86,7 @@ class TestFormulas:
 
     def test_the_power_rule_is_a_formula_to_read(self):
         first, _ = formulas(mg.engine.primitives.pow)
-        assert first == ["mul", ["mul", "g", "1"], ["lower_power", "0", "1", 1.0]]  # pages show it as a power
+        assert first == ["mul", ["mul", "g", ["lower_power", "0", "1", 1.0]], "1"]  # pages show it as a power
 
     def test_a_rule_that_is_no_formula_gives_none(self):
         branching = mg.engine.primitive.Primitive("branching", "b", abs, lambda g, out, x: g if x > 0 else -g)

@@ -15,7 +15,7 @@ import micrograd as mg
 from micrograd import Value, fit
 from micrograd.nn import MLP
 from micrograd.optim import SGD, Adam, cosine
-from micrograd.training.fit import History
+from micrograd.training import History
 from tests.interrupts import interrupted_at
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=40, database=None)

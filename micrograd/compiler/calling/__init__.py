@@ -5,9 +5,13 @@ kept.py             its programs, by the structure of their arguments
 cache_info.py       how much of all that is kept
 boundary.py         the numbers of arguments as one array, and results made of outputs
 specialise.py       a function traced for one structure of its arguments
+paths.py            the programs of a function that decides on numbers, one for each way through it
+mapped.py           programs in which mg.vmap runs a function in many iterations
 call.py             the primitive of a compiled function's result
 pure_function.py    a pure function of JAX made of a function of Values
 jax_parameters.py   the parameters of such a function: arrays by name
+export.py           a program as a file of C
+native.py           the native function of a program
 picture.py          a picture of a program
 profile.py          where the time of a program goes
 """

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from micrograd._support.checks import check_unchanged
+from micrograd.engine.array_calls import Seeds
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.node import NUMBER, requires_grad_version
@@ -34,7 +35,7 @@ from micrograd.engine.stored import forget_stored
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Container
 
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
@@ -222,7 +223,7 @@ class CallOfSeveral(_OfProgram):
         written: Callable[[], list[Any]],
     ) -> None:
         super().__init__(origin, inputs, written)
-        self.results, self._run = len(origin.program.outputs), run
+        self.results, self._run = len(origin.program.outputs) - origin.program.answers, run
 
     def gradients(self, gradient: float) -> Floats:
         """What the reverse program gives for the gradients of the results; a plain float is that of each of them."""
@@ -261,46 +262,6 @@ class OneOfSeveral(_OfOneCall):
         call = node._first
         check_unchanged(call._x, call._y)
         return cast("CallOfSeveral", call._primitive).graphs_of(self.result, call, gradient, useful)
-
-
-class Seeds(float):
-    """The gradients of some results of a call; as a float, their sum.
-
-    The walk adds up what the results pass on, as it adds up all gradients. Sums keep their parts:
-
-    >>> seeds = 0.0 + Seeds(2.0, 0) + Seeds(3.0, 5)
-    >>> seeds, sorted(seeds.parts())
-    (5.0, [(0.0, None), (2.0, 0), (3.0, 5)])
-    """
-
-    __slots__ = ("_before", "_number", "_result")
-
-    _number: float
-    _result: int | None
-    _before: Seeds | None
-
-    def __new__(cls, number: float, result: int | None, before: Seeds | None = None) -> Seeds:
-        """A gradient of one result, or of each where the result is None; and the sum that it is added to."""
-        made = super().__new__(cls, number if before is None else float.__add__(before, number))
-        made._number, made._result, made._before = number, result, before
-        return made
-
-    def parts(self) -> Iterator[tuple[float, int | None]]:
-        """The gradients that were added up, each with the number of its result."""
-        part: Seeds | None = self
-        while part is not None:
-            yield part._number, part._result
-            part = part._before
-
-    def __add__(self, other: float) -> Seeds:
-        """A sum that keeps its parts."""
-        for number, result in other.parts() if isinstance(other, Seeds) else [(other, None)]:
-            self = Seeds(number, result, self)  # a sum grows part by part
-        return self
-
-    def __radd__(self, other: float) -> Seeds:
-        """A sum that keeps its parts."""
-        return Seeds(other, None) + self
 
 
 def _node(primitive: Primitive, data: float, operands: tuple[Any, ...], numbers: Any) -> Value:

@@ -12,6 +12,7 @@ is traced again, and each program is kept.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from functools import partial, update_wrapper
 from inspect import signature
@@ -21,18 +22,24 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from micrograd._support.callers import calling_line
+from micrograd._support.checks import required_count
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.calling.cache_info import CacheInfo, forget_native_code
 from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
+from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
+from micrograd.compiler.calling.native import NativeFunction, native_function
+from micrograd.compiler.calling.paths import PATHS, Paths, is_undecided
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
+from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.numbers import all_finite
 from micrograd.compiler.passes.listing import listing_of
 from micrograd.compiler.passes.lists import disabled_passes
+from micrograd.compiler.tracing.questions import ROUNDING, UndecidedError
 from micrograd.contexts.no_grad import differentiating
 from micrograd.contexts.scope import block_on_top
 from micrograd.draw.graph import save_picture
@@ -40,12 +47,14 @@ from micrograd.engine.differentiation import is_differentiated, needs_graphs
 from micrograd.engine.higher_order import partial_gradients
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.engine.value import Value
+from micrograd.nn import Module
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
     import graphviz
+    from typing_extensions import Self
 
     from micrograd.compiler.backends.shared.executable import Executable
     from micrograd.compiler.ir.program import Program
@@ -78,19 +87,44 @@ class CompiledFunction(Generic[P, R]):
         disable: Sequence[str] = (),
         verify: bool = False,
         precision: str = "float64",
+        paths: int = PATHS,
     ) -> None:
         self.function = function
+        self._settings = backend, disable, verify, precision, paths
         disabled_passes(disable)  # of a name that is wrong it is said here
         if not isinstance(verify, bool):
             raise TypeError(f"verify is True or False, not {verify!r:.80}")
         self._disable, self._verify = tuple(disable), verify
         self._backend = backend_of(backend).in_precision(precision)
-        self._is_rounded = precision != "float64"
+        self._is_rounded, self._rounding = precision != "float64", ROUNDING[precision]
+        self._paths = required_count(paths, "paths")
         self._kept = Kept()
         self._last: Specialised | None = None
         self._lock = new_lock()
         self._parts: list[OneOfSeveral] = []  # the primitives of several results, which all calls share
         update_wrapper(self, function, updated=())
+
+    def __reduce__(self) -> Any:
+        """A pickle has the function and the settings; a function that is found by its name is that name."""
+        name = getattr(self.function, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self.function, "__module__", None) or "")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (CompiledFunction, (self.function, *self._settings))
+
+    def __copy__(self) -> Self:
+        """The same one, as copies of functions are."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """What a compiled Module has besides, such as its parameters."""
+        function = vars(self).get("function")
+        if isinstance(function, Module) and not name.startswith("_"):
+            return getattr(function, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method, where a class has this as an attribute."""
@@ -104,12 +138,14 @@ class CompiledFunction(Generic[P, R]):
         if needs_graphs():
             return self.function(*arguments, **named)  # a program's gradients are numbers
         given = Structure.of_call(arguments, named)
-        with self._lock:
-            special = self._specialise(given)
-            remembers = recorder is None or recorder.remembers
-            if not remembers:
-                special = special.under_no_grad(self.function, given)
-            found = self._run(special, given, remembers and special.is_differentiable)
+        try:
+            with self._lock:
+                special, found = self._found(given, recorder is None or recorder.remembers)
+        except UndecidedError as error:
+            result = self.function(*arguments, **named)  # mostly it raises, too
+            if isinstance(error.__cause__, TraceError):
+                raise error.__cause__ from None
+            return result
         if found is None:  # eager, it gives the infinity, or raises what says more than a NaN
             return self.function(*arguments, **named)
         if recorder is not None and recorder.remembers_calls:
@@ -136,8 +172,10 @@ class CompiledFunction(Generic[P, R]):
         """
         with self._lock:
             special, _ = self._asked_for(arguments, named)
-            compiled = special.compiled(True)
-            return Explanation(compiled.passes if passes else "\n".join([compiled.program.explain(), *special.remarks]))
+            if passes:
+                return Explanation(special.compiled(True).passes)
+            text = special.explain()
+            return Explanation(text if special.paths is None else f"{text}\n{special.paths.explained()}")
 
     def show(self, *arguments: Any, after: str = "transpose", **named: Any) -> None:
         """Print the program, gradients included, as it is after a pass.
@@ -202,6 +240,18 @@ class CompiledFunction(Generic[P, R]):
             self._kept, self._last = Kept(), None
             forget_native_code()
 
+    def has_paths(self) -> bool:
+        """Whether the function decided on numbers at the last call, so that other operations may be done at another.
+
+        Example:
+            >>> import micrograd as mg
+            >>> fast = mg.compile(lambda x: x if x > 0 else -x, backend="numpy")
+            >>> fast(2.0), fast.has_paths()
+            (2.0, True)
+        """
+        with self._lock:
+            return self._asked_for((), {})[0].paths is not None
+
     def values(self) -> list[Value]:
         """The Values that the function read from outside at the last call, in the order of the program's inputs."""
         return list(self._asked_for((), {})[0].values)
@@ -238,10 +288,125 @@ class CompiledFunction(Generic[P, R]):
         self._backend.executable("program()")
         with self._lock:
             special, given = self._asked_for(arguments, named)
+            if special.maps is not None and not (arguments or named) and _needs_arguments(self.function):
+                raise ValueError(
+                    f"give program() the arguments of {self}: the iterations of mg.vmap in it were compiled once for "
+                    "all, and have to be written out"
+                )
+            special = special.written_out(given)
             executable: Any = special.compiled(True).run
             numbers = special.numbers(given)
             executable.buffer[executable.program.inputs[: len(numbers)]] = numbers
         return executable
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *arguments: Any,
+        name: str | None = None,
+        parameters: str = "table",
+        precision: str = "float64",
+        work: str = "auto",
+        gradients: bool = True,
+        overwrite: bool = False,
+        **named: Any,
+    ) -> list[str]:
+        """Write the program as one file of C99, which depends on ``math.h`` only, and its header beside it.
+
+        The file has ``name_value(inputs, outputs)`` and, where there are gradients, ``name(inputs, outputs,
+        gradients)``, each also as ``..._checked``, which returns 1 where a number is not finite. A comment in it says
+        which number is what. Gradients are those of the one result by all numbers in the arguments, and then by the
+        Values that the function reads. Where it returns several Values, ``seeds`` is an argument: their gradients.
+
+        Args:
+            path: of the file, which ends in ``.c``. The header is beside it, and ends in ``.h``.
+            *arguments: examples, for their structure: which numbers they hold is of no consequence.
+            name: of the function in C; by default the name of the file.
+            parameters: "table" for the numbers that the Values which the function reads have now, in the file;
+                "argument" to have them be an argument, after the inputs.
+            precision: "float32" for a file on ``float``.
+            work: "argument" to have the caller supply all work arrays, of ``NAME_WORK`` numbers; "auto" only
+                those that are too large for the stack: of more than 256.
+            gradients: False for a file without gradients.
+            overwrite: whether files are replaced that ``export`` has not written.
+            **named: the same as the arguments.
+
+        Returns:
+            The paths of both files.
+
+        Raises:
+            ValueError: if the name cannot be that of a function of C, a file would be lost, or a primitive is Python
+                code only and has no C code of its own.
+            OSError: if a file cannot be written. Then neither is.
+            TraceError: as calls do.
+
+        Example:
+            >>> import micrograd as mg, tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     files = mg.compile(lambda x: mg.tanh(x) * x).export(f"{folder}/bell.c", 1.0)
+            ...     text = open(files[0]).read()
+            >>> print(text[text.index("void bell_value") : text.index("int bell_value")].strip())
+            void bell_value(const double *inputs, double *outputs)
+            {
+                const double x = inputs[0];
+                const double tanh_1 = tanh(x);
+                outputs[0] = tanh_1 * x;
+            }
+        """
+        with self._lock:
+            return export(
+                self.function,
+                path,
+                arguments,
+                named,
+                name=name,
+                overwrite=overwrite,
+                parameters=parameters,
+                precision=precision,
+                work=work,
+                gradients=gradients,
+                disable=self._disable,
+            )
+
+    def address(self, *arguments: Any, signature: str | None = None, **named: Any) -> NativeFunction:
+        """The native function, for inner loops that call it without Python: SciPy's, Numba's, or in C.
+
+        It computes what the function gives, but raises nothing: there are infinities and NaNs then. Threads may call it
+        at the same time. The Values that the function reads have the numbers that they have now.
+
+        Args:
+            *arguments: examples, for their structure: which numbers they hold is of no consequence.
+            signature: one of those below; by default the first that fits.
+
+                - ``double (double)``: one number, and one result
+                - ``double (int, double *)``: how many numbers there are (which is not looked at), and these
+                - ``void (double *, double *, double *)``: inputs, outputs, and for one result its gradients by the
+                  inputs, and then by the Values that the function reads
+                - ``int (double *, intptr_t, double *, void *)``: as ``scipy.ndimage.generic_filter`` takes it
+
+            **named: the same as the arguments.
+
+        Returns:
+            An object with the ``address``, the ``signature`` and a ``pointer`` of ctypes, which
+            ``scipy.LowLevelCallable`` takes. The address is valid for as long as this object or its pointer lives.
+
+        Raises:
+            ValueError: if there is no such signature, it does not fit, or a primitive is Python code.
+            ImportError: if llvmlite is not installed.
+            TraceError: as calls do.
+
+        Example:
+            >>> import micrograd as mg
+            >>> from scipy import LowLevelCallable
+            >>> from scipy.integrate import quad
+            >>> bell = mg.compile(lambda x: mg.exp(-x * x)).address(0.5)
+            >>> bell.signature
+            'double (double)'
+            >>> round(quad(LowLevelCallable(bell.pointer), -10.0, 10.0)[0], 10)
+            1.7724538509
+        """
+        with self._lock:
+            return native_function(self.function, Structure.of_call(arguments, named), signature, self._disable)
 
     def _compiled_for(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Program:
         """The program for these arguments; without any, that of the last call."""
@@ -253,20 +418,29 @@ class CompiledFunction(Generic[P, R]):
         """The programs for these arguments, and their structure; without any, the programs of the last call."""
         with self._lock:
             given = Structure.of_call(arguments, named)
-            last = self._last if not arguments and not named else None
-            if not (last or arguments or named) and _needs_arguments(self.function):
+            if not arguments and not named and self._last is not None:
+                return self._last.paths.last if self._last.paths else self._last, given
+            if not (arguments or named) and _needs_arguments(self.function):
                 raise ValueError(f"{self} has not been called: call it, or give program() or explain() its arguments")
-            return last or self._specialise(given), given
+            special = self._specialise(given)
+            return self._on_its_path(special, given, False)[0] if special.questions else special, given
 
-    def _traced(self, given: Structure) -> Specialised:
-        return Specialised(self.function, given, self._backend, disable=self._disable, verify=self._verify)
+    def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
+        self._kept.traces += 1
+        return Specialised(
+            *(self.function, given, self._backend),
+            is_recorded=is_recorded,
+            disable=self._disable,
+            verify=self._verify,
+            rounding=self._rounding,
+            takes_maps=self._backend.name != "jax",
+        )
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
         special = self._kept.programs.get(given.key)
         if special is None:
             special = self._traced(given)
-            self._kept.traces += 1
             if self._kept.add(given, special):
                 _warn_of_objects(self, given.objects)
         elif special.is_outdated():
@@ -274,7 +448,6 @@ class CompiledFunction(Generic[P, R]):
             if retraced == TOO_OFTEN:
                 _warn_of_retraces(self, special.closed_over.change())
             special = self._kept.programs[given.key] = self._traced(given)
-            self._kept.traces += 1
             special.retraced = retraced
         else:
             special.retraced = 0
@@ -283,8 +456,45 @@ class CompiledFunction(Generic[P, R]):
             self._last = special
         return special
 
-    def _run(self, special: Specialised, given: Structure, differentiable: bool) -> tuple[Floats, list[Any]] | None:
-        """The outputs, and a Value for each that is one.
+    def _found(self, given: Structure, remembers: bool) -> tuple[Specialised, Any]:
+        """The programs that have run, and what _run gives."""
+        special = self._specialise(given)
+        if not remembers:
+            special = special.under_no_grad(self.function, given)
+        if special.questions:
+            return self._on_its_path(special, given, remembers)
+        return special, self._run(special, given, remembers and special.is_differentiable)
+
+    def _on_its_path(self, special: Specialised, given: Structure, remembers: bool) -> tuple[Specialised, Any]:
+        """The same where the function decides on numbers: the path that it takes for these is traced if it is new."""
+        if special.paths is None:
+            special.paths = Paths(special, self._paths)
+        paths = special.paths
+        path = paths.last
+        for _ in range(len(paths) + 2):  # each has an answer more that holds, but for rounding
+            following = None
+            if path.is_outdated():
+                paths.forget(path)
+            else:
+                found = self._run(path, given, remembers and path.is_differentiable)
+                if not isinstance(found, bytes):
+                    paths.use(path)
+                    return path, found
+                if is_undecided(path, found):
+                    break
+                following = paths.after(path, found)
+                if following is None and not paths.may_trace(path, found, str(self)):
+                    break
+            if following is None:
+                following = self._traced(given, special.is_recorded)
+                paths.add(following)
+            path = following
+        return path, None
+
+    def _run(
+        self, special: Specialised, given: Structure, differentiable: bool
+    ) -> tuple[Floats, list[Any]] | bytes | None:
+        """The outputs, and a Value for each that is one; or the answers to questions, if they are not the program's.
 
         None if the function must run eagerly: a number is not finite, or a gradient has no program.
         """
@@ -300,6 +510,10 @@ class CompiledFunction(Generic[P, R]):
             return None
         inputs = special.numbers(given)
         numbers, gradients = compiled.run(inputs)
+        if special.questions:  # what the others hold is not looked at before it is known that these are the results
+            numbers, answers = numbers[: len(kinds)], numbers[len(kinds) :].tobytes()
+            if answers != special.answers:
+                return answers
         if not (all_finite(numbers) and all_finite(gradients)):
             return None
         if not special.results.has_values:
@@ -354,12 +568,6 @@ class CompiledFunction(Generic[P, R]):
         if outputs is not None and not self._is_rounded and not np.allclose(numbers, outputs, 1e-6, 1e-9):
             raise ValueError(f"{self} gives other numbers now than at the call, as something it read was replaced")
         return results
-
-    def __reduce__(self) -> str:
-        """As functions do: a copy is the same one, and pickle writes its name."""
-        if not hasattr(self, "__qualname__"):
-            raise TypeError(f"{self} has no name to be pickled or copied by: compile {self.function!r:.80} there")
-        return self.__qualname__
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', self.function)!s}>"

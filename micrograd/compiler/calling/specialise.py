@@ -16,6 +16,7 @@ from micrograd.compiler.backends.shared.executable import Executable
 from micrograd.compiler.backends.shared.limits import bytes_of
 from micrograd.compiler.calling.boundary import Results, numbers_of
 from micrograd.compiler.calling.call import Origin
+from micrograd.compiler.calling.mapped import Maps
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.numbers import part_of
@@ -66,9 +67,13 @@ class Specialised:
         is_recorded: whether the programs are for calls where operations are recorded, and not under no_grad.
         disable: the names of passes that shall not run.
         verify: whether each pass is checked.
+        rounding: where the function may decide on numbers, the relative errors of its programs; see trace.
+        takes_maps: whether what mg.vmap runs many times may be a program of its own.
 
     Attributes:
         name: of the function.
+        is_recorded: as above.
+        maps: what there is of that.
         values: the Values that the function read from outside.
         result: what the function returned: symbols, where it computed numbers.
         results: how that is made of the outputs of a program.
@@ -82,6 +87,10 @@ class Specialised:
         takes_numbers: whether it takes gradients as plain numbers, which is refused inside of a transform.
         remarks: what explain() says of how derivatives are computed.
         only_eager: whether its gradient cannot be compiled.
+        questions: what the function asks of numbers.
+        answers: what the outputs of its programs end with, if the questions have the answers of the trace.
+        paths: the programs for other answers, if it asks.
+        taken: how many calls have had these answers.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
     """
 
@@ -95,14 +104,18 @@ class Specialised:
         is_recorded: bool = True,
         disable: Sequence[str] = (),
         verify: bool = False,
+        rounding: float | None = None,
+        takes_maps: bool = False,
     ) -> None:
+        self.is_recorded, self._rounding = is_recorded, rounding
         self._function, self._backend, self._disable, self._verify = function, backend, disable, verify
+        self._takes_maps = takes_maps
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded))
+            source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded, rounding, takes_maps))
             traced = self.closed_over.refusing_sources(lambda: run_stages(source, "cse", self._request))
         except BaseException:
             self.closed_over.put_back()
@@ -121,14 +134,22 @@ class Specialised:
         self.result: Structure = trace.result
         self.values = trace.values
         self._tells_apart = trace.tells_apart
+        self.questions = trace.questions
+        self.answers = np.array([question.answer for question in self.questions]).tobytes()
+        self.paths: Any = None
+        self.taken = 0
         self._kinds = [value._primitive for value in self.values]
         self._version = requires_grad_version()
-        leaves = [*self.values, *arguments.leaves]
+        leaves = [*self.values, *(arguments.leaves if arguments.has_values else ())]
         given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
         self.of_floats = not any(isinstance(leaf, Value) for leaf in leaves)
         self.wanted = np.flatnonzero(given)
         graph: Graph = self._graph.thing
-        self.requires_grad = _outputs_reached(graph, np.concatenate(graph.inputs)[self.wanted])
+        self.maps = Maps(self._graph, trace.maps, trace.needed, self._request) if trace.maps else None
+        if self.maps:
+            self.requires_grad = self.maps.reached(self.wanted)[1].tolist()
+        else:
+            self.requires_grad = _outputs_reached(graph, np.concatenate(graph.inputs)[self.wanted])
         self.is_differentiable = any(self.requires_grad)
         self.results = Results(self.result, self.of_floats)
         self.trained = tuple(value for value in self.values if value.requires_grad)
@@ -140,6 +161,7 @@ class Specialised:
         self._nodes = columns.nodes
         self.takes_numbers, self.remarks = trace.takes_numbers, trace.remarks
         self._under_no_grad = None if trace.depends_on_recording else self
+        self._written_out: Specialised | None = None
         self._compiled: dict[bool, Compiled] = {}
         self._size = (-1, 0)  # for how many compiled programs it was found, and the bytes
         self.only_eager = False
@@ -154,9 +176,33 @@ class Specialised:
         """
         if self._under_no_grad is None:
             self._under_no_grad = Specialised(
-                function, arguments, self._backend, is_recorded=False, disable=self._disable, verify=self._verify
+                *(function, arguments, self._backend),
+                is_recorded=False,
+                disable=self._disable,
+                verify=self._verify,
+                rounding=self._rounding,
+                takes_maps=self._takes_maps,
             )
         return self._under_no_grad
+
+    def written_out(self, arguments: Structure) -> Specialised:
+        """The programs in which all iterations of mg.vmap are written out.
+
+        Args:
+            arguments: of the same structure as before.
+        """
+        if self.maps is None:
+            return self
+        if self._written_out is None:
+            self._written_out = Specialised(
+                *(self._function, arguments, self._backend), disable=self._disable, verify=self._verify
+            )
+        return self._written_out
+
+    def explain(self) -> str:
+        """What was compiled: the kernels of the program, and of those of the iterations in it."""
+        text = "\n".join([self.compiled(True).program.explain(), *self.remarks])
+        return "\n\n".join([text, *(each.explain() for each in (self.maps.all if self.maps else ()))])
 
     def is_outdated(self) -> bool:
         """Whether what it closes over was replaced since it was traced, or gradients are wanted elsewhere."""
@@ -197,10 +243,15 @@ class Specialised:
         return np.concatenate([stored, numbers_of(arguments)]) if arguments.runs else stored
 
     def size(self) -> int:
+        """About how many bytes it has, and its other paths."""
+        return self.own_size() + (self.paths.size(self) if self.paths else 0)
+
+    def own_size(self) -> int:
         """About how many bytes it has: its graph, its programs, and what runs them."""
         if self._size[0] != len(self._compiled):
             runs = [(compiled.program, getattr(compiled.run, "buffer", None)) for compiled in self._compiled.values()]
-            self._size = len(self._compiled), bytes_of([self._graph.thing, runs])
+            held = [each.held() for each in self.maps.all] if self.maps else []
+            self._size = len(self._compiled), bytes_of([self._graph.thing, runs, held])
         return self._size[1]
 
     def want(self, inputs: Iterable[int]) -> None:
@@ -222,9 +273,13 @@ class Specialised:
     def compiled(self, gradients: bool) -> Compiled:
         """A program that can be run; it is made once."""
         if gradients not in self._compiled:
-            rerolled = self._made(gradients)
-            made = run_stages(rerolled, "compile", self._request)
-            program = self._described(rerolled.thing, made)
+            if self.maps:
+                run = self.maps.run(self.wanted if gradients else self.wanted[:0])
+                made, program = run.made._replace(thing=run), self._described(run.program, run.made)
+            else:
+                rerolled = self._made(gradients)
+                made = run_stages(rerolled, "compile", self._request)
+                program = self._described(rerolled.thing, made)
             names = self.name, f"compiled {self.name}"
             wanted, given = part_of(self.wanted), len(self.trained)
             origin = Origin(*names, self._function, program, wanted, given, self.leaves_only, self.stored_and_trained)
@@ -260,8 +315,8 @@ class Specialised:
 def _outputs_reached(graph: Graph, inputs: Integers) -> list[bool]:
     """For each output, whether a gradient flows from it to one of the inputs."""
     reached = bool(graph.differentiable[inputs].any())
-    if not reached or len(graph.outputs) == 1:
-        return [reached] * len(graph.outputs)
+    if not reached or len(graph.differentiated) == 1:
+        return [reached] * len(graph.differentiated)
     users, used = graph.edges(differentiable=True)
-    unreached: Booleans = Edges(graph.size, used, users).out_of_reach(inputs)[graph.outputs]
+    unreached: Booleans = Edges(graph.size, used, users).out_of_reach(inputs)[graph.differentiated]
     return (~unreached).tolist()

@@ -19,9 +19,9 @@ import sys
 from collections import defaultdict
 from enum import Enum
 from functools import lru_cache, partial
-from itertools import repeat, zip_longest
+from itertools import islice, repeat, zip_longest
 from numbers import Integral
-from operator import attrgetter, countOf
+from operator import attrgetter, countOf, is_
 from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -216,10 +216,7 @@ class Structure:
     def kinds(self) -> Iterator[Any]:
         """Of each of the leaves its class, or its dtype."""
         for holds, run in self.runs:
-            if holds is ARRAY:
-                yield from repeat(run.dtype, run.size)
-            else:
-                yield from map(_kind_of, run)
+            yield from kinds_of(holds, run)
 
     @property
     def leaves(self) -> list[Any]:
@@ -247,6 +244,11 @@ class Structure:
             return _rebuilt(self.nested, iter(leaves), make_array or array_of)
         except RecursionError:
             raise ValueError(TOO_DEEP) from None
+
+
+def kinds_of(holds: Any, run: Any) -> Iterable[Any]:
+    """Of each leaf in a run its class, or its dtype."""
+    return repeat(run.dtype, run.size) if holds is ARRAY else map(_kind_of, run)
 
 
 def _kind_of(leaf: Any) -> Any:
@@ -390,7 +392,10 @@ def _rebuilt(item: Any, leaves: Iterator[Any], make_array: Callable[[Any, list[A
     parts = parts_of(item)
     if parts is None:
         return next(leaves) if is_leaf(item) else item
-    new = [_rebuilt(part, leaves, make_array) for part in parts]
+    if _OF_ONE_KIND.issuperset(map(type, parts)):  # an array of numbers has a million of them
+        new = list(islice(leaves, len(parts)))
+    else:
+        new = [_rebuilt(part, leaves, make_array) for part in parts]
     return make_array(item, new) if is_array(item) else assembler_of(item)(new)
 
 
@@ -399,7 +404,9 @@ def is_result(array: Any) -> bool:
     import numpy as np
 
     kind = type(array)
-    return hasattr(kind, "of_symbols") or (kind is np.ndarray and any(map(is_unknown, _elements(array))))
+    return hasattr(kind, "of_symbols") or (
+        kind is np.ndarray and array.dtype == object and any(map(is_unknown, _elements(array)))
+    )
 
 
 def array_of(like: Any, parts: list[Any]) -> Any:
@@ -433,12 +440,15 @@ def is_unchanged(item: Any, before: Any) -> bool:
     elif _is_array_of_numbers(before):
         if item.shape != before.shape:
             return False
+        if all(map(is_, _elements(item), _elements(before))):
+            return True
         parts = list(zip_longest(_elements(item), _elements(before), fillvalue=_MISSING))
     else:
         return item is before
     was = own_attributes(before)
     return own_attributes(item).keys() == was.keys() and all(
-        is_unchanged(now, part) for now, part in [*parts, *[(own_attributes(item)[name], was[name]) for name in was]]
+        now is part or is_unchanged(now, part)
+        for now, part in [*parts, *[(own_attributes(item)[name], was[name]) for name in was]]
     )
 
 

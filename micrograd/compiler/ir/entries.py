@@ -15,6 +15,8 @@ does not depend on the sample, in a loop over samples. Others that are equal bec
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.engine import primitives
@@ -23,6 +25,7 @@ from micrograd.engine.primitive import Primitive
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from micrograd.compiler.numbers import Integers
     from micrograd.engine.value import Value
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
@@ -67,6 +70,13 @@ class Entries:
         self.primitives.append(primitive)  # the last, so that what is half written is seen
         return place
 
+    def copy(self) -> Entries:
+        """The same, to be written on."""
+        made = Entries()
+        made.primitives, made.first, made.second = self.primitives.copy(), self.first.copy(), self.second.copy()
+        made.further, made.names, made.numbers = self.further.copy(), self.names.copy(), self.numbers.copy()
+        return made
+
     def are_whole(self) -> bool:
         """Whether none was left half written, by an exception between two lists."""
         return len(self.first) == len(self.primitives)
@@ -75,6 +85,15 @@ class Entries:
         """Write an input down, and give its place."""
         self.names.append(name)
         return self.append(INPUT, len(self.names) - 1)
+
+    def append_inputs(self, names: Sequence[Any]) -> range:
+        """Write several inputs down, and give their places."""
+        begin, count, named = len(self.primitives), len(names), len(self.names)
+        self.names += names
+        self.first += range(named, named + count)
+        self.second += [NO_PLACE] * count
+        self.primitives += [INPUT] * count
+        return range(begin, begin + count)
 
     def append_literal(self, number: float) -> int:
         """Write a plain number down, and give its place."""
@@ -105,6 +124,62 @@ class Entries:
         return map(self.__getitem__, range(len(self)))
 
 
+@dataclass(frozen=True)
+class Mapped:
+    """What ``mg.vmap`` does: one function in many iterations, none of which reads what another one computes.
+
+    Attributes:
+        trace: of one iteration. Its inputs are two groups: what is the same in all iterations, and what differs.
+        fixed: where the inputs that do not differ come from, in the trace around. While that is written, these are
+            places. Then they are numbers: of its inputs first, and of its ``needed`` places after these.
+        moving: the same of those that differ, with a row for each iteration.
+        results: where the outputs go, with a row for each iteration: to inputs of the trace around.
+        sums: where the sums of the other outputs over all iterations go, to the inputs that come next.
+    """
+
+    trace: Trace
+    fixed: Integers
+    moving: Integers
+    results: Integers
+    sums: Integers
+
+    @property
+    def made(self) -> list[int]:
+        """Where all of its results are, one after the other."""
+        found: list[int] = [*self.results.ravel().tolist(), *self.sums.tolist()]
+        return found
+
+    @cached_property
+    def _bounds(self) -> tuple[int, int]:
+        return min(self.made), max(self.made)
+
+    def __contains__(self, place: int) -> bool:
+        first, last = self._bounds
+        return first <= place <= last
+
+    def operands(self, place: int) -> list[int]:
+        """The places that a gradient flows to from a result."""
+        row, output = divmod(place - self._bounds[0], max(self.results.shape[1], 1))
+        if row >= self.results.shape[0] or not self.results.size:
+            output = self.results.shape[1] + self.sums.tolist().index(place)
+        fixed, moving = self._reads[output]
+        rows = self.moving[row] if output < self.results.shape[1] else self.moving
+        return [*self.fixed[fixed].tolist(), *rows[..., moving].ravel().tolist()]
+
+    @cached_property
+    def _reads(self) -> list[list[list[int]]]:
+        """For each output, which of both groups of inputs a gradient flows to."""
+        found = []
+        for output in self.trace.outputs:
+            reached, stack = {output}, [output]
+            while stack:
+                fresh = set(self.trace.receivers(stack.pop())) - reached
+                reached |= fresh
+                stack += fresh
+            found.append([[n for n, place in enumerate(group) if place in reached] for group in self.trace.inputs])
+        return found
+
+
 class Trace(NamedTuple):
     """What a function did to its symbols, as plain data.
 
@@ -113,13 +188,16 @@ class Trace(NamedTuple):
         tables: the places of the elements of each sequence that something is taken from.
         rows: the places of the factors of each sequence that is multiplied with another one.
         inputs: the places of the numbers that are given at each run, group by group.
-        outputs: the places of the numbers that are wanted.
+        outputs: the places of the numbers that are wanted: the results, and the answers to the questions.
         values: the Values that the function read from outside; they are the first inputs.
         checked: the places of what stands for an operation that raises where it is not finite.
         result: the Structure of what the function returned; its leaves are symbols, and numbers that never change.
         tells_apart: whether the function asked which Value is which, by == or as a key.
         depends_on_recording: whether a transform in the function gave Values that under no_grad would be plain numbers.
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
+        questions: what the function asked of numbers; see questions.py.
+        maps: the functions that run in many iterations. Their results are the last groups of the inputs.
+        needed: how many of the outputs, the last ones, are what these read.
         equals: what has found the equal ones among many of the operations already; None if nothing has.
         remarks: what explain() says of how derivatives are computed.
     """
@@ -135,15 +213,25 @@ class Trace(NamedTuple):
     tells_apart: bool = False
     depends_on_recording: bool = False
     takes_numbers: bool = False
+    questions: tuple[Any, ...] = ()
+    maps: tuple[Mapped, ...] = ()
+    needed: int = 0
     equals: EqualsInOrder | None = None
     remarks: tuple[str, ...] = ()
 
-    def operands(self, place: int) -> tuple[int, ...]:
+    def receivers(self, place: int) -> Sequence[int]:
+        """The places that the operation at a place passes gradients on to."""
+        operands, rules = self.operands(place), self.operations.primitives[place].derivatives
+        if None not in rules:
+            return operands
+        return [operand for operand, rule in zip(operands, rules, strict=True) if rule is not None]
+
+    def operands(self, place: int) -> Sequence[int]:
         """The places that a gradient flows to from the operation at a place."""
         entries = self.operations
         primitive = entries.primitives[place]
         if primitive is INPUT or primitive is LITERAL:
-            return ()
+            return next((each.operands(place) for each in self.maps if place in each), ())
         first, second = entries.first[place], entries.second[place]
         if primitive is TAKE:
             return self.tables[second]

@@ -141,6 +141,7 @@ class Graph:
         seeds: the gradients of the outputs, which are given too; none before the adjoint stage.
         gradients: the nodes of the gradients that the program returns; none before the adjoint stage.
         whole: further terms of sums, of which it is only said whose products they are.
+        answers: how many of the outputs, the last ones, answer questions: no gradient flows from these.
     """
 
     kind: Integers
@@ -158,6 +159,12 @@ class Graph:
     seeds: Integers = field(default_factory=no_integers)
     gradients: Integers = field(default_factory=no_integers)
     whole: tuple[Dots | Combinations, ...] = ()
+    answers: int = 0
+
+    @property
+    def differentiated(self) -> Integers:
+        """The outputs that gradients flow from."""
+        return self.outputs[: len(self.outputs) - self.answers]
 
     @property
     def size(self) -> int:

@@ -364,12 +364,13 @@ class Program:
         kernels: and loops and single numbers; each reads what inputs, constants and those before it have written.
         inputs: where the inputs are: the Values that were read, and then the leaves of the arguments; and where
             there are gradients of several outputs, the seeds.
-        outputs: where the outputs are.
+        outputs: where the outputs are: the results, and the answers to questions.
         seeds: where the gradients of the outputs themselves are: each is 1 before it is set.
         gradients: where the gradients of the inputs that were asked for are, side by side.
         constants: where runs of constants begin, and what they are.
         arrays: where each array begins in the buffer, and how many numbers it has, in order. What one kernel after the
             other computes in the same way is an array, and so is what a loop writes.
+        answers: how many of the outputs answer questions.
         nodes: how many scalar operations were traced.
         seconds: how long each stage took.
     """
@@ -382,6 +383,7 @@ class Program:
     gradients: slice = field(default_factory=lambda: slice(0, 0))
     constants: tuple[tuple[int, Floats], ...] = ()
     arrays: Integers = field(default_factory=lambda: no_integers().reshape(0, 2))
+    answers: int = 0
     nodes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 

@@ -124,9 +124,9 @@ def adjoint(graph: Graph, wanted: Integers) -> Graph:
     through = np.flatnonzero(needed)
     adjoints[through] = builder.nodes(len(through), SUM)
 
-    seeds = builder.nodes(len(graph.outputs), OTHER)
-    flowing = needed[graph.outputs]
-    builder.add(adjoints[graph.outputs[flowing]], seeds[flowing])
+    seeds = builder.nodes(len(graph.differentiated), OTHER)
+    flowing = needed[graph.differentiated]
+    builder.add(adjoints[graph.differentiated[flowing]], seeds[flowing])
     _through_terms(graph.terms, needed, adjoints, builder)
     for part in graph.whole:
         assert isinstance(part, Dots)  # there are no others yet

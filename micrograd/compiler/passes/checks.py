@@ -37,6 +37,13 @@ _SAFE = {
 }
 _RAISING = {
     *(primitives.lower_power, further_primitives.lgamma, further_primitives.digamma, further_primitives.hurwitz_zeta),
+    *(further_primitives.betaln, further_primitives.ndtri, further_primitives.erfinv, further_primitives.logit),
+    *(
+        further_primitives.digamma_slope,
+        further_primitives.log_ratio,
+        further_primitives.xlogy,
+        further_primitives.rel_entr,
+    ),
 }
 
 # Primitives that give nothing finite where their first operand is not finite.

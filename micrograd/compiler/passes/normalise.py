@@ -51,7 +51,7 @@ _FEW_MOVING = 1 << 12  # nodes on long chains, which are followed all at once
 def normalise(columns: Columns) -> Graph:
     """The normal form of a trace."""
     graph = flatten(_in_terms(columns)).without_the_unused()  # flat, it is not as deep, and quicker to walk through
-    unreached = graph.operands(differentiable=True).out_of_reach(graph.outputs)
+    unreached = graph.operands(differentiable=True).out_of_reach(graph.differentiated)
     graph = flatten(_with_maxima(replace(graph, differentiable=~unreached)))
     return graph.expanded() if graph.whole and _comes_level_after_level(graph) else graph
 
@@ -97,6 +97,7 @@ def _in_terms(columns: Columns) -> Graph:
         unordered=np.zeros(size, dtype=bool),
         from_zero=np.zeros(size, dtype=bool),
         whole=tuple(long),
+        answers=len(trace.questions),
     )
     return replace(graph, checked=np.concatenate([np.array(trace.checked, dtype=np.int64), may_raise(graph)]))
 

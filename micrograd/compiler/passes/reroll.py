@@ -71,12 +71,14 @@ def reroll(graph: Graph, start: int) -> Program:
     with_singles = rolling.layout.end + graph.size < NOTHING  # their places are narrow integers
     rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=with_singles)
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
-    outputs = rolling.with_checks(rolling.outputs(graph.outputs), to_look_at(graph))
+    outputs, count = rolling.outputs(graph.outputs), len(graph.differentiated)
+    outputs = np.append(rolling.with_checks(outputs[:count], to_look_at(graph)), outputs[count:])
     return Program(
         size=rolling.layout.end,
         kernels=tuple(rolling.kernels),
         inputs=rolling.position[np.concatenate(given)],
         outputs=outputs,
+        answers=graph.answers,
         seeds=rolling.position[graph.seeds],
         gradients=gradients,
         constants=tuple(rolling.layout.constants),

@@ -41,6 +41,8 @@ class Source(NamedTuple):
         first: Values that shall be the first inputs; see trace.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see trace.
         is_recorded: whether calls are recorded; see trace.
+        rounding: where the function may decide on numbers, the relative errors of its program; see trace.
+        takes_maps: whether functions that run in many iterations may be written once; see trace.
     """
 
     function: Callable[..., Any]
@@ -48,6 +50,8 @@ class Source(NamedTuple):
     first: Sequence[Value] = ()
     as_floats: bool = True
     is_recorded: bool = True
+    rounding: float | None = None
+    takes_maps: bool = False
 
 
 class Pass(NamedTuple):

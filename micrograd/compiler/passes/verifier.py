@@ -64,14 +64,14 @@ def check(name: str, before: Any, after: Any, wanted: Integers) -> None:
     """
     if not all(isinstance(thing, Trace | Columns | Graph | Program) for thing in (before, after)):
         return
-    inputs, outputs = _shape(before)
+    inputs, outputs, answers = _shape(before)
     copies = max(len(_results(after)) // max(outputs, 1), 1)  # a batch: so many examples in the place of one
     own = len(before.inputs[-1]) if copies > 1 and isinstance(before, Graph) else 0
     draw = np.random.default_rng(0)
     points = [
         Point(
             draw.integers(0, PRIME, inputs + (copies - 1) * own, dtype=np.uint64),
-            draw.integers(0, PRIME, copies * outputs, dtype=np.uint64),
+            draw.integers(0, PRIME, copies * (outputs - answers), dtype=np.uint64),
         )
         for _ in range(2)  # a program runs twice, as nothing that one run leaves behind may reach the next
     ]
@@ -91,11 +91,14 @@ def check(name: str, before: Any, after: Any, wanted: Integers) -> None:
     _compare(name, "gradient", gradients_before, found[1])
 
 
-def _shape(thing: Any) -> tuple[int, int]:
-    """How many inputs and outputs there are."""
+def _shape(thing: Any) -> tuple[int, int, int]:
+    """How many inputs and outputs there are, and how many of these answer questions."""
     if isinstance(thing, Program):
-        return len(thing.inputs) - (len(thing.seeds) if len(thing.seeds) > 1 else 0), len(thing.outputs)
-    return sum(map(len, thing.trace.inputs if isinstance(thing, Columns) else thing.inputs)), len(_results(thing))
+        inputs = len(thing.inputs) - (len(thing.seeds) if len(thing.seeds) > 1 else 0)
+        return inputs, len(thing.outputs), thing.answers
+    written = thing.trace if isinstance(thing, Columns) else thing
+    answers = written.answers if isinstance(written, Graph) else len(written.questions)
+    return sum(map(len, written.inputs)), len(_results(thing)), answers
 
 
 def _results(thing: Any) -> Any:
@@ -143,7 +146,7 @@ def gradients(graph: Graph, wanted: Integers, point: Point) -> Elements:
     memory, inputs = of_graph(graph, point), np.concatenate(graph.inputs)[wanted]
     needed = _between(graph, inputs)
     adjoints = np.zeros(graph.size + 1, dtype=np.uint64)
-    _add(adjoints, graph.outputs, point.seeds)
+    _add(adjoints, graph.differentiated, point.seeds)
     numbers = {id(application): _known(graph, application, needed) for application in graph.applications}
     for _, application, rows in reversed(steps_of(graph)):
         if application is None:
@@ -173,7 +176,7 @@ def _add(adjoints: Elements, nodes: Integers, values: Elements, chosen: Any = sl
 def _between(graph: Graph, inputs: Integers) -> Booleans:
     """The nodes on a path from these inputs to the outputs that a gradient takes; the last entry is ONE."""
     steps, depends, reached = steps_of(graph), np.zeros(graph.size + 1, bool), np.zeros(graph.size + 1, bool)
-    depends[inputs] = reached[graph.outputs] = True
+    depends[inputs] = reached[graph.differentiated] = True
     for step in steps:
         for owners, factors in _paths(graph, step):
             depends[owners[depends[factors]]] = True

@@ -1,6 +1,7 @@
 """Tracing: a function runs once on symbols, which write down what is done to them.
 
 trace.py           the tape, the symbols, and the trace of a function
+questions.py       the decisions of a function on numbers, and how a program answers them
 promotion.py       of which kind the result of an operator is for plain numbers of several kinds
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
 turns.py           the loops of a traced function, whose body runs a few times and is then repeated

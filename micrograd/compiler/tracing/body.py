@@ -17,6 +17,8 @@ what comes out is what the function would have written: the same operations, in 
 from __future__ import annotations
 
 from collections import deque
+from itertools import chain
+from operator import attrgetter
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,7 @@ import numpy as np
 
 from micrograd._support.containers import remade
 from micrograd.compiler.guards.refusals import in_place_of_others, refuse
-from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
 from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, tracing
 from micrograd.engine.node import user_attributes
@@ -48,12 +50,17 @@ class UnlikeError(Exception):
     """There is something among what is given or returned that cannot be handed on from turn to turn."""
 
 
-def told(nested: Any, of_value: Callable[[Value], Any]) -> Any:
+def told(
+    nested: Any,
+    of_value: Callable[[Value], Any],
+    of_array: Callable[[list[Any]], Any] | None = None,
+) -> Any:
     """What a turn is told by: the containers, what is static in them, and what a function says of each Value.
 
     Args:
         nested: what is given or returned in the turn.
         of_value: what to say of a Value.
+        of_array: what to say of all elements of an array; None if they are told one by one.
 
     Raises:
         UnlikeError: if there is anything else than numbers, texts, None, lists, tuples, dicts and arrays of Values.
@@ -62,11 +69,14 @@ def told(nested: Any, of_value: Callable[[Value], Any]) -> Any:
     if issubclass(kind, Value):
         return kind, of_value(nested)
     if _is_sequence(kind):
-        return kind, *[told(part, of_value) for part in nested]
+        return kind, *[told(part, of_value, of_array) for part in nested]
     if kind is dict and _STATIC.issuperset(map(type, nested)):
-        return kind, *[(type(name), name, told(part, of_value)) for name, part in nested.items()]
+        return kind, *[(type(name), name, told(part, of_value, of_array)) for name, part in nested.items()]
     if kind in (np.ndarray, ValueArray, SymbolArray) and nested.dtype == object:
-        return kind, nested.shape, *[told(part, of_value) for part in nested.ravel().tolist()]
+        elements = nested.ravel().tolist()
+        if of_array is not None and (at_once := of_array(elements)) is not None:
+            return kind, nested.shape, at_once
+        return kind, nested.shape, *[told(part, of_value, of_array) for part in elements]
     if kind is float:
         return kind, pack("d", nested)
     if kind in _STATIC:
@@ -127,6 +137,22 @@ class Leaves:
         if is_own or user_attributes(leaf):
             raise UnlikeError
         return self.number(leaf), isinstance(leaf, Symbol) or leaf.requires_grad
+
+    def described_at_once(self, elements: list[Any]) -> Any:
+        """The same of an array of plain numbers, of which none is there twice; None of any other."""
+        kinds, fresh = set(map(type, elements)), set(map(id, elements))
+        if len(kinds) != 1 or not is_plain(elements[0]) or len(fresh) < len(elements):
+            return None
+        if any(map(_attributes_of, elements)) or not self._numbers.keys().isdisjoint(fresh):
+            return None
+        begin = len(self.all)
+        self.all += elements
+        self._numbers.update(zip(map(id, elements), range(begin, len(self.all)), strict=True))
+        return begin, *kinds
+
+
+_attributes_of = attrgetter("__dict__")
+_place_of_symbol, _tape_of = attrgetter("_place"), attrgetter("_tape")
 
 
 # One turn
@@ -200,7 +226,38 @@ class Body(Tape):
         self._places, self._checked = [None] * len(self.operations), tuple(self.checked)
         self._steps = self._plan()
         self._later = self._moving()
+        self._entries = Trace(self.operations, tuple(self.tables), tuple(self.rows), (), (), checked=self._checked)
+        self._fixed: list[tuple[Any, int]] = [*self.values.items(), *self._outside.items()]
         self.finish()
+
+    def mapped(self, rows: Sequence[Sequence[Value]]) -> list[Any]:
+        """Let the tape around this one have the iteration once for many, and give what the function would return.
+
+        Args:
+            rows: the Values of each iteration.
+
+        Returns:
+            What it returns in each of them; nothing if the body has to be written out.
+        """
+        outer, own = self._outer, dict[int, int]()
+        filled(self._result, lambda leaf: self._note(leaf, own))
+        if not own or self.asks_what_is_reached or self.takes_numbers:
+            return []
+        fixed = [
+            outer.place(source, *self._uses[place][1:]) if isinstance(source, Value) else source
+            for source, place in self._fixed
+        ]
+        if all(isinstance(leaf, Symbol) for leaf in rows[0]) and {outer}.issuperset(map(_tape_of, chain(*rows))):
+            moving = [list(map(_place_of_symbol, row)) for row in rows]
+        else:
+            uses = [self._uses[place][1:] if place in self._uses else () for place in range(len(self._given))]
+            moving = [[outer.place(leaf, *use) for leaf, use in zip(row, uses, strict=True)] for row in rows]
+        inputs = tuple(place for _, place in self._fixed), tuple(range(len(self._given)))
+        made = outer.add_map(self._entries._replace(inputs=inputs, outputs=tuple(own)), fixed, moving)
+        return [
+            self._result_of(given, dict(zip(own, places, strict=True)))
+            for given, places in zip(rows, made.results.tolist(), strict=True)
+        ]
 
     def _describing(self) -> Callable[[Value], Any]:
         """What says of a Value in the result: was it made in the turn, given, or is it from outside?"""
@@ -240,6 +297,10 @@ class Body(Tape):
             place = self.values[operand]
         self._uses.setdefault(place, (len(self.operations), primitive, index))
         return place
+
+    def asked(self) -> None:
+        """Nothing takes questions: another turn may have another answer."""
+        self.has_refused = True
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, by copies that were made in this turn: others lead to turns before."""
@@ -343,6 +404,18 @@ class Body(Tape):
         self._steps = self._later
         for place in self._checked:
             outer.checked[self._place_of(place)] = None
+        made = dict[int, int]()
+        filled(self._result, lambda leaf: self._note(leaf, made))
+        return self._result_of(given, {place: self._place_of(place) for place in made})
+
+    def _note(self, leaf: Any, places: dict[int, int]) -> Any:
+        """Number the place of what was made in the turn."""
+        if self._is_own(leaf) and not self._is_given(leaf):
+            places.setdefault(leaf._place, len(places))
+        return leaf
+
+    def _result_of(self, given: Sequence[Value], places: Mapping[int, int]) -> Any:
+        """What the function returns where these Values are given, and what it makes is at these places around."""
         made: dict[int, Any] = {}
 
         def now(leaf: Any) -> Any:
@@ -351,7 +424,7 @@ class Body(Tape):
             if self._is_given(leaf):
                 return given[leaf._place]
             if id(leaf) not in made:
-                made[id(leaf)] = outer._symbol(self._place_of(leaf._place), type(leaf))
+                made[id(leaf)] = self._outer._symbol(places[leaf._place], type(leaf))
             return made[id(leaf)]
 
         return filled(self._result, now)

@@ -33,9 +33,10 @@ from micrograd.compiler.tracing.promotion import (
     promoted,
 )
 from micrograd.engine import value_arrays
-from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, is_value, truth
+from micrograd.engine.array_calls import is_value
+from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, is_refusal, truth
 from micrograd.engine.value import Value
-from micrograd.engine.value_arrays import ValueArray, box, plain
+from micrograd.engine.value_arrays import ValueArray, box, plain, with_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -99,6 +100,12 @@ class SymbolArray(ValueArray):
         if decimals < 0:
             refuse("rounding integers", "Write np.round(x.astype(float), decimals).")
         return np.positive(self, out=out)
+
+    def conj(self) -> Any:
+        """The same numbers: an array of plain numbers is its own conjugate, also where it has no axes."""
+        return super().conj() if kind_of(self.view(np.ndarray)) is None else self
+
+    conjugate = conj
 
     def dot(self, other: Any, out: Any = None) -> Any:
         """The product of two matrices; see np.dot."""
@@ -180,9 +187,11 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
         inputs: arrays, symbols, numbers.
         settings: the named arguments; ``out`` is a tuple.
     """
-    if (of_numbers := value_arrays.of_operators(ufunc, inputs, settings)) is not None:
-        return of_numbers
+    if method == "__call__" and not settings and (result := value_arrays.of_single(ufunc, inputs)) is not None:
+        return result
     name, operands = ufunc.__name__, [plain(operand) for operand in inputs]
+    if ufunc is np.divmod and not any(map(_has_values, operands)):
+        return np.floor_divide(*inputs, **settings), np.remainder(*inputs, **settings)
     if method in ("__call__", "outer"):
         if any(_is_array(x) and not x.size and x.dtype != object for x in operands) and not any(
             map(_has_values, operands)
@@ -206,11 +215,12 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     is_empty = method == "reduce" and not np.size(operands[0])  # of which NumPy asks nothing
     function = FUNCTIONS[name] if name in _WRITTEN and not is_empty else None
     if not settings and function is None:
-        return arranged(value_arrays.computed(ufunc, method, operands, settings))
+        return arranged(_unless_of_numbers(value_arrays.computed, ufunc, method, operands, settings))
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
-        if any(array is not None and array.dtype != object for array in out):
+        of_numbers = any(map(_has_values, operands)) and not any(_has_values(x) or is_of_bools(x) for x in out)
+        if of_numbers or any(array is not None and array.dtype != object for array in out):
             refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
         if function is None and any(map(is_of_bools, out)):
             refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
@@ -222,7 +232,7 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
             return getattr(ufunc, method)(*operands, **settings)  # NumPy says what is wrong
         del settings["dtype"]
     if function is None:
-        result = value_arrays.computed(ufunc, method, operands, settings)
+        result = _unless_of_numbers(value_arrays.computed, ufunc, method, operands, settings)
     else:
         result = getattr(function, method)(*operands, **settings)
     if len(out) == 1:
@@ -236,13 +246,23 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
 
 def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What another function of NumPy makes of symbols, such as np.where and np.concatenate."""
-    arguments, settings = _boxed(arguments), {name: _boxed(setting) for name, setting in settings.items()}
+    arguments, settings = with_arrays(arguments), {name: with_arrays(setting) for name, setting in settings.items()}
     instead = _INSTEAD.get(function)
     if instead is not None and (result := instead(*arguments, **settings)) is not None:
         return result
     if function in _PRODUCTS:
         _check_product(function.__name__, arguments)
-    return arranged(value_arrays.called(function, arguments, settings))
+    return arranged(_unless_of_numbers(value_arrays.called, function, arguments, settings))
+
+
+def _unless_of_numbers(compute: Callable[..., Any], function: Any, *parts: Any) -> Any:
+    """What the table gives; where it has nothing, and there are only plain numbers, NumPy would give it eagerly."""
+    try:
+        return compute(function, *parts)
+    except TypeError as error:
+        if not is_refusal(error) or any(map(_has_values, parts)):
+            raise
+        refuse(f"np.{function.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
 
 
 # What the elements of arrays give
@@ -309,6 +329,27 @@ def _count_nonzero(array: Any, axis: Any = None, *, keepdims: bool = False) -> A
     return holds.sum(axis=axis, keepdims=keepdims)
 
 
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", **settings: Any) -> Any:
+    """np.pad, whose constants are of the dtype of the array; None where there are Values, or nothing to convert."""
+    kind = kind_of(plain(array)) if _is_array(array) else None
+    constants = settings.get("constant_values", 0)
+    is_known = mode == "constant" and not _has_symbols(constants)
+    if kind is None or mode in _REPEATING:
+        return None
+    if not array.ndim:
+        return array
+    if not is_known and kind in (float, FLOAT64) and not _has_values(constants):
+        return None
+    if not is_known:
+        refuse("np.pad of numbers with others", "Write np.pad(x.astype(float), ...), or np.concatenate.")
+    padded = _with_kinds(np.pad(np.zeros(array.shape, kind), pad_width, mode, **settings))
+    padded[~np.pad(np.zeros(array.shape, bool), pad_width, constant_values=True)] = plain(array).ravel()
+    return arranged(padded)
+
+
+_REPEATING = ("edge", "empty", "maximum", "minimum", "reflect", "symmetric", "wrap")
+
+
 def _copyto(to: Any, array: Any, casting: str = "same_kind", where: Any = True) -> None:
     """np.copyto goes the ordinary way, if it is known where to."""
     if _has_symbols(where):
@@ -329,7 +370,19 @@ def _refuse_order() -> NoReturn:
 
 
 _FINDING = (
-    *(np.argmax, np.argmin, np.argpartition, np.argsort, np.argwhere, np.choose, np.compress, np.digitize, np.extract),
+    *(
+        np.argmax,
+        np.argmin,
+        np.nanargmax,
+        np.nanargmin,
+        np.argpartition,
+        np.argsort,
+        np.argwhere,
+        np.choose,
+        np.compress,
+        np.digitize,
+        np.extract,
+    ),
     *(np.flatnonzero, np.lexsort, np.median, np.nonzero, np.partition, np.percentile, np.piecewise, np.place),
     *(np.putmask, np.quantile, np.searchsorted, np.sort, np.unique),
 )
@@ -337,7 +390,9 @@ _FINDING = (
 _INSTEAD: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_FINDING, _find),
     np.copyto: _copyto,
+    np.pad: _pad,
     np.where: _where,
+    np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),
     np.count_nonzero: _count_nonzero,
 }
 
@@ -385,7 +440,7 @@ def _zeros_like(x: Any) -> Any:
 def _python(x: Any) -> Any:
     """A plain number as one of Python's."""
     if not is_unknown(x) or is_value(x):
-        return x
+        return x.item() if isinstance(x, np.generic) else x
     return x.as_plain(bool if isinstance(x, bool) else int if isinstance(x, int) else float)
 
 
@@ -422,7 +477,7 @@ def _with_kinds(x: Any) -> Any:
 # What gives bools, or one of the numbers, or a number that needs no more digits; and operators, which look themselves
 _CHECKED_ELSEWHERE = {
     *("greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "isfinite", "isnan", "isinf"),
-    *("logical_and", "logical_or", "logical_xor", "logical_not", "negative", "absolute", "positive"),
+    *("logical_and", "logical_or", "logical_xor", "logical_not", "negative", "absolute", "positive", "conjugate"),
     *_OF_NUMBERS,
     *(ufunc.__name__ for ufunc in OPERATORS.values()),
 }
@@ -492,18 +547,6 @@ def _check_product(name: str, operands: Iterable[Any]) -> None:
 
 def _is_array(x: object) -> bool:
     return isinstance(x, np.ndarray)
-
-
-def boxed(symbol: Any) -> SymbolArray:
-    """A symbol in an array without axes."""
-    return box(symbol).view(SymbolArray)
-
-
-def _boxed(x: Any) -> Any:
-    """Symbols among arguments as arrays without axes, which NumPy takes for arrays."""
-    if type(x) in (list, tuple):
-        return type(x)(map(_boxed, x))
-    return boxed(x) if is_unknown(x) else x
 
 
 def _symbols(x: Any) -> Iterable[Any]:

@@ -19,8 +19,10 @@ from __future__ import annotations
 import gc
 import math
 import operator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -28,7 +30,7 @@ import numpy as np
 from micrograd._support.checks import is_array, is_unknown, real_number, required_number
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
-from micrograd.compiler.guards.structure import Structure, array_of, is_unchanged
+from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, is_unchanged, kinds_of
 from micrograd.compiler.ir.entries import (
     EQUAL,
     INPUT,
@@ -39,16 +41,18 @@ from micrograd.compiler.ir.entries import (
     TAKE,
     Entries,
     EqualsInOrder,
+    Mapped,
     Trace,
 )
 from micrograd.compiler.tracing import alike_rows, promotion
 from micrograd.compiler.tracing.colours import coloured
+from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
 from micrograd.engine.methods import named
 from micrograd.engine.node import Node, user_attributes
 from micrograd.engine.primitive import Operations, Primitive
-from micrograd.engine.recorder import Recorder, recording_in_use, using
+from micrograd.engine.recorder import Recorder, float_read, recording_in_use, using
 from micrograd.engine.tracer import Tracer, tracer_on_top
 from micrograd.engine.value import Value
 
@@ -88,7 +92,14 @@ class Tape(Tracer):
         is_recorded: whether calls are recorded; under no_grad, no Value from outside requires a gradient.
         depends_on_recording: whether it was asked for a gradient that flows to such a Value.
         takes_numbers: whether gradients of what depends on such Values were taken as plain numbers.
+        questions: what is asked of numbers, where this may be; see questions.py.
+        takes_maps: whether a function may be written once for many iterations.
+        maps: those that are.
+        looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
     """
+
+    questions: Questions | None = None
+    takes_maps = looks_into_maps = False
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -112,6 +123,7 @@ class Tape(Tracer):
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self.remarks: list[str] = []
+        self.maps: list[Mapped] = []
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -144,6 +156,17 @@ class Tape(Tracer):
     def input(self, name: object, kind: Any = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value or of a plain number of a kind."""
         return self._symbol(self.operations.append_input(name), _class_of(kind))
+
+    def inputs(self, names: Sequence[object], kind: Any) -> list[Symbol]:
+        """New numbers of one kind that are given from outside."""
+        return self.symbols(self.operations.append_inputs(names), _class_of(kind))
+
+    def symbols(self, places: Sequence[int], kind: type[Symbol]) -> list[Symbol]:
+        """New symbols for what stands at some places."""
+        made = list(map(_new, repeat(kind, len(places))))
+        for symbol, place in zip(made, places, strict=True):
+            symbol._place, symbol._tape, symbol._is_used = place, self, True
+        return made
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down. The operators and primitives call this while the tape records."""
@@ -236,8 +259,18 @@ class Tape(Tracer):
     def _write_formula(self, primitive: Primitive, operands: Sequence[Any]) -> None:
         """Write a formula out, for the checks of what raises inside of it. What is computed has no other use."""
         assert primitive.composite is not None
+        questions, self.questions = self.questions, None
         with suppress(TraceError):  # then it runs in Python, which says where it raises
             primitive.composite(Operations(lambda operation: operation), *operands)
+        self.questions = questions
+
+    def size_from(self, place: int) -> int:
+        """How many operations are written from a place on, where a sum of products is as many as it has."""
+        written, rows = self.operations, list(self.rows)
+        return sum(
+            len(rows[written.second[further]]) if written.primitives[further] is SUM_OF_PRODUCTS else 1
+            for further in range(place, len(written))
+        )
 
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
@@ -312,9 +345,20 @@ class Tape(Tracer):
         primitive, swapped = _COMPARISONS[compare]
         return self._symbol(self.apply(primitive, *((y, x) if swapped else (x, y)))._place, BoolSymbol)
 
+    def symbol(self, value: Any) -> Symbol:
+        """What stands for a Value from outside."""
+        return self._symbol(self.place(value), Symbol)
+
     def array(self, array: Any) -> Any:
         """The array as one whose comparisons are written down."""
         return _symbol_arrays().arranged(array)
+
+    def asked(self) -> Questions | None:
+        """What takes questions; None where a number would be frozen."""
+        if self.is_open and self.maps:
+            self.looks_into_maps = True  # their results are no numbers before the program runs
+            raise TraceError("a function decides on a number beside what mg.vmap gives")  # and is traced again
+        return self.questions if self.is_open else None
 
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Write down what a function of NumPy that works element by element does."""
@@ -323,6 +367,10 @@ class Tape(Tracer):
     def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Write down what another function of NumPy does."""
         return _symbol_arrays().of_arrays(function, arguments, settings)
+
+    def refused(self, what: str, instead: str) -> NoReturn:
+        """Say that this use of numbers cannot be written down."""
+        refuse(what, instead)
 
     def number_read(self) -> NoReturn:
         """Say that the number of a Value would be frozen."""
@@ -371,10 +419,14 @@ class Tape(Tracer):
         if source is None and not self._has_trained():
             return False
         reached = self._reached.setdefault(source, _Reached())
+        if reached.size < self._arguments:  # there may be a million; few of them are trained
+            given = (each for each in (*self._trained, *self.values.values()) if each < self._arguments)
+            reached.update(each for each in given if self._is_source(each, source))
+            reached.size = self._arguments
         if reached.size <= place:
             written = self._so_far()
             for further in range(reached.size, place + 1):
-                if self._is_source(further, source) or not reached.isdisjoint(_receivers(further, written)):
+                if self._is_source(further, source) or not reached.isdisjoint(written.receivers(further)):
                     reached.add(further)
             reached.size = place + 1
         return place in reached
@@ -414,6 +466,8 @@ class Tape(Tracer):
     ) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
+        if len(roots) > 1:
+            self._look_into_maps()
         places = self._places_of(inputs, create_graph)
         dependence = self._dependence(roots, set(places.values()))
         if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
@@ -507,9 +561,14 @@ class Tape(Tracer):
         applied = self.operations.primitives
         if create_graph and any(applied[place] is INPUT and not self._is_trained(place) for place in places.values()):
             refuse_constant("an argument of the compiled function")
-        if not all(place in self._copies or applied[place] is INPUT for place in places.values()):
+        if any(place in made for place in places.values() for made in self.maps) or not all(
+            place in self._copies or applied[place] is INPUT for place in places.values()
+        ):
             _refuse_gradient()
         return places
+
+    def _look_into_maps(self) -> None:
+        self.looks_into_maps = self.looks_into_maps or bool(self.maps)
 
     def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> _Dependence:
         written = self._so_far()
@@ -522,8 +581,14 @@ class Tape(Tracer):
         equal, edges, written = dependence.equal, dependence.edges, dependence.written
         last = equal[root._place]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
+        passed: list[Mapped] = []
         for place in reversed(dependence.order(last)):
             if edges[place] and place in found:
+                if self.maps and (mapped := next((made for made in self.maps if place in made), None)) is not None:
+                    if not any(mapped is made for made in passed):  # its last result, before which all are complete
+                        passed.append(mapped)
+                        self._through_map(mapped, dependence, found)
+                    continue
                 for operand, share in self._shares(place, written, found[place], edges):
                     first = equal[operand]
                     found[first] = found[first] + share if first in found else share
@@ -534,8 +599,52 @@ class Tape(Tracer):
             }
         return made
 
+    def add_map(self, trace: Trace, fixed: Sequence[int], moving: Any, sums: int = 0) -> Mapped:
+        """Write down what computes this trace in many iterations.
+
+        Args:
+            trace: of one iteration.
+            fixed: the places of the inputs that do not differ.
+            moving: those of the inputs that do, with a row for each iteration.
+            sums: of so many outputs, the last ones, only the sums are asked for.
+        """
+        moving, width = np.array(moving, dtype=np.int64), len(trace.outputs) - sums
+        size = len(moving) * width
+        places = np.array(self.operations.append_inputs(["mapped"] * (size + sums)))
+        results = places[:size].reshape(len(moving), width)
+        self.maps.append(Mapped(trace, np.array(fixed, dtype=np.int64), moving, results, places[size:]))
+        return self.maps[-1]
+
+    def _through_map(self, mapped: Mapped, dependence: _Dependence, found: dict[int, Any]) -> None:
+        """Add what the results of a map give to what its iterations read: another map, with a seed for each result."""
+        equal, is_source = np.array(dependence.equal), np.zeros(len(dependence.equal), dtype=bool)
+        is_source[list(dependence.edges)] = True
+        fixed, moving = equal[mapped.fixed], equal[mapped.moving]
+        rows = mapped.results.T.tolist()
+        seeded = [column for column, row in enumerate(rows) if any(place in found for place in row)]
+        summed = [number for number, place in enumerate(mapped.sums.tolist()) if place in found]
+        wanted = np.flatnonzero(is_source[fixed]).tolist(), np.flatnonzero(is_source[moving].any(axis=0)).tolist()
+        trace, of_fixed, of_moving = _gradient_of_map(mapped, seeded, summed, *wanted)
+        seeds = [[self.place(found.get(place, 0.0)) for place in rows[column]] for column in seeded]
+        given = [self.place(found[place]) for place in mapped.sums[summed].tolist()]
+        made = self.add_map(
+            trace,
+            [*mapped.fixed.tolist(), *given],
+            np.concatenate([mapped.moving, np.array(seeds, dtype=np.int64).reshape(len(seeds), len(moving)).T], axis=1),
+            len(of_fixed),
+        )
+        pairs = [
+            *zip(fixed[of_fixed].tolist(), made.sums.tolist(), strict=True),
+            *zip(moving[:, of_moving].ravel().tolist(), made.results.ravel().tolist(), strict=True),
+        ]
+        for place, share_at in pairs:
+            if is_source[place]:
+                share = self._symbol(share_at, Symbol)
+                found[place] = found[place] + share if place in found else share
+
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
+        self._look_into_maps()
         written = self._so_far()
         places = [output._place if isinstance(output, Symbol) else self.values.get(output) for output in outputs]
         found: dict[int, dict[int, Any]] = {}  # of each place, by the number of the direction
@@ -623,11 +732,11 @@ class Tape(Tracer):
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
-        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), ())
+        return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), (), maps=tuple(self.maps))
 
     def finish(self) -> None:
         """Empty the tape: a symbol that is kept somewhere would keep all of it."""
-        self.operations = Entries()
+        self.operations, self.questions = Entries(), None
         self._equals = EqualsInOrder()
         self._start = _NONE_KNOWN
         for written in (
@@ -658,14 +767,6 @@ class _Reached(set[int]):
     size = 0
 
 
-def _receivers(place: int, written: Trace) -> Sequence[int]:
-    """The places that the operation at a place passes gradients on to."""
-    operands, rules = written.operands(place), written.operations.primitives[place].derivatives
-    if None not in rules:
-        return operands
-    return [operand for operand, rule in zip(operands, rules, strict=True) if rule is not None]
-
-
 class _QuietTape(Tracer):
     """What writes on a tape under no_grad: no gradient flows through the results."""
 
@@ -690,9 +791,17 @@ class _QuietTape(Tracer):
         """Write a comparison down, as the tape does."""
         return self._tape.compared(compare, x, y)
 
+    def symbol(self, value: Any) -> Symbol:
+        """What the tape says."""
+        return self._tape.symbol(value)
+
     def array(self, array: Any) -> Any:
         """The array that the tape gives."""
         return self._tape.array(array)
+
+    def refused(self, what: str, instead: str) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.refused(what, instead)
 
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
@@ -856,6 +965,22 @@ def _refused(what: str, instead: str) -> Callable[..., NoReturn]:
     return lambda *_: refuse(what, instead)
 
 
+def _whole(of_number: Callable[[float], int]) -> Callable[..., Any]:
+    """What gives the int of a symbol for the numbers of this call, where the tape takes questions."""
+
+    def whole(self: Symbol, *digits: Any) -> Any:
+        if digits not in _NO_DIGITS or (questions := self._tape.asked()) is None:
+            return refuse(THE_INT, FOR_AN_INDEX)
+        if not is_plain(self):
+            float_read()
+        return questions.whole(self._place, of_number)
+
+    return whole
+
+
+_NO_DIGITS = (), (None,)
+
+
 class _Unknown:
     """What a symbol has for its number. Computing with it is refused: it would happen after the trace."""
 
@@ -952,16 +1077,23 @@ class Symbol(Value):
         equal = self == other
         return equal.negated() if isinstance(equal, Symbol) else not equal
 
-    __bool__ = _refused(
-        "the truth of a number",
-        "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or that "
-        "the function closes over, write mg.array(x), which can be compared.",
-    )
+    def __bool__(self) -> bool:
+        """The truth for the numbers of this call, where the tape takes questions."""
+        if (questions := self._tape.asked()) is not None:
+            return questions.truth(self._place, isinstance(self, bool))
+        return refuse(
+            "the truth of a number",
+            "Write mg.where(x > 0, a, b), mg.maximum or mg.minimum. Of an array that NumPy made of single Values, or "
+            "that the function closes over, write mg.array(x), which can be compared.",
+        )
+
     __float__ = _refused(
         "the float of a number",
         "Write mg.exp for math.exp, and x for float(x). To differentiate by it, as by a Value(x), write mg.grad(f)(x).",
     )
-    __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused(THE_INT, FOR_AN_INDEX)
+    __index__ = _refused(THE_INT, FOR_AN_INDEX)
+    __int__ = __trunc__ = _whole(int)
+    __round__, __floor__, __ceil__ = _whole(round), _whole(math.floor), _whole(math.ceil)
     __deepcopy__ = __reduce_ex__ = _refused("a deep copy or a pickle of a number", "Use it as it is, or return it.")
     backward = _refused("backward() inside a compiled function", "Call backward() on the result.")
     __format__ = _refused("the text of a number", "Print the result of the function instead.")
@@ -1079,7 +1211,7 @@ class _Plain(Symbol):
         is_of_numpy = promotion.is_dtype(self.kind) or self.kind is bool
         if not is_of_numpy or not hasattr(np.ndarray, name) or promotion.is_seen_by_library():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(_symbol_arrays().boxed(self), name) if name != "dtype" else np.dtype(self.kind)
+        return getattr(self._array(_symbol_arrays().box(self)), name) if name != "dtype" else np.dtype(self.kind)
 
     def __eq__(self, other: object) -> Any:
         """Whether two plain numbers are equal."""
@@ -1297,6 +1429,8 @@ def trace(
     first: Sequence[Value] = (),
     as_floats: bool = True,
     is_recorded: bool = True,
+    rounding: float | None = None,
+    takes_maps: bool = False,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
@@ -1306,24 +1440,53 @@ def trace(
         first: Values that shall be the first inputs, in this order, whether it reads them or not.
         as_floats: whether no gradient flows through derivatives that are plain numbers; see Tape.
         is_recorded: whether calls are recorded, and not under no_grad; see Tape.
+        rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
+        takes_maps: whether what ``mg.vmap`` runs many times may be written once.
 
     Returns:
-        The trace. Its inputs are the Values that were read, in a group for each role, then the arguments.
+        The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
+        results of maps.
     """
     tape = Tape(as_floats, is_recorded)
+    tape.takes_maps = takes_maps
+    try:
+        written = _traced(tape, function, arguments, first, rounding)
+    except Exception:
+        if not tape.looks_into_maps:
+            raise
+    if tape.looks_into_maps:
+        return trace(function, arguments, first, as_floats, is_recorded, rounding)
+    return written
+
+
+def _traced(
+    tape: Tape, function: Callable[..., Any], arguments: Structure, first: Sequence[Value], rounding: float | None
+) -> Trace:
+    """What a function writes on a tape."""
     with tracing(tape):
         for value in first:
             tape.place(value, INPUT)  # no operation gives them this role: they are a group of their own
         arguments.check_integers()
         bounds = promotion.EXACT if arguments.largest > promotion.SHORT[1] else promotion.SHORT
-        kinds = zip(arguments.leaves, arguments.kinds(), strict=True)
-        symbols = [tape.argument(number, leaf, kind, bounds) for number, (leaf, kind) in enumerate(kinds)]
+        symbols: list[Symbol] = []
+        for holds, run in arguments.runs:
+            if holds is float or (holds is ARRAY and run.dtype.kind == "f"):
+                kind, count = (float, len(run)) if holds is float else (run.dtype, run.size)
+                symbols += tape.inputs(range(len(symbols), len(symbols) + count), kind)
+                continue
+            leaves = run.ravel().tolist() if holds is ARRAY else run
+            for leaf, kind in zip(leaves, kinds_of(holds, run), strict=True):
+                symbols.append(tape.argument(len(symbols), leaf, kind, bounds))
         tape.all_given()
-        once: dict[int, Symbol] = {}  # a Value that is given twice is one object
-        pairs = zip(arguments.leaves, symbols, strict=True)
-        given = [once.setdefault(id(x), symbol) if isinstance(x, Value) else symbol for x, symbol in pairs]
+        if rounding is not None:
+            tape.questions = Questions(tape, arguments.leaves, rounding)
+        given = symbols
+        if arguments.has_values:
+            once: dict[int, Symbol] = {}  # a Value that is given twice is one object
+            pairs = zip(arguments.leaves, symbols, strict=True)
+            given = [once.setdefault(id(x), symbol) if isinstance(x, Value) else symbol for x, symbol in pairs]
         positional, named = arguments.rebuilt(given, _array)
-        with in_place_of_others():
+        with tape.questions.undecided_by_errors() if tape.questions else nullcontext(), in_place_of_others():
             result = Structure(function(*positional, **named), returned=True)
         if not is_unchanged((positional, named), arguments.rebuilt(given, _array)):
             raise TraceError(
@@ -1333,20 +1496,80 @@ def trace(
         _check_attributes("an argument", symbols)
         _check_attributes("a result", result.leaves)
         outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+    questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
     places = [[tape.values[value] for value in values] for values in groups]
-    written = tape.trace([*places, [symbol._place for symbol in symbols]], outputs)
+    outputs += [question.place for question in questions]
+    inputs = [*places, [symbol._place for symbol in symbols], *(each.made for each in tape.maps)]
+    maps, needed = _numbered(tape.maps, inputs, len(tape.operations))
+    written = tape.trace(inputs, outputs + needed)
     tape.finish()
     values = tuple(value for values in groups for value in values)
     return written._replace(
         values=values,
+        maps=maps,
+        needed=len(needed),
         result=result,
         tells_apart=tape.tells_apart,
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
         remarks=tuple(tape.remarks),
+        questions=questions,
     )
+
+
+def _numbered(
+    maps: Sequence[Mapped], inputs: Sequence[Sequence[int]], size: int
+) -> tuple[tuple[Mapped, ...], list[int]]:
+    """The maps with numbers in the place of places, and the places that they read beside inputs."""
+    if not maps:
+        return (), []
+    numbers, given = np.full(size, -1), np.concatenate([np.array(group, dtype=np.int64) for group in inputs])
+    numbers[given] = np.arange(len(given))
+    is_read = np.zeros(size, dtype=bool)
+    for made in maps:
+        is_read[made.fixed] = is_read[made.moving] = True
+    needed = np.flatnonzero(is_read & (numbers < 0))
+    numbers[needed] = len(given) + np.arange(len(needed))
+    names = "fixed", "moving", "results", "sums"
+    numbered = (replace(made, **{name: numbers[getattr(made, name)] for name in names}) for made in maps)
+    return tuple(numbered), needed.tolist()
+
+
+def _gradient_of_map(
+    mapped: Mapped, seeded: Sequence[int], summed: Sequence[int], fixed: Sequence[int], moving: Sequence[int]
+) -> tuple[Trace, list[int], list[int]]:
+    """What one iteration of a map does backwards.
+
+    Args:
+        mapped: the map.
+        seeded: which of its results have gradients.
+        summed: which of its sums.
+        fixed: which of the inputs that do not differ are to get gradients.
+        moving: which of those that do.
+
+    Returns:
+        The trace, to whose inputs the gradients of sums and results come, and which inputs get gradients. Those of
+        what differs are its first outputs.
+    """
+    given, tape = mapped.trace, Tape()
+    tape.operations = given.operations.copy()
+    tape.tables, tape.rows = ({part: n for n, part in enumerate(parts)} for parts in (given.tables, given.rows))
+    outputs = [*seeded, *(mapped.results.shape[1] + number for number in summed)]
+    sources = {(group, n): given.inputs[group][n] for group, chosen in enumerate((fixed, moving)) for n in chosen}
+    with tracing(tape):
+        seeds = [tape.input("seed") for _ in outputs]
+        terms = [seed * tape._symbol(given.outputs[n], Symbol) for seed, n in zip(seeds, outputs, strict=True)]
+        root: Any = sum(terms[1:], terms[0])
+        found = tape._gradients(root, tape._dependence([root], sources.values()), _by_place(sources), True)
+        of_fixed, of_moving = [n for n in fixed if (0, n) in found], [n for n in moving if (1, n) in found]
+        made = [tape.place(found[1, n]) for n in of_moving] + [tape.place(found[0, n]) for n in of_fixed]
+    places = [seed._place for seed in seeds]
+    inputs = [*given.inputs[0], *places[len(seeded) :]], [*given.inputs[1], *places[: len(seeded)]]
+    trace = tape.trace(inputs, made)._replace(checked=given.checked)
+    tape.finish()
+    return trace, of_fixed, of_moving
 
 
 def _array(like: Any, parts: list[Any]) -> Any:

@@ -28,7 +28,12 @@ from micrograd.loops import Turns, taking
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from micrograd.engine.value import Value
+
 _FEWEST = 5  # turns: of fewer, hardly any would be repeated
+# Iterations of vmap that are compiled once, and operations of all of them. Of fewer, one program is ready as soon when
+# they are written out, and a call takes half the time: 0.2 in place of 0.4 ms for 1,000 iterations of 20 operations.
+_FEWEST_MAPPED, OPERATIONS_MAPPED = 64, 1 << 15
 _MOST_RECORDINGS = 8  # in a loop
 
 
@@ -49,6 +54,62 @@ class TracedOnce(Turns):
         """What repeats the function's turns where a tape records, and nothing is in between."""
         tape = recorder_on_top()
         return _Loop(function, tape) if isinstance(tape, Tape) and count >= _FEWEST else function
+
+    def mapped(self, function: Callable[..., Any], item: Callable[[int], Any], count: int) -> list[Any]:
+        """What the function returns for the first items: for all of them, where one recording stands for many."""
+        tape = recorder_on_top()
+        if not isinstance(tape, Tape) or not tape.takes_maps or count <= _FEWEST_MAPPED:
+            return []
+        if tape.questions is not None and tape.questions.has_asked():
+            return []  # a program with decisions has all of its operations in one
+        return _mapped(function, item, count, tape)
+
+
+def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int, tape: Tape) -> list[Any]:
+    """What a function returns for the first items: for all where it does the same for each, or often for one.
+
+    The first iteration runs as it is written, in case the function changes something. Then two are recorded.
+    """
+    reached = ClosedOver([("", function)])
+    begin = len(tape.operations)
+    first = [function(item(0))]
+    if tape.size_from(begin) * count < OPERATIONS_MAPPED or not _is_as_before(reached):
+        return first
+    recorded = []
+    for index in (1, 2):
+        leaves, body, given = Leaves(), Body(tape), (item(index),)
+        try:
+            key = told(given, leaves.described, leaves.described_at_once)
+            body.record(function, given, leaves)
+        except Exception:  # an error of the function's own comes again where it runs as it is written
+            if not _is_as_before(reached):
+                raise
+            return first
+        recorded.append((key, body.written))
+    if recorded[0] != recorded[1] or not _is_as_before(reached):
+        return first
+    rows = _rows(item, count, recorded[0][0])
+    return first if rows is None else first + body.mapped(rows)
+
+
+def _rows(item: Callable[[int], Any], count: int, key: Any) -> list[list[Value]] | None:
+    """The Values among all items but the first, a row for each; None if anything else differs from item to item."""
+    rows = []
+    for index in range(1, count):
+        leaves = Leaves()
+        try:
+            if told((item(index),), leaves.described, leaves.described_at_once) != key:
+                return None
+        except UnlikeError:
+            return None
+        rows.append(leaves.all)
+    return rows
+
+
+def _is_as_before(reached: ClosedOver) -> bool:
+    """Whether all that was reached could be looked into, and is still there."""
+    reached.notice_new_attributes()
+    return not reached.sources.iterators and reached.is_current()
 
 
 class _Loop:
@@ -97,10 +158,8 @@ class _Loop:
         return result
 
     def _is_as_before(self) -> bool:
-        """Whether all that the function reaches could be looked into, and is still there."""
         assert self._reached is not None
-        self._reached.notice_new_attributes()
-        return not self._reached.sources.iterators and self._reached.is_current()
+        return _is_as_before(self._reached)
 
     def _last(self, given: tuple[Any, ...]) -> Any:
         """Run a turn as it is written, and all that come after it."""

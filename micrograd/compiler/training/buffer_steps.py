@@ -19,7 +19,7 @@ from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.backends.shared.executable import new_buffer
 from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.passes.lists import disabled_passes
-from micrograd.compiler.training.steps import CompiledSteps, mean_of, numbers_of_noise
+from micrograd.compiler.training.steps import CompiledSteps, clipped, mean_of, numbers_of_noise
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.stored import changing
 
@@ -44,6 +44,7 @@ class BufferSteps(CompiledSteps):
         batch_size: how many examples a step has, most of the time.
         named: the named arguments of the loss, which have other numbers in each step.
         draw: the function that gives these numbers, if there are any.
+        clip_norm: the largest norm of the gradient; None for any.
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
@@ -60,6 +61,7 @@ class BufferSteps(CompiledSteps):
         batch_size: int = 1,
         named: Mapping[str, Any] = MappingProxyType({}),
         draw: Callable[..., Any] | None = None,
+        clip_norm: float | None = None,
     ) -> None:
         self._batch_size = min(batch_size, len(examples))
         chosen = backend_of(backend)
@@ -67,7 +69,7 @@ class BufferSteps(CompiledSteps):
         self._rows: Floats | None = None
         if isinstance(examples, np.ndarray):
             self._rows, examples = examples, [examples[0].tolist()]
-        super().__init__(loss, examples, optimizer, eager, chosen, named, draw)
+        super().__init__(loss, examples, optimizer, eager, chosen, named, draw, clip_norm)
 
     def _programs(self) -> list[Program]:
         """A program for each structure there is; they lie in the buffer one after the other."""
@@ -129,8 +131,11 @@ class BufferSteps(CompiledSteps):
                 self._numbers[index][len(self._numbers[index]) - len(numbers) :] = numbers
         optimizer, update, buffer = self._optimizer, self._update, self._buffer
         losses = self._batches.run(batch)
-        mean = mean_of(losses)
+        self._eager.mean = mean = mean_of(losses)
         if math.isfinite(mean) and np.isfinite(buffer[update.gradients]).all():
+            if self._clip_norm is not None:
+                with np.errstate(all="ignore"):  # a bound for the root may be beyond floats
+                    buffer[update.gradients] = clipped(buffer[update.gradients], self._clip_norm)
             if self._rate_can_change:
                 self._update_eagerly()
                 return mean

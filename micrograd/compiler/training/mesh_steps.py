@@ -33,7 +33,7 @@ from micrograd.compiler.backends.jax.jax_functions import PLAIN
 from micrograd.compiler.backends.jax.jax_mesh import AXIS, SAME, SPLIT, Devices
 from micrograd.compiler.backends.jax.jax_processes import Processes
 from micrograd.compiler.calling.boundary import numbers_of
-from micrograd.compiler.training.steps import CompiledSteps, mean_of, numbers_of_noise
+from micrograd.compiler.training.steps import CompiledSteps, clipped, mean_of, numbers_of_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,6 +58,7 @@ class MeshSteps(CompiledSteps):
         precision: "float64" or "float32".
         named: the named arguments of the loss, which have other numbers in each step.
         draw: the function that gives these numbers, if there are any.
+        clip_norm: the largest norm of the gradient; None for any.
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
@@ -76,6 +77,7 @@ class MeshSteps(CompiledSteps):
         precision: str,
         named: Mapping[str, Any],
         draw: Callable[..., Any] | None,
+        clip_norm: float | None = None,
     ) -> None:
         self._devices = Devices(devices, precision)
         self._processes = Processes(self._devices.firsts) if len(self._devices.firsts) > 1 else None
@@ -84,7 +86,7 @@ class MeshSteps(CompiledSteps):
         self._warned_of_rate = False  # that the learning rate makes all steps eager
         self._given = 0  # a digest of all numbers that were given so far
         self._share = min(batch_size / len(examples), 1.0)
-        super().__init__(loss, examples, optimizer, eager, BACKEND, named, draw)
+        super().__init__(loss, examples, optimizer, eager, BACKEND, named, draw, clip_norm)
 
     def together(self) -> AbstractContextManager[None]:
         """All steps are taken inside of this, so that processes that train together begin and end alike."""
@@ -103,7 +105,7 @@ class MeshSteps(CompiledSteps):
             self._groups.append(
                 _Group(self._devices, program, len(self._parameters), len(others), numbers, self._share)
             )
-        update = _UpdateOnDevices(self._devices, self._update)
+        update = _UpdateOnDevices(self._devices, self._update, self._clip_norm)
         self._run = (_InOne if len(programs) == 1 else _OneByOne)(self._devices, self._groups, update)
         self._numbers: Any = None  # what the update keeps, on each device
         self._others_given: list[bytes] = []
@@ -160,7 +162,7 @@ class MeshSteps(CompiledSteps):
         with nullcontext() if processes is None else processes.waiting():
             following, losses, is_finite = self._run(self._numbers, self._which[batch], self._place[batch], rate)
         self._devices.caught.check()
-        mean = mean_of(losses)
+        self._eager.mean = mean = mean_of(losses)
         if is_finite and math.isfinite(mean):
             steps = self._steps + 1
             # Python looks for signals at calls and loops: there are none between here and the return
@@ -285,16 +287,19 @@ class _UpdateOnDevices:
         shapes: those of the arguments of updated: its constants, the current numbers, and the rate.
     """
 
-    def __init__(self, devices: Devices, update: Update) -> None:
+    def __init__(self, devices: Devices, update: Update, clip_norm: float | None) -> None:
         places = [np.arange(place.start, place.stop) for place in (update.current, update.gradients, update.next)]
         lowered = Lowered(update.program, *places[:2], np.array([update.rate]), functions=PLAIN)
-        self.constants, self.digest = devices.same(lowered.constants), _digest_of(update.program, lowered)
-        self._next = lowered.function(places[2])
+        self.constants = devices.same(lowered.constants)
+        self.digest = crc32(repr(clip_norm).encode(), _digest_of(update.program, lowered))
+        self._next, self._clip_norm = lowered.function(places[2]), clip_norm
         self.shapes = [(lowered.constants.shape, SAME), (places[0].shape, SAME), ((1,), SAME)]
         self.gradient = places[1].shape
 
     def updated(self, constants: Any, current: Any, rate: Any, gradient: Any) -> tuple[Any, Any]:
         """The next numbers, and whether they and the gradient are finite."""
+        if self._clip_norm is not None:
+            gradient = clipped(gradient, self._clip_norm, jnp)
         following = self._next(constants, current, gradient, rate)
         return following, jnp.isfinite(gradient).all() & jnp.isfinite(following).all()
 

@@ -55,6 +55,7 @@ class CompiledSteps(ABC):
         backend: what runs the programs.
         named: the named arguments of the loss, which have other numbers in each step.
         draw: the function that gives these numbers, if there are any.
+        clip_norm: the largest norm of the gradient; None for any.
 
     Attributes:
         leads: whether this process is the one that shows how far the training is.
@@ -75,12 +76,13 @@ class CompiledSteps(ABC):
         backend: Backend,
         named: Mapping[str, Any],
         draw: Callable[..., Any] | None = None,
+        clip_norm: float | None = None,
     ) -> None:
         if type(optimizer).step is not Optimizer.step:
             raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
         self._optimizer, self._eager = optimizer, eager
         self._loss, self._backend = loss, backend
-        self._named, self._draw = dict(named), draw
+        self._named, self._draw, self._clip_norm = dict(named), draw, clip_norm
         self._retraced = 0  # times in a row that the loss was traced anew
         self._examples, self._structures = examples, _structures(examples, self._named)
         self._seen = self._fingerprint()
@@ -109,6 +111,7 @@ class CompiledSteps(ABC):
         if [structure.key for structure in self._structures] == keys:
             self._give_numbers()
         else:
+            self.update_values()
             self._built_for = ()  # the next step makes programs for them
 
     def _fingerprint(self) -> int | None:
@@ -292,6 +295,21 @@ def mean_of(losses: Sequence[float]) -> float:
         return math.fsum(losses) / len(losses)
     except (OverflowError, ValueError):
         return math.nan
+
+
+def clipped(gradients: Any, norm: float, np: Any = np) -> Any:
+    """Gradients, scaled down to this norm where theirs is larger.
+
+    Args:
+        gradients: an array, all finite.
+        norm: the largest norm that they may have.
+        np: the module of the array, NumPy or jax.numpy.
+    """
+    largest = np.abs(gradients).max()
+    largest = np.where(largest > 0, largest, 1.0)
+    shares = gradients / largest  # their squares do not overflow, as those of the gradients may
+    root = np.sqrt((shares * shares).sum())
+    return np.where(root > norm / largest, shares * (norm / np.where(root > 0, root, 1.0)), gradients)
 
 
 def numbers_of_noise(noise: Sequence[Any]) -> Floats:

@@ -136,6 +136,13 @@ class Machine:
             engines.update(dict.fromkeys(new, self._engines[-1]))
             return {name: engine.addresses[name] for name, engine in engines.items()}, [*set(engines.values())]
 
+    def alone(self, module: ir.Module, name: str) -> tuple[int, Any]:
+        """The address of a function that no other program has, and what it is in: it is not kept on disk."""
+        with _lock:
+            engine = _Engine(self._new_machine(), self._triple)
+            engine.load([name], self._compiled([module]))
+        return engine.addresses[name], engine
+
     def names(self) -> list[str]:
         """The functions in memory that new programs find."""
         return [name for engine in self._engines for name in engine.addresses]

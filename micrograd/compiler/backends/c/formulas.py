@@ -1,0 +1,381 @@
+"""Primitives as expressions of C.
+
+A Term stands for a number of the C code, and its operators make larger ones. So the base operations are written here
+with operators and functions of math.h, and composites follow from the formulas that they have for everybody:
+
+    softplus(on, x)    ->    maximum(x, 0.0) + log1p(exp(-fabs(x)))
+
+A primitive with C code of its own brings the body of its function.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from micrograd.engine import primitives
+from micrograd.engine.primitive import PRIMITIVES, Operations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.engine.primitive import Primitive
+
+# Functions that others need, by name: what math.h does not have, or does in another way than Python.
+HELPERS = {
+    "maximum": ("x, y", "return x >= y || x != x ? x : y;"),
+    "minimum": ("x, y", "return x <= y || x != x ? x : y;"),
+    "power": ("x, y", "return x == -INFINITY && y != floor(y) ? NAN : pow(x, y);"),
+    "relu": ("x", "return x <= 0.0 ? 0.0 : x;"),
+    "remainder": (
+        "x, y",
+        "double rest = fmod(x, y);",
+        "if (rest == 0.0) {",
+        "    return y < 0.0 ? -0.0 : 0.0;",
+        "}",
+        "return (rest < 0.0) != (y < 0.0) ? rest + y : rest;",
+    ),
+    "floor_divide": (
+        "x, y",
+        "double rest = fmod(x, y);",
+        "double quotient = (x - rest) / y;",
+        "if (rest != 0.0 && (rest < 0.0) != (y < 0.0)) {",
+        "    quotient -= 1.0;",
+        "}",
+        "if (quotient == 0.0) {",
+        "    return x / y * 0.0;",
+        "}",
+        "double whole = floor(quotient);",
+        "return quotient - whole > 0.5 ? whole + 1.0 : whole;",
+    ),
+}
+_EIGHT = (
+    "double sums[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};",
+    "int n = 0;",
+    "for (; n + 8 <= count; n += 8) {",
+    "    for (int lane = 0; lane < 8; lane++) {",
+    "        sums[lane] += TERM(n + lane);",
+    "    }",
+    "}",
+    "for (; n < count; n++) {",
+    "    sums[0] += TERM(n);",
+    "}",
+    "return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));",
+)
+_DOT = "int count, const double *a, int a_step, const double *b, int b_step"
+HELPERS["dot"] = _DOT, *(re.sub(r"TERM\((.*)\)", r"a[(\1) * a_step] * b[(\1) * b_step]", line) for line in _EIGHT)
+HELPERS["sum"] = (
+    _DOT.partition(", const double *b")[0],
+    *(re.sub(r"TERM\((.*)\)", r"a[(\1) * a_step]", line) for line in _EIGHT),
+)
+_OF_MATH_H = (
+    "exp expm1 exp2 log log1p log2 log10 sqrt sin cos tan asin acos atan atan2 hypot sinh cosh tanh asinh acosh atanh "
+    "erf erfc floor fma"
+)
+MATH_H = frozenset([*_OF_MATH_H.split(), "fabs", "pow", "fmod", "isfinite"])
+
+
+def literal(number: float, single: bool = False) -> str:
+    """A number as C writes it: the shortest that is read as the same.
+
+    >>> literal(0.5), literal(-math.inf), literal(0.1, single=True)
+    ('0.5', '-INFINITY', '0.1f')
+    """
+    if math.isnan(number):
+        return "NAN"
+    if single:
+        try:
+            number = struct.unpack("f", struct.pack("f", number))[0]
+        except OverflowError:
+            number = math.copysign(math.inf, number)
+    if math.isinf(number):
+        return "INFINITY" if number > 0 else "-INFINITY"
+    if not single:
+        return repr(number)
+    digits = next(text for count in range(1, 10) if _in_single(text := f"{number:.{count}g}") == number)
+    return f"{digits}f" if set(digits) & set(".e") else f"{digits}.0f"
+
+
+def _in_single(text: str) -> float:
+    found: float = struct.unpack("f", struct.pack("f", float(text)))[0]
+    return found
+
+
+class NoCodeError(ValueError):
+    """There is no code in C for a primitive."""
+
+
+class Term:
+    """A number of the C code: an operation on others, or a name.
+
+    Args:
+        code: of which function body it is a part.
+        template: of its expression, with {} for each operand.
+        operands: the terms in it.
+        truth: the template of the condition that it is 1 for, where it is a comparison.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # == is no question of identity
+
+    def __init__(self, code: Code, template: str, *operands: Term, truth: str = "") -> None:
+        self.code, self.template, self.operands, self.truth = code, template, operands, truth
+        self.text, self.uses = "", 0
+
+    def __neg__(self) -> Term:
+        return Term(self.code, "-{}", self)
+
+    @staticmethod
+    def _operator(sign: str) -> tuple[Callable[[Any, Any], Term], Callable[[Any, Any], Term]]:
+        def apply(x: Term, y: Any) -> Term:
+            return Term(x.code, f"{{}} {sign} {{}}", x, x.code.term(y))
+
+        return apply, lambda y, x: apply(y.code.term(x), y)
+
+    __add__, __radd__ = _operator("+")
+    __sub__, __rsub__ = _operator("-")
+    __mul__, __rmul__ = _operator("*")
+    __truediv__, __rtruediv__ = _operator("/")
+
+    def __pow__(self, other: Any) -> Term:
+        return self.code.call("power", self, other)
+
+    def __rpow__(self, other: Any) -> Term:
+        return self.code.call("power", other, self)
+
+    @staticmethod
+    def _comparison(sign: str) -> Callable[[Any, Any], Term]:
+        def compare(x: Term, y: Any) -> Term:
+            truth = f"{{}} {sign} {{}}"
+            return Term(x.code, f"{truth} ? 1.0 : 0.0", x, x.code.term(y), truth=truth)
+
+        return compare
+
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
+    __eq__ = _comparison("==")  # type: ignore[assignment]
+
+
+class Code:
+    """The body of a C function of numbers.
+
+    Args:
+        functions: those of the file, which gets what the body calls.
+        single: whether its numbers are floats.
+    """
+
+    def __init__(self, functions: Functions, single: bool) -> None:
+        self.functions, self.single = functions, single
+
+    def term(self, x: Any) -> Term:
+        """A Term, or a constant as one."""
+        return x if isinstance(x, Term) else Term(self, literal(float(x)))
+
+    def call(self, name: str, *operands: Any) -> Term:
+        """A call of a function of math.h, or of a helper."""
+        name = self.functions.helper(name, self.single) if name in HELPERS else name
+        return Term(self, f"{name}({', '.join(['{}'] * len(operands))})", *map(self.term, operands))
+
+    def function(self, primitive: Primitive) -> Callable[..., Term]:
+        """A primitive as a function of Terms."""
+        if primitive in BASE:
+            return lambda *operands: BASE[primitive](*map(self.term, operands))
+        if primitive.composite and not primitive.c:
+            formula, on = primitive.composite, Operations(self.function)
+            return lambda *operands: self.term(formula(on, *map(self.term, operands)))
+        return lambda *operands: Term(
+            self,
+            f"{self.functions.of(primitive, len(operands))}({', '.join(['{}'] * len(operands))})",
+            *map(self.term, operands),
+        )
+
+    def lines(self, result: Term) -> list[str]:
+        """The statements that return a term: what is used twice is a variable."""
+        order = _in_order(result)
+        lines, count = [], 0
+        for term in order:
+            term.text = term.template.format(*(_grouped(operand) for operand in term.operands))
+            if term is not result and term.uses > 1 and term.operands:
+                count += 1
+                lines.append(f"const double t{count} = {term.text};")
+                term.text = f"t{count}"
+        return [*lines, f"return {result.text};"]
+
+
+def _in_order(result: Term) -> list[Term]:
+    """All terms, operands first, with how often each is used."""
+    order: list[Term] = []
+    seen: set[int] = set()
+    stack = [(result, False)]
+    while stack:
+        term, done = stack.pop()
+        if done:
+            order.append(term)
+        elif id(term) not in seen:
+            seen.add(id(term))
+            stack.append((term, True))
+            stack += [(operand, False) for operand in reversed(term.operands)]
+    for term in order:
+        for operand in term.operands:
+            operand.uses += 1
+    return order
+
+
+def _grouped(term: Term) -> str:
+    """The text of an operand, in parentheses unless it stands for itself."""
+    text = term.text
+    return text if text.isidentifier() or _is_atom(text) else f"({text})"
+
+
+def _is_atom(text: str) -> bool:
+    """Whether a text is a number without a sign, or one call."""
+    if " " not in text:
+        return not text.startswith("-")
+    name, opening, rest = text.partition("(")
+    if not (opening and name.isidentifier() and rest.endswith(")")):
+        return False
+    depth = 1
+    for place, sign in enumerate(rest):
+        depth += (sign == "(") - (sign == ")")
+        if not depth:
+            return place == len(rest) - 1
+    return False
+
+
+def _where(condition: Term, x: Term, y: Term) -> Term:
+    truth = condition.truth
+    if truth:
+        return Term(x.code, f"{truth} ? {{}} : {{}}", *condition.operands, x, y)
+    return Term(x.code, "{} != 0.0 ? {} : {}", condition, x, y)
+
+
+def _calling(name: str) -> Callable[..., Term]:
+    return lambda x, *others: x.code.call(name, x, *others)
+
+
+BASE: dict[Any, Callable[..., Term]] = {
+    primitives.identity: lambda x: x,
+    primitives.detach: lambda x: x,
+    primitives.is_zero: lambda x: x == 0.0,
+    primitives.equal: lambda x, y: x == y,
+    primitives.less: lambda x, y: x < y,
+    primitives.less_equal: lambda x, y: x <= y,
+    primitives.where: _where,
+    primitives.neg: lambda x: -x,
+    primitives.add: lambda x, y: x + y,
+    primitives.sub: lambda x, y: x - y,
+    primitives.mul: lambda x, y: x * y,
+    primitives.div: lambda x, y: x / y,
+    primitives.pow: _calling("power"),
+    primitives.abs: _calling("fabs"),
+    **{PRIMITIVES[name]: _calling(name) for name in ("maximum", "minimum", "relu", "remainder", "floor_divide")},
+    **{PRIMITIVES[name]: _calling(name) for name in _OF_MATH_H.split()},
+}
+
+
+def has_c(primitive: Primitive) -> bool:
+    """Whether a primitive can be written in C."""
+    try:
+        Functions("").of(primitive, len(primitive.derivatives))
+    except NoCodeError:
+        return False
+    return True
+
+
+class Functions:
+    """The functions of numbers in a file, each written once.
+
+    Args:
+        prefix: of their names.
+        single: whether numbers are floats.
+
+    Attributes:
+        lines: the functions so far, callees first.
+    """
+
+    def __init__(self, prefix: str, single: bool = False) -> None:
+        self.prefix, self.single = prefix, single
+        self.lines: list[str] = []
+        self._names: dict[Any, str] = {}
+        self._taken: set[str] = set()
+
+    def call(self, primitive: Primitive, operands: Sequence[str]) -> str:
+        """The expression of a primitive of operands, which are names or elements of arrays."""
+        if primitive not in BASE:
+            return f"{self.of(primitive, len(operands))}({', '.join(operands)})"
+        code = Code(self, self.single)
+        (line,) = code.lines(BASE[primitive](*(Term(code, f"<{number}>") for number in range(len(operands)))))
+        text = line[len("return ") : -1]
+        text = in_single(text) if self.single else text
+        for number, operand in enumerate(operands):
+            text = text.replace(f"<{number}>", f"({operand})" if operand.startswith("-") else operand)
+        return text
+
+    def of(self, primitive: Primitive, count: int) -> str:
+        """The name of the function of a primitive of so many operands.
+
+        Raises:
+            NoCodeError: if there is no code in C for it.
+        """
+        if primitive not in self._names:
+            names = ["x", "y", "z", *(f"x{number}" for number in range(3, count))][:count]
+            single = self.single and primitive.name in _SAFE_IN_SINGLE
+            code = Code(self, single)
+            if primitive.c:
+                names = _parameters(primitive.forward, names)
+                body = primitive.c.strip("\n").split("\n")
+                body = body if "return" in primitive.c else [f"return {primitive.c};"]
+            elif primitive in BASE or primitive.composite:
+                body = code.lines(code.function(primitive)(*(Term(code, name) for name in names)))
+            else:
+                raise NoCodeError(
+                    f"the primitive {primitive.name} is Python code only: give it C code of its own, as in "
+                    'mg.primitive(..., c="x * x * x"), or write it with other functions of micrograd'
+                )
+            self._names[primitive] = self._written(primitive.name, names, body, single)
+        return self._names[primitive]
+
+    def helper(self, name: str, single: bool) -> str:
+        """The name of a helper function of doubles or, in a file of floats, of floats."""
+        if (name, single) not in self._names:
+            parameters, *body = HELPERS[name]
+            shown = name if single is self.single else f"{name}_of_doubles"
+            self._names[name, single] = self._written(shown, parameters.split(", "), body, single)
+        return self._names[name, single]
+
+    def _written(self, name: str, names: Sequence[str], body: Sequence[str], single: bool) -> str:
+        full, count = f"{self.prefix}_{name}", 1
+        while full in self._taken:
+            count += 1
+            full = f"{self.prefix}_{name}_{count}"
+        self._taken.add(full)
+        parameters = ", ".join(name if " " in name else f"double {name}" for name in names)
+        lines = [f"static double {full}({parameters})", "{", *(f"    {line}".rstrip() for line in body), "}", ""]
+        self.lines += [in_single(line) for line in lines] if single else lines
+        return full
+
+
+def _parameters(forward: Callable[..., float], names: list[str]) -> list[str]:
+    """The names of the operands of a forward function; these where it does not say."""
+    try:
+        found = [*signature(forward).parameters]
+    except ValueError:  # some functions written in C do not
+        return names
+    return found[: len(names)] if len(found) >= len(names) else names
+
+
+# Composites that lose nothing where they are computed in float; others are computed in double, and rounded.
+_SAFE_IN_SINGLE = frozenset(["sigmoid", "softplus", "leaky_relu", "elu", "silu", "logistic_pdf", "sign", "ceil"])
+_FUNCTION = re.compile(rf"\b({'|'.join(sorted(MATH_H - {'isfinite'}))})\(")
+_NUMBER = re.compile(r"(?<![\w.])(\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+)")
+
+
+def in_single(line: str) -> str:
+    """A line of C on doubles as one on floats.
+
+    >>> in_single("return exp(-0.5 * x) + 1e-05;")
+    'return expf(-0.5f * x) + 1e-05f;'
+    """
+    line = re.sub(r"\bdouble\b", "float", line)
+    return _NUMBER.sub(r"\1f", _FUNCTION.sub(r"\1f(", line))

@@ -1,0 +1,331 @@
+"""What the numbers of a program are called in C, and where they are.
+
+A region is what some kernels read or write together. It is in one of these:
+
+    inputs, parameters, seeds    of the caller, where the region has nothing else
+    a table of constants         where nothing in it is written
+    outputs, gradients           of the caller, where the region has nothing else
+    the work array               all others; what is given of it is copied there at the start
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from micrograd.compiler.backends.c.formulas import literal
+from micrograd.compiler.backends.c.regions import uses_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from micrograd.compiler.backends.c.regions import Block, Item, Use
+    from micrograd.compiler.numbers import Floats, Integers
+
+GIVEN = ("inputs", "parameters", "seeds")
+NAMED = ("inputs", "parameters")  # whose parts have names of their own in the code
+RESULTS = ("outputs", "gradients")
+
+
+_NUMBER = re.compile(r"-?\d[\w.+-]*\Z")
+
+
+class Name(NamedTuple):
+    """A part of what is given, under a name of its own.
+
+    Attributes:
+        name: in C.
+        title: in the program.
+        shape: of the array; empty for a single number.
+        start: where it begins.
+        size: how many numbers it has.
+    """
+
+    name: str
+    title: str
+    shape: tuple[int, ...]
+    start: int
+    size: int
+
+
+@dataclass
+class Places:
+    """Where the numbers of a program are in its buffer.
+
+    Attributes:
+        size: of the buffer.
+        of: for each of GIVEN and RESULTS the positions of its numbers, in order.
+        constants: where runs of constants begin, and what they are.
+        names: the parts of each of GIVEN that have names.
+        locals: the positions of local variables, each with the number of its loop.
+        states: the positions that a loop writes again and again.
+    """
+
+    size: int
+    of: dict[str, Integers]
+    constants: Sequence[tuple[int, Floats]]
+    names: dict[str, list[Name]]
+    locals: dict[int, int]
+    states: frozenset[int]
+
+
+class Tables:
+    """The tables of a file, each written once.
+
+    Args:
+        prefix: of their names.
+        single: whether numbers are floats.
+
+    Attributes:
+        lines: that define them.
+    """
+
+    def __init__(self, prefix: str, single: bool) -> None:
+        self.prefix, self.single = prefix, single
+        self.lines: list[str] = []
+        self._names: dict[tuple[str, bytes], str] = {}
+
+    def name(self, numbers: Floats | Integers) -> str:
+        """The name of the table of these numbers."""
+        kind = "indices" if numbers.dtype.kind == "i" else "constants"
+        key = (kind, np.ascontiguousarray(numbers).tobytes())
+        if key not in self._names:
+            self._names[key] = name = f"{self.prefix}_{kind}_{len(self._names) + 1}"
+            self.lines += self.define(name, numbers)
+        return self._names[key]
+
+    def text(self, number: float) -> str:
+        """A number as the file writes it."""
+        return literal(number, self.single)
+
+    def define(self, name: str, numbers: Floats | Integers) -> list[str]:
+        """The lines of a table."""
+        whole = numbers.dtype.kind == "i"
+        kind = "int" if whole else "float" if self.single else "double"
+        texts = map(str, numbers.ravel().tolist()) if whole else (literal(n, self.single) for n in numbers.tolist())
+        return [f"static const {kind} {name}[{numbers.size}] = {{", *filled(texts), "};", ""]
+
+
+def filled(texts: Iterable[str], width: int = 116) -> list[str]:
+    """Lines of texts with commas between them."""
+    lines, line = [], "   "
+    for text in texts:
+        if len(line) + len(text) + 2 > width:
+            lines.append(line)
+            line = "   "
+        line += f" {text},"
+    return [*lines, line]
+
+
+class Region(NamedTuple):
+    """Some numbers in a row.
+
+    Attributes:
+        start, end: where they are in the buffer.
+        home: what they are a part of: one of GIVEN or RESULTS, "table" or "work".
+        offset: where they begin there; 0 of a table.
+        name: of the table, or of the array in the work array.
+    """
+
+    start: int
+    end: int
+    home: str
+    offset: int = 0
+    name: str = ""
+
+
+class Memory:
+    """Where each number of a program is.
+
+    Args:
+        places: of what is given and of the results.
+        blocks: that read and write them.
+        tables: those of the file.
+
+    Attributes:
+        regions: in order.
+        work: how many numbers the work array has.
+        pointers: what the code needs before it: names, and what they point to.
+    """
+
+    def __init__(self, places: Places, blocks: Sequence[Block], tables: Tables) -> None:
+        self.places, self.tables = places, tables
+        self.pointers: dict[str, str] = {}
+        self.work = 0
+        self._counts: Counter[str] = Counter()
+        self._locals: dict[int, str] = {}
+        self._index = {home: np.full(places.size, -1) for home in (*GIVEN, *RESULTS)}
+        for home, found in places.of.items():
+            there = np.flatnonzero(found >= 0)[::-1]
+            self._index[home][found[there]] = there
+        self._constants, self._is_constant = np.zeros(places.size), np.zeros(places.size, dtype=bool)
+        for start, numbers in places.constants:
+            self._constants[start : start + len(numbers)] = numbers
+            self._is_constant[start : start + len(numbers)] = True
+        self.regions: list[Region] = []
+        self._find(blocks)
+        self._starts = [region.start for region in self.regions]
+
+    def _find(self, blocks: Sequence[Block]) -> None:
+        spans: list[tuple[int, int]] = []
+        written = np.zeros(self.places.size, dtype=bool)
+        kinds: dict[int, str] = {}
+        for use in uses_of(blocks):
+            low, high = use.reach()
+            if use.operand == -1:
+                written[low : high + 1] = True
+                kinds[low] = "steps" if use.access.turn_step else kind_of(blocks[use.block].kernels[use.kernel])
+            if not (use.is_number and (low in self.places.locals or self._is_constant[low])):
+                spans.append((low, high + 1))
+        for start, end in _joined(spans):
+            home, offset = self._home(start, end, bool(written[start:end].any()))
+            name = ""
+            if home == "work":
+                found = {
+                    kinds[place] for place in (np.flatnonzero(written[start:end]) + start).tolist() if place in kinds
+                }
+                name = self.unique(found.pop() if len(found) == 1 else "numbers")
+                offset, self.work = self.work, self.work + end - start
+            elif home == "table":
+                name = self.tables.name(self._constants[start:end])
+            self.regions.append(Region(start, end, home, offset, name))
+
+    def _home(self, start: int, end: int, is_written: bool) -> tuple[str, int]:
+        for home in RESULTS if is_written else GIVEN:
+            found = self._index[home][start:end]
+            if found[0] >= 0 and (found == found[0] + np.arange(end - start)).all():
+                return home, int(found[0])
+        return "table" if not is_written and self._is_constant[start:end].all() else "work", 0
+
+    def unique(self, kind: str) -> str:
+        """A new name for something of this kind."""
+        self._counts[kind] += 1
+        return f"{kind}_{self._counts[kind]}"
+
+    def local(self, place: int, kind: str, text: str, real: str) -> str | None:
+        """The statement that gives a local variable its number; None where the number has another name already."""
+        states = [self._locals[state] for state in self.places.states if state in self._locals]
+        if place in self.places.states:
+            if place in self._locals:
+                return f"{self._locals[place]} = {text};"
+            self._locals[place] = self.unique("state")
+            return f"{real} {self._locals[place]} = {text};"
+        known = (text in self._locals.values() and text not in states) or text in self.pointers
+        self._locals[place] = text if known or _NUMBER.match(text) else self.unique(kind)
+        return None if self._locals[place] == text else f"const {real} {self._locals[place]} = {text};"
+
+    def region(self, place: int) -> Region | None:
+        """The region that a position is in."""
+        number = bisect_right(self._starts, place) - 1
+        return self.regions[number] if number >= 0 and place < self.regions[number].end else None
+
+    def number(self, place: int) -> str:
+        """The expression of the number at a position."""
+        if place in self._locals:
+            return self._locals[place]
+        region = self.region(place)
+        if region is None:
+            if self._is_constant[place]:
+                return literal(float(self._constants[place]), self.tables.single)
+            home = next(home for home in GIVEN if self._index[home][place] >= 0)
+            region = Region(place, place + 1, home, int(self._index[home][place]))
+        name, origin = self._array(region, place, place)
+        return name if origin is None else f"{name}[{place - origin}]"
+
+    def operand(self, use: Use, variables: dict[str, str]) -> str:
+        """The expression of an operand.
+
+        Args:
+            use: what is read or written.
+            variables: the names of those for "row", "column", "term" and "turn".
+        """
+        access, (rows, columns, terms) = use.access, use.shape
+        if use.is_number:
+            return self.number(access.base)
+        low, high = use.reach()
+        region = self.region(low)
+        assert region is not None  # each operand of a vector is in one
+        name, origin = self._array(region, low, high)
+        if origin is None:
+            return name
+        table = access.row_table if access.table is None else access.table
+        steps = [(access.column_step, columns, "column"), (access.turn_step, use.turns, "turn")]
+        steps += [(access.row_step, rows, "row")] if table is None else []
+        steps += [(access.term_step, terms, "term")] if access.table is None else []
+        start = access.base if table is None else int(table.min())
+        indices = "" if table is None else self._looked_up(table - start, variables)
+        parts = [(step, variables[name]) for step, count, name in steps if step and count > 1]
+        return f"{name}[{_total(start - origin, indices, parts)}]"
+
+    def array(self, region: Region) -> str:
+        """The name of a region in the work array."""
+        return self.whole(region)[0]
+
+    def whole(self, region: Region) -> tuple[str, int]:
+        """The name of what a region is in, and where that would begin in the buffer."""
+        name, origin = self._array(region, region.start, region.end - 1)
+        assert origin is not None
+        return name, origin
+
+    def _array(self, region: Region, low: int, high: int) -> tuple[str, int | None]:
+        """The name of what has these positions, and where it would begin in the buffer; None of a single number."""
+        origin = region.start - region.offset
+        if region.home == "work":
+            self.pointers[region.name] = f"work + {region.offset}"
+            return region.name, region.start
+        if region.home == "table":
+            return region.name, region.start
+        for part in self.places.names.get(region.home, ()) if region.home in NAMED else ():
+            if part.start <= low - origin and high - origin < part.start + part.size:
+                self.pointers[part.name] = (
+                    f"{region.home}[{part.start}]" if not part.shape else f"{region.home} + {part.start}"
+                )
+                return part.name, origin + part.start if part.shape else None
+        return region.home, origin
+
+    def _looked_up(self, table: Integers, variables: dict[str, str]) -> str:
+        """The expression of an element of a table of indices, for the variables of its axes."""
+        index = ""
+        for size, axis in zip(table.shape, ("row", "column", "term"), strict=False):
+            if size > 1:
+                name = variables[axis]
+                index = f"{f'({index})' if ' ' in index else index} * {size} + {name}" if index else name
+        return f"{self.tables.name(table.ravel())}[{index or 0}]"
+
+
+def _total(start: int, indices: str, parts: Sequence[tuple[int, str]]) -> str:
+    """A sum of indices: of a number, of an element of a table, and of multiples of variables."""
+    text = indices
+    start += sum(step * int(name) for step, name in parts if name.isdigit())
+    parts = [part for part in parts if not part[1].isdigit()]
+    for step, name in sorted(parts, key=lambda part: -abs(part[0])):
+        size = name if abs(step) == 1 else f"{abs(step)} * {name}"
+        text += f" {'-' if step < 0 else '+'} {size}" if text or step < 0 else size
+    text = text.removeprefix(" ")
+    if not text or not start:
+        return text or str(start)
+    if text.startswith("- "):
+        return f"{start} {text}"
+    return f"{text} {'-' if start < 0 else '+'} {abs(start)}"
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans that overlap as one, in order."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
+
+
+def kind_of(kernel: Item) -> str:
+    """A name for what a kernel computes."""
+    kind = kernel.kind.replace("-", "_").replace(" ", "_")
+    return "sum" if kind in ("dot", "matrix_vector") and kernel.rows * kernel.columns == 1 else kind

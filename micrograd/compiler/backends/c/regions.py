@@ -1,0 +1,387 @@
+"""Where the numbers of a program are in C: in arrays of the caller, in tables, in the work array, or local variables.
+
+In a Program all numbers are in one buffer. What is read and written together is a region of it. A region of inputs only
+is read where the caller has it; one of constants becomes a table; one of results is written where the caller wants it;
+one number of a few becomes a local variable. All others are in the work array.
+
+An array of a loop, of which each iteration reads what it has written itself, is needed for one iteration only:
+
+    for step in 0, 1, 2, ...:    a[step] = sin(x[step])    x[step + 1] = x[step] + a[step]
+
+Here a is one number. In the interleaved arrays of a loop, what is left is moved together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from micrograd.compiler.ir.program import Access, Loop, Map, Reduction, Segment, Singles, Take
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from micrograd.compiler.ir.program import Kernel, Program
+    from micrograd.compiler.numbers import Booleans, Integers
+
+Item: TypeAlias = "Reduction | Map | Take"
+
+_SMALL, _FEW = 16, 4  # terms and numbers of a kernel that is written out number by number
+_LOCALS = 128  # local variables of a block, so that they fit into the stack of a small machine
+
+
+@dataclass(frozen=True)
+class Block:
+    """Kernels that run so many times, one iteration after the other."""
+
+    turns: int
+    kernels: tuple[Item, ...]
+
+
+class Use(NamedTuple):
+    """An operand or a target of a kernel.
+
+    Attributes:
+        block, kernel, operand: the numbers of its block, of its kernel there, and its own; that of a target is -1.
+        access: where it is.
+        shape: how many rows, columns and terms it has.
+        turns: how many iterations there are.
+        is_scalar: whether its kernel computes one number.
+    """
+
+    block: int
+    kernel: int
+    operand: int
+    access: Access
+    shape: tuple[int, int, int]
+    turns: int
+    is_scalar: bool
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one number, the same for all results and iterations."""
+        access = self.access
+        steps = (access.row_step, access.column_step, access.term_step, access.turn_step)
+        moves = any(step and count > 1 for step, count in zip(steps, (*self.shape, self.turns), strict=True))
+        return not moves and access.table is None and access.row_table is None
+
+    def mark(self, marks: Booleans) -> None:
+        """Set the marks of all of its positions."""
+        (low, high), (rows, columns, terms) = self.reach(), self.shape
+        few = high - low >= rows * columns * terms * self.turns
+        marks[self.all_positions() if few else slice(low, high + 1)] = True
+
+    def positions(self) -> Integers:
+        """All of them in the first iteration."""
+        return self.access.positions(*self.shape).ravel()
+
+    def all_positions(self) -> Integers:
+        """Those of all iterations."""
+        positions, step = self.positions(), self.access.turn_step
+        return (positions + step * np.arange(self.turns)[:, None]).ravel() if step else positions
+
+    def reach(self) -> tuple[int, int]:
+        """The first and the last position, in all iterations."""
+        access, (rows, columns, terms) = self.access, self.shape
+        steps = [(access.column_step, columns), (access.turn_step, self.turns)]
+        starts = access.table if access.table is not None else access.row_table
+        if access.table is None:
+            steps.append((access.term_step, terms))
+        if starts is None:
+            steps.append((access.row_step, rows))
+            starts = np.array([access.base])
+        distances = [step * (count - 1) for step, count in steps]
+        low, high = int(starts.min()), int(starts.max())
+        return low + sum(min(0, far) for far in distances), high + sum(max(0, far) for far in distances)
+
+
+def blocks_of(program: Program) -> list[Block]:
+    """The kernels of a program in blocks: each loop is one. Small kernels are written out."""
+    blocks: list[Block] = []
+    straight: list[Item] = []
+    for kernel in program.kernels:
+        if isinstance(kernel, Loop):
+            blocks += [Block(1, tuple(straight))] if straight else []
+            straight = []
+            blocks.append(Block(kernel.turns, tuple(chain.from_iterable(map(_written_out, kernel.kernels)))))
+        else:
+            straight += kernel.unrolled() if isinstance(kernel, Singles) else _written_out(kernel)
+    return [*blocks, Block(1, tuple(straight))] if straight else blocks
+
+
+def is_scalar(kernel: Item) -> bool:
+    """Whether a kernel computes one number of numbers at fixed positions."""
+    if isinstance(kernel, Take) or kernel.rows * kernel.columns > 1:
+        return False
+    tables = any(access.table is not None or access.row_table is not None for access, _ in kernel.reads)
+    return not tables and (isinstance(kernel, Map) or all(part.terms == 1 for part in kernel.segments))
+
+
+def _written_out(kernel: Kernel) -> list[Item]:
+    count = kernel.rows * kernel.columns
+    if isinstance(kernel, Take) or count > _FEW or count * kernel.terms > _SMALL:
+        return [kernel]
+    if isinstance(kernel, Reduction) and not (kernel.is_in_order or kernel.largest):
+        return [kernel]
+
+    def places(access: Access, terms: int = 1) -> list[list[Access]]:
+        found = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms).tolist()
+        return [[Access(place, turn_step=access.turn_step) for place in row] for row in found]
+
+    targets = [target for (target,) in places(kernel.target)]
+    if isinstance(kernel, Map):
+        operands = [places(access) for access in kernel.operands]
+        return [
+            Map(kernel.primitive, 1, 1, target, tuple(found[number][0] for found in operands))
+            for number, target in enumerate(targets)
+        ]
+    factors = [[places(factor, part.terms) for factor in part.factors] for part in kernel.segments]
+    return [
+        Reduction(
+            1,
+            1,
+            target,
+            tuple(
+                Segment(part.coefficient, 1, found[0][number][term], found[1][number][term] if part.second else None)
+                for part, found in zip(kernel.segments, factors, strict=True)
+                for term in range(part.terms)
+            ),
+            kernel.largest,
+            kernel.from_zero,
+        )
+        for number, target in enumerate(targets)
+    ]
+
+
+def uses_of(blocks: Sequence[Block]) -> Iterator[Use]:
+    """All operands and targets, kernel by kernel, operands first."""
+    for number, block in enumerate(blocks):
+        for place, kernel in enumerate(block.kernels):
+            rows, columns, scalar = kernel.rows, kernel.columns, is_scalar(kernel)
+            for operand, (access, terms) in enumerate(kernel.reads):
+                yield Use(number, place, operand, access, (rows, columns, terms), block.turns, scalar)
+            yield Use(number, place, -1, kernel.target, (rows, columns, 1), block.turns, scalar)
+
+
+def with_accesses(blocks: Sequence[Block], change: Callable[[Use], Access]) -> list[Block]:
+    """The blocks with other operands and targets."""
+    made = iter([change(use) for use in uses_of(blocks)])
+    return [replace(block, kernels=tuple(_changed(kernel, made) for kernel in block.kernels)) for block in blocks]
+
+
+def _changed(kernel: Item, accesses: Iterator[Access]) -> Item:
+    *operands, target = [next(accesses) for _ in range(len(kernel.reads) + 1)]
+    given = iter([target, *operands])
+    return kernel.changed(lambda access: next(given))
+
+
+def _results(program: Program) -> Integers:
+    return np.concatenate([program.outputs, np.arange(program.gradients.start, program.gradients.stop)])
+
+
+def contracted(blocks: list[Block], program: Program) -> list[Block]:
+    """The blocks, with one number in place of an array of which each iteration reads only what it has written."""
+    kept = np.zeros(program.size, dtype=bool)  # what is read elsewhere
+    kept[np.concatenate([program.inputs, program.seeds, _results(program)])] = True
+    writer = np.full((2, program.size), -1)  # the block and the step of what is written
+    near: list[Use] = []  # targets, and operands that the same iteration has written
+    for use in uses_of(blocks):
+        step = use.access.turn_step
+        if use.operand == -1:
+            if step:
+                writer[:, use.positions()] = [[use.block], [step]]
+                near.append(use)
+        elif step and (writer[:, use.positions()] == [[use.block], [step]]).all():
+            near.append(use)
+        else:
+            use.mark(kept)
+    before = -1
+    while before != (before := int(kept.sum())):
+        for use in near:
+            if kept[found := use.all_positions()].any():
+                kept[found] = True
+    moves = {use[:3] for use in near if not kept[use.positions()].any()}
+    return with_accesses(blocks, lambda use: replace(use.access, turn_step=0) if use[:3] in moves else use.access)
+
+
+class _Lane(NamedTuple):
+    """A number of a loop that each iteration computes of the one before.
+
+    Attributes:
+        block, kernel: that compute it.
+        first: where the first iteration puts it.
+        step: how far on each iteration puts it.
+        turns: how many iterations there are.
+    """
+
+    block: int
+    kernel: int
+    first: int
+    step: int
+    turns: int
+
+    @property
+    def state(self) -> int:
+        """Where it is before the first iteration."""
+        return self.first - self.step
+
+    @property
+    def last(self) -> int:
+        """Where the last iteration puts it."""
+        return self.first + self.step * (self.turns - 1)
+
+    def allows(self, use: Use) -> bool:
+        """Whether a use would find the number if there were but the state and the next one."""
+        base = use.access.base
+        if use.operand == -1 and use[:2] == self[:2]:
+            return True
+        if not use._replace(access=replace(use.access, turn_step=0)).is_number:
+            return False
+        if use.block == self.block:
+            is_later = use.kernel > self.kernel
+            moves = use.operand != -1 and use.access.turn_step == self.step
+            return moves and (base == self.state or (base == self.first and is_later))
+        if use.access.turn_step:
+            return False
+        before, written = use.block < self.block, use.operand == -1
+        return (
+            base == self.state if before and written and use.is_scalar else base == self.last and not before | written
+        )
+
+
+def rolled(blocks: list[Block], program: Program) -> tuple[list[Block], dict[int, int]]:
+    """The blocks, with two numbers in place of an array of which each iteration reads only what the last one wrote.
+
+    Returns:
+        The blocks; and where each of these numbers is after its loop, by where it was.
+    """
+    lanes: list[_Lane] = []
+    lane_at = np.full(program.size, -1)
+    good: list[bool] = []
+    for use in uses_of(blocks):
+        step = use.access.turn_step
+        if use.operand == -1 and use.is_scalar and step and 0 <= use.access.base - step < program.size:
+            lane = _Lane(use.block, use.kernel, use.access.base, step, use.turns)
+            places = lane.state + step * np.arange(use.turns + 1)
+            good.append(bool((lane_at[places] < 0).all()))
+            lane_at[places[lane_at[places] < 0]] = len(lanes)
+            lanes.append(lane)
+    started = set[int]()
+    for use in uses_of(blocks):
+        found = lane_at[use.all_positions()]
+        for number in np.unique(found[found >= 0]).tolist():
+            good[number] = good[number] and lanes[number].allows(use)
+            if use.operand == -1 and use.block < lanes[number].block:
+                started.add(number)
+    gradients = np.arange(program.gradients.start, program.gradients.stop)
+    given = [program.inputs, program.seeds, gradients]
+    given += [start + np.arange(len(numbers)) for start, numbers in program.constants]
+    refused = {*lane_at[np.concatenate(given)].tolist()}
+    refused |= (
+        {int(lane_at[place]) for place in program.outputs.tolist() if place != lanes[lane_at[place]].last}
+        if lanes
+        else set()
+    )
+    kept = [n for n, lane in enumerate(lanes) if good[n] and n in started and n not in refused]
+    at = {place: lanes[n] for n in kept for place in (lanes[n].state, lanes[n].first, lanes[n].last)}
+
+    def change(use: Use) -> Access:
+        access = use.access
+        lane = at.get(access.base) if access.table is None and access.row_table is None else None
+        if lane is None or not lane.allows(use):
+            return access
+        base = lane.state if use.block != lane.block else access.base
+        return replace(access, base=base, turn_step=0)
+
+    made = with_accesses(blocks, change)
+    for number in kept:
+        lane = lanes[number]
+        copy = Reduction(1, 1, Access(lane.state), (Segment(1.0, 1, Access(lane.first), None),))
+        block = made[lane.block]
+        made[lane.block] = replace(block, kernels=(*block.kernels, copy))
+    return made, {lanes[number].last: lanes[number].state for number in kept}
+
+
+def local_positions(blocks: Sequence[Block], program: Program) -> dict[int, int]:
+    """The numbers that are local variables, each with the number of its loop, or -1 outside of loops."""
+    refused = np.zeros(program.size, dtype=bool)
+    refused[np.concatenate([program.inputs, program.seeds])] = True
+    writer: dict[int, int] = {}
+    for use in uses_of(blocks):
+        inside, place = use.block if use.turns > 1 else -1, use.access.base
+        if not use.is_number or (use.operand == -1 and not use.is_scalar):
+            use.mark(refused)
+        elif use.operand == -1:
+            inside = writer.setdefault(place, inside)
+        elif writer.get(place, inside) not in (inside, -1):
+            refused[place] = True
+    results = set(_results(program).tolist())
+    found: dict[int, int] = {}
+    counts: Counter[int] = Counter()
+    for place, inside in writer.items():
+        if not refused[place] and counts[inside] < _LOCALS and (inside == -1 or place not in results):
+            counts[inside] += 1
+            found[place] = inside
+    return found
+
+
+def compressed(blocks: list[Block], program: Program, others: Sequence[int]) -> tuple[list[Block], Integers]:
+    """The blocks without gaps between what is read and written, and the new position of each number.
+
+    Args:
+        blocks: of a program.
+        program: which it is.
+        others: the positions of local variables, which come last.
+    """
+    used = np.zeros(program.size, dtype=bool)
+    uses = [use for use in uses_of(blocks) if not use.is_number]
+    used[np.concatenate([program.inputs, program.seeds, _results(program)])] = True
+    for start, numbers in program.constants:
+        used[start : start + len(numbers)] = True
+    for use in uses_of(blocks):
+        use.mark(used)
+    used[others] = False
+    while True:
+        places = np.cumsum(used) - used
+        places[others] = used.sum() + np.arange(len(others))
+        uneven = [use for use in uses if _moved(use, places) is None]
+        if not uneven:
+            break
+        for use in uneven:
+            low, high = use.reach()
+            used[low : high + 1] = True
+    return with_accesses(blocks, lambda use: _at(use, places)), places
+
+
+def _at(use: Use, places: Integers) -> Access:
+    moved = _moved(use, places)
+    assert moved is not None
+    return moved
+
+
+def _moved(use: Use, places: Integers) -> Access | None:
+    """An index map where each number is at another position; None if these are not evenly apart."""
+    access, (rows, columns, terms) = use.access, use.shape
+
+    def step(table: Integers, far: int, count: int) -> int:
+        start = int(table.flat[0])
+        return int(places[start + far] - places[start]) if far and count > 1 else 0
+
+    table = access.row_table if access.table is None else access.table
+    starts = np.array([access.base]) if table is None else table
+    moved = Access(
+        int(places[access.base]) if table is None else 0,
+        step(starts, access.row_step, rows) if table is None else 0,
+        step(starts, access.column_step, columns),
+        0 if access.table is not None else step(starts, access.term_step, terms),
+        None if access.row_table is None else places[access.row_table],
+        None if access.table is None else places[access.table],
+        step(starts, access.turn_step, use.turns),
+    )
+    after = use._replace(access=moved)
+    far = access.turn_step and moved.turn_step * np.arange(use.turns)[:, None]
+    return moved if (places[use.all_positions()] == (after.positions() + far).ravel()).all() else None

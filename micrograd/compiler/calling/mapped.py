@@ -1,0 +1,327 @@
+"""Mapped: programs in which mg.vmap runs a function in many iterations.
+
+The function has a program of its own, for some iterations at a time. All else is in the program around, to which the
+results of the iterations are inputs. What they read is computed before, by a program of its own if it is computed:
+
+    inputs -> what the iterations read -> the iterations, block by block -> outputs
+
+Gradients take the same way back. Those of what all iterations read are added up block by block, in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from micrograd.compiler.ir.walks import Edges
+from micrograd.compiler.numbers import all_finite, no_integers, part_of, taken
+from micrograd.compiler.passes.packs import Packing
+from micrograd.compiler.passes.stages import Made, run_stages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from micrograd.compiler.backends.shared.backend import Run
+    from micrograd.compiler.ir.entries import Mapped
+    from micrograd.compiler.ir.graph import Graph
+    from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
+    from micrograd.compiler.passes.stages import Request
+
+# How many iterations a program computes at a time: so many nodes at most, as more take longer to compile and are no
+# quicker. Of 64 it takes less time to run them than to begin.
+_NODES, _FEWEST, _MOST = 1 << 14, 64, 1024
+
+
+class Iterations:
+    """The iterations of one function.
+
+    Args:
+        mapped: what they are.
+        request: how to compile their programs.
+
+    Attributes:
+        mapped: the same.
+        graph: of one iteration.
+    """
+
+    def __init__(self, mapped: Mapped, request: Request) -> None:
+        self.mapped = mapped
+        normalised = run_stages(Made(mapped.trace, {"trace": 0.0}), "normalise", request)
+        self.graph: Graph = normalised.thing
+        size = len(self.graph.terms.owner) + sum(len(each.nodes) for each in self.graph.applications)
+        at_a_time = min(max(_FEWEST, _NODES // size), _MOST)
+        self._request = replace(request, examples=at_a_time, packing=Packing(at_a_time, True))
+        self._batch = run_stages(normalised, "batch", self._request)
+        self._results = len(self.graph.outputs)
+        self._width = self._results - len(mapped.sums)
+        self._size = len(self._batch.thing.outputs) // self._results
+        self._fixed = part_of(mapped.fixed)
+        self._moving = part_of(mapped.moving.ravel())
+        self._made: dict[bytes, _Block] = {}
+
+    def reached(self, fixed: Booleans, moving: Booleans) -> Booleans:
+        """Which results of which iterations a gradient flows from to some of what these read."""
+        users, used = self.graph.edges(differentiable=True)
+        edges, inputs = Edges(self.graph.size, used, users), self.graph.inputs
+        if (moving == moving[0]).all():
+            kinds, which = moving[:1], np.zeros(len(moving), dtype=np.int64)
+        else:
+            kinds, which = np.unique(moving, axis=0, return_inverse=True)
+        found = [
+            ~edges.out_of_reach(np.concatenate([inputs[0][fixed], inputs[1][kind]]))[self.graph.outputs]
+            for kind in kinds
+        ]
+        return np.array(found)[which.ravel()]
+
+    def results(self, numbers: Floats) -> tuple[Floats, Floats]:
+        """The results of all iterations, and the sums, where all that they read is among these numbers."""
+        run = self.compiled(no_integers(), no_integers())
+        results, sums = np.empty(self.mapped.results.shape), np.zeros(self.mapped.sums.shape)
+        for begin, end in self._blocks(run, numbers):
+            run.run()
+            found = run.buffer[run.outputs].reshape(-1, self._results)[: end - begin]
+            results[begin:end] = found[:, : self._width]
+            sums += found[:, self._width :].sum(axis=0)
+        return results, sums
+
+    def gradients(self, numbers: Floats, given: Floats, fixed: Integers, moving: Integers) -> tuple[Floats, Floats]:
+        """The gradients of what the iterations read.
+
+        Args:
+            numbers: what they read is among these.
+            given: the gradients of the results and the sums are.
+            fixed: which of the inputs that do not differ.
+            moving: which of those that do.
+
+        Returns:
+            The gradients of the former, and those of the latter with a row for each iteration.
+        """
+        run, seeds, width = self.compiled(fixed, moving), given[self.mapped.results], self._width
+        total, rows, before = np.zeros(len(fixed)), np.empty((len(seeds), len(moving))), len(fixed)
+        of_block = np.zeros((self._size, self._results))
+        for begin, end in self._blocks(run, numbers):
+            of_block[: end - begin, :width], of_block[: end - begin, width:] = seeds[begin:end], given[self.mapped.sums]
+            of_block[end - begin :] = 0.0
+            run.buffer[run.seeds] = of_block.ravel()
+            run.run()
+            found = run.buffer[run.program.gradients]
+            total += found[:before]
+            rows[begin:end] = found[before:].reshape(self._size, -1)[: end - begin]
+        return total, rows
+
+    def compiled(self, fixed: Integers, moving: Integers) -> _Block:
+        """A program of some iterations, with the gradients of some of what they read."""
+        name = np.append(fixed, [-1, *moving]).tobytes()
+        if name not in self._made:
+            before, own = len(self.mapped.fixed), self.mapped.moving.shape[1]
+            lanes = before + own * np.arange(self._size)[:, None] + moving
+            request = replace(self._request, wanted=np.concatenate([fixed, lanes.ravel()]))
+            rolled = run_stages(self._batch, "transpose", request)
+            self._made[name] = _Block(rolled.thing, run_stages(rolled, "compile", request), before, own * self._size)
+        return self._made[name]
+
+    def _blocks(self, run: _Block, numbers: Floats) -> Iterator[tuple[int, int]]:
+        """Give a program the numbers of some iterations at a time, and say of which. The last fills what is left."""
+        fixed, rows = numbers[self._fixed], numbers[self._moving].reshape(self.mapped.moving.shape)
+        with np.errstate(over="ignore"):  # a buffer may be one of float32
+            run.buffer[run.fixed] = fixed
+            for begin in range(0, len(rows), self._size):
+                block = rows[begin : begin + self._size]
+                end = begin + len(block)
+                if len(block) < self._size:
+                    block = np.concatenate([block, np.repeat(block[-1:], self._size - len(block), axis=0)])
+                run.buffer[run.moving] = block.ravel()
+                yield begin, end
+
+    def explain(self) -> str:
+        """What was compiled."""
+        about = f"vmap: {len(self.mapped.moving):,} iterations, of which one program computes {self._size} at a time"
+        return "\n\n".join([about, *(made.program.explain() for made in self._made.values())])
+
+    def held(self) -> list[Any]:
+        """What is kept for it, to be counted in bytes."""
+        made = [(made.program, made.buffer) for made in self._made.values()]
+        return [self.graph, [self.mapped.fixed, self.mapped.moving, self.mapped.results, self.mapped.sums], made]
+
+
+class _Block:
+    """A program of some iterations, and where its numbers are.
+
+    Args:
+        program: the program.
+        made: what runs it, and how that was made.
+        fixed: how many inputs do not differ.
+        moving: how many do, of all iterations together.
+
+    Attributes:
+        program, run, buffer: the same, what runs it on the numbers in the buffer, and these.
+        fixed, moving, seeds, outputs: where they are in the buffer.
+    """
+
+    def __init__(self, program: Program, made: Made, fixed: int, moving: int) -> None:
+        self.program = program.described(0, made.seconds)
+        self.run, self.buffer = made.thing.run, made.thing.buffer
+        self.fixed, self.moving = part_of(program.inputs[:fixed]), part_of(program.inputs[fixed : fixed + moving])
+        self.seeds, self.outputs = part_of(program.seeds), part_of(program.outputs)
+
+
+class _Part:
+    """A program that computes some outputs of a graph.
+
+    Args:
+        graph: the graph.
+        outputs: the numbers of the outputs.
+        checked: whether it looks for what is not finite.
+        wanted: the numbers of the inputs whose gradients it computes.
+        request: how to compile it.
+        made: how the graph was made.
+    """
+
+    def __init__(self, made: Made, outputs: Any, wanted: Integers, request: Request, *, checked: bool) -> None:
+        graph = replace(made.thing, outputs=made.thing.outputs[outputs])
+        graph = (graph if checked else replace(graph, checked=no_integers())).without_the_unused()
+        inputs = np.concatenate(graph.inputs)
+        is_read = np.zeros(graph.size + 1, dtype=bool)  # the last is ONE
+        for nodes in (*graph.edges()[1], graph.outputs, inputs[wanted]):
+            is_read[nodes[nodes < graph.size]] = True
+        kept = np.flatnonzero(is_read[inputs])
+        self._inputs = part_of(kept)
+        graph = replace(graph, inputs=tuple(group[is_read[group]] for group in graph.inputs))
+        request = replace(request, wanted=np.searchsorted(kept, wanted))
+        rolled = run_stages(made._replace(thing=graph), "transpose", request)
+        self.made = run_stages(rolled, "compile", request)
+        self.program: Program = rolled.thing
+        self._run: Run = self.made.thing
+        self._outputs = len(graph.outputs)
+        self._has_seeds = self._outputs > 1 and len(wanted) > 0
+
+    def __call__(self, numbers: Floats, seeds: Floats | None = None) -> tuple[Floats, Floats]:
+        """The outputs and the gradients."""
+        numbers = taken(numbers, self._inputs)
+        if self._has_seeds:
+            return self._run(np.append(numbers, np.zeros(self._outputs) if seeds is None else seeds))
+        if seeds is None:
+            return self._run(numbers)
+        outputs, gradients = self._run(numbers)
+        return outputs, seeds.item() * gradients
+
+
+class Maps:
+    """All functions in a graph that run in many iterations.
+
+    Args:
+        made: the graph around, in normal form.
+        maps: the functions.
+        needed: how many of the graph's outputs they read.
+        request: how to compile programs.
+    """
+
+    def __init__(self, made: Made, maps: Sequence[Mapped], needed: int, request: Request) -> None:
+        self._made, self._request = made, request
+        self._graph: Graph = made.thing
+        self.all = [Iterations(mapped, request) for mapped in maps]
+        self._nodes = np.concatenate(self._graph.inputs)
+        self.inputs = len(self._nodes)
+        self.given = self.inputs - sum(mapped.results.size + mapped.sums.size for mapped in maps)
+        self.outputs = len(self._graph.outputs) - needed
+        self._nodes = np.append(self._nodes, self._graph.outputs[self.outputs :])
+
+    def reached(self, wanted: Integers) -> tuple[Booleans, Booleans]:
+        """From which numbers a gradient flows to some inputs: of those that the maps read or give, and of the outputs.
+
+        Args:
+            wanted: the numbers of the inputs.
+        """
+        users, used = self._graph.edges(differentiable=True)
+        edges, nodes = Edges(self._graph.size, used, users), self._nodes[wanted]
+        for each in self.all:
+            reached = ~edges.out_of_reach(nodes)[self._nodes]
+            mapped = each.mapped
+            found, width = each.reached(reached[mapped.fixed], reached[mapped.moving]), mapped.results.shape[1]
+            made = np.append(mapped.results[found[:, :width]], mapped.sums[found[:, width:].any(axis=0)])
+            nodes = np.append(nodes, self._nodes[made])
+        unreached = edges.out_of_reach(nodes)
+        return ~unreached[self._nodes], ~unreached[self._graph.outputs[: self.outputs]]
+
+    def run(self, wanted: Integers) -> RunOfMaps:
+        """What runs all of it, with the gradients of some of the inputs."""
+        reached = self.reached(wanted)[0] if len(wanted) else np.zeros(len(self._nodes), dtype=bool)
+        return RunOfMaps(self, self._made, self._request, wanted, reached)
+
+    def needed(self, mapped: Mapped) -> Integers:
+        """The numbers of what a function reads that is neither an input nor the result of another one."""
+        read = np.append(mapped.fixed, mapped.moving)
+        return np.unique(read[read >= self.inputs])
+
+
+class RunOfMaps:
+    """A run of a program with functions in it that run in many iterations.
+
+    Args:
+        maps: the functions.
+        made: the graph around.
+        request: how to compile programs.
+        wanted: the numbers of the inputs whose gradients it computes.
+        reached: from which numbers, of those that the functions read or give, a gradient flows to these.
+
+    Attributes:
+        program: the one that computes the outputs; the results of the functions are its last inputs.
+        seconds: how long its passes took.
+    """
+
+    def __init__(self, maps: Maps, made: Made, request: Request, wanted: Integers, reached: Booleans) -> None:
+        self._maps, self._wanted = maps, wanted
+        self._given = maps.given
+        end, self._stages = self._given, []
+        for each in maps.all:
+            needed, mapped = maps.needed(each.mapped), each.mapped
+            sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
+            before = None
+            if len(needed):
+                outputs = maps.outputs + needed - maps.inputs
+                before = _Part(made, outputs, sources, request, checked=False)
+            end += mapped.results.size + mapped.sums.size
+            fixed = np.flatnonzero(reached[mapped.fixed])
+            moving = np.flatnonzero(reached[mapped.moving].any(axis=0))
+            self._stages.append((each, needed, before, sources, fixed, moving))
+        self._sources = np.concatenate([wanted, self._given + np.flatnonzero(reached[self._given : end])])
+        self._last = _Part(made, slice(maps.outputs), self._sources, request, checked=True)
+        self.program, self.made = self._last.program, self._last.made
+
+    def __call__(self, numbers: Floats) -> tuple[Floats, Floats]:
+        """The outputs and the gradients for these inputs, and seeds where there are several outputs."""
+        maps, seeds = self._maps, None
+        state = np.zeros(len(maps.all) and maps._nodes.size)
+        state[: self._given] = numbers[: self._given]
+        if len(numbers) > self._given:
+            seeds = numbers[self._given :]
+        for each, needed, before, *_ in self._stages:
+            if before is not None:
+                state[needed] = before(state[: maps.inputs])[0]
+            results, sums = each.results(state)
+            state[each.mapped.results], state[each.mapped.sums] = results, sums
+            if not all_finite(np.append(results, sums)):  # something raises, which the program around might not show
+                return np.full(maps.outputs, np.nan), np.zeros(len(self._wanted))
+        outputs, found = self._last(state[: maps.inputs], seeds)
+        if not len(self._wanted):
+            return outputs, found
+        return outputs, self._back(state, found)
+
+    def _back(self, state: Floats, found: Floats) -> Floats:
+        """The gradients of the inputs, from those of the last program."""
+        maps, total = self._maps, np.zeros(len(state))
+        total[self._sources] = found
+        for each, needed, before, sources, fixed, moving in reversed(self._stages):
+            if not len(fixed) and not len(moving):
+                continue
+            mapped = each.mapped
+            of_fixed, of_moving = each.gradients(state, total, fixed, moving)
+            np.add.at(total, mapped.fixed[fixed], of_fixed)
+            np.add.at(total, mapped.moving[:, moving], of_moving)
+            if before is not None:
+                total[sources] += before(state[: maps.inputs], total[needed])[1]
+        return total[self._wanted]

@@ -1,0 +1,142 @@
+"""Paths: the programs of a function that decides on numbers, one for each way through it that was taken.
+
+A program answers the questions of its function, too: ``if x > 0`` is one. For other answers than those of its trace,
+its results count for nothing, and neither do its answers after the first that differs. So another program runs, one
+that has the same answers up to there, and then the new one. Where there is none, the function is traced for this call.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter, OrderedDict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from micrograd._support.callers import calling_line
+
+if TYPE_CHECKING:
+    from micrograd.compiler.calling.specialise import Specialised
+    from micrograd.compiler.tracing.questions import Question
+
+PATHS = 64  # that are kept, unless mg.compile is told otherwise
+_ENOUGH_CALLS = 1000  # on known paths, for a trace more where there were too many
+_BYTES = np.dtype(np.float64).itemsize
+
+
+class Paths:
+    """The programs of a function for one structure of its arguments, by their answers.
+
+    Args:
+        first: the program that was traced first.
+        most: how many are kept. The one that was not used for longest is given up.
+
+    Attributes:
+        last: the one that was used last.
+    """
+
+    def __init__(self, first: Specialised, most: int) -> None:
+        self.last = first
+        self._most = most
+        self._programs: OrderedDict[bytes, Specialised] = OrderedDict({first.answers: first})
+        self._traces, self._known_since = 1, 0  # calls on known paths since the last trace
+        self._answers: Counter[tuple[str, float]] = Counter()  # of the paths that were given up
+        self._warned = False
+
+    def __len__(self) -> int:
+        return len(self._programs)
+
+    def use(self, path: Specialised) -> None:
+        """Take note that a call took a path."""
+        path.taken += 1
+        self._known_since += 1
+        if path is not self.last:
+            self.last = path
+            self._programs.move_to_end(path.answers)
+
+    def after(self, path: Specialised, answers: bytes) -> Specialised | None:
+        """A path for the answers that the program of another one has given, as far as they count; None if not known."""
+        if (found := self._programs.get(answers)) is None:
+            until = (differing(path, answers) + 1) * _BYTES
+            known = (key for key in reversed(self._programs) if key[:until] == answers[:until])
+            found = self._programs[key] if (key := next(known, None)) is not None else None
+        return found
+
+    def may_trace(self, path: Specialised, answers: bytes, name: str) -> bool:
+        """Whether one more path may be traced: not after too many in few calls, of which the user is warned."""
+        if self._traces < self._most or self._known_since >= _ENOUGH_CALLS:
+            return True
+        if not self._warned:
+            self._warned = True
+            _warn(name, self._traces, path.questions[differing(path, answers)])
+        return False
+
+    def add(self, path: Specialised) -> None:
+        """Keep a path that was traced."""
+        self._traces += 1
+        self._known_since = 0
+        path.paths = self
+        self._programs[path.answers] = path
+        if len(self._programs) > self._most:
+            self.forget(next(iter(self._programs.values())))
+
+    def forget(self, path: Specialised) -> None:
+        """Give a path up."""
+        self._answers.update(_answers_of(path))
+        path.taken = 0
+        self._programs.pop(path.answers, None)
+
+    def size(self, first: Specialised) -> int:
+        """About how many bytes the programs have, beside that of the first."""
+        return sum(path.own_size() for path in self._programs.values() if path is not first)
+
+    def explained(self) -> str:
+        """Which lines ask, and how often each answer occurred."""
+        found = self._answers.copy()
+        for path in self._programs.values():
+            found.update(_answers_of(path))
+        by_line: dict[str, list[tuple[float, int]]] = {}
+        for (line, answer), count in sorted(found.items()):
+            by_line.setdefault(line, []).append((answer, count))
+        lines = [f"paths  {len(self._programs)} kept, at most {self._most}; traced {self._traces} times"]
+        for line, answers in by_line.items():
+            shown = ", ".join(f"{answer:g} {count:,} times" for answer, count in answers[:_SHOWN])
+            more = f", and {len(answers) - _SHOWN:,} other answers" if len(answers) > _SHOWN else ""
+            lines.append(f"asked  {os.path.basename(line)}: {shown}{more}")
+        return "\n".join(lines)
+
+
+_SHOWN = 6
+
+
+def is_undecided(path: Specialised, answers: bytes) -> bool:
+    """Whether rounding might decide the first answer that differs, or it is no number."""
+    return not float(np.frombuffer(answers)[differing(path, answers)]).is_integer()
+
+
+def differing(path: Specialised, answers: bytes) -> int:
+    """The number of the first question that has another answer."""
+    return int(np.argmax(np.frombuffer(answers) != np.frombuffer(path.answers)))
+
+
+def _answers_of(path: Specialised) -> Counter[tuple[str, float]]:
+    """How often calls on a path got each answer at each line."""
+    return Counter(
+        {
+            asked: count * path.taken
+            for asked, count in Counter((question.line, question.answer) for question in path.questions).items()
+        }
+    )
+
+
+def _warn(name: str, traces: int, question: Question) -> None:
+    code, line = calling_line()
+    warnings.warn_explicit(
+        f"{name} was traced for {traces} ways through it, and takes yet another one: {question.line} asks, last "
+        f"{question.text}. Calls that take ways which are not known run eagerly from now on. Write mg.where for a "
+        "choice between two numbers, mg.while_loop for a loop, or make the number static: give it as a text",
+        RuntimeWarning,
+        code.co_filename,
+        line,
+    )

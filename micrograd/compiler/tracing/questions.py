@@ -1,0 +1,312 @@
+"""Questions: the decisions of a function on numbers, such as ``if x > 0``, which a trace follows and records.
+
+The trace runs for the numbers of one call. Where the function asks for the truth of a comparison, or for the int of a
+number, what is on the tape so far is computed for these numbers, and the answer is Python's. The program computes the
+answer, too. So it says at each call whether its results are those that the function would give.
+
+A program may round otherwise than Python does: it adds in another order. Where the two sides of a comparison are so
+close that this might decide, it answers 0.5. No program has such an answer, so the call runs eagerly. What was rounded
+once at most, as ``x - 1.0``, is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from micrograd.compiler.guards.refusals import TraceError, running_line
+from micrograd.compiler.ir.entries import EQUAL, INPUT, LESS, LESS_EQUAL, LITERAL, SUM_OF_PRODUCTS, TAKE
+from micrograd.engine import further_primitives, primitives
+from micrograd.engine.stored import bring_up_to_date
+from micrograd.engine.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+ROUNDING = {"float64": 3e-14, "float32": 1e-5}  # relative errors of what a program computes in a few steps
+_LEAST = 1e-300  # of what is nearer, nothing can be said
+_DEEPEST = 6  # operations that the size of a rounding error is followed through
+_COMPARISONS = (LESS, LESS_EQUAL, EQUAL)
+_CHOICES = {  # what gives one of its operands, or a whole number, without rounding
+    *(primitives.where, primitives.maximum, primitives.minimum, primitives.relu, primitives.abs, primitives.neg),
+    *(primitives.detach, primitives.identity, primitives.is_zero, *_COMPARISONS),
+    *(further_primitives.floor, further_primitives.ceil, further_primitives.sign),
+}
+_SAME_SIZE = (primitives.neg, primitives.abs, primitives.detach)
+_EXACT, _ROUNDED_ONCE, _ROUNDED = range(3)
+
+
+class UndecidedError(TraceError):
+    """The function raises where it decides on numbers: it is to run eagerly, and raises what it raises then."""
+
+
+class Question(NamedTuple):
+    """A decision on a number.
+
+    Attributes:
+        place: of the answer on the tape.
+        answer: what it was: 1 or 0 for a truth, or an int.
+        line: which of the user's lines asked.
+        text: what was asked, with the numbers.
+    """
+
+    place: int
+    answer: float
+    line: str
+    text: str
+
+
+class Questions:
+    """The questions of one trace, and their answers for the numbers of one call.
+
+    Args:
+        tape: of the trace.
+        leaves: the numbers and Values among the arguments.
+        rounding: relative errors up to which the program's numbers may differ from Python's; see ROUNDING.
+    """
+
+    def __init__(self, tape: Any, leaves: Sequence[Any], rounding: float) -> None:
+        self._asked: list[Question] = []
+        self._undecided_by: UndecidedError | None = None
+        self._tape, self._leaves, self._rounding = tape, leaves, rounding
+        self._numbers: dict[int, float] = {}  # of each place that was asked for, and of what it depends on
+        self._exactness: dict[int, int] = {}
+        self._rows: list[tuple[int, ...]] = []
+        self._tables: list[tuple[int, ...]] = []
+
+    def answered(self) -> tuple[Question, ...]:
+        """The questions, in order.
+
+        Raises:
+            UndecidedError: if one could not be answered, though the function has gone on.
+        """
+        if self._undecided_by is not None:
+            raise self._undecided_by
+        return tuple(self._asked)
+
+    def has_asked(self) -> bool:
+        """Whether there was one."""
+        return bool(self._asked)
+
+    @contextmanager
+    def undecided_by_errors(self) -> Iterator[None]:
+        """Let what raises on one of several paths run eagerly, where a message may show numbers."""
+        try:
+            yield
+        except Exception as error:
+            if not self._asked or isinstance(error, UndecidedError):
+                raise
+            raise UndecidedError(str(error)) from error
+
+    def truth(self, place: int, is_bool: bool) -> bool:
+        """Whether the number at a place is not 0; a bool is 1 or 0."""
+        number = self._number(place)
+        answer = place if is_bool else self._write(primitives.is_zero, self._write(primitives.is_zero, place))
+        self._ask(answer, self._closeness(answer), float(number != 0), self._text_of_truth(place, number))
+        return number != 0
+
+    def whole(self, place: int, of_number: Callable[[float], int]) -> int:
+        """The int of the number at a place: by int, round, math.floor or math.ceil."""
+        number = self._number(place)
+        try:
+            answer = of_number(number)
+        except (ValueError, OverflowError) as error:  # of NaN, and of infinity
+            raise self._undecided() from error
+        below = self._write(further_primitives.floor, place)
+        written = _WHOLE[of_number](self, place, below)
+        zero = self._tape.place(0.0)
+        written = self._write(primitives.where, self._write(EQUAL, written, zero), zero, written)  # and not -0
+        close: list[int] = []
+        if not self._is_exact(place):
+            above = self._write(primitives.sub, place, below)
+            half = self._size_of(primitives.sub, above, self._tape.place(0.5))
+            distance = half if of_number is round else self._write(primitives.sub, self._tape.place(0.5), half)
+            close = [self._is_less(distance, self._magnitude(place))]
+        self._ask(written, close, float(answer), f"{of_number.__name__}({number:.6g})")
+        return answer
+
+    def _ask(self, place: int, close: list[int], answer: float, text: str) -> None:
+        half = self._tape.place(0.5)
+        for one in dict.fromkeys(close):
+            place = self._write(primitives.where, one, half, place)
+        self._asked.append(Question(place, answer, running_line(), text))
+
+    def _text_of_truth(self, place: int, number: float) -> str:
+        written = self._tape.operations
+        if written.primitives[place] not in _COMPARISONS:
+            return f"{number:.6g}"
+        symbol = {LESS: "<", LESS_EQUAL: "<=", EQUAL: "=="}[written.primitives[place]]
+        x, y = (self._number(operand) for operand in written.operands(place))
+        return f"{x:.6g} {symbol} {y:.6g}"
+
+    # The numbers of this call
+
+    def _number(self, place: int) -> float:
+        """The number at a place, and what it depends on, computed as Python does it."""
+        known, stack = self._numbers, [place]
+        while stack:
+            operands = () if stack[-1] in known else self._operands(stack[-1])
+            if unknown := [operand for operand in operands if operand not in known]:
+                stack += unknown
+                continue
+            this = stack.pop()
+            if this not in known:
+                try:
+                    known[this] = self._computed(this, [known[operand] for operand in operands])
+                except (ArithmeticError, ValueError, IndexError) as error:
+                    raise self._undecided() from error
+        return known[place]
+
+    def _undecided(self) -> UndecidedError:
+        self._undecided_by = UndecidedError(
+            f"the function decides on a number that cannot be computed for these arguments ({running_line()})"
+        )
+        return self._undecided_by
+
+    def _operands(self, place: int) -> Sequence[int]:
+        """The places that the number at a place is computed from."""
+        written, tape = self._tape.operations, self._tape
+        primitive = written.primitives[place]
+        if primitive is INPUT or primitive is LITERAL:
+            return ()
+        operands = written.operands(place)
+        if primitive is TAKE:
+            if operands[1] >= len(self._tables):
+                self._tables = list(tape.tables)
+            return operands[0], *self._tables[operands[1]]
+        if primitive is SUM_OF_PRODUCTS:
+            if max(operands[1:]) >= len(self._rows):
+                self._rows = list(tape.rows)
+            return operands[0], *self._rows[operands[1]], *self._rows[operands[2]]
+        return operands
+
+    def _computed(self, place: int, numbers: list[float]) -> float:
+        written = self._tape.operations
+        primitive, first = written.primitives[place], written.first[place]
+        if primitive is LITERAL:
+            return written.numbers[first]
+        if primitive is INPUT:
+            name = written.names[first]
+            leaf = name if isinstance(name, Value) else self._leaves[name]
+            bring_up_to_date()
+            return float(leaf._data if isinstance(leaf, Value) else leaf)
+        if primitive is TAKE:
+            return numbers[1:][int(numbers[0])]
+        if primitive is SUM_OF_PRODUCTS:
+            total, half = numbers[0], 1 + len(numbers) // 2
+            for x, y in zip(numbers[1:half], numbers[half:], strict=True):
+                total = total + x * y
+            return total
+        return float(primitive.forward(*numbers))
+
+    # What rounding might decide
+
+    def _is_exact(self, place: int) -> bool:
+        """Whether a program has Python's number at a place: what was rounded once at most."""
+        return self._rounding == ROUNDING["float64"] and self._rounded(place) <= _ROUNDED_ONCE
+
+    def _rounded(self, place: int) -> int:
+        """How often the number at a place was rounded: not at all, once, or more often."""
+        known, stack = self._exactness, [place]
+        while stack:
+            this = stack[-1]
+            operands = () if this in known else self._operands(this)
+            if unknown := [operand for operand in operands if operand not in known]:
+                stack += unknown
+                continue
+            stack.pop()
+            if this in known:
+                continue
+            worst = max((known[operand] for operand in operands), default=_EXACT)
+            primitive = self._tape.operations.primitives[this]
+            if this in self._tape.checked:  # a power
+                known[this] = _ROUNDED
+            elif primitive in (primitives.add, primitives.sub, primitives.mul):
+                known[this] = _ROUNDED_ONCE if worst is _EXACT else _ROUNDED
+                if primitive is primitives.mul and self._is_one(operands[1]):  # a copy to differentiate by
+                    known[this] = worst
+            else:
+                known[this] = worst if not operands or primitive in _CHOICES or primitive is TAKE else _ROUNDED
+        return known[place]
+
+    def _is_one(self, place: int) -> bool:
+        written = self._tape.operations
+        return written.primitives[place] is LITERAL and written.numbers[written.first[place]] == 1.0
+
+    def _closeness(self, place: int) -> list[int]:
+        """Places of 1 where rounding might decide the truth at a place: of each comparison that it is made of."""
+        found, stack = [], [place]
+        while stack:
+            place = stack.pop()
+            primitive, operands = self._tape.operations.primitives[place], self._operands(place)
+            if primitive in _COMPARISONS:
+                found += self._close(*operands)
+            elif primitive is primitives.is_zero and self._tape.operations.primitives[operands[0]] not in _TRUTHS:
+                found += self._close(operands[0], self._tape.place(0.0))
+            elif primitive in _TRUTHS:
+                stack += operands
+        return found
+
+    def _close(self, x: int, y: int) -> list[int]:
+        if self._is_exact(x) and self._is_exact(y):
+            return []
+        size = self._write(primitives.add, self._magnitude(x), self._magnitude(y))
+        return [self._is_less(self._size_of(primitives.sub, x, y), size)]
+
+    def _is_less(self, distance: int, size: int) -> int:
+        error = self._write(primitives.mul, size, self._tape.place(self._rounding))
+        return self._write(LESS, distance, self._write(primitives.add, error, self._tape.place(_LEAST)))
+
+    def _magnitude(self, place: int, depth: int = 0) -> int:
+        """The place of what the rounding error of a number is relative to: of a difference, the sum of sizes."""
+        primitive, operands = self._tape.operations.primitives[place], self._operands(place)
+        if depth < _DEEPEST and primitive in (primitives.add, primitives.sub, primitives.mul):
+            combine = primitives.mul if primitive is primitives.mul else primitives.add
+            return self._write(combine, *[self._magnitude(operand, depth + 1) for operand in operands])
+        if primitive in _SAME_SIZE and depth < _DEEPEST:
+            return self._magnitude(operands[0], depth + 1)
+        if primitive is SUM_OF_PRODUCTS:
+            total = self._write(primitives.abs, operands[0])
+            half = 1 + len(operands) // 2
+            for x, y in zip(operands[1:half], operands[half:], strict=True):
+                total = self._write(primitives.add, total, self._size_of(primitives.mul, x, y))
+            return total
+        return self._write(primitives.abs, place)
+
+    def _size_of(self, primitive: Any, x: int, y: int) -> int:
+        return self._write(primitives.abs, self._write(primitive, x, y))
+
+    def _write(self, primitive: Any, *places: int) -> int:
+        return self._tape.operations.append(primitive, *places)
+
+    # What the program computes for the int of a number
+
+    def _truncated(self, place: int, below: int) -> int:
+        negative = self._write(LESS, place, self._tape.place(0.0))
+        return self._write(primitives.where, negative, self._upwards(place, below), below)
+
+    def _upwards(self, place: int, below: int) -> int:
+        negated = self._write(further_primitives.floor, self._write(primitives.neg, place))
+        return self._write(primitives.neg, negated)
+
+    def _downwards(self, place: int, below: int) -> int:
+        return below
+
+    def _nearest(self, place: int, below: int) -> int:
+        """What is behind the point decides; of a half, whether the int below is odd."""
+        half, part = self._tape.place(0.5), self._write(primitives.sub, place, below)
+        halved = self._write(primitives.mul, below, half)
+        odd = self._write(LESS, self._write(further_primitives.floor, halved), halved)
+        upwards = self._write(LESS, half, part)
+        upwards = self._write(primitives.where, self._write(EQUAL, part, half), odd, upwards)
+        return self._write(primitives.add, below, upwards)
+
+
+_TRUTHS = {primitives.where, primitives.is_zero, primitives.detach, primitives.identity, *_COMPARISONS}
+_WHOLE: dict[Any, Callable[[Questions, int, int], int]] = {
+    int: Questions._truncated,
+    round: Questions._nearest,
+    math.floor: Questions._downwards,
+    math.ceil: Questions._upwards,
+}

@@ -1,0 +1,658 @@
+"""Linear algebra on arrays of Values: NumPy's functions of matrices, each call one node with a rule.
+
+Rules are those of Giles (2008, An extended collection of matrix derivative results), of Magnus and Neudecker (Matrix
+Differential Calculus), of Golub and Pereyra (1973) for the pseudoinverse, and of Murray (2016) for Cholesky's factor.
+They take arrays of floats or of Values, with any number of leading axes. The steps, which compiled functions consist
+of, are Householder's and Cholesky's algorithms for one small matrix of symbols. What they cannot do, such as a
+singular matrix, gives NaN, and the function runs eagerly, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd._support.checks import is_unknown
+from micrograd.engine import primitives
+from micrograd.engine.array_calls import ArrayFunction, is_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _t(a: Any) -> Any:
+    return np.swapaxes(a, -1, -2)
+
+
+def _summed_to(gradient: Any, shape: tuple[int, ...]) -> Any:
+    """The gradient of an operand that was broadcast from a shape."""
+    extra = gradient.ndim - len(shape)
+    gradient = gradient.sum(axis=tuple(range(extra))) if extra else gradient
+    axes = tuple(axis for axis, size in enumerate(shape) if size == 1 and gradient.shape[axis] != 1)
+    return gradient.sum(axis=axes, keepdims=True) if axes else gradient
+
+
+def _is_zero(array: Any) -> bool:
+    """Whether all elements are the number 0, so that nothing depends on them."""
+    if array.dtype != object:
+        return not array.any()
+    return not any(is_value(x) or x for x in array.flat)
+
+
+def _floats(array: Any) -> Any:
+    """The numbers of an array of Values or floats."""
+    if array.dtype != object:
+        return array
+    return np.array([x._data if is_value(x) else x for x in array.flat], dtype=float).reshape(array.shape)
+
+
+# Products
+
+
+def _rule_of_product(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    (g,), (a, b) = gradients, operands
+    return [
+        _summed_to(_product(g, _t(b)), a.shape) if needed[0] else None,
+        _summed_to(_product(_t(a), g), b.shape) if needed[1] else None,
+    ]
+
+
+PRODUCT = ArrayFunction(
+    "matmul", lambda a, b: (np.matmul(a, b),), _rule_of_product, lambda a, b: (np.matmul(a, b),), largest=math.inf
+)
+
+
+def _product(a: Any, b: Any) -> Any:
+    return PRODUCT(a, b)[0]
+
+
+def _times(*matrices: Any) -> Any:
+    """The product of several matrices, from the left."""
+    result, *others = matrices
+    for matrix in others:
+        result = _product(result, matrix)
+    return result
+
+
+# Steps on a matrix of symbols
+
+
+def _reflected(a: Any, others: Any) -> tuple[Any, Any, Any]:
+    """The triangle that Householder's reflections make of a matrix, others reflected, and the sign of them all."""
+    r, others, sign = a.astype(object), others.astype(object), 1.0
+    for k in range(min(len(r) - 1, r.shape[1])):
+        column = r[k:, k]
+        rest = _sum(column[1:] * column[1:])
+        if not is_unknown(rest) and rest == 0:  # known zeros, which have no gradient
+            continue
+        squares = column[0] * column[0] + rest
+        if is_unknown(squares):  # of a column of zeros, eager code finds the gradient
+            squares = primitives.where(primitives.is_zero(squares), math.inf, squares).only_finite()
+        size = primitives.sqrt(squares)
+        head = primitives.where(column[0] < 0, size, -size)
+        below = column.copy()
+        below[0] = column[0] - head
+        factor = 1 / (head * below[0])  # -2 / |below|^2
+        back = primitives.where(primitives.is_zero(rest), -1.0, 1.0)  # LAPACK does not reflect then
+        for matrix, start in ((r, k + 1), (others, 0)):
+            matrix[k:, start:] = matrix[k:, start:] + np.outer(below, factor * (below @ matrix[k:, start:]))
+            matrix[k, start:] = back * matrix[k, start:]
+        r[k, k] = back * head
+        r[k + 1 :, k] = 0.0
+        sign = -back * sign
+    return r, others, sign
+
+
+def _sum(terms: Any) -> Any:
+    total = 0.0
+    for term in terms:
+        total = total + term
+    return total
+
+
+def _from_below(r: Any, b: Any) -> Any:
+    """The solution of triangular equations, from the last row up."""
+    x = b[: r.shape[1]].copy()
+    for k in reversed(range(r.shape[1])):
+        x[k] = (x[k] - r[k, k + 1 :] @ x[k + 1 :]) / r[k, k] if k + 1 < len(x) else x[k] / r[k, k]
+    return x
+
+
+def _steps_of_solve(a: Any, b: Any) -> tuple[Any, ...]:
+    r, b, _ = _reflected(a, b)
+    return (_from_below(r, b),)
+
+
+def _steps_of_qr(a: Any) -> tuple[Any, ...]:
+    r, q, _ = _reflected(a, np.eye(len(a)))
+    count = min(a.shape)
+    return _t(q)[:, :count], r[:count]
+
+
+def _steps_of_determinant(a: Any) -> tuple[Any, ...]:
+    r, _, sign = _reflected(a, np.empty((len(a), 0)))
+    for k in range(len(a)):
+        sign = sign * r[k, k]
+    return (np.array([[sign]], dtype=object),)
+
+
+def _steps_of_logarithm(a: Any) -> tuple[Any, ...]:
+    r, _, _ = _reflected(a, np.empty((len(a), 0)))
+    return (np.array([[_sum(primitives.log(primitives.abs(r[k, k])) for k in range(len(a)))]], dtype=object),)
+
+
+def _steps_of_cholesky(a: Any) -> tuple[Any, ...]:
+    n = len(a)
+    factor = np.zeros((n, n)).astype(object)
+    for j in range(n):
+        for i in range(j, n):
+            left = a[i, j] - _sum(factor[i, :j] * factor[j, :j])
+            factor[i, j] = primitives.sqrt(left) if i == j else left / factor[j, j]
+    return (factor,)
+
+
+# Equations
+
+
+def _rule_of_solve(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    (g,), (x,), (a, b) = gradients, results, operands
+    of_b = SOLVE(_t(a), g)[0]
+    return [
+        _summed_to(-_product(of_b, _t(x)), a.shape) if needed[0] else None,
+        _summed_to(of_b, b.shape) if needed[1] else None,
+    ]
+
+
+SOLVE = ArrayFunction("solve", lambda a, b: (np.linalg.solve(a, b),), _rule_of_solve, _steps_of_solve)
+
+
+def solve(a: Any, b: Any) -> Any:
+    """The solution x of a @ x = b; see np.linalg.solve.
+
+    The gradient of b solves the transposed equations, and that of a is minus its product with x (Giles 2008, 2.3.1).
+
+    Example:
+        >>> import micrograd as mg
+        >>> a, b = mg.array([[2.0, 0.0], [0.0, 4.0]]), mg.array([2.0, 8.0])
+        >>> np.linalg.solve(a, b).sum().backward()
+        >>> mg.gradients(b)
+        array([0.5 , 0.25])
+    """
+    a, b = np.asarray(a), np.asarray(b)
+    _check_square(a, "solve")
+    if b.ndim == 1:
+        return SOLVE(a, b[:, None])[0][..., 0]
+    return SOLVE(a, b)[0]
+
+
+def _check_square(a: Any, name: str) -> None:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise np.linalg.LinAlgError(
+            f"{name} takes square matrices in the last two axes, not an array of shape {a.shape}"
+        )
+
+
+INVERSE = ArrayFunction(
+    "inv",
+    lambda a: (np.linalg.inv(a),),
+    lambda gradients, results, operands, needed: [-_times(_t(results[0]), gradients[0], _t(results[0]))],
+    lambda a: _steps_of_solve(a, np.eye(len(a))),
+)
+
+
+def inv(a: Any) -> Any:
+    """The inverse; see np.linalg.inv (Giles 2008, 2.2.3)."""
+    a = np.asarray(a)
+    _check_square(a, "inv")
+    return INVERSE(a)[0]
+
+
+# Determinants
+
+
+def _cofactors(a: Any) -> Any:
+    """The slopes of the determinant of a matrix of floats; by its singular values, as there may be no inverse."""
+    u, s, vt = np.linalg.svd(a)
+    count = s.shape[-1]
+    others = np.where(np.eye(count, dtype=bool), 1.0, s[..., None, :]).prod(axis=-1)
+    sign = np.linalg.det(u) * np.linalg.det(vt)
+    return sign[..., None, None] * np.matmul(u * others[..., None, :], vt)
+
+
+def _rule_of_determinant(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    (g,), (out,), (a,) = gradients, results, operands
+    if a.dtype != object:
+        return [g * _cofactors(a)]
+    return [g * out * _t(INVERSE(a)[0])]
+
+
+DETERMINANT = ArrayFunction(
+    "det", lambda a: (np.linalg.det(a)[..., None, None],), _rule_of_determinant, _steps_of_determinant
+)
+
+
+def det(a: Any) -> Any:
+    """The determinant; see np.linalg.det. Singular matrices have a first derivative (Magnus and Neudecker 8.3)."""
+    a = np.asarray(a)
+    _check_square(a, "det")
+    return DETERMINANT(a)[0][..., 0, 0][()]
+
+
+LOGARITHM = ArrayFunction(
+    "logdet",
+    lambda a: (np.linalg.slogdet(a)[1][..., None, None],),
+    lambda gradients, results, operands, needed: [gradients[0] * _t(INVERSE(operands[0])[0])],
+    _steps_of_logarithm,
+)
+
+
+def slogdet(a: Any) -> Any:
+    """The sign of the determinant, and the logarithm of its size; see np.linalg.slogdet (Giles 2008, 2.2.4)."""
+    a = np.asarray(a)
+    _check_square(a, "slogdet")
+    logarithm = LOGARITHM(a)[0][..., 0, 0][()]
+    if a.dtype == object and any(is_unknown(x) for x in a.flat):
+        determinant = np.asarray(DETERMINANT(a)[0][..., 0, 0])
+        signs = np.empty(determinant.shape, dtype=object)
+        for index in np.ndindex(determinant.shape):
+            signs[index] = primitives.where(determinant[index] < 0, -1.0, 1.0)
+        return _like_numpy(np.linalg.slogdet(np.eye(1)), signs[()], logarithm)
+    return _like_numpy(np.linalg.slogdet(_floats(a)), None, logarithm)
+
+
+def _like_numpy(of_numpy: Any, *results: Any) -> Any:
+    """The results in a tuple of the kind that NumPy gives; None stands for what is in it already."""
+    found = [theirs if ours is None else ours for theirs, ours in zip(of_numpy, results, strict=True)]
+    return tuple(found) if type(of_numpy) is tuple else type(of_numpy)(*found)
+
+
+# Factors
+
+
+def _lower_half(a: Any) -> Any:
+    """The lower triangle, with half of the diagonal."""
+    return np.tril(a) - 0.5 * a * np.eye(a.shape[-1])
+
+
+def _rule_of_cholesky(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    (g,), (factor,) = gradients, results
+    inner = _lower_half(_product(_t(factor), np.tril(g)))
+    half = SOLVE(_t(factor), inner)[0]
+    whole = SOLVE(_t(factor), _t(half))[0]
+    return [_to_triangle(whole, np.tri(factor.shape[-1], k=-1))]
+
+
+def _to_triangle(slopes: Any, triangle: Any) -> Any:
+    """The gradient of one triangle, below or above the diagonal: its elements stand for those of the other one too."""
+    return (slopes + _t(slopes)) * (triangle + 0.5 * np.eye(len(triangle)))
+
+
+CHOLESKY = ArrayFunction("cholesky", lambda a: (np.linalg.cholesky(a),), _rule_of_cholesky, _steps_of_cholesky)
+
+
+def cholesky(a: Any, *, upper: bool = False) -> Any:
+    """The lower factor of a symmetric matrix; see np.linalg.cholesky (Murray 2016, 8).
+
+    As NumPy looks at the lower triangle only, the elements above it have no gradient.
+    """
+    a = np.asarray(a)
+    _check_square(a, "cholesky")
+    factor = np.where(np.tri(a.shape[-1], dtype=bool), CHOLESKY(a)[0], 0.0)
+    return _t(factor) if upper else factor
+
+
+def _copied_up(a: Any) -> Any:
+    return np.tril(a) + _t(np.tril(a, -1))
+
+
+def _rule_of_qr(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    (of_q, of_r), (q, r) = gradients, results
+    of_r = np.triu(of_r)
+    inner = _product(r, _t(of_r)) - _product(_t(of_q), q)
+    return [_t(SOLVE(r, _t(of_q + _product(q, _copied_up(inner))))[0])]
+
+
+QR = ArrayFunction("qr", lambda a: tuple(np.linalg.qr(a)), _rule_of_qr, _steps_of_qr)
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """The orthonormal and the triangular factor; see np.linalg.qr (Seeger and others 2017, 5.2).
+
+    Raises:
+        TypeError: for the modes "complete", unless the matrix is square, and "raw".
+    """
+    a = np.asarray(a)
+    if a.ndim < 2:
+        raise np.linalg.LinAlgError(f"qr takes matrices in the last two axes, not an array of shape {a.shape}")
+    rows, columns = a.shape[-2:]
+    if mode not in ("reduced", "r") and not (mode == "complete" and rows == columns):
+        raise TypeError(f"micrograd has no np.linalg.qr of Values with mode={mode!r}: write mode='reduced'")
+    q, r = QR(a[..., :rows])
+    r = np.where(np.tri(r.shape[-2], r.shape[-1], -1, dtype=bool), 0.0, r)
+    if columns > rows:
+        r = np.concatenate([r, _product(_t(q), a[..., rows:])], axis=-1)
+    return r if mode == "r" else _like_numpy(np.linalg.qr(np.eye(1)), q, r)
+
+
+# Eigenvalues and singular values
+
+
+def _inverse_gaps(numbers: Any, values: Any, name: str, what: str) -> Any:
+    """1 / (values[j] - values[i]) and 0 on the diagonal; equal ones are refused by their indexes.
+
+    Args:
+        numbers: of the values, as floats.
+        values: which the gaps are of, by rows.
+        name: of the function.
+        what: the values are called.
+    """
+    diagonal = np.eye(numbers.shape[-1], dtype=bool)
+    gaps = np.abs(numbers[..., None, :] - numbers[..., :, None])
+    largest = np.abs(numbers).max(axis=-1, initial=0.0)[..., None, None]
+    same = np.argwhere((gaps <= 4e-16 * largest * numbers.shape[-1]) & ~diagonal)
+    if len(same):
+        *_, i, j = (int(place) for place in same[0])
+        raise ValueError(
+            f"the {what} {i} and {j} of {name} are equal, so their vectors have no derivative: differentiate the "
+            f"{what} only, or move the matrix away from where they meet"
+        )
+    return (1.0 - diagonal) / (values[..., None, :] - values[..., :, None] + 1.0 * diagonal)
+
+
+def _rule_of_eigh(gradients: Any, results: Any, triangle: Any) -> list[Any]:
+    (of_w, of_v), (w, v) = gradients, results
+    w, inner = w[..., 0], of_w * np.eye(v.shape[-1])
+    if not _is_zero(of_v):
+        inner = inner + _inverse_gaps(_floats(w), w, "np.linalg.eigh", "eigenvalues") * _product(_t(v), of_v)
+    return [_to_triangle(_times(v, inner, _t(v)), triangle)]
+
+
+def _eigen(uplo: Any) -> ArrayFunction:
+    """The function that looks at one triangle, "L" or "U"."""
+
+    def forward(a: Any) -> tuple[Any, Any]:
+        w, v = np.linalg.eigh(a, uplo)
+        return w[..., None], v
+
+    def rule(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+        below = np.tri(results[1].shape[-1], k=-1)
+        return _rule_of_eigh(gradients, results, below if uplo == "L" else below.T)
+
+    return ArrayFunction("eigh" if uplo == "L" else "eigh of the upper triangle", forward, rule)
+
+
+EIGEN = {uplo: _eigen(uplo) for uplo in "LU"}
+
+
+def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803  # NumPy's name
+    """The eigenvalues and vectors of a symmetric matrix, of which one triangle is looked at; see np.linalg.eigh.
+
+    Raises:
+        ValueError: in a derivative of vectors, where two eigenvalues are equal (Giles 2008, 3.1).
+    """
+    a = np.asarray(a)
+    _check_square(a, "eigh")
+    w, v = EIGEN[UPLO.upper()](a)
+    return _like_numpy(np.linalg.eigh(np.eye(1)), w[..., 0], v)
+
+
+def _rule_of_svd(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    (of_u, of_s, of_vt), (u, s, vt) = gradients, results
+    count = s.shape[-2]
+    inner = of_s * np.eye(count)
+    rest = 0.0
+    if not (_is_zero(of_u) and _is_zero(of_vt)):
+        v, of_v = _t(vt), _t(of_vt)
+        squares, numbers = (s * s)[..., 0], _floats(s)[..., 0]
+        gaps = _inverse_gaps(numbers * numbers, squares, "np.linalg.svd", "singular values")
+        row = _t(s)
+        of_left, of_right = gaps * _product(_t(u), of_u), gaps * _product(vt, of_v)
+        inner = inner + (of_left + _t(of_left)) * row + s * (of_right + _t(of_right))
+        left, right = of_u / row, of_v / row
+        if u.shape[-2] > count:
+            rest = rest + _product(left - _times(u, _t(u), left), vt)
+        if v.shape[-2] > count:
+            rest = rest + _product(u, _t(right - _times(v, vt, right)))
+    return [_times(u, inner, vt) + rest]
+
+
+def _singular(a: Any) -> tuple[Any, Any, Any]:
+    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    return u, s[..., None], vt
+
+
+SINGULAR = ArrayFunction("svd", _singular, _rule_of_svd)
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    """The singular values and vectors; see np.linalg.svd (Giles 2008, 3.2).
+
+    Raises:
+        TypeError: for the full matrices of one that is not square: the vectors that are added have no derivative.
+        ValueError: in a derivative of vectors, where two singular values are equal.
+    """
+    a = np.asarray(a)
+    if a.ndim < 2:
+        raise np.linalg.LinAlgError(f"svd takes matrices in the last two axes, not an array of shape {a.shape}")
+    if compute_uv and full_matrices and a.shape[-1] != a.shape[-2]:
+        raise TypeError("np.linalg.svd of Values takes full_matrices=False: the vectors added have no derivative")
+    u, s, vt = SINGULAR(a)
+    return _like_numpy(np.linalg.svd(np.eye(1)), u, s[..., 0], vt) if compute_uv else s[..., 0]
+
+
+# Least squares
+
+
+def _rule_of_pinv(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    (g,), (p,), (a,) = gradients, results, operands
+    rows, columns = a.shape[-2:]
+    found = -_times(_t(p), g, _t(p))
+    left, right = _times(_t(g), p, _t(p)), _times(_t(p), p, _t(g))
+    if rows > columns or not _has_full_rank(a):
+        found = found + left - _times(a, p, left)
+    if columns > rows or not _has_full_rank(a):
+        found = found + right - _times(right, p, a)
+    return [found]
+
+
+def _has_full_rank(a: Any) -> bool:
+    return bool((np.linalg.matrix_rank(_floats(a)) == min(a.shape[-2:])).all())
+
+
+def _steps_of_pinv(a: Any) -> tuple[Any, ...]:
+    if len(a) < a.shape[1]:
+        return (_t(_steps_of_pinv(_t(a))[0]),)
+    return _steps_of_solve(a, np.eye(len(a)))
+
+
+PSEUDOINVERSE = ArrayFunction("pinv", lambda a: (np.linalg.pinv(a),), _rule_of_pinv, _steps_of_pinv)
+
+
+def pinv(a: Any) -> Any:
+    """The pseudoinverse, where the rank stays the same; see np.linalg.pinv (Golub and Pereyra 1973)."""
+    return PSEUDOINVERSE(np.asarray(a))[0]
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """The least-squares solution, the sums of squares left, the rank and singular values; see np.linalg.lstsq.
+
+    Rank and singular values are plain numbers.
+    """
+    a, b = np.asarray(a), np.asarray(b)
+    columns = b[:, None] if b.ndim == 1 else b
+    x = _product(pinv(a), columns)
+    left = columns - _product(a, x)
+    if any(is_unknown(element) for element in np.ravel(a)):
+        return (x[:, 0] if b.ndim == 1 else x), (left * left).sum(axis=0), min(a.shape), None
+    of_numbers = np.linalg.lstsq(_floats(a), np.zeros(len(a)), rcond=rcond)
+    rank, singular = of_numbers[2:]
+    squares = (left * left).sum(axis=0) if rank == a.shape[1] < len(a) else np.empty(0)
+    return (x[:, 0] if b.ndim == 1 else x), squares, rank, singular
+
+
+# Powers
+
+
+def matrix_power(a: Any, n: int) -> Any:
+    """The product of n times the same matrix, of its inverse where n is negative; see np.linalg.matrix_power."""
+    a = np.asarray(a)
+    _check_square(a, "matrix_power")
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"the exponent of matrix_power must be an int, not {type(n).__name__}: {n!r:.80}")
+    a, n = (inv(a), -n) if n < 0 else (a, n)
+    result = np.broadcast_to(np.eye(a.shape[-1]), a.shape) if not n else None
+    while n:
+        if n % 2:
+            result = a if result is None else _product(result, a)
+        n //= 2
+        a = _product(a, a) if n else a
+    return result
+
+
+# Coefficients of Padé's approximant of order 13, and up to which norm it has all digits (Higham 2005, table 2.3)
+_PADE = [math.factorial(26 - j) * math.factorial(13) / (math.factorial(26) * math.factorial(13 - j) * math.factorial(j))
+         for j in range(14)]  # fmt: skip
+_PADE_NORM = 5.371920351148152
+
+
+def _exponential(a: Any) -> Any:
+    """The exponential of a stack of matrices of floats, by scaling and squaring."""
+    norm = np.abs(a).sum(axis=-2).max(initial=0.0)
+    if not np.isfinite(norm):
+        raise ValueError("expm takes finite numbers only")
+    count = max(0, math.ceil(math.log2(norm / _PADE_NORM))) if norm else 0
+    scaled, one = a / 2.0**count, np.eye(a.shape[-1])
+    power: Any = np.broadcast_to(one, a.shape)
+    even: Any = 0.0
+    odd: Any = 0.0
+    square = scaled @ scaled
+    for j in range(0, 14, 2):
+        even, odd = even + _PADE[j] * power, odd + _PADE[j + 1] * power
+        power = power @ square
+    odd = scaled @ odd
+    result = np.linalg.solve(even - odd, even + odd)
+    for _ in range(count):
+        result = result @ result
+    return result
+
+
+def _rule_of_exponential(gradients: Any, results: Any, operands: Any, needed: Any) -> list[Any]:
+    """The upper right part of the exponential of a matrix of matrices (Van Loan 1978; Higham 2008, 3.16)."""
+    (g,), (a,) = gradients, operands
+    transposed, n = _t(a), a.shape[-1]
+    upper = np.concatenate([transposed, g], axis=-1)
+    lower = np.concatenate([np.zeros(a.shape), transposed], axis=-1)
+    whole = EXPONENTIAL(np.concatenate([upper, lower], axis=-2))[0]
+    return [whole[..., :n, n:]]
+
+
+EXPONENTIAL = ArrayFunction("expm", lambda a: (_exponential(a),), _rule_of_exponential)
+
+
+# What SciPy has in its modules, which ask no array for its own function; see arrays.py
+
+
+def expm(a: Any) -> Any:
+    """The exponential of a matrix."""
+    a = np.asarray(a)
+    _check_square(a, "expm")
+    return EXPONENTIAL(a)[0]
+
+
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    """The solution of equations with one triangle of a matrix."""
+    a = np.asarray(a)
+    _check_square(a, "solve_triangular")
+    if trans not in (0, 1, "N", "T"):
+        raise ValueError(f'trans must be 0 or "N", or 1 or "T" for the transposed triangle, not {trans!r:.80}')
+    triangle = np.tri(a.shape[-1], k=-1 if unit_diagonal else 0, dtype=bool)
+    triangle = np.where(triangle if lower else triangle.T, a, np.eye(a.shape[-1]) if unit_diagonal else 0.0)
+    return solve(_t(triangle) if trans in (1, "T") else triangle, b)
+
+
+def cho_solve(factor_and_lower: Any, b: Any) -> Any:
+    """The solution of equations whose matrix has this factor."""
+    factor, lower = factor_and_lower
+    half = solve_triangular(factor, b, trans=0 if lower else 1, lower=lower)
+    return solve_triangular(factor, half, trans=1 if lower else 0, lower=lower)
+
+
+# Norms
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002  # NumPy's name
+    """The norm of a vector or a matrix; see np.linalg.norm. That of nothing but zeros has no derivative."""
+    x = np.asarray(x)
+    if axis is None and (ord is None or (ord in ("fro", "f") and x.ndim == 2) or (ord == 2 and x.ndim == 1)):
+        found = np.sqrt(_sum_of_squares(x.reshape(-1), 0))
+        return found if not keepdims else np.full((1,) * x.ndim, found, dtype=object)
+    axes = tuple(range(x.ndim)) if axis is None else tuple(np.atleast_1d(axis).tolist())
+    if len(axes) == 1:
+        found = _vector_norm(np.moveaxis(x, axes[0], 0), 2 if ord is None else ord)
+    elif len(axes) == 2:
+        found = _matrix_norm(np.moveaxis(x, axes, (-2, -1)), "fro" if ord is None else ord)
+    else:
+        raise ValueError("np.linalg.norm takes one axis, for vectors, or two, for matrices")
+    return np.expand_dims(found, axes) if keepdims else found
+
+
+def _sum_of_squares(x: Any, axis: Any) -> Any:
+    return (x * x).sum(axis=axis)
+
+
+def _vector_norm(x: Any, order: Any) -> Any:
+    if order == 2:
+        return np.sqrt(_sum_of_squares(x, 0))
+    if not isinstance(order, (int, float)) or isinstance(order, bool):
+        raise ValueError(f"a vector has no norm of order {order!r}")
+    size = _elementwise(primitives.abs, x)
+    if math.isinf(order):
+        return _extreme(size, order > 0)
+    if order == 0:
+        return _elementwise(lambda element: 1 - primitives.is_zero(element), x).sum(axis=0)
+    return size.sum(axis=0) if order == 1 else (size**order).sum(axis=0) ** (1.0 / order)
+
+
+def _matrix_norm(x: Any, order: Any) -> Any:
+    if order in ("fro", "f"):
+        return np.sqrt(_sum_of_squares(x, (-2, -1)))
+    if order in (1, -1, math.inf, -math.inf):
+        sums = _elementwise(primitives.abs, x).sum(axis=-2 if abs(order) == 1 else -1)
+        return _extreme(np.moveaxis(sums, -1, 0), order > 0)
+    if order in (2, -2, "nuc"):
+        s = svd(x, compute_uv=False)
+        return s.sum(axis=-1) if order == "nuc" else s[..., 0 if order == 2 else -1][()]
+    raise ValueError(f"a matrix has no norm of order {order!r}")
+
+
+def _elementwise(function: Callable[[Any], Any], x: Any) -> Any:
+    return np.frompyfunc(function, 1, 1)(x)
+
+
+def _extreme(x: Any, largest: bool) -> Any:
+    """The largest, or the smallest, along the first axis."""
+    choose = np.frompyfunc(primitives.maximum if largest else primitives.minimum, 2, 1)
+    return choose.reduce(x, axis=0)
+
+
+def _eigenvalues(a: Any, UPLO: str = "L") -> Any:  # noqa: N803  # NumPy's name
+    return eigh(a, UPLO)[0]
+
+
+OF_NUMPY: dict[Any, Callable[..., Any]] = {
+    np.linalg.solve: solve,
+    np.linalg.inv: inv,
+    np.linalg.det: det,
+    np.linalg.slogdet: slogdet,
+    np.linalg.cholesky: cholesky,
+    np.linalg.qr: qr,
+    np.linalg.eigh: eigh,
+    np.linalg.eigvalsh: _eigenvalues,
+    np.linalg.svd: svd,
+    np.linalg.pinv: pinv,
+    np.linalg.lstsq: lstsq,
+    np.linalg.matrix_power: matrix_power,
+    np.linalg.norm: norm,
+}

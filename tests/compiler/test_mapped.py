@@ -1,0 +1,508 @@
+"""mg.vmap over many items in a compiled function: one program for all of them, and the numbers of eager code."""
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd.compiler.calling import mapped as iterations
+from micrograd.compiler.passes import packs
+from micrograd.compiler.tracing import turns
+
+BACKENDS = pytest.mark.parametrize("backend", ["llvm", "numpy", "jax"])
+MANY = 150  # two blocks, and a part of one
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Let small functions of few items be compiled once, too, and in several blocks."""
+    monkeypatch.setattr(turns, "OPERATIONS_MAPPED", 1)
+    monkeypatch.setattr(iterations, "_MOST", 64)
+
+
+def values(count, start=-1.0):
+    return [mg.Value(start + 2.0 * number / count) for number in range(count)]
+
+
+def derivatives(function, leaves, arguments):
+    """What a function gives, and the gradients of some Values."""
+    for leaf in leaves:
+        leaf.grad = 0.0
+    result = function(*arguments)
+    if isinstance(result, mg.Value):
+        result.backward()
+        result = result.data
+    return [result, *[leaf.grad for leaf in leaves]]
+
+
+def is_mapped(fast, *arguments):
+    return "iterations, of which one program computes" in fast.explain(*arguments)
+
+
+def assert_as_eager(function, leaves, *arguments, mapped=True, backend="llvm", **settings):
+    fast = mg.compile(function, backend=backend, **settings)
+    expected = derivatives(function, leaves, arguments)
+    for _ in range(2):
+        assert derivatives(fast, leaves, arguments) == pytest.approx(expected, rel=1e-11, abs=1e-12)
+    assert is_mapped(fast, *arguments) is (mapped and backend != "jax")
+    return fast
+
+
+class TestOneProgram:
+    def test_neither_runs_of_the_body_nor_kernels_grow_with_the_number_of_items(self, capsys):
+        found = []
+        for count in (100, 1000):
+            tell = lambda x: print("ran") or mg.tanh(x) * x  # noqa: E731, T201
+            fast = mg.compile(lambda xs, tell=tell: sum(mg.vmap(tell)(xs)), backend="llvm")
+            fast([0.5] * count)
+            found.append((capsys.readouterr().out, fast.explain().count("\n")))
+        assert found[0] == found[1]
+        assert found[0][0] == "ran\n" * 3
+
+    def test_a_few_items_are_written_out(self):
+        assert_as_eager(lambda xs: sum(mg.vmap(mg.tanh)(xs)), [], [0.5] * 10, mapped=False)
+
+    def test_little_is_written_out(self, monkeypatch):
+        monkeypatch.undo()
+        fast = mg.compile(lambda xs: sum(mg.vmap(mg.tanh)(xs)))
+        fast([0.5] * 1000)
+        assert not is_mapped(fast)
+        rows = np.random.default_rng(0).standard_normal((1000, 40))
+        fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(mg.dot(x, x)))(xs)))
+        assert fast(rows) == pytest.approx(np.tanh((rows * rows).sum(axis=1)).mean())
+        assert "vmap: 999 iterations, of which one program computes 399 at a time" in fast.explain()
+
+    def test_it_says_how_many_iterations_there_are(self):
+        fast = mg.compile(lambda xs: sum(mg.vmap(mg.tanh)(xs)), backend="llvm")
+        assert "vmap: 299 iterations, of which one program computes 64 at a time" in fast.explain([0.5] * 300)
+
+    def test_another_number_of_items_needs_no_new_code(self):
+        fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(x) * mg.sin(x))(xs)), backend="llvm")
+        fast(np.linspace(0.0, 1.0, 200))
+        before = fast.cache_info().code_bytes
+        fast(np.linspace(0.0, 1.0, 1000))
+        assert fast.cache_info().code_bytes == before
+
+
+@BACKENDS
+class TestAsEager:
+    def test_closed_over_values_get_gradients(self, backend):
+        w, b = mg.Value(0.7), mg.Value(-0.2)
+        assert_as_eager(
+            lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(w * x + b))(xs)),
+            [w, b],
+            np.linspace(-1.0, 1.0, MANY),
+            backend=backend,
+        )
+
+    def test_values_that_are_gone_through_get_gradients(self, backend):
+        xs, w = values(MANY), mg.Value(1.5)
+        assert_as_eager(
+            lambda given: sum(y * (n % 7 - 3.0) for n, y in enumerate(mg.vmap(lambda x: w * x * x)(given))),
+            [*xs, w],
+            xs,
+            backend=backend,
+        )
+
+    def test_what_is_computed_before_is_gone_through_and_closed_over(self, backend):
+        xs, w = values(MANY), mg.Value(0.5)
+
+        def loss(given):
+            scale = mg.exp(w)
+            shifted = [mg.sin(x + w) for x in given]
+            return sum(mg.relu(y) for y in mg.vmap(lambda x: scale * x * x - 0.3)(shifted))
+
+        assert_as_eager(loss, [*xs, w], xs, backend=backend)
+
+    def test_one_goes_through_the_results_of_another_one(self, backend):
+        xs, w = values(MANY), mg.Value(0.5)
+
+        def loss(given):
+            first = mg.vmap(lambda x: mg.tanh(w * x))(given)
+            total = sum(first)
+            second = mg.vmap(lambda y, x: y * x + total * w)(first, given)
+            return sum(mg.vmap(lambda y: mg.exp(-y * y))([y - total for y in second]))
+
+        assert_as_eager(loss, [*xs, w], xs, backend=backend)
+
+    def test_scan_inside(self, backend):
+        w = mg.Value(0.4)
+
+        def path(zs):
+            (last, total), _ = mg.scan(lambda s, z: ((s[0] * mg.exp(w * z), s[1] + s[0]), None), (1.0, 0.0), zs)
+            return mg.relu(last + total - 20.0)
+
+        noise = np.random.default_rng(0).standard_normal((MANY, 20))
+        assert_as_eager(lambda given: mg.mean(mg.vmap(path)(given)), [w], noise, backend=backend)
+
+    def test_axes_and_containers(self, backend):
+        w = mg.Value(0.4)
+        matrix = np.random.default_rng(0).standard_normal((3, MANY))
+
+        def loss(columns, scale, points):
+            made = mg.vmap(
+                lambda column, scale, point: {"a": (mg.dot(column, column) * scale, [point["x"] * w]), "b": column},
+                in_axes=(1, None, {"x": 0, "y": None}),
+                out_axes={"a": (0, 0), "b": 1},
+            )(columns, scale, points)
+            assert made["b"].shape == (3, MANY)
+            rest = sum(row[0] for row in made["a"][1])
+            return mg.mean(made["a"][0]) + rest + made["b"][1, 7] + points["y"]
+
+        y = mg.Value(2.0)
+        assert_as_eager(loss, [w, y], matrix, 0.5, {"x": list(matrix[0]), "y": y}, backend=backend)
+
+    def test_one_array_twice(self, backend):
+        rows = np.random.default_rng(0).standard_normal((MANY, 3))
+        assert_as_eager(
+            lambda xs: mg.mean(mg.vmap(lambda x, y: mg.tanh(mg.dot(x, y)))(xs, xs)), [], rows, backend=backend
+        )
+
+    def test_named_arguments_and_integers(self, backend):
+        fast = mg.compile(lambda xs, ks: mg.vmap(lambda x, k: x * k + k * k)(xs, k=ks), backend=backend)
+        xs, ks = [0.5 * n for n in range(MANY)], [n % 5 for n in range(MANY)]
+        assert fast(xs, ks) == [x * k + k * k for x, k in zip(xs, ks, strict=True)]
+        counts = mg.compile(lambda ks: mg.vmap(lambda k: 3 * k + 1)(ks), backend=backend)(ks)
+        assert counts == [3 * k + 1 for k in ks]
+        assert {type(count) for count in counts} == {int}
+
+    def test_many_results(self, backend):
+        w = mg.Value(0.5)
+        fast = mg.compile(lambda xs: mg.vmap(lambda x: (w * x, 2.0 * x))(xs), backend=backend)
+        xs = np.linspace(0.0, 1.0, MANY)
+        first, second = fast(xs)
+        assert [y.data for y in first] == [0.5 * x for x in xs.tolist()]
+        assert [y.data if isinstance(y, mg.Value) else y for y in second] == [2.0 * x for x in xs.tolist()]
+        sum(y * y for y in first).backward()
+        assert w.grad == pytest.approx(2 * 0.5 * sum(xs * xs))
+
+    def test_results_that_are_given_or_closed_over(self, backend):
+        w = mg.Value(0.5)
+        xs = values(MANY)
+        fast = mg.compile(lambda given: mg.vmap(lambda x: (x, w, 1.0, w * x))(given), backend=backend)
+        given, closed, ones, made = fast(xs)
+        assert [x.data for x in given] == [x.data for x in xs]
+        assert {x.data for x in closed} == {0.5}
+        assert ones == [1.0] * MANY
+        sum([*given, *closed, *made]).backward()
+        assert xs[3].grad == 1.5
+        assert w.grad == pytest.approx(MANY + sum(x.data for x in xs))
+
+    def test_under_no_grad(self, backend):
+        w = mg.Value(0.5)
+        fast = mg.compile(lambda xs: sum(mg.vmap(lambda x: w * x)(xs)), backend=backend)
+        with mg.no_grad():
+            result = fast([1.0] * MANY)
+        assert result.data == MANY / 2
+        assert not result.requires_grad
+
+    def test_nested(self, backend):
+        w = mg.Value(0.5)
+        matrix = np.random.default_rng(0).standard_normal((MANY, 4))
+        assert_as_eager(
+            lambda rows: mg.mean(mg.vmap(lambda row: sum(mg.vmap(lambda x: mg.tanh(w * x))(row)))(rows)),
+            [w],
+            matrix,
+            backend=backend,
+        )
+        assert_as_eager(
+            lambda rows: sum(mg.vmap(lambda column: mg.mean(mg.vmap(lambda x: mg.tanh(w * x))(column)))(rows)),
+            [w],
+            matrix.T.copy(),
+            backend=backend,
+        )
+
+    def test_derivatives_in_the_body(self, backend):
+        w = mg.Value(0.5)
+        slope = mg.grad(lambda x: mg.sin(w * x) * x)
+        assert_as_eager(
+            lambda xs: sum(y * y for y in mg.vmap(slope)(xs)), [w], [0.01 * n for n in range(MANY)], backend=backend,
+            mapped=False,
+        )  # fmt: skip
+
+
+class TestDerivatives:
+    def test_of_a_compiled_function(self):
+        fast = mg.compile(lambda w, xs: mg.mean(mg.vmap(lambda x: mg.tanh(w * x))(xs)), backend="llvm")
+        xs = np.linspace(-1.0, 1.0, MANY).tolist()
+
+        def loss(w):
+            return mg.mean([mg.tanh(w * x) for x in xs])
+
+        assert mg.grad(lambda w: fast(w, xs))(0.5) == pytest.approx(mg.grad(loss)(0.5))
+        assert mg.grad(mg.grad(lambda w: fast(w, xs)))(0.5) == pytest.approx(mg.grad(mg.grad(loss))(0.5))
+
+    @pytest.mark.parametrize("order", [1, 2, 3])
+    def test_in_a_compiled_function(self, order):
+        xs = np.linspace(-1.0, 1.0, MANY)
+
+        def loss(w, xs):
+            wide = mg.exp(w)
+            shifted = [mg.sin(x + w) for x in xs]
+            made = mg.vmap(lambda x, y: (mg.tanh(w * x) * wide, x * y * w))(xs, shifted)
+            return mg.mean(made[0]) + sum(made[1][:70]) * w
+
+        def derivative(w, xs):
+            f = lambda w: loss(w, xs)  # noqa: E731
+            for _ in range(order):
+                f = mg.grad(f)
+            return f(w)
+
+        fast = mg.compile(derivative, backend="llvm", verify=True)
+        assert fast(0.5, xs) == pytest.approx(derivative(0.5, xs), rel=1e-11)
+        assert is_mapped(fast)
+
+    def test_with_the_value(self):
+        def loss(p, rows):
+            hidden = mg.vmap(lambda row: mg.relu(mg.dot(p["w"], row) + p["b"]))(rows)
+            return mg.mean([y * y for y in mg.vmap(lambda y: y * p["c"] - 1.0)(hidden)])
+
+        given = {"w": [0.1, -0.2, 0.7], "b": 0.1, "c": 2.0}
+        rows = np.random.default_rng(0).standard_normal((MANY, 3))
+        fast = mg.compile(mg.value_and_grad(loss), backend="llvm", verify=True)
+        value, gradients = fast(given, rows)
+        expected, exact = mg.value_and_grad(loss)(given, rows)
+        assert value == pytest.approx(expected)
+        assert gradients["w"] == pytest.approx(exact["w"])
+        assert [gradients["b"], gradients["c"]] == pytest.approx([exact["b"], exact["c"]])
+        assert is_mapped(fast)
+
+    def test_by_what_is_gone_through(self):
+        def loss(xs):
+            return sum(y * (n % 3) for n, y in enumerate(mg.vmap(lambda x: mg.sin(x) * x)(xs)))
+
+        xs = np.linspace(-1.0, 1.0, MANY)
+        fast = mg.compile(mg.grad(loss), backend="llvm")
+        assert fast(xs) == pytest.approx(mg.grad(loss)(xs))
+        assert is_mapped(fast)
+
+    def test_a_gradient_that_other_values_get(self):
+        w, xs = mg.Value(0.5), np.linspace(-1.0, 1.0, MANY)
+
+        def slope(b, xs):
+            return mg.grad(lambda b: mg.mean(mg.vmap(lambda x: mg.tanh(w * x + b))(xs)))(b)
+
+        assert_as_eager(slope, [w], 0.3, xs)
+
+    def test_of_several_results_and_forwards(self):
+        xs = np.linspace(-1.0, 1.0, MANY).tolist()
+
+        def loss(w, xs):
+            made = mg.vmap(lambda x: mg.tanh(w * x))(xs)
+            return [sum(made), made[0] * made[1]]
+
+        rows = mg.compile(mg.jacobian(loss), backend="llvm")
+        assert rows(0.5, xs) == pytest.approx(mg.jacobian(loss)(0.5, xs))
+        forwards = lambda w, xs: mg.jvp(lambda w: loss(w, xs)[0], (w,), (1.0,))  # noqa: E731
+        assert mg.compile(forwards)(0.5, xs) == pytest.approx(forwards(0.5, xs))
+
+    def test_by_a_result_is_refused(self):
+        def slope(xs):
+            made = mg.vmap(lambda x: mg.tanh(x))(xs)
+            return mg.gradient(sum(made), made[5])
+
+        with pytest.raises(mg.TraceError, match="a gradient by a result"):
+            mg.compile(slope)(values(MANY))
+
+    def test_after_the_map(self):
+        w, xs = mg.Value(0.5), np.linspace(-1.0, 1.0, MANY)
+
+        def slope(xs):
+            loss = mg.mean(mg.vmap(lambda x: mg.tanh(w * x))(xs))
+            return mg.gradient(loss, w)
+
+        assert mg.compile(slope)(xs) == pytest.approx(slope(xs))
+
+    def test_an_error_that_only_comes_as_a_derivative_is_missing_is_none(self):
+        w, xs = mg.Value(0.5), np.linspace(-1.0, 1.0, MANY)
+
+        def slope(xs):
+            loss = mg.mean(mg.vmap(lambda x: mg.tanh(w * x))(xs))
+            found = mg.gradient(loss, w)
+            if not isinstance(found, float):
+                raise TypeError("no gradient")
+            return found
+
+        assert mg.compile(slope)(xs) == pytest.approx(slope(xs))
+
+    def test_of_what_is_not_in_the_map(self):
+        w = mg.Value(0.5)
+        assert_as_eager(lambda xs: w * sum(mg.vmap(mg.tanh)(xs)), [w], [0.01 * n for n in range(MANY)])
+
+    def test_through_results_that_no_gradient_flows_to(self):
+        xs, w = values(MANY), mg.Value(0.5)
+        constants = [mg.Value(x.data, requires_grad=False) for x in xs]
+        fast = mg.compile(lambda given: mg.vmap(lambda x: (x * x, w * mg.detach(x)))(given), backend="llvm")
+        squares, products = fast(constants)
+        assert {y.requires_grad for y in squares} == {False}
+        assert {y.requires_grad for y in products} == {True}
+        sum(products).backward()
+        assert w.grad == pytest.approx(sum(x.data for x in xs))
+        mixed = mg.compile(lambda a, b: mg.vmap(lambda x: x * x)([p * 1.0 for p in [*a, *b]]), backend="llvm")
+        made = mixed(xs, constants)
+        assert [y.requires_grad for y in made] == [True] * MANY + [False] * MANY
+
+
+class TestWritten:
+    """Functions whose iterations differ, or remember something: as before, they are written out."""
+
+    def test_a_body_that_changes_something_runs_in_each_iteration(self):
+        seen = []
+
+        def body(x):
+            seen.append(None)
+            return x * x
+
+        fast = mg.compile(lambda xs: sum(mg.vmap(body)(xs)), backend="llvm")
+        assert fast([2.0] * MANY) == 4.0 * MANY
+        assert len(seen) == MANY
+        assert not is_mapped(fast)
+
+    def test_a_body_that_asks_which_value_it_is_given(self):
+        xs = values(MANY)
+        assert_as_eager(
+            lambda given: sum(mg.vmap(lambda x: x if x == given[3] else x * x)(given)), xs, xs, mapped=False
+        )
+
+    def test_items_of_several_kinds(self):
+        xs = [*values(MANY), *[0.5] * MANY, 3]
+        assert_as_eager(lambda given: sum(mg.vmap(lambda x: x * x)(given)), xs[:MANY], xs, mapped=False)
+
+    def test_an_item_that_is_there_twice(self):
+        x, y = mg.Value(0.5), mg.Value(2.0)
+        pairs = [[x, y]] * MANY + [[x, x]]
+        assert_as_eager(lambda given: sum(mg.vmap(lambda p: p[0] * p[1])(given)), [x, y], pairs, mapped=False)
+
+    def test_a_number_that_is_there_twice(self):
+        def doubled(xs):
+            return sum(mg.vmap(lambda pair: pair[0] * pair[1])(np.array([[x, x] for x in xs])))
+
+        assert_as_eager(doubled, [], [0.1 * n for n in range(MANY)])
+        assert_as_eager(lambda xs: doubled([*xs, 2 * xs[0]]), [], [0.1 * n for n in range(MANY)])
+
+    def test_an_object_among_later_items(self):
+        items = [*values(MANY), None, "text"]
+        assert_as_eager(
+            lambda: sum(mg.vmap(lambda x: x * x if isinstance(x, mg.Value) else 0.0)(items)), items[:MANY], mapped=False
+        )
+        rows = [*([x] for x in values(MANY)), {1.0}]
+        assert_as_eager(lambda: sum(mg.vmap(lambda row: sum(row) * 2.0)(rows)), [rows[0][0]], mapped=False)
+
+    def test_a_body_that_changes_something_where_it_is_refused(self):
+        seen = []
+
+        def body(x):
+            try:
+                return x.label or x * x
+            except mg.TraceError:
+                seen.append(None)
+                raise
+
+        with pytest.raises(mg.TraceError, match="which Value is given"):
+            mg.compile(lambda xs: sum(mg.vmap(body)(xs)))(values(MANY))
+
+    def test_objects_among_the_items(self):
+        class Point:
+            def __init__(self, x):
+                self.x = x
+
+        points = [Point(mg.Value(0.5)) for _ in range(MANY)]
+        assert_as_eager(lambda: sum(mg.vmap(lambda p: p.x * p.x)(points)), [points[0].x], mapped=False)
+
+    def test_constants_that_differ(self):
+        w, constants = mg.Value(0.5), [0.1 * n for n in range(MANY)]
+        assert_as_eager(lambda: sum(mg.vmap(lambda c: w * c)(constants)), [w], mapped=False)
+
+    def test_a_body_that_computes_nothing(self):
+        xs = values(MANY)
+        assert_as_eager(lambda given: sum(mg.vmap(lambda x: x)(given)), xs, xs, mapped=False)
+
+    def test_the_program_itself_has_all_iterations_written_out(self):
+        w = mg.Value(0.5)
+        fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: w * x)(xs)), backend="llvm")
+        fast([2.0] * MANY)
+        run = fast.program([2.0] * MANY)
+        run.run()
+        assert run.buffer[run.program.outputs[0]] == 1.0
+        assert fast.program([2.0] * MANY).program is run.program
+        with pytest.raises(ValueError, match=r"give program\(\) the arguments of <compiled"):
+            fast.program()
+        assert "kernel" in fast.profile([2.0] * MANY)
+        closed = mg.compile(lambda: mg.mean(mg.vmap(lambda x: w * x)([w] * MANY)), backend="llvm")
+        closed()
+        assert closed.program().program.outputs.size == 1
+
+
+class TestErrors:
+    def test_an_iteration_that_raises(self):
+        fast = mg.compile(lambda xs: sum(mg.vmap(lambda x: mg.tanh(mg.log(x)))(xs)), backend="llvm")
+        assert fast([1.0] * MANY) == 0.0
+        with pytest.raises(ValueError, match="log"):
+            fast([1.0] * (MANY - 1) + [-1.0])
+        assert fast([1.0] * MANY) == 0.0
+
+    def test_what_raises_is_noticed_behind_a_choice(self):
+        fast = mg.compile(
+            lambda xs: sum(mg.where(x > 5.0, y, 0.0) for x, y in zip(xs, mg.vmap(lambda x: 1.0 / x)(xs), strict=True))
+        )
+        with pytest.raises(ZeroDivisionError):
+            fast([1.0] * (MANY - 1) + [0.0])
+
+    def test_infinity_without_an_error(self):
+        fast = mg.compile(lambda xs: sum(mg.exp(-y) for y in mg.vmap(lambda x: x * 1e300)(xs)))
+        assert fast([1e300] * MANY) == 0.0
+
+    def test_infinite_derivatives(self):
+        w = mg.Value(0.0)
+        fast = mg.compile(lambda xs: sum(mg.vmap(lambda x: mg.sqrt(w * x))(xs)))
+        with pytest.raises(ZeroDivisionError):
+            fast([1.0] * MANY).backward()
+
+    def test_what_a_body_raises_comes_through(self):
+        def body(x):
+            raise KeyError("mine")
+
+        with pytest.raises(KeyError, match="mine"):
+            mg.compile(lambda xs: mg.vmap(body)(xs))([1.0] * MANY)
+
+    def test_structures_that_differ(self):
+        with pytest.raises(ValueError, match="length"):
+            mg.compile(lambda xs, ys: mg.vmap(lambda x, y: x * y)(xs, ys))([1.0] * MANY, [1.0] * (MANY - 1))
+
+
+class TestSettings:
+    def test_verified(self):
+        xs, w = values(MANY), mg.Value(0.5)
+        assert_as_eager(
+            lambda given: sum(mg.vmap(lambda x: mg.tanh(w * x))([mg.sin(x) for x in given])), [*xs, w], xs, verify=True
+        )
+
+    def test_in_float32(self):
+        w = mg.Value(0.5)
+        fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.sin(w * x))(xs)), precision="float32")
+        xs = np.linspace(0.0, 1.0, MANY)
+        result = fast(xs)
+        assert result.data == pytest.approx(np.sin(0.5 * xs).mean(), rel=1e-6)
+        result.backward()
+        assert w.grad == pytest.approx((np.cos(0.5 * xs) * xs).mean(), rel=1e-6)
+
+    def test_a_body_that_is_too_large_to_be_packed(self, monkeypatch):
+        monkeypatch.setattr(packs, "_COPIED", 3)
+        w = mg.Value(0.5)
+        fast = assert_as_eager(
+            lambda xs: mg.mean(mg.vmap(lambda x: mg.sin(w * x))(xs)), [w], np.linspace(0.0, 1.0, MANY)
+        )
+        assert "computes 1 at a time" in fast.explain()
+
+    def test_programs_are_given_up_by_their_bytes(self):
+        w = mg.Value(0.5)
+        fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.sin(w * x))(xs)))
+        fast(np.ones(MANY))
+        assert fast.cache_info().program_bytes > 8 * MANY
+
+    def test_pictures_and_pages(self, tmp_path):
+        w = mg.Value(0.5)
+        fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.sin(w * x))(xs)))
+        result = fast(np.ones(MANY))
+        assert "sum" in fast.draw_dot().source
+        mg.explore(result, tmp_path / "page.html")
+        assert (tmp_path / "page.html").exists()

@@ -1,0 +1,406 @@
+"""Linear algebra on arrays of Values: values as NumPy's, derivatives as differences and JAX have them, and limits."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import micrograd as mg
+from micrograd import Value
+from micrograd.engine import array_calls
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+RANDOM = np.random.default_rng(7)
+SQUARE = RANDOM.normal(size=(3, 3))
+SYMMETRIC = SQUARE @ SQUARE.T + 3 * np.eye(3)
+TALL = RANDOM.normal(size=(4, 2))
+VECTOR, COLUMNS, LONG = RANDOM.normal(size=3), RANDOM.normal(size=(3, 2)), RANDOM.normal(size=4)
+
+
+def half(a):
+    return (a + np.swapaxes(a, -1, -2)) / 2
+
+
+def both_signs(a):
+    """Two matrices on top of one another."""
+    return np.stack([a, 2 * a + np.eye(len(a))])
+
+
+# A function, and the arrays that it is called with; those that compiled functions have come first
+COMPILED = {
+    "solve": (np.linalg.solve, SQUARE, COLUMNS),
+    "solve of a vector": (np.linalg.solve, SQUARE, VECTOR),
+    "solve of a stack": (lambda a, b: np.linalg.solve(both_signs(a), b), SQUARE, COLUMNS),
+    "solve of numbers": (lambda b: np.linalg.solve(SQUARE, b), VECTOR),
+    "inv": (np.linalg.inv, SQUARE),
+    "det": (np.linalg.det, SQUARE),
+    "det of a stack": (lambda a: np.linalg.det(both_signs(a)), SQUARE),
+    "slogdet": (lambda a: np.linalg.slogdet(a)[1], SQUARE),
+    "slogdet of a stack": (lambda a: np.linalg.slogdet(both_signs(a)).logabsdet, SQUARE),
+    "cholesky": (lambda a: np.linalg.cholesky(half(a)), SYMMETRIC),
+    "cholesky of the lower triangle": (np.linalg.cholesky, SYMMETRIC),
+    "qr": (lambda a: np.concatenate(np.linalg.qr(a)), TALL),
+    "qr of a wide matrix": (lambda a: np.linalg.qr(a.T, mode="r"), TALL),
+    "qr of a triangle": (lambda a: np.linalg.qr(np.triu(a), mode="complete")[1], SQUARE),
+    "pinv": (np.linalg.pinv, TALL),
+    "pinv of a wide matrix": (lambda a: np.linalg.pinv(a.T), TALL),
+    "lstsq": (lambda a, b: np.concatenate(np.linalg.lstsq(a, b, rcond=None)[:2]), TALL, LONG),
+    "lstsq of columns": (lambda a, b: np.linalg.lstsq(a.T, b, rcond=None)[0], TALL, TALL[:2]),
+    "matrix_power": (lambda a: np.linalg.matrix_power(a, 5), SQUARE),
+    "matrix_power of the inverse": (lambda a: np.linalg.matrix_power(a, -2), SQUARE),
+    "matrix_power of 0": (lambda a: np.linalg.matrix_power(a, 0) @ a, SQUARE),
+    "norm": (np.linalg.norm, TALL),
+    "norm of rows": (lambda a: np.linalg.norm(a, axis=1, keepdims=True), TALL),
+    "norm, kept": (lambda a: np.linalg.norm(a, keepdims=True), TALL),
+    "norm 1 of columns": (lambda a: np.linalg.norm(a, 1, axis=0), TALL),
+    "norm 3": (lambda a: np.linalg.norm(a, 3), VECTOR),
+    "norm inf": (lambda a: np.linalg.norm(a, np.inf), VECTOR),
+    "norm -inf": (lambda a: np.linalg.norm(a, -np.inf), VECTOR),
+    "norm 1 of a matrix": (lambda a: np.linalg.norm(a, 1), TALL),
+    "norm -inf of a matrix": (lambda a: np.linalg.norm(a, -np.inf, axis=(0, 1)), TALL),
+    "norm fro of a stack": (lambda a: np.linalg.norm(both_signs(a), "fro", axis=(1, 2)), SQUARE),
+}
+EAGER = {
+    "eigh": (lambda a: np.concatenate([np.linalg.eigh(half(a))[0][None], np.linalg.eigh(half(a))[1]]), SYMMETRIC),
+    "eigh of the upper triangle": (lambda a: np.linalg.eigh(a, UPLO="U").eigenvectors, SYMMETRIC),
+    "eigh of the lower triangle": (lambda a: np.linalg.eigh(a)[1], SYMMETRIC),
+    "eigvalsh of a stack": (lambda a: np.linalg.eigvalsh(both_signs(half(a))), SYMMETRIC),
+    "svd": (lambda a: np.concatenate([np.linalg.svd(a)[0], np.linalg.svd(a).Vh]), SQUARE),
+    "svd of a tall matrix": (lambda a: np.linalg.svd(a, full_matrices=False)[0], TALL),
+    "svd of a wide matrix": (lambda a: np.linalg.svd(a.T, full_matrices=False)[2], TALL),
+    "singular values": (lambda a: np.linalg.svd(a, compute_uv=False), TALL),
+    "norm 2 of a matrix": (lambda a: np.linalg.norm(a, 2), TALL),
+    "norm -2 of a matrix": (lambda a: np.linalg.norm(a, -2), TALL),
+    "norm nuc of a matrix": (lambda a: np.linalg.norm(a, "nuc"), TALL),
+}
+OF_SCIPY = {
+    "expm": (mg.expm, scipy.linalg.expm, 4 * SQUARE),
+    "solve_triangular": (mg.solve_triangular, scipy.linalg.solve_triangular, SYMMETRIC, COLUMNS),
+    "solve_triangular, transposed": (
+        lambda a, b: mg.solve_triangular(a, b, trans="T", lower=True, unit_diagonal=True),
+        lambda a, b: scipy.linalg.solve_triangular(a, b, trans="T", lower=True, unit_diagonal=True),
+        SYMMETRIC,
+        VECTOR,
+    ),
+    "cho_solve": (
+        lambda a, b: mg.cho_solve((np.linalg.cholesky(half(a)), True), b),
+        lambda a, b: scipy.linalg.cho_solve((np.linalg.cholesky(half(a)), True), b),
+        SYMMETRIC,
+        COLUMNS,
+    ),
+    "cho_solve with the upper factor": (
+        lambda a, b: mg.cho_solve((np.linalg.cholesky(half(a)).T, False), b),
+        lambda a, b: scipy.linalg.cho_solve((np.linalg.cholesky(half(a)).T, False), b),
+        SYMMETRIC,
+        COLUMNS,
+    ),
+}
+EVERY = {name: (case[0], *case) for name, case in {**COMPILED, **EAGER}.items()} | OF_SCIPY
+TRACED = {name: case for name, case in EVERY.items() if name not in EAGER and name != "expm"}
+
+
+def weighted(result):
+    """A number in which each element of the result counts."""
+    return sum(x * (0.3 + 0.7 * place) for place, x in enumerate(np.ravel(result)))
+
+
+def of_one_point(function, operands):
+    """The same as a function of one list of numbers."""
+
+    def f(point):
+        point = np.array(point) if isinstance(point[0], float) else mg.array(point)
+        parts = np.split(point, np.cumsum([operand.size for operand in operands])[:-1])
+        return weighted(function(*(part.reshape(x.shape) for part, x in zip(parts, operands, strict=True))))
+
+    return f, np.concatenate([operand.ravel() for operand in operands]).tolist()
+
+
+def differences(f, point, step=1e-6):
+    """The gradient by differences."""
+    steps = step * np.eye(len(point))
+    return np.array([(np.array(f((point + s).tolist())) - f((point - s).tolist())) / (2 * step) for s in steps])
+
+
+@pytest.mark.parametrize("name", EVERY)
+class TestOfEach:
+    def test_values_are_numpys(self, name):
+        ours, theirs, *operands = EVERY[name]
+        result, expected = ours(*map(mg.array, operands)), theirs(*operands)
+        assert np.shape(result) == np.shape(expected)
+        assert mg.numbers(result) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+        if np.ndim(result):
+            assert type(result) is type(mg.array([1.0]))
+        with mg.no_grad():
+            constants = np.ravel(ours(*map(mg.array, operands)))
+        assert not any(getattr(x, "requires_grad", False) for x in constants)
+
+    def test_derivatives_of_both_orders_are_those_of_differences(self, name):
+        ours, theirs, *operands = EVERY[name]
+        f, point = of_one_point(ours, operands)
+        of_numbers, _ = of_one_point(theirs, operands)
+        slopes = mg.grad(f)(point)
+        assert slopes == pytest.approx(differences(of_numbers, point), rel=1e-6, abs=1e-6 * np.abs(slopes).max())
+        hessian = np.array(mg.hessian(f)(point))
+        expected = differences(lambda x: np.array(mg.grad(f)(x)), point)
+        assert hessian == pytest.approx(expected, rel=1e-5, abs=1e-6 * (1 + np.abs(expected).max()))
+        assert hessian == pytest.approx(hessian.T, rel=1e-8, abs=1e-10 * (1 + np.abs(expected).max()))
+
+
+BACKENDS = [
+    *((name, "numpy") for name in TRACED),
+    *((name, "llvm") for name in ("solve", "qr of a wide matrix", "slogdet of a stack", "cho_solve")),
+    *(pytest.param(name, "jax", marks=pytest.mark.slow) for name in ("solve", "slogdet of a stack", "cho_solve")),
+]
+
+
+@pytest.mark.parametrize(("name", "backend"), BACKENDS)
+def test_compiled_as_eagerly(name, backend):
+    ours, _, *operands = TRACED[name]
+    f, point = of_one_point(ours, operands)
+    fast = mg.compile(f, backend=backend)
+    values, others = [*map(Value, point)], [*map(Value, point)]
+    result, expected = fast(values), f(others)
+    assert result.data == pytest.approx(expected.data, rel=1e-11)
+    slopes = mg.gradient(expected, others)
+    assert mg.gradient(result, values) == pytest.approx(slopes, rel=1e-9, abs=1e-10 * np.abs(slopes).max())
+
+
+class TestOneNodeForEachCall:
+    def test_its_operands_are_the_elements_that_gradients_flow_to(self):
+        a, b = mg.array(SQUARE), mg.array(VECTOR, requires_grad=False)
+        x = np.linalg.solve(a, b)
+        (call,) = {*x[0]._prev, *x[1]._prev, *x[2]._prev}
+        assert call._op == "solve"
+        assert call._prev == {*a.ravel()}
+        assert x[1]._op == "output 2 of solve"
+        assert "solve" in mg.draw_dot(x.sum()).source
+
+    def test_it_can_be_copied_and_pickled_with_its_graph(self):
+        a = mg.array(SQUARE)
+        root = np.linalg.inv(a).sum()
+        for twin in (copy.deepcopy(root), pickle.loads(pickle.dumps(root))):
+            twin.backward()
+            leaves = {value for value in mg.topological_order(twin) if value.is_leaf and value.requires_grad}
+            assert sorted(leaf.grad for leaf in leaves) == pytest.approx(sorted(mg.gradient(root, [*a.ravel()])))
+
+    def test_a_part_is_found_by_its_number_also_in_a_process_that_has_made_none(self):
+        inverse = array_calls.ARRAY_FUNCTIONS["inv"]
+        assert inverse.part(9999).part == 9999
+        assert inverse.part(2) is inverse.part(2)
+
+    def test_an_element_that_is_used_twice_gets_both_shares(self):
+        def f(x):
+            return np.linalg.det(np.array([[x, 2.0], [3.0, x]], dtype=object).view(type(mg.array([1.0]))))
+
+        assert mg.grad(f)(5.0) == pytest.approx(10.0)
+        assert mg.grad(mg.grad(f))(5.0) == pytest.approx(2.0)
+
+    def test_inside_of_detect_anomaly_and_with_a_gradient_that_is_not_finite(self):
+        a = mg.array(SQUARE)
+        with mg.detect_anomaly():
+            np.linalg.inv(a).sum().backward()
+            with pytest.raises(FloatingPointError, match="the gradient that reaches"):
+                np.linalg.inv(a)[0, 0].backward(np.inf)
+
+    def test_a_hand_written_closure_and_a_second_backward(self):
+        a = mg.array(SQUARE)
+        x = np.linalg.inv(a)[0, 1]
+        x.backward()
+        once = mg.gradients(a)
+        x.backward()
+        assert mg.gradients(a) == pytest.approx(2 * once)
+
+    def test_numbers_changed_after_the_forward_pass_are_refused_for_graphs_only(self):
+        a = mg.array(SQUARE)
+        x = np.linalg.inv(a)[0, 1]
+        a[0, 0].data = 9.0
+        with pytest.raises(ValueError, match="in the forward pass"):
+            x.backward(create_graph=True)
+
+    def test_tangents_through_constants_and_through_what_does_not_reach(self):
+        def triangle(x):
+            return mg.solve_triangular([[2.0, 1.0], [0.0, 4.0]], np.array([x, 2.0], dtype=object), lower=True).sum()
+
+        def corner(x):
+            return np.linalg.qr(np.array([[x[0], 0.0], [0.0, 2.0]], dtype=object).view(type(mg.array([1.0]))))[1][1, 1]
+
+        assert mg.jvp(triangle, [3.0], [1.0])[1] == pytest.approx(0.5)
+        assert mg.hessian(lambda x: corner(x) * x[1])([3.0, 1.0]) == [[0.0, 0.0], [0.0, 0.0]]
+
+
+class TestLimits:
+    def test_equal_eigenvalues_have_slopes_and_vectors_have_none(self):
+        a = mg.array(np.diag([2.0, 5.0, 2.0]))
+        values, vectors = np.linalg.eigh(a)
+        values.sum().backward()
+        assert mg.gradients(a) == pytest.approx(np.eye(3))
+        with pytest.raises(ValueError, match=r"the eigenvalues 0 and 1 of np\.linalg\.eigh are equal"):
+            vectors[0, 0].backward()
+        assert mg.gradients(a) == pytest.approx(np.eye(3))  # nothing half changed
+
+    def test_equal_singular_values(self):
+        a = mg.array(np.eye(2))
+        u, s, _ = np.linalg.svd(a)
+        with pytest.raises(ValueError, match="the singular values 0 and 1 of np"):
+            u[0, 0].backward()
+        s.sum().backward()
+        assert mg.gradients(a) == pytest.approx(np.eye(2))
+
+    def test_a_message_about_a_large_matrix_is_short(self):
+        vectors = np.linalg.eigh(mg.array(np.eye(20)))[1]
+        with pytest.raises(ValueError, match="are equal") as raised:
+            vectors[0, 0].backward()
+        assert len(str(raised.value)) < 500
+
+    def test_a_singular_matrix_has_a_determinant_with_a_gradient_and_no_inverse(self):
+        singular = np.array([[1.0, 2.0], [2.0, 4.0]])
+        a = mg.array(singular)
+        np.linalg.det(a).backward()
+        assert mg.gradients(a) == pytest.approx(np.array([[4.0, -2.0], [-2.0, 1.0]]))
+        with pytest.raises(np.linalg.LinAlgError, match=r"[Ss]ingular"):
+            np.linalg.inv(a)
+        fast = mg.compile(np.linalg.inv, backend="numpy")
+        assert mg.numbers(fast(mg.array(SQUARE))) == pytest.approx(np.linalg.inv(SQUARE))
+        with pytest.raises(np.linalg.LinAlgError, match=r"[Ss]ingular"):
+            fast(mg.array(np.zeros((2, 2))))
+
+    def test_a_matrix_that_is_not_positive_has_no_cholesky_factor(self):
+        fast = mg.compile(np.linalg.cholesky, backend="numpy")
+        for function in (np.linalg.cholesky, fast):
+            with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+                function(mg.array([[1.0, 2.0], [2.0, 1.0]]))
+
+    @pytest.mark.parametrize("name", ["solve", "inv", "det", "slogdet", "cholesky", "eigh", "matrix_power"])
+    def test_shapes_that_do_not_fit(self, name):
+        more = {"solve": [mg.array([1.0])], "matrix_power": [2]}.get(name, [])
+        with pytest.raises(np.linalg.LinAlgError, match=rf"{name} takes square matrices .* shape \(4, 2\)"):
+            getattr(np.linalg, name)(mg.array(TALL), *more)
+
+    def test_other_shapes_and_settings(self):
+        for name in ("svd", "qr"):
+            with pytest.raises(np.linalg.LinAlgError, match=rf"{name} takes matrices in the last two axes"):
+                getattr(np.linalg, name)(mg.array(VECTOR))
+        with pytest.raises(TypeError, match="full_matrices=False"):
+            np.linalg.svd(mg.array(TALL))
+        with pytest.raises(TypeError, match="write mode='reduced'"):
+            np.linalg.qr(mg.array(TALL), mode="raw")
+        with pytest.raises(TypeError, match="must be an int, not float"):
+            np.linalg.matrix_power(mg.array(SQUARE), 2.0)
+        with pytest.raises(ValueError, match="trans must be"):
+            mg.solve_triangular(SQUARE, VECTOR, trans=3)
+        with pytest.raises(ValueError, match="one axis, for vectors, or two"):
+            np.linalg.norm(mg.array(SQUARE), axis=(0, 1, 2))
+        with pytest.raises(ValueError, match="no norm of order 'wide'"):
+            np.linalg.norm(mg.array(SQUARE), "wide")
+        with pytest.raises(ValueError, match="no norm of order 'nuc'"):
+            np.linalg.norm(mg.array(VECTOR), "nuc")
+        with pytest.raises(ValueError, match="finite"):
+            mg.expm([[np.inf]])
+        with pytest.raises(TypeError, match="an element of what inv takes must be a real number"):
+            np.linalg.inv(np.array([[Value(1.0), "x"], [1.0, 2.0]], dtype=object).view(type(mg.array([1.0]))))
+
+    def test_what_has_no_numbers_in_it(self):
+        assert mg.expm(np.zeros((2, 2))).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+        assert np.linalg.norm(mg.array([0.0, 3.0, -4.0]), 0).data == 2.0
+        assert np.linalg.cholesky(mg.array(SYMMETRIC), upper=True)[1, 0] == 0.0
+        with pytest.raises(ZeroDivisionError):
+            np.linalg.norm(mg.array([0.0, 0.0])).backward()
+        assert mg.numbers(np.linalg.lstsq(mg.array(TALL.T), mg.array(TALL[:2, 0]), rcond=None)[1]).size == 0
+        assert mg.compile(lambda a: np.linalg.det(a[:0]), backend="numpy")(mg.array(np.ones((2, 3, 3)))).shape == (0,)
+
+    def test_the_sign_of_a_determinant_is_a_number(self):
+        a = mg.array([[0.0, 2.0], [3.0, 0.0]])
+        sign, logarithm = np.linalg.slogdet(a)
+        assert (sign, logarithm.data) == (-1.0, pytest.approx(np.log(6.0)))
+        fast = mg.compile(lambda a: np.linalg.slogdet(a)[0] * a[0, 1], backend="numpy")
+        assert fast(a).data == -2.0
+
+    @pytest.mark.parametrize("name", ["eigh", "svd"])
+    def test_what_compiled_functions_do_not_have(self, name):
+        with pytest.raises(mg.TraceError, match=rf"{name} would freeze .* outside of the compiled function"):
+            mg.compile(getattr(np.linalg, name), backend="numpy")(mg.array(SQUARE))
+
+    def test_large_matrices_are_for_eager_functions(self):
+        a = mg.array(np.eye(30))
+        with pytest.raises(mg.TraceError, match="det of more than 24 rows or columns"):
+            mg.compile(np.linalg.det, backend="numpy")(a)
+
+    def test_scipys_own_function_says_which_one_to_write(self):
+        with pytest.warns(mg.GradientWarning, match=r"scipy converts .* write mg\.expm"):
+            scipy.linalg.expm(mg.array(SQUARE))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["solve", "inv", "det", "slogdet", "cholesky", "eigvalsh", "qr", "svd", "pinv"])
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_near_singular_matrices_as_jax_has_them(name, data):
+    """The smallest singular value is down to a millionth of the largest: error is counted in that much rounding."""
+    jax = pytest.importorskip("jax")
+    from jax import numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+    n = data.draw(st.integers(2, 4))
+    seed, smallest = data.draw(st.integers(0, 10**6)), 10.0 ** data.draw(st.floats(-6, 0))
+    random = np.random.default_rng(seed)
+    left, right = (np.linalg.qr(random.normal(size=(n, n)))[0] for _ in range(2))
+    sizes = np.geomspace(smallest, 1.0, n)
+    a = (left * sizes) @ (left.T if name in ("cholesky", "eigvalsh") else right)
+    functions = {
+        "solve": lambda np_, a: np_.linalg.solve(a, np.ones(n)),
+        "slogdet": lambda np_, a: np_.linalg.slogdet(a)[1],
+        "cholesky": lambda np_, a: np_.linalg.cholesky(half(a)),
+        "eigvalsh": lambda np_, a: np_.linalg.eigvalsh(half(a)),
+        "qr": lambda np_, a: np_.linalg.qr(a)[1],
+        "svd": lambda np_, a: np_.linalg.svd(a, compute_uv=False),
+    }
+    function = functions.get(name, lambda np_, a: getattr(np_.linalg, name)(a))
+    f = lambda np_, a: np_.sum(function(np_, a))  # noqa: E731
+    values = mg.array(a)
+    result = f(np, values)
+    result.backward()
+    expected, slopes = jax.value_and_grad(lambda a: f(jnp, a))(jnp.array(a))
+    lost = 1e-12 / smallest**2
+    assert result.data == pytest.approx(float(expected), rel=lost, abs=lost)
+    assert mg.gradients(values) == pytest.approx(np.array(slopes), rel=lost, abs=lost * np.abs(slopes).max())
+
+
+SPECIAL_MATRICES = {
+    "upper triangular": [[2.0, 1.0, 3.0], [0.0, -1.0, 0.5], [0.0, 0.0, 4.0]],
+    "diagonal": [[1.0, 0.0, 0.0], [0.0, -2.0, 0.0], [0.0, 0.0, 3.0]],
+    "with a zero on top": [[0.0, 1.0, 3.0], [2.0, 0.0, 0.5], [1.0, 0.0, 4.0]],
+    "with a column of zeros": [[0.0, 1.0, 3.0], [0.0, 2.0, 0.5], [0.0, 3.0, 4.0]],
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL_MATRICES)
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.linalg.det,
+        lambda a: np.linalg.slogdet(a)[1],
+        lambda a: (np.linalg.inv(a) * np.arange(9.0).reshape(3, 3)).sum(),
+        lambda a: np.linalg.solve(a, np.array([1.0, 2.0, -1.0])) @ np.array([0.5, -2.0, 1.0]),
+        lambda a: sum((part * np.arange(9.0).reshape(3, 3)).sum() for part in np.linalg.qr(a)),
+    ],
+    ids=["det", "slogdet", "inv", "solve", "qr"],
+)
+def test_compiled_gradients_where_a_column_ends_in_zeros(function, name):
+    def outcome(make):
+        a = mg.array(SPECIAL_MATRICES[name])
+        try:
+            result = make(function)(a)
+            result.backward()
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
+            return type(error)
+        return [result.data, *mg.gradients(a).ravel().tolist()]
+
+    expected, found = outcome(lambda f: f), outcome(lambda f: mg.compile(f, backend="numpy"))
+    assert found == (expected if isinstance(expected, type) else pytest.approx(expected, rel=1e-12, abs=1e-13))
