@@ -266,6 +266,19 @@ def test_rows_with_much_in_common_are_computed_by_directions_of_several_columns(
     np.testing.assert_allclose(curvature(x).toarray(), dense, rtol=1e-11, atol=1e-12)
 
 
+def test_rows_with_much_in_common_whose_columns_need_more_colours_are_computed_one_by_one() -> None:
+    def f(x: Any) -> list[Any]:
+        chains = list(x)
+        for _ in range(10):
+            chains = [mg.tanh(each * 1.5) for each in chains]
+        return [chains[i] * chains[j] for i in range(len(x)) for j in range(i)]
+
+    x = np.linspace(0.1, 0.9, 6)
+    fast = mg.compile(mg.sparse_jacobian(f), backend="numpy")
+    np.testing.assert_allclose(fast(x).toarray(), mg.jacobian(f)(x), rtol=1e-13)
+    assert "30 entries of 15 rows, each by its own expression" in str(fast.explain())
+
+
 cube = mg.primitive("cube_of_a_user", "cube", lambda x: x**3, lambda gradient, output, x: gradient * 3.0 * x * x)
 
 
