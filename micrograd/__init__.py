@@ -12,7 +12,7 @@ Example:
 from typing import TYPE_CHECKING
 
 from micrograd import losses, nn, optim, testing
-from micrograd.arrays import array, cho_solve, expm, gradients, numbers, solve_triangular
+from micrograd.arrays import array, cho_solve, convolve2d, expm, gradients, numbers, solve_triangular
 from micrograd.compiler import TraceError, compile, from_jax, to_jax
 from micrograd.contexts.anomaly import detect_anomaly
 from micrograd.contexts.errors import errors
@@ -133,6 +133,7 @@ __all__ = [
     "clip",
     "compile",
     "cond",
+    "convolve2d",
     "cos",
     "cosh",
     "degrees",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.axes import array_of_objects, required_numpy
-from micrograd._support.checks import required_number
+from micrograd._support.checks import is_unknown, required_number
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def array(
         if not isinstance(element, Value):
             name = f"{label}[{', '.join(map(str, index))}]" if label else ""
             element = Value(element, label=name, requires_grad=requires_grad)
+        elif is_unknown(element) and isinstance(element, (float, int)):  # a plain number of a compiled function
+            element = element.as_plain(Value)
         result[index] = element
     return Value._array(result)
 
@@ -147,6 +149,27 @@ def cho_solve(factor_and_lower: tuple[Any, bool], b: Any) -> Any:
     from micrograd.engine import linear_algebra, value_arrays
 
     return value_arrays.arranged(linear_algebra.cho_solve(factor_and_lower, b))
+
+
+def convolve2d(a: Any, kernel: Any, mode: str = "full") -> Any:
+    """The convolution of two matrices: ``scipy.signal.convolve2d`` for Values.
+
+    Args:
+        a: an array of Values or numbers, with two axes.
+        kernel: another one.
+        mode: "full"; "same" for the shape of a; or "valid", for what needs no zeros around a.
+
+    Raises:
+        ValueError: for other shapes and modes, and a kernel that is larger than a, if mode is "valid".
+
+    Example:
+        >>> convolve2d([[1.0, 2.0], [3.0, 4.0]], [[1.0, -1.0]], mode="valid")
+        array([[1.],
+               [1.]])
+    """
+    from micrograd.engine import signals, value_arrays
+
+    return value_arrays.arranged(signals.convolve2d(a, kernel, mode))
 
 
 def _no_gradient(number: Any) -> float:

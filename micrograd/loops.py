@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import Operand, is_array, real_number, required_count
@@ -128,43 +128,42 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         [3.0, 8.0]
     """
     _check_function(f, "vmap")
+    return update_wrapper(partial(_mapped, f, in_axes, out_axes), f)  # no closure, so that it can be pickled if f can
 
-    @wraps(f)
-    def mapped(*arguments: Any, **named: Any) -> Any:
-        axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(arguments)
-        if len(axes) != len(arguments):
-            raise ValueError(f"in_axes has {len(axes)} axes, but there are {len(arguments)} positional arguments")
-        given: dict[Any, tuple[Any, Any]] = dict(enumerate(zip(arguments, axes, strict=True)))
-        given |= {name: (argument, 0) for name, argument in named.items()}
-        fixed = {place: argument for place, (argument, axis) in given.items() if axis is None}
-        sequences = _Sequences()
-        takes = {
-            place: sequences.through(argument, axis, f"argument {place!r}")
-            for place, (argument, axis) in given.items()
-            if axis is not None
-        }
 
-        places, names = range(len(arguments)), list(named)
+def _mapped(f: Callable[..., Any], in_axes: Any, out_axes: Any, /, *arguments: Any, **named: Any) -> Any:
+    axes = tuple(in_axes) if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(arguments)
+    if len(axes) != len(arguments):
+        raise ValueError(f"in_axes has {len(axes)} axes, but there are {len(arguments)} positional arguments")
+    given: dict[Any, tuple[Any, Any]] = dict(enumerate(zip(arguments, axes, strict=True)))
+    given |= {name: (argument, 0) for name, argument in named.items()}
+    fixed = {place: argument for place, (argument, axis) in given.items() if axis is None}
+    sequences = _Sequences()
+    takes = {
+        place: sequences.through(argument, axis, f"argument {place!r}")
+        for place, (argument, axis) in given.items()
+        if axis is not None
+    }
 
-        def run(items: dict[Any, Any]) -> Any:
-            every = {**fixed, **items}
-            return f(*[every[place] for place in places], **{name: every[name] for name in names})
+    places, names = range(len(arguments)), list(named)
 
-        if not sequences.lengths:
-            raise ValueError("vmap needs an argument to go through: there is none whose axis is not None")
-        count = sequences.length("vmap")
+    def run(items: dict[Any, Any]) -> Any:
+        every = {**fixed, **items}
+        return f(*[every[place] for place in places], **{name: every[name] for name in names})
 
-        def item(index: int) -> dict[Any, Any]:
-            return {place: take(index) for place, take in takes.items()}
+    if not sequences.lengths:
+        raise ValueError("vmap needs an argument to go through: there is none whose axis is not None")
+    count = sequences.length("vmap")
 
-        turns, remember = on_top(_turns), remembering_turns(run, "vmap turn", (arguments, named))
-        outputs = [] if turns is None else turns.mapped(run, item, count)
-        turn = _turns_of(run, count - len(outputs))
-        outputs += [turn(item(index)) for index in range(len(outputs), count)]
-        remember(outputs)
-        return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
+    def item(index: int) -> dict[Any, Any]:
+        return {place: take(index) for place, take in takes.items()}
 
-    return mapped
+    turns, remember = on_top(_turns), remembering_turns(run, "vmap turn", (arguments, named))
+    outputs = [] if turns is None else turns.mapped(run, item, count)
+    turn = _turns_of(run, count - len(outputs))
+    outputs += [turn(item(index)) for index in range(len(outputs), count)]
+    remember(outputs)
+    return _stacked(_alike(outputs), out_axes, sequences.in_arrays)
 
 
 # Choices

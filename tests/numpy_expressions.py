@@ -160,12 +160,83 @@ def expressions() -> list[str]:
     return list(dict.fromkeys([*calls, *forms]))
 
 
-# What differs still. NumPy takes a Value that is in no array for any object, and so it does not ask for the table
-DIFFERENT = {
-    *("np.isfinite(x[0, 0])", "np.isnan(x[0, 0])", "np.rint(x[0, 0])", "np.logaddexp(x[0, 0], 1.0)"),
-    *("np.hypot(x[0, 0], y[0, 1])", "x.sum().shape", "np.empty_like(x)", "np.common_type(x)", "np.packbits(x)"),
-    *("np.add(x, y, out=x.copy())", "np.sum(x, where=[True, False, True])", "np.polyfit(x[0], y[0], 1)"),
-    "mg.array(x.tolist())",  # of plain numbers: Values eagerly, plain numbers compiled
+_ARGUMENTS = ("x", "x, y", "x[0]", "x[0, 0]", "x[:0]", "x, axis=0", "x[0, 0], y[0, 0]", "y[:, :2]")
+_LEFT_OUT = """
+array2string array_repr array_str asmatrix base_repr binary_repr bmat broadcast busdaycalendar can_cast common_type
+copyto disp einsum_path empty empty_like format_float_positional format_float_scientific from_dlpack frombuffer fromfile
+frompyfunc fromregex fromstring genfromtxt get_include get_printoptions getbufsize geterr geterrcall info isdtype
+issubdtype iterable load loadtxt mask_indices may_share_memory mintypecode nested_iters printoptions require save
+savetxt savez savez_compressed set_printoptions setbufsize seterr seterrcall shares_memory show_config show_runtime
+test typename
+"""
+
+
+def of_namespace() -> list[str]:
+    """Calls of every public function of NumPy, its linear algebra and its Fourier transforms."""
+    left_out, calls = set(_LEFT_OUT.split()), []
+    for module, prefix in ((np, "np"), (np.linalg, "np.linalg"), (np.fft, "np.fft")):
+        for name in sorted(set(dir(module)) - left_out):
+            function = getattr(module, name)
+            if not name.startswith("_") and callable(function) and not isinstance(function, type):
+                calls += [f"{prefix}.{name}({arguments})" for arguments in _ARGUMENTS]
+    return calls
+
+
+# What differs still: the shapes and errors of single plain numbers and of empty arrays of them, the errors of wrong
+# calls, and which results some decompositions have
+DIFFERENT = set(
+    """
+np.asarray_chkfinite(x[0, 0], y[0, 0])
+np.astype(x[0, 0], y[0, 0])
+np.bitwise_not(x, y)
+np.busday_count(x[0, 0], y[0, 0])
+np.ediff1d(x, y)
+np.ediff1d(x[0, 0], y[0, 0])
+np.fix(x[0, 0], y[0, 0])
+np.gradient(x, y)
+np.histogramdd(x[0, 0])
+np.i0(x[0, 0])
+np.invert(x, y)
+np.is_busday(x[0, 0])
+np.isfortran(x[0, 0])
+np.isneginf(x, y)
+np.isposinf(x, y)
+np.linalg.cond(x[0, 0], y[0, 0])
+np.linalg.eigh(x, y)
+np.linalg.eigh(x[0, 0], y[0, 0])
+np.linalg.eigvalsh(x, y)
+np.linalg.eigvalsh(x[0, 0], y[0, 0])
+np.linalg.lstsq(x, y)
+np.linalg.lstsq(x, y)
+np.linalg.lstsq(x, y[:, 0])
+np.linalg.lstsq(x[0, 0], y[0, 0])
+np.linalg.pinv(x, y)
+np.linalg.pinv(x[0, 0])
+np.linalg.pinv(x[0, 0], y[0, 0])
+np.linalg.pinv(x[0])
+np.linalg.qr(x[0, 0], y[0, 0])
+np.linalg.svd(x)
+np.linalg.svd(x)
+np.linalg.svd(x[:0])
+np.nanpercentile(x[0, 0], y[0, 0])
+np.nanstd(x[:0])
+np.nanvar(x[:0])
+np.ones_like(x[0, 0], y[0, 0])
+np.pad(x[0, 0], y[0, 0])
+np.permute_dims(x[0, 0])
+np.polydiv(x, y)
+np.polydiv(x[0, 0], y[0, 0])
+np.real(x[0, 0])
+np.squeeze(x[0, 0])
+np.std(x[:0])
+np.transpose(x[0, 0])
+np.trim_zeros(x[0, 0])
+np.var(x[:0])
+np.zeros_like(x[0, 0], y[0, 0])
+""".strip().splitlines()
+) | {
+    "np.empty_like(x)",  # which numbers it has is not said
+    "mg.array(x.tolist())",  # of plain numbers: leaves eagerly, constants compiled
 }
 
 

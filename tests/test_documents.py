@@ -40,7 +40,7 @@ def with_blocks():
     """The pages that have code; what runs on JAX takes its time. Chapters run in learn/test_chapters.py."""
     for page in PAGES:
         if blocks(page) and page.name != RECIPES and page not in CHAPTERS:
-            marks = [pytest.mark.slow] if page.name == "scaling.md" else []
+            marks = [pytest.mark.slow] if page.name in ("scaling.md", "from-jax.md") else []
             yield pytest.param(page, id=page.name, marks=marks)
 
 

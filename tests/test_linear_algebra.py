@@ -217,6 +217,19 @@ class TestOneNodeForEachCall:
         x.backward()
         assert mg.gradients(a) == pytest.approx(2 * once)
 
+    def test_gradcheck_pages_and_a_closure_called_by_hand(self, tmp_path):
+        def determinant(*x):
+            return np.linalg.det(mg.array(list(x)).reshape(2, 2))
+
+        assert mg.testing.gradcheck(determinant, [2.0, 1.0, 1.0, 3.0])
+        a = mg.array(SQUARE)
+        root = np.linalg.inv(a).sum()
+        mg.explore(root, tmp_path / "page.html")
+        assert "output 9 of inv" in (tmp_path / "page.html").read_text(encoding="utf-8")
+        (call,) = np.linalg.inv(a)[0, 0]._prev
+        call._backward()
+        assert not mg.gradients(a).any()
+
     def test_numbers_changed_after_the_forward_pass_are_refused_for_graphs_only(self):
         a = mg.array(SQUARE)
         x = np.linalg.inv(a)[0, 1]
@@ -232,6 +245,8 @@ class TestOneNodeForEachCall:
             return np.linalg.qr(np.array([[x[0], 0.0], [0.0, 2.0]], dtype=object).view(type(mg.array([1.0]))))[1][1, 1]
 
         assert mg.jvp(triangle, [3.0], [1.0])[1] == pytest.approx(0.5)
+        of_jvp = mg.grad(lambda x: mg.jvp(lambda y: np.linalg.slogdet(y * np.eye(2))[1], [x], [1.0])[1])
+        assert of_jvp(2.0) == pytest.approx(-0.5)  # of 2 / x
         assert mg.hessian(lambda x: corner(x) * x[1])([3.0, 1.0]) == [[0.0, 0.0], [0.0, 0.0]]
 
 

@@ -43,6 +43,8 @@ FUNCTIONS = {
     "compiled gradient": mg.compile(mg.grad(energy), backend="numpy"),
     "gradient of a compiled function": mg.grad(fast),
     "decorated": decorated,
+    "vmap": mg.vmap(mg.sin),
+    "compiled vmap": mg.compile(mg.vmap(mg.sin), backend="numpy"),
     "a method": Shapes.area,
     "gradient of a decorated function": mg.grad(decorated),
 }
@@ -76,8 +78,10 @@ def test_hessian_times_a_vector():
 
 
 def test_settings_of_a_compiled_function_are_kept():
-    again = pickle.loads(pickle.dumps(mg.compile(energy, backend="numpy", disable=("cse",), precision="float32")))
-    assert again._settings == ("numpy", ("cse",), False, "float32")
+    made = mg.compile(energy, backend="numpy", disable=("cse",), precision="float32")
+    again = pickle.loads(pickle.dumps(made))
+    assert again._settings == made._settings
+    assert numbers(again(POINT)).tolist() == numbers(made(POINT)).tolist()
 
 
 def test_a_function_that_cannot_be_pickled_says_so():

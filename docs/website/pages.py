@@ -17,7 +17,7 @@ LIVE = ("index.md", "tutorial.md", "explore.md", "gallery.md")
 
 # The order of the pages. One that is not here comes last in "Inside".
 SECTIONS = {
-    "Learn": ["tutorial.md", "articles.md"],
+    "Learn": ["tutorial.md", "articles.md", "from-pytorch.md", "from-jax.md", "from-casadi.md"],
     "Use": ["gallery.md", "explore.md", "command.md", "testing.md", "primitives.md", "compiler.md", "scaling.md"],
     "Reference": ["api.md"],
     "Trust": ["reliability.md", "performance.md"],

@@ -32,6 +32,7 @@ value_arrays.py  arrays of Values, which NumPy asks first
 numpy_functions.py  what NumPy's functions make of Values: one table, for eager and compiled code
 array_calls.py   functions of whole arrays with a rule, each call of which is one node
 linear_algebra.py  linear algebra: what NumPy has of it, for arrays of Values
+signals.py       Fourier transforms, fits of polynomials and convolution
 copying.py       pickling and copying graphs of any depth
 freeing.py       graphs of any depth freed in a browser
 """

@@ -195,10 +195,8 @@ class ArrayCall(Primitive):
             results, operands = tuple(self._results), list(self._numbers)
         shares = self._picked(self._function.rule(seeds, results, operands, self._needed()))
         moving = [(share, found[o]) for share, o in zip(shares, node._x, strict=True) if o in found]
-        terms = [share * tangent for share, tangent in moving if is_value(share)]
+        terms = [share * tangent for share, tangent in moving]
         leaves = [leaf for array in seeds for leaf in array.flat]
-        if not terms:
-            return [[0.0] * len(leaves)]
         slopes = gradients(sum(terms[1:], terms[0]), leaves, create_graph)
         return [[slopes.get(leaf, 0.0) for leaf in leaves]]
 
@@ -207,13 +205,17 @@ class ArrayCall(Primitive):
 
     def _given(self, seeds: list[Any], gradient: Any, results: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
         """What the operands are given for the Seeds, which are put into arrays of zeros."""
-        flat = [seed.reshape(-1) for seed in seeds]
-        ends = np.cumsum([len(seed) for seed in flat]).tolist()
-        for number, result in gradient.parts():
-            if result is not None:  # the zero that sums begin with
-                which = next(place for place, end in enumerate(ends) if result < end)
-                flat[which][result - ends[which]] = flat[which][result - ends[which]] + number
-        return self._picked(self._function.rule(seeds, results, operands, self._needed()))
+        parts: Any = gradient.parts() if isinstance(gradient, Seeds) else ()
+        pairs = [pair for pair in parts if pair[1] is not None]  # without the zero that sums begin with
+        whole = np.concatenate([seed.ravel() for seed in seeds])
+        if whole.dtype == object:
+            for number, result in pairs:
+                whole[result] = whole[result] + number
+        else:
+            np.add.at(whole, [result for _, result in pairs], [number for number, _ in pairs])
+        ends = np.cumsum([seed.size for seed in seeds])[:-1]
+        shaped = [flat.reshape(seed.shape) for flat, seed in zip(np.split(whole, ends), seeds, strict=True)]
+        return self._picked(self._function.rule(shaped, results, operands, self._needed()))
 
     def _picked(self, gradients: Sequence[Any]) -> list[Any]:
         """The gradients of the operands that gradients flow to, in their order."""
@@ -282,6 +284,11 @@ class Seeds(float):
         for number, result in other.parts() if isinstance(other, Seeds) else [(other, None)]:
             self = Seeds(number, result, self)  # a sum grows part by part
         return self
+
+    def __abs__(self) -> Seeds:
+        """The sizes of the parts."""
+        sizes = [Seeds(abs(number), result) for number, result in self.parts()]
+        return sum(sizes[1:], sizes[0])
 
     def __radd__(self, other: float) -> Seeds:
         """A sum that keeps its parts."""

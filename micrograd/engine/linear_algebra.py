@@ -485,7 +485,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     x = _product(pinv(a), columns)
     left = columns - _product(a, x)
     if any(is_unknown(element) for element in np.ravel(a)):
-        return (x[:, 0] if b.ndim == 1 else x), (left * left).sum(axis=0), min(a.shape), None
+        squares = (left * left).sum(axis=0) if a.shape[1] < len(a) else np.empty(0)
+        return (x[:, 0] if b.ndim == 1 else x), squares, min(a.shape), None
     of_numbers = np.linalg.lstsq(_floats(a), np.zeros(len(a)), rcond=rcond)
     rank, singular = of_numbers[2:]
     squares = (left * left).sum(axis=0) if rank == a.shape[1] < len(a) else np.empty(0)

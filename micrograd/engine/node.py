@@ -159,6 +159,8 @@ class Node(Operand):
 
         A float; after ``backward(create_graph=True)`` a Value.
         """
+        if SPECIAL and (tracer := tracer_on_top()) is not None:
+            tracer.gradient_read()
         if LATER:
             looked_at(self)
         return self._grad

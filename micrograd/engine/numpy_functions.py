@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions
+from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions, signals
 from micrograd.engine.array_calls import is_value
 
 if TYPE_CHECKING:
@@ -48,8 +48,12 @@ _REFUSAL = "micrograd has no np."
 OF_INTS = (np.gcd, np.lcm)
 
 _WRITE = {
-    "interp": "leave period= out, and write x % period",
+    **dict.fromkeys(("copyto", "put", "putmask", "place"), "put them into mg.array(x), which keeps gradients"),
+    "nanmean": "leave out= out",
     "linspace": "leave retstep=, dtype= and axis= out",
+    "eig": "write np.linalg.eigh, if the matrix is symmetric",
+    "eigvals": "write np.linalg.eigvalsh, if the matrix is symmetric",
+    "cond": "write the quotient of the first and the last of np.linalg.svd(a, compute_uv=False)",
 }
 
 
@@ -395,7 +399,9 @@ def _without_nan(function: Callable[..., Any], instead: float) -> Callable[..., 
     return reduction
 
 
-def _mean_without_nan(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _mean_without_nan(a: Any, axis: Any = None, *, out: Any = None, keepdims: bool = False) -> Any:
+    if out is not None:
+        refuse_function("nanmean")
     a = as_values(a)
     missing = np.isnan(a)
     count = np.sum(np.where(missing, 0.0, 1.0), axis=axis, keepdims=keepdims)
@@ -476,11 +482,16 @@ def _slope_of_end(y: Any, gaps: Any, order: int) -> Any:
 
 
 def _interpolated(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    if period is not None:
-        refuse_function("interp")
     x, xp, fp = as_values(x), as_values(xp), as_values(fp)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
         raise ValueError(f"np.interp takes as many points as values, not arrays of shapes {xp.shape} and {fp.shape}")
+    if period is not None:
+        if any(isinstance(point, Operand) for point in xp.flat):
+            raise TypeError("np.interp with a period takes points xp that are plain numbers known to the function")
+        x, points = x % period, xp.astype(float) % period
+        order = np.argsort(points)[np.arange(-1, len(xp) + 1) % len(xp)]
+        xp = points[order] + period * np.array([-1.0, *[0.0] * len(points), 1.0])
+        fp, left, right = fp[order], None, None
     result = np.where(x >= xp[0], fp[0], fp[0] if left is None else left)
     for k in range(len(xp) - 1):
         slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
@@ -505,6 +516,19 @@ def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return by_numpy(np.insert, (np.asarray(arr).astype(object), obj, values, axis))  # in floats, Values would be floats
 
 
+def _into_numbers(function: Any) -> Callable[..., Any]:
+    """A function that puts items into an array, which is refused where an array of numbers would lose gradients."""
+
+    def put(array: Any, *arguments: Any, **settings: Any) -> Any:
+        items = (x for part in arguments for x in np.ravel(as_values(part)).tolist())
+        if array.dtype != object and any(map(is_value, items)):
+            refuse_function(function.__name__)
+        return by_numpy(function, (array, *arguments), settings)
+
+    return put
+
+
+_INTO = (np.copyto, np.put, np.putmask, np.place)
 _PICKED = _function(picked, 3)
 
 INSTEAD: dict[Any, Callable[..., Any]] = {
@@ -514,6 +538,7 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.allclose: _all_close,
     np.sinc: _function(further_primitives.sinc, 1),
     np.interp: _interpolated,
+    **{function: _into_numbers(function) for function in _INTO},
     np.isposinf: lambda x: x >= math.inf,
     np.isneginf: lambda x: x <= -math.inf,
     np.nansum: _without_nan(np.sum, 0.0),
@@ -530,7 +555,7 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.linspace: _evenly_spaced,
     np.corrcoef: _correlation,
     np.gradient: _gradient,
-    np.polyfit: lambda *_, **__: refuse_function("polyfit"),
     np.i0: FUNCTIONS["i0"],
     **linear_algebra.OF_NUMPY,
+    **signals.OF_NUMPY,
 }

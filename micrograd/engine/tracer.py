@@ -49,6 +49,10 @@ class Tracer(Recorder):
         """Someone reads the number of a Value: raise, because it is not known yet."""
         raise NotImplementedError
 
+    def gradient_read(self) -> None:
+        """Someone reads the gradient of a Value: raise, because another one may be there at the next call."""
+        raise NotImplementedError
+
     def closure_given(self) -> None:
         """Someone gives a Value a derivative that is a closure: raise, because that cannot be recorded."""
         raise NotImplementedError

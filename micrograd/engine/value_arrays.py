@@ -27,6 +27,7 @@ from micrograd.engine.numpy_functions import (
     is_uniform,
     refuse_function,
 )
+from micrograd.engine.signals import Parts
 from micrograd.engine.stored import SPECIAL
 from micrograd.engine.tracer import tracer_on_top
 
@@ -58,11 +59,24 @@ class ValueArray(np.ndarray[Any, Any]):
 
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
         """The numbers rounded to so many decimals, as constants; see np.round."""
-        scale = 10.0 ** abs(decimals)
+        scale = 10.0 ** abs(operator.index(decimals))
         if not decimals:
             return np.rint(self, out=out)
         scaled = np.rint(self * scale) / scale if decimals > 0 else np.rint(self / scale) * scale
         return scaled if out is None else np.positive(scaled, out=out)
+
+
+def _averaging(name: str) -> Any:
+    """A method that NumPy computes from sums, and then asks a result without axes for its dtype."""
+
+    def method(self: ValueArray, *arguments: Any, **settings: Any) -> Any:
+        return getattr(np.ndarray, name)(self if self.ndim else self.reshape(1), *arguments, **settings)
+
+    return method
+
+
+for _name in ("mean", "std", "var"):
+    setattr(ValueArray, _name, _averaging(_name))
 
 
 def plain(x: Any) -> Any:
@@ -85,6 +99,8 @@ def arranged(result: Any) -> Any:
         return result.view(ValueArray)
     if type(result) in (list, tuple):
         return type(result)(map(arranged, result))
+    if isinstance(result, Parts):
+        return Parts(arranged(result.real), arranged(result.imag))
     if isinstance(result, tuple) and hasattr(result, "_fields"):  # such as NumPy's EighResult
         return type(result)(*map(arranged, result))
     return result
@@ -109,12 +125,20 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
 
 def check_out(ufunc: np.ufunc, out: tuple[Any, ...], inputs: tuple[Any, ...]) -> None:
     """Refuse an array of numbers for the results of Values, unless NumPy compares them."""
+    check_arrays(out)
     kinds = [] if ufunc.__name__ in TRUTHS else [a.dtype for a in out if a is not None and a.dtype != object]
     if kinds and any(x.dtype == object if isinstance(x, np.ndarray) else isinstance(x, Operand) for x in inputs):
         raise TypeError(
             f"micrograd has no np.{ufunc.__name__} of Values into an array of {kinds[0]}: leave out= out, and use what "
             "is returned, or write out=x.copy() of an array of Values"
         )
+
+
+def check_arrays(out: tuple[Any, ...]) -> None:
+    """Refuse what is no array, as NumPy does."""
+    for array in out:
+        if array is not None and not isinstance(array, np.ndarray):
+            raise TypeError(f"out= must be an array, not {type(array).__name__}: {array!r:.80}")
 
 
 def of_single(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
@@ -137,17 +161,14 @@ def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any
     """What another function of NumPy gives, of Values and arrays of them among its arguments."""
     if SPECIAL and (tracer := tracer_on_top()) is not None:
         return tracer.of_arrays(function, arguments, settings)
-    if settings:
-        settings = {name: with_arrays(setting) for name, setting in settings.items()}
-    return called(function, with_arrays(arguments), settings)
+    return called(function, *with_arrays(arguments, settings))
 
 
-def with_arrays(x: Any) -> Any:
+def with_arrays(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Values among the arguments of a function as arrays without axes, which NumPy takes for arrays."""
-    kind = type(x)
-    if kind is list or kind is tuple:
-        return kind(map(with_arrays, x))
-    return x._array(box(x)) if isinstance(x, Operand) else x
+    if settings:
+        settings = {name: x._array(box(x)) if isinstance(x, Operand) else x for name, x in settings.items()}
+    return tuple([x._array(box(x)) if isinstance(x, Operand) else x for x in arguments]), settings
 
 
 def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[str, Any]) -> Any:

@@ -9,6 +9,7 @@ from base64 import b64encode
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from micrograd.contexts.modes import evaluating
 from micrograd.draw.text import enclosed
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.order import topological_order
@@ -69,8 +70,8 @@ def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[
 
 def _film(recording: Recording, moments: list[Moment], parameters: list[Value]) -> dict[str, Any]:
     inputs = [Value(x, label=f"x{place}") for place, x in enumerate(recording.inputs[0], 1)]
-    network: Any = recording.model  # Module has no __call__, its subclasses have
-    outputs = _outputs(network(inputs))
+    with evaluating():
+        outputs = _outputs(recording.model(inputs))
     try:
         run = run_of(recording)
         root, inputs_of_root = loss_of(run, run.examples[0], len(inputs))

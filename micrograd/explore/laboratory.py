@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd._support.checks import real_number
 from micrograd._support.containers import flatten
+from micrograd.contexts.modes import masks_from
 from micrograd.engine.further_primitives import TABLE
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
@@ -53,16 +54,21 @@ def loss_of(run: Run, example: Any, width: int) -> tuple[Value, list[Value]]:
     arguments = example if isinstance(example, tuple) else (example,)
     placed, inputs = _with_inputs(arguments, width)
     try:
-        try:
-            loss = run.loss(*placed)
-        except Exception:  # a loss may need plain numbers, and raise anything where it finds others
-            inputs = []
-            loss = run.loss(*arguments)
+        with masks_from(_refuse_masks):
+            try:
+                loss = run.loss(*placed)
+            except Exception:  # a loss may need plain numbers, and raise anything where it finds others
+                inputs = []
+                loss = run.loss(*arguments)
     except Exception as error:
         raise Untrainable(f"the loss cannot be computed anew: {error}") from error
     if not isinstance(loss, Value):
         raise Untrainable(f"the loss is no Value, but {type(loss).__name__}")
     return loss, inputs
+
+
+def _refuse_masks(count: int, rate: float) -> list[float]:
+    raise Untrainable("dropout draws other numbers at each step")
 
 
 def _with_inputs(arguments: tuple[Any, ...], width: int) -> tuple[tuple[Any, ...], list[Value]]:

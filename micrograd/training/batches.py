@@ -41,24 +41,27 @@ class ListBatches:
         self._random: Any = random if seed is None else random.Random(seed)
         self._count = len(self.examples) if steps is None else steps * size
         self.steps = math.ceil(self._count / size)
-        self.settings = "data of this length, batch_size and steps", len(self.examples), size, steps
+        self.settings = "data of this length, batch_size, steps and seed", len(self.examples), size, steps, seed
 
     def begin(self, history: History) -> Epoch:
         """The next epoch."""
+        return Epoch(self._order(), len(history.steps))
+
+    def _order(self) -> list[int]:
         order: list[int] = []
         while len(order) < self._count:
             order += self._indices()
-        state = None if self._random is random else self._random.getstate()
-        return Epoch(order[: self._count], len(history.steps), state)
+        return order[: self._count]
 
     def _indices(self) -> list[int]:
         indices = range(len(self.examples))
         return self._random.sample(indices, len(indices)) if self._shuffle else list(indices)
 
-    def restore(self, random_state: Any) -> None:
-        """Let the following orders be those of a run that is continued."""
-        if self._random is not random and random_state is not None:
-            self._random.setstate(random_state)
+    def skip(self, epochs: int) -> None:
+        """Let the following orders be those of a run that is continued after so many epochs, if there is a seed."""
+        if self._random is not random:
+            for _ in range(epochs):
+                self._order()
 
     def batches(self, epoch: Epoch, done: int) -> Iterator[list[int]]:
         """The indices of the examples in each batch but the first ones, which are done."""
@@ -105,9 +108,9 @@ class StreamBatches:
 
     def begin(self, history: History) -> Epoch:
         """The next epoch."""
-        return Epoch(None, len(history.steps), None)
+        return Epoch(None, len(history.steps))
 
-    def restore(self, random_state: Any) -> None:
+    def skip(self, epochs: int) -> None:
         """Do nothing: the examples come as they come."""
 
     def batches(self, epoch: Epoch, done: int) -> Iterator[list[int]]:

@@ -14,7 +14,7 @@ from micrograd.engine.commit import commit, setting
 from micrograd.engine.stored import changing
 from micrograd.training.batches import ListBatches, StreamBatches, batches_of
 from micrograd.training.eager_steps import EagerSteps
-from micrograd.training.history import Epoch, History, Taken
+from micrograd.training.history import History, Taken
 from micrograd.training.masks import Masks
 from micrograd.training.noise import Noise
 from micrograd.training.progress import progress_bar, show
@@ -82,7 +82,8 @@ def fit(
             after the best epoch, also where the run ends by itself; after Ctrl-C they are the last ones.
         clip_norm: scales the gradient of a batch down to this norm, where its norm is larger.
         resume: the history of a run that ended early, which goes on up to ``epochs``, to the last bit as if it had
-            not ended: in the middle of an epoch, too. The optimiser must be the same or have loaded its state.
+            not ended: in the middle of an epoch, too. Data, batch_size, steps and seed must be the same; the optimiser
+            must be the same or have loaded its state.
         compile: whether to run the loss, its gradient and the update as compiled programs, with the same
             results up to rounding; or the name of the backend: "llvm", "numpy" or "jax". Numbers in the
             examples are dynamic then, as in micrograd.compile. Natively a large batch runs on all cores, with the
@@ -174,9 +175,7 @@ def fit(
             run = compiled(masks.loss, eager=eager, named={"noise": masks.example})
     if record is not None:
         record.start(Run(loss, batches.examples, optimizer, batch_size, seed))
-    _Training(history, batches, optimizer, eager, run, drawing, checked, callback, record, patience, epochs).run(
-        progress
-    )
+    _Training(history, batches, optimizer, run, drawing, checked, callback, record, patience, epochs).run(progress)
     return history
 
 
@@ -187,7 +186,6 @@ class _Training:
     history: History
     batches: ListBatches | StreamBatches
     optimizer: Any
-    eager: EagerSteps
     steps: Any
     noises: Noise | Masks | None
     validation: Validation | None
@@ -210,7 +208,7 @@ class _Training:
         finally:
             steps.update_values()
             if history.interrupted and getattr(self.optimizer, "steps", 0) - before == len(history.steps) + 1:
-                history.steps.append(self.eager.mean)  # the step was done when Ctrl-C came
+                history.steps.append(steps.mean)  # the step was done when Ctrl-C came
             if bar is not None:
                 bar.close()
         if self.patience is not None and not history.interrupted:
@@ -231,30 +229,33 @@ class _Training:
         total, count = 0.0, 0
         for step, mean in enumerate(history.steps[begun.first :]):
             total, count = total + mean * batches.size_of(begun, step), count + batches.size_of(begun, step)
+        noises, record, passes_by = self.noises, self.record, batches.changes
         for batch in batches.batches(begun, done):
-            if batches.changes:
+            noise = None
+            if passes_by:
                 steps.read_examples()
-            steps.before_noise()
-            noise = None if self.noises is None else self.noises.draw(batch)
-            drawn = None if self.noises is None else self.noises.drawn
-            history._taken = Taken(len(history.steps), batches.taken(batch), drawn)
+            if noises is not None or passes_by:
+                steps.before_noise()
+                noise, drawn = (None, None) if noises is None else (noises.draw(batch), noises.drawn)
+                history._taken = Taken(len(history.steps), batches.taken(batch), drawn)
             mean = steps.step(batch, number, noise)
             history.steps.append(mean)
-            if self.record is not None:
+            if record is not None:
                 steps.update_values()
-                self.record.step(mean, batch=batch)
-            total, count = total + mean * len(batch), count + len(batch)
+                record.step(mean, batch=batch)
+            total += mean * len(batch)
+            count += len(batch)
             if bar is not None:
                 show(bar, number, total / count, {name: numbers[-1] for name, numbers in self._others() if numbers})
                 bar.update()
         if count:
-            self._finish(number, total / count, begun)
+            self._finish(number, total / count)
         return count > 0
 
     def _others(self) -> list[tuple[str, list[float]]]:
         return [("validation", self.history.validation), *self.history.metrics.items()]
 
-    def _finish(self, number: int, loss: float, begun: Epoch) -> None:
+    def _finish(self, number: int, loss: float) -> None:
         """Note what an epoch has achieved: all of it, or nothing where Ctrl-C comes first."""
         history, best = self.history, self.history._best
         lists, numbers = [history.epochs], [loss]
@@ -265,7 +266,7 @@ class _Training:
             numbers += found.values()
             if self.patience is not None and found["validation"] < min(history.validation, default=float("inf")):
                 best = [parameter.data for parameter in self.optimizer.parameters]
-        following = {"_epoch": None, "_random_state": begun.random_state, "_best": best}
+        following = {"_epoch": None, "_best": best}
         commit(chain(map(list.append, lists, numbers), map(setattr, repeat(history), following, following.values())))
 
     def _ends(self) -> bool:
@@ -298,7 +299,7 @@ def _continue(history: History, batches: ListBatches | StreamBatches) -> None:
     if history._settings is not None and history._settings != batches.settings:
         raise ValueError(f"resume needs the same {batches.settings[0]} as before")
     history._settings, history.interrupted = batches.settings, False
-    batches.restore(history._random_state if history._epoch is None else history._epoch.random_state)
+    batches.skip(len(history.epochs) + (history._epoch is not None))
 
 
 def _check_record(record: Any, noise: Any, batches: ListBatches | StreamBatches) -> None:

@@ -16,12 +16,10 @@ class Epoch(NamedTuple):
     Attributes:
         order: the indices of the examples; None where they come from a generator.
         first: how many steps there were before it.
-        random_state: that of the source of the orders, after this one was drawn; None without a seed.
     """
 
     order: Sequence[int] | None
     first: int
-    random_state: Any
 
 
 class Taken(NamedTuple):
@@ -60,7 +58,6 @@ class History:
         self.metrics: dict[str, list[float]] = {}
         self.interrupted = False
         self._epoch: Epoch | None = None  # the one that is not finished yet
-        self._random_state: Any = None  # for the order of the next epoch
         self._settings: tuple[Any, ...] | None = None  # what a run that continues this one must have, too
         self._taken: Taken | None = None
         self._best: list[float] = []  # the parameters after the epoch with the least validation loss, for patience

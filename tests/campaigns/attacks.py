@@ -97,9 +97,9 @@ def main(words: list[str] | None = None) -> None:
     text = f"""{HEADING}
 
 Ways to get a silently wrong number, a torn state or a harmful file, by the tests that try them. A case asks for the
-number that eager code gives, for a refusal that says what to write, or for the state of before. Of 156 further ways in
-which closed-over state can change, 56 were silently stale on 2026-11-24. Of these, 25 are watched or refused since; the
-others are settings, introspection, locks, logs and the like, which the page of the compiler
+number that eager code gives, for a refusal that says what to write, or for the state of before. Of 164 further ways in
+which closed-over state can change, tried on 2026-11-24 (settings, introspection, locks, logs, names that are made at
+run time), 156 are watched or refused; the other 8 are of the four kinds that the page of the compiler
 [lists](compiler.md#what-a-function-closes-over).
 
 {chr(10).join(lines)}

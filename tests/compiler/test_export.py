@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 import micrograd as mg
 from micrograd.engine.further_primitives import TABLE
+from micrograd.engine.primitive import composite
 from tests import strategies
 from tests.compiler.c_files import STRICT, Built, needs_cc
 from tests.folders import ROOT
@@ -314,6 +315,54 @@ def test_a_primitive_of_python_alone_is_refused_by_its_name(tmp_path, own_regist
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(TypeError, match="the C code of primitive q must be a str, not int: 3"):
         mg.primitive("q", "q", lambda x: x, c=3)
+
+
+def test_formulas_and_primitives_of_c_functions(built, own_registry):
+    mg.primitive("cube", "cube", lambda x: x * x * x, lambda g, out, x: g * 3 * x * x, c="x * x * x")
+    both = mg.primitive("both", "both", composite(lambda on, x: 2.0**x + on.cube(x)), None)
+    length = mg.primitive("length", "length", math.hypot, None, None, c="sqrt(x * x + y * y)")
+    file = built(lambda x, y: both(x) + length(x, y), 1.5, 2.0)
+    assert file.value([1.5, 2.0])[0] == 2.0**1.5 + 1.5**3 + 2.5
+
+
+def test_a_large_program_names_the_primitive_too(tmp_path, own_registry):
+    odd = mg.primitive("odd_one", "odd", lambda x: x + 1.0, lambda g, out, x: g)
+    fast = mg.compile(lambda x: mg.mean([odd(n * 2.0) for n in x]))
+    with pytest.raises(ValueError, match="the primitive odd_one is Python code only"):
+        fast.export(tmp_path / "f_0.c", np.ones(20_000), gradients=False)
+
+
+def test_constants_of_all_kinds(built):
+    def f(x):
+        return [mg.where(x < 0, math.nan, x), mg.maximum(x, -math.inf), mg.minimum(x, 1e300) * 0.1]
+
+    for precision in ("float64", "float32"):
+        file = built(f, 1.5, precision=precision, file=f"g_{precision}")
+        np.testing.assert_allclose(file.value([2.5]), [2.5, 2.5, 0.25], rtol=1e-6)
+        assert math.isnan(file.value([-2.5])[0])
+
+
+def test_results_that_are_constants_or_the_arguments(built):
+    def f(x, mode):
+        return [x[1], 1.0, x[0], *[0.0] * 20, 3.0, x[1], mg.sin(x[0])]
+
+    file = built(f, [1.0, 2.0], "a text, which is no number")
+    assert file.value([0.5, 0.75]).tolist() == f([0.5, 0.75], "")
+    few = built(lambda x: [x, 7.5, x * 2.0], 1.0, file="g")
+    assert few.value([0.5]).tolist() == [0.5, 7.5, 1.0]
+    of_class = built(mg.compile(dict), file="h", a=1.0, b=2.0)
+    assert of_class.value([0.5, 0.75]).tolist() == [0.5, 0.75]
+
+
+def test_results_in_an_irregular_order(built):
+    order = [(7 * k * k + 3 * k) % 31 for k in range(31)]
+
+    def f(x):
+        waves = [mg.tanh(n) for n in x]
+        return [waves[k] for k in order], [waves[0], waves[30]]
+
+    x = np.linspace(-1.0, 1.0, 31)
+    np.testing.assert_allclose(built(f, x).value(x), [*np.tanh(x)[order], math.tanh(-1.0), math.tanh(1.0)], rtol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,30 @@ the function gives, or it is refused with a TraceError. A case says which, so th
 import abc
 import argparse
 import array
+import asyncio
 import builtins
 import collections
+import concurrent.futures
 import configparser
 import contextlib
 import contextvars
+import csv
 import ctypes
 import dataclasses
 import datetime
+import decimal
 import enum
 import functools
+import gc
 import glob
 import io
 import itertools
+import logging
 import math
 import mmap
+import multiprocessing
+import multiprocessing.shared_memory
+import numbers
 import operator
 import os
 import pathlib
@@ -29,6 +38,7 @@ import queue
 import random
 import re
 import secrets
+import signal
 import sqlite3
 import string
 import struct
@@ -44,7 +54,9 @@ import zlib
 from unittest import mock
 
 import numpy as np
+import pandas
 import pytest
+import tqdm
 
 import micrograd as mg
 from micrograd import TraceError, Value
@@ -54,6 +66,10 @@ WATCHED, REFUSED = "watched", "refused"
 SCALE = 2.0
 CASES = {}
 FILES = []
+CLEANUP = []
+BUFFER = ctypes.create_string_buffer(b"abcd")
+POINTER = ctypes.POINTER(ctypes.c_byte)
+LIMIT, THRESHOLD, NAME = sys.getrecursionlimit(), gc.get_threshold(), threading.current_thread().name
 NUMBERS = [2.0, 3.0]
 
 
@@ -1206,6 +1222,463 @@ def file_that_is_mapped():
     return lambda x: x * float(read[0]), lambda: written.__setitem__(0, 7.0)
 
 
+# What libraries and Python tell: settings, introspection, locks, logs, names that are made at run time
+
+
+def setting(name, read, put, back):
+    """Note a case: what a function of a library tells is set to something else, and in the end as it was."""
+
+    def made():
+        CLEANUP.append(back)
+        return lambda x: x * read(), put
+
+    watched(name, made)
+
+
+def zone(name):
+    """Set the time zone."""
+    os.environ["TZ"] = name
+    time.tzset()
+
+
+def with_zone(name, read):
+    """Note a case: the time zone is another one."""
+    if hasattr(time, "tzset"):
+        before = os.environ.get("TZ", "UTC0")
+        setting(name, read, lambda: zone("EST5" if time.timezone != 18000 else "CET-1"), lambda: zone(before))
+
+
+def half(x, k: int = 2):
+    """Half."""
+    return x / k
+
+
+JOINED = ("".join(["SC", "ALE"]), "".join(["num", "ber"]), "".join(["sca", "le"]))
+MADE = types.ModuleType("made_module", "of a test")
+MADE.scale = 2.0
+LATER = [itertools.count(3)]
+
+
+def longer(text):
+    """A text with one letter more."""
+    return f"{text}x"
+
+
+def lengthen(item, name):
+    """Make an attribute, a text, longer."""
+    setattr(item, name, longer(getattr(item, name)))
+
+
+def made_class(**content):
+    """A new class."""
+    return type("Made", (), {"__doc__": "of a test", "__annotations__": {}, **content})
+
+
+def copied(function):
+    """A function that may be changed, as nothing else has it."""
+    made = types.FunctionType(function.__code__, globals(), "made", function.__defaults__)
+    made.__doc__, made.__annotations__ = "of a test", {}
+    return made
+
+
+def of_fresh(name, make, get, put):
+    """Note a case about something that is made for it."""
+    of_container(name, make, get, put)
+
+
+of_fresh("__qualname__", lambda: copied(half), lambda f: len(f.__qualname__), lambda f: lengthen(f, "__qualname__"))
+of_fresh("__module__", lambda: copied(half), lambda f: len(f.__module__), lambda f: lengthen(f, "__module__"))
+of_fresh(
+    "__name__ of a function by name", lambda: copied(half), lambda f: len(f.__name__), lambda f: lengthen(f, "__name__")
+)
+of_fresh(
+    "__doc__ of a function by name", lambda: copied(half), lambda f: len(f.__doc__), lambda f: lengthen(f, "__doc__")
+)
+of_fresh(
+    "annotations",
+    lambda: copied(half),
+    lambda f: len(f.__annotations__),
+    lambda f: f.__annotations__.update({str(next(LATER[0])): int}),
+)
+of_fresh(
+    "an annotation",
+    lambda: copied(half),
+    lambda f: len(typing.get_type_hints(f)),
+    lambda f: f.__annotations__.update({str(next(LATER[0])): int}),
+)
+of_fresh("__name__ of a class", made_class, lambda k: len(k.__name__), lambda k: lengthen(k, "__name__"))
+of_fresh(
+    "__name__ of the class of an object",
+    lambda: made_class()(),
+    lambda o: len(type(o).__name__),
+    lambda o: lengthen(type(o), "__name__"),
+)
+of_fresh("__doc__ of a class", made_class, lambda k: len(k.__doc__), lambda k: lengthen(k, "__doc__"))
+of_fresh(
+    "__doc__ of a module",
+    lambda: types.ModuleType("made", "doc"),
+    lambda m: len(m.__doc__),
+    lambda m: lengthen(m, "__doc__"),
+)
+of_fresh(
+    "__name__ of a module",
+    lambda: types.ModuleType("made", "doc"),
+    lambda m: len(m.__name__),
+    lambda m: lengthen(m, "__name__"),
+)
+of_fresh(
+    "classes below",
+    made_class,
+    lambda k: 1 + len(k.__subclasses__()),
+    lambda k: CLEANUP.append(type("Below", (k,), {})),
+)
+of_fresh(
+    "class attribute by a made name",
+    lambda: made_class(scale=2.0),
+    lambda k: getattr(k, JOINED[2]),
+    lambda k: setattr(k, "scale", 3.0),
+)
+of_fresh(
+    "class attribute by vars",
+    lambda: made_class(scale=2.0),
+    lambda k: vars(k)[JOINED[2]],
+    lambda k: setattr(k, "scale", 3.0),
+)
+of_fresh(
+    "attribute of a module by a made name",
+    lambda: MADE,
+    lambda m: getattr(m, JOINED[2]),
+    lambda m: setattr(m, "scale", m.scale + 1.0),
+)
+of_fresh(
+    "attribute of a module by vars",
+    lambda: MADE,
+    lambda m: vars(m)[JOINED[2]],
+    lambda m: setattr(m, "scale", m.scale + 1.0),
+)
+of_fresh(
+    "attribute of a module by its dict",
+    lambda: MADE,
+    lambda m: m.__dict__[JOINED[2]],
+    lambda m: setattr(m, "scale", m.scale + 1.0),
+)
+of_fresh(
+    "attribute of a class that is new",
+    made_class,
+    lambda k: getattr(k, JOINED[2], 1.0),
+    lambda k: setattr(k, "scale", 3.0),
+)
+
+
+def more_scale():
+    """Change a global."""
+    globals().update(SCALE=SCALE + 1.0)
+
+
+COMPILED = compile("SCALE", "<made>", "eval")
+
+
+def executed(x):
+    """Run a text that is made at run time."""
+    found = {}
+    exec("".join(["r = SC", "ALE"]), globals(), found)
+    return x * found["r"]
+
+
+class WithMadeNames:
+    """Calls a method by a name that is made at run time."""
+
+    def __init__(self):
+        self.kind = "first"
+
+    def by_first(self, x):
+        return x * SCALE
+
+    def __call__(self, x):
+        return getattr(self, f"by_{self.kind}")(x)
+
+
+case(REFUSED, "global by a made name")(lambda: (lambda x: x * globals()[JOINED[0]], more_scale))
+case(REFUSED, "global by get and a made name")(
+    lambda: (lambda x: x * globals().get("".join(["SC", "ALE"])), more_scale)
+)
+watched("global by get and a constant", lambda: (lambda x: x * globals().get("SCALE", 1.0), more_scale))
+case(REFUSED, "global of a function by a made name")(lambda: (lambda x: x * half.__globals__[JOINED[0]], more_scale))
+case(REFUSED, "global of a frame by a made name")(
+    lambda: (lambda x: x * sys._getframe(0).f_globals[JOINED[0]], more_scale)
+)
+watched("what eval is given at run time", lambda: (lambda x: x * eval("".join(["SC", "ALE"])), more_scale))
+watched("what eval is given compiled", lambda: (lambda x: x * eval(COMPILED), more_scale))
+watched("what exec is given", lambda: (executed, more_scale))
+watched("function that is made of code", lambda: (lambda x: x * types.FunctionType(COMPILED, globals())(), more_scale))
+watched("global that a method of a made name reads", lambda: (WithMadeNames(), more_scale))
+
+
+@case()
+def cell_of_a_function_of_a_made_name():
+    scale = 2.0
+
+    class Own:
+        def by_first(self, x):
+            return x * scale
+
+    def change():
+        nonlocal scale
+        scale = 3.0
+
+    own = Own()
+    return lambda x: getattr(own, "".join(["by_", "first"]))(x), change
+
+
+setting(
+    "constant of a module of the library",
+    lambda: math.tau,
+    lambda: setattr(math, "tau", 3.0),
+    lambda: setattr(math, "tau", 2 * math.pi),
+)
+setting(
+    "np.geterr",
+    lambda: len(np.geterr()["divide"]),
+    lambda: np.seterr(divide="ignore"),
+    lambda: np.seterr(divide="warn"),
+)
+setting("np.getbufsize", np.getbufsize, lambda: np.setbufsize(16384), lambda: np.setbufsize(8192))
+setting(
+    "np.get_printoptions",
+    lambda: np.get_printoptions()["precision"],
+    lambda: np.set_printoptions(precision=3),
+    lambda: np.set_printoptions(precision=8),
+)
+setting(
+    "recursion limit",
+    lambda: sys.getrecursionlimit() / LIMIT,
+    lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 50),
+    lambda: sys.setrecursionlimit(LIMIT),
+)
+setting(
+    "switch interval", sys.getswitchinterval, lambda: sys.setswitchinterval(0.25), lambda: sys.setswitchinterval(0.005)
+)
+setting(
+    "threshold of the collector",
+    lambda: gc.get_threshold()[2],
+    lambda: gc.set_threshold(700, 10, 11),
+    lambda: gc.set_threshold(*THRESHOLD),
+)
+setting(
+    "precision of decimals",
+    lambda: decimal.getcontext().prec,
+    lambda: setattr(decimal.getcontext(), "prec", 10),
+    lambda: setattr(decimal.getcontext(), "prec", 28),
+)
+setting(
+    "precision of decimals that are computed with",
+    lambda: float(decimal.Decimal(1) / 3),
+    lambda: setattr(decimal.getcontext(), "prec", 3),
+    lambda: setattr(decimal.getcontext(), "prec", 28),
+)
+setting(
+    "precision of decimals that are there",
+    lambda third=decimal.Decimal(3): float(1 / third),
+    lambda: setattr(decimal.getcontext(), "prec", 3),
+    lambda: setattr(decimal.getcontext(), "prec", 28),
+)
+of_container(
+    "context of decimals",
+    lambda: decimal.Context(prec=9),
+    lambda c: float(c.divide(decimal.Decimal(1), decimal.Decimal(3))),
+    lambda c: setattr(c, "prec", 3),
+)
+with_zone("time.timezone", lambda: time.timezone + 1)
+with_zone("time.mktime", lambda: time.mktime((2020, 1, 1, 0, 0, 0, 0, 0, 0)))
+with_zone("fromtimestamp", lambda: datetime.datetime.fromtimestamp(1e6).hour + 1)
+with_zone("timestamp", lambda: datetime.datetime(2020, 1, 1).timestamp())
+if hasattr(signal, "SIGUSR1"):
+    setting(
+        "handler of a signal",
+        lambda: 1 + (signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN),
+        lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
+        lambda: signal.signal(signal.SIGUSR1, signal.SIG_DFL),
+    )
+setting(
+    "limit of csv",
+    lambda: csv.field_size_limit() / 1000,
+    lambda: csv.field_size_limit(1000),
+    lambda: csv.field_size_limit(131072),
+)
+setting(
+    "level of all loggers",
+    lambda: 1 + logging.getLogger("made").isEnabledFor(10),
+    lambda: logging.getLogger("made").setLevel(10),
+    lambda: logging.getLogger("made").setLevel(0),
+)
+setting(
+    "level of the root",
+    lambda: logging.root.level,
+    lambda: logging.root.setLevel(17),
+    lambda: logging.root.setLevel(30),
+)
+setting(
+    "name of the thread",
+    lambda: len(threading.current_thread().name),
+    lambda: lengthen(threading.current_thread(), "name"),
+    lambda: setattr(threading.current_thread(), "name", NAME),
+)
+
+
+def logger():
+    """A logger of its own."""
+    return logging.getLogger(f"made_{next(LATER[0])}")
+
+
+of_container("level of a logger", logger, lambda log: 1 + log.level, lambda log: log.setLevel(log.level + 10))
+of_container("whether a logger is enabled", logger, lambda log: 1 + log.isEnabledFor(30), lambda log: log.setLevel(50))
+of_container("effective level of a logger", logger, lambda log: log.getEffectiveLevel(), lambda log: log.setLevel(17))
+of_container(
+    "whether a logger is disabled", logger, lambda log: 1 + log.disabled, lambda log: setattr(log, "disabled", True)
+)
+of_container(
+    "handlers of a logger", logger, lambda log: 1 + len(log.handlers), lambda log: log.addHandler(logging.NullHandler())
+)
+of_container("level of a handler", logging.NullHandler, lambda log: 1 + log.level, lambda log: log.setLevel(10))
+of_container("lock", threading.Lock, lambda lock: 1 + lock.locked(), lambda lock: lock.acquire(blocking=False))
+of_container("condition", threading.Condition, lambda c: 1 + c._is_owned(), lambda c: c.acquire())
+of_container("future", concurrent.futures.Future, lambda f: 1 + f.done(), lambda f: f.done() or f.set_result(4.0))
+of_container("event of asyncio", asyncio.Event, lambda e: 1 + e.is_set(), lambda e: e.set())
+of_container("loop of asyncio", asyncio.new_event_loop, lambda loop: 1 + loop.is_closed(), lambda loop: loop.close())
+of_container(
+    "name of a process",
+    lambda: multiprocessing.Process(target=print),
+    lambda p: len(p.name),
+    lambda p: lengthen(p, "name"),
+)
+of_container(
+    "number of several processes",
+    lambda: multiprocessing.Value("d", 2.0),
+    lambda v: v.value,
+    lambda v: setattr(v, "value", 3.0),
+)
+of_container(
+    "array of several processes",
+    lambda: multiprocessing.Array("d", [2.0, 3.0]),
+    lambda v: v[0],
+    lambda v: v.__setitem__(0, 3.0),
+)
+of_container(
+    "member of an object in C",
+    lambda: sqlite3.connect(":memory:"),
+    lambda base: 1 + base.total_changes,
+    lambda base: base.executescript("create table a(b); insert into a values (1); drop table a"),
+)
+of_container(
+    "whether a generator has ended",
+    lambda: (i for i in ()),
+    lambda g: 1 + (g.gi_frame is None),
+    lambda g: next(g, None),
+)
+of_container(
+    "class registered as a number",
+    lambda: made_class()(),
+    lambda o: 1 + isinstance(o, numbers.Number),
+    lambda o: numbers.Number.register(type(o)),
+)
+
+
+@case()
+def memory_that_processes_share():
+    shared = multiprocessing.shared_memory.SharedMemory(create=True, size=8)
+    CLEANUP.extend([shared.unlink, shared.close])
+    return lambda x: x * (1 + shared.buf[0]), lambda: shared.buf.__setitem__(0, shared.buf[0] + 1)
+
+
+@case()
+def progress_bar():
+    bar = tqdm.tqdm(total=10, disable=False, file=io.StringIO())
+    CLEANUP.append(bar.close)
+    return lambda x: x * (1 + bar.n), lambda: bar.update(1)
+
+
+@case()
+def name_of_a_column():
+    column = pandas.Series([1.0, 2.0], name="a")
+    return lambda x: x * len(column.name), lambda: lengthen(column, "name")
+
+
+@case()
+def attributes_of_a_frame():
+    frame = pandas.DataFrame({"a": [1.0, 2.0]})
+    return lambda x: x * frame.attrs.get("k", 1.0), lambda: frame.attrs.update(k=3.0)
+
+
+# Tensors, as PyTorch has them
+
+
+class FakeTensor:
+    """As much of a tensor as is read."""
+
+    def __init__(self, *numbers, is_plain=True):
+        self._numbers, self._is_plain = np.array(numbers), is_plain
+
+    def __array__(self, dtype=None, copy=None):
+        if not self._is_plain:
+            raise TypeError("call detach first")
+        return self._numbers
+
+    def detach(self):
+        return self
+
+    to_dense = detach
+
+    def double(self):
+        return self._numbers
+
+    def first(self):
+        return float(self._numbers[0])
+
+    def double_(self):
+        self._numbers *= 2
+
+
+FakeTensor.__module__ = "torch"
+of_container("fake tensor", lambda: FakeTensor(1.0, 2.0), lambda t: t.first(), lambda t: t.double_())
+of_container(
+    "tensor of another kind", lambda: FakeTensor(1.0, 2.0, is_plain=False), lambda t: t.first(), lambda t: t.double_()
+)
+
+
+class FakeGenerator:
+    """As much of a generator of PyTorch as is read."""
+
+    def __init__(self):
+        self.state = np.arange(3)
+
+    def get_state(self):
+        return self.state
+
+    def set_state(self, state):
+        self.state = state
+
+    def draw(self):
+        self.state = self.state + 1
+        return float(self.state[0])
+
+
+FakeGenerator.__module__ = "torch._C"
+
+
+def with_torch(make):
+    """What is made where there is as much of PyTorch as is read."""
+
+    def made():
+        shared = FakeGenerator()
+        torch = types.SimpleNamespace(as_tensor=list, get_rng_state=shared.get_state, set_rng_state=shared.set_state)
+        before = sys.modules.get("torch")
+        CLEANUP.append(lambda: sys.modules.update(torch=before) if before else sys.modules.pop("torch"))
+        sys.modules["torch"] = torch
+        return make(shared)
+
+    return made
+
+
 # What gives another number each time
 
 
@@ -1277,6 +1750,22 @@ draws("loop over an iterator", lambda: lambda numbers=iter([2.0, 3.0]): sum(n fo
 draws("file", lambda: lambda: float(len(open(__file__, encoding="utf-8").read())))  # noqa: SIM115
 draws("size of a file", lambda: lambda: os.path.getsize(__file__))
 draws("np.fromfile", lambda: lambda: np.fromfile(__file__, dtype=np.uint8)[0])
+draws("references", lambda: lambda: sys.getrefcount(half))
+draws("objects of the collector", lambda: lambda: len(gc.get_objects()))
+draws("references of the collector", lambda: lambda: len(gc.get_referrers(half)))
+draws("whether the collector runs", lambda: lambda: 1 + gc.isenabled())
+draws("profile function", lambda: lambda: 1.0 if sys.getprofile() is None else 2.0)
+draws("timer", lambda: lambda: 1 + signal.getitimer(signal.ITIMER_REAL)[0])
+draws("address as a text", lambda: lambda: ctypes.string_at(ctypes.addressof(BUFFER), 1)[0])
+draws("address as a number", lambda: lambda: ctypes.c_byte.from_address(ctypes.addressof(BUFFER)).value)
+draws("address as a pointer", lambda: lambda: ctypes.cast(ctypes.addressof(BUFFER), POINTER)[0])
+draws("gradient of a Value", lambda: lambda w=Value(2.0): w.grad + 1.0)  # noqa: B008
+draws("gradients of a model", lambda: lambda net=mg.nn.Neuron(2): sum(p.grad for p in net.parameters()))  # noqa: B008
+draws("generator of PyTorch", with_torch(lambda shared: lambda made=FakeGenerator(): made.draw()))  # noqa: B008
+draws(
+    "generator that functions of PyTorch share",
+    with_torch(lambda shared: lambda: eval("shared.draw()", {"shared": shared})),
+)
 draws("open file", lambda: lambda file=opened(): len(file.readline()))  # noqa: B008
 draws("lines of a file", lambda: lambda file=opened(): len(next(file)))  # noqa: B008
 
@@ -1289,7 +1778,15 @@ def test_a_number_that_changes_is_never_silently_the_old_one(name, monkeypatch):
     if globals()["abs"] is None:
         monkeypatch.delitem(globals(), "abs")
     make, outcome = CASES[name]
-    f, change = make()
+    try:
+        _check(*make(), outcome)
+    finally:
+        while CLEANUP:
+            if callable(clean := CLEANUP.pop()):
+                clean()
+
+
+def _check(f, change, outcome):
     fast = mg.compile(f, backend="numpy")
     if outcome == REFUSED:
         with pytest.raises(TraceError, match=r"(?s)test_kinds_of_state\.py:\d+.* as an argument") as error:

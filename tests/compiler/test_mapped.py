@@ -69,7 +69,7 @@ class TestOneProgram:
         rows = np.random.default_rng(0).standard_normal((1000, 40))
         fast = mg.compile(lambda xs: mg.mean(mg.vmap(lambda x: mg.tanh(mg.dot(x, x)))(xs)))
         assert fast(rows) == pytest.approx(np.tanh((rows * rows).sum(axis=1)).mean())
-        assert "vmap: 999 iterations, of which one program computes 399 at a time" in fast.explain()
+        assert "vmap: 999 iterations, of which one program computes 1000 at a time" in fast.explain()
 
     def test_it_says_how_many_iterations_there_are(self):
         fast = mg.compile(lambda xs: sum(mg.vmap(mg.tanh)(xs)), backend="llvm")
@@ -467,6 +467,21 @@ class TestErrors:
     def test_structures_that_differ(self):
         with pytest.raises(ValueError, match="length"):
             mg.compile(lambda xs, ys: mg.vmap(lambda x, y: x * y)(xs, ys))([1.0] * MANY, [1.0] * (MANY - 1))
+
+
+class TestMemory:
+    def test_a_loop_that_does_not_fit_is_refused_before_it_is_written(self, monkeypatch):
+        monkeypatch.setattr(turns, "bytes_of_machine", lambda: 1e6)
+        seen = mg.compile(lambda x: mg.scan(lambda s, _: (mg.sin(s) * 0.5, None), x, length=2000)[0])
+        with pytest.raises(MemoryError, match="2,000 iterations of 4 operations each take about"):
+            seen(1.0)
+        monkeypatch.undo()
+        assert seen(1.0) == pytest.approx(0.0)
+
+    def test_a_system_that_does_not_say_how_much_there_is(self, monkeypatch):
+        assert 1e8 < turns.bytes_of_machine() < 1e15
+        monkeypatch.delattr("os.sysconf")
+        assert turns.bytes_of_machine() == np.inf
 
 
 class TestSettings:

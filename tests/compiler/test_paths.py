@@ -504,6 +504,14 @@ def test_the_path_that_was_not_taken_for_longest_is_given_up(monkeypatch):
     assert "paths  2 kept, at most 2; traced 7 times" in fast.explain()
 
 
+def test_what_comes_after_what_is_remembered_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr("micrograd.compiler.calling.paths._REMEMBERED", 1)
+    fast = mg.compile(steps_of)
+    for x in (0.5, 2.5, 1.0, 0.5, 2.0, 2.5, 1.0):
+        assert fast(x).data == steps_of(x).data
+    assert fast.cache_info().traces == 4
+
+
 def test_after_too_many_paths_one_warning_says_which_line_asks_and_the_rest_is_eager():
     fast = mg.compile(steps_of, paths=3)
     for x in (0.5, 1.0, 1.5):
@@ -516,6 +524,16 @@ def test_after_too_many_paths_one_warning_says_which_line_asks_and_the_rest_is_e
         for x in (9.0, 0.5, 30.0, 1.5, -3.0):
             assert fast(x).data == steps_of(x).data
     assert fast.cache_info().traces == 3
+
+
+def test_where_no_call_takes_a_known_path_the_programs_hardly_run():
+    fast = mg.compile(steps_of, paths=1)
+    assert fast(0.5).data == steps_of(0.5).data
+    with pytest.warns(RuntimeWarning, match="1 ways"):
+        fast(1.0)
+    for x in (*range(2, 60), *[0.5] * 40, 3.0, 0.5):
+        assert fast(float(x)).data == steps_of(float(x)).data
+    assert re.search(r"asked  test_paths.py:\d+: 0 (\d+) times", fast.explain())[1] in {str(n) for n in range(24, 42)}
 
 
 def test_explain_says_which_line_asks_and_how_often_each_answer_occurred():

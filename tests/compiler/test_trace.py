@@ -1,5 +1,6 @@
 """What a compiled function may not do, and what it may."""
 
+import functools
 import gc
 import html
 import math
@@ -599,9 +600,10 @@ def test_a_tape_lets_go_of_what_was_written_when_it_is_finished():
 def test_the_garbage_collector_rests_while_a_function_is_traced(enabled):
     before = gc.isenabled()
     seen = []
+    is_enabled = functools.partial(gc.isenabled)  # asking by name is refused
     try:
         (gc.enable if enabled else gc.disable)()
-        mg.compile(lambda x: seen.append(gc.isenabled()) or x * 2.0)(Value(1.0))
+        mg.compile(lambda x: seen.append(is_enabled()) or x * 2.0)(Value(1.0))
         assert seen == [False]
         assert gc.isenabled() is enabled
         with pytest.raises(TraceError):

@@ -316,6 +316,12 @@ class TestReasons:
         assert data["film"]["training"]["reason"] == "its steps were not made by mg.fit, so the loss is not known"
         assert data["nodes"][data["root"]]["hint"] == "output"
 
+    def test_a_loss_with_dropout(self, tmp_path):
+        model = mg.nn.Sequential(mg.nn.Layer(2, 3), mg.nn.Dropout(0.5), mg.nn.Layer(3, 1, nonlin=False))
+        recording = recorded(hinge, points_of(2), model)
+        says = "the loss cannot be computed anew: dropout draws other numbers at each step"
+        assert self.reason(recording, tmp_path) == says
+
     def test_a_loss_that_raises_or_gives_no_value(self, tmp_path):
         answers = []
 

@@ -4,6 +4,7 @@ import itertools
 import math
 import pickle
 import random
+from functools import partial
 
 import matplotlib as mpl
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.training.buffer_steps import BufferSteps
 from micrograd.nn import MLP
 from micrograd.training import History
+from tests.interrupts import interrupted_at
 
 JAX = pytest.param("jax", marks=pytest.mark.slow)
 MODES = pytest.mark.parametrize("mode", [False, "numpy", "llvm", JAX])
@@ -400,6 +403,43 @@ class TestResuming:
         history = mg.fit(loss, source, optimizer, resume=first, **settings)
         assert (numbers(leaves), history.steps, history.epochs) == (expected, whole.steps, whole.epochs)
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize("mode", [False, "numpy"])
+    def test_a_run_that_is_interrupted_anywhere_can_be_continued(self, mode):
+        def run(train):
+            leaves, optimizer, loss = line()
+            metrics = {"far": lambda x, y: abs(leaves[0] * x - y)}
+            settings = {"epochs": 2, "batch_size": 2, "seed": 5, "validation": OTHERS, "metrics": metrics}
+            settings |= {"patience": 5, "clip_norm": 1.0, "compile": mode, "progress": False}
+            history = train(partial(mg.fit, loss, POINTS, optimizer, **settings))
+            return numbers(leaves), history.steps, history.epochs, history.validation, history.metrics
+
+        expected = run(lambda fit: fit())
+        count, inside, first, stride = 1, 0, *((1, 37) if not mode else (1499, 251))
+        while True:
+            ended = []
+
+            def train(fit, ended=ended, count=count):
+                try:
+                    history = interrupted_at(count, fit)
+                except KeyboardInterrupt:  # before the run began, or after it ended
+                    ended.append(None)
+                    return History()
+                ended.append(history.interrupted)
+                return fit(resume=history)
+
+            found = run(train)
+            if ended == [None]:
+                if inside:
+                    break
+            else:
+                assert found == expected
+                inside += ended == [True]
+                if ended == [False]:
+                    break
+            count += stride if inside else first
+        assert inside > 20
+
     @MODES
     def test_more_epochs_continue_a_run_that_has_ended(self, mode):
         expected, whole = trained(mode, epochs=4)
@@ -427,10 +467,10 @@ class TestResuming:
         expected, whole = trained(False)
         assert (numbers(leaves), history.steps, history.epochs) == (expected, whole.steps, whole.epochs)
 
-    @pytest.mark.parametrize("settings", [{"batch_size": 3}, {"data": POINTS[:4]}, {"steps": 2}])
+    @pytest.mark.parametrize("settings", [{"batch_size": 3}, {"data": POINTS[:4]}, {"steps": 2}, {"seed": 6}])
     def test_other_settings_are_refused(self, settings):
         _, history = trained(False)
-        with pytest.raises(ValueError, match="resume needs the same data of this length, batch_size and steps"):
+        with pytest.raises(ValueError, match="resume needs the same data of this length, batch_size, steps and seed"):
             trained(False, **settings, resume=history)
 
     def test_the_bar_has_the_steps_that_are_left(self, capsys):
@@ -494,3 +534,21 @@ def test_a_film_with_validation_and_clipping(mode):
         shuffle=False,
     )
     assert (record.losses, len(history.validation)) == (history.steps, 1)
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_a_compiled_step_that_was_done_when_ctrl_c_came_is_in_the_history(monkeypatch, eagerly):
+    _, optimizer, loss = line()
+    if eagerly:
+        monkeypatch.setattr(BufferSteps, "_has_constant_loss", lambda steps, batch: True)
+    expected = trained("numpy")[1].steps[0]
+    step = BufferSteps.step
+
+    def interrupted_after(steps, batch, epoch, noise=None):
+        step(steps, batch, epoch, noise)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BufferSteps, "step", interrupted_after)
+    history = mg.fit(loss, POINTS, optimizer, batch_size=2, seed=5, compile="numpy")
+    assert history.interrupted
+    assert history.steps == pytest.approx([expected], rel=1e-12)

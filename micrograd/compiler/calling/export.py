@@ -220,7 +220,7 @@ def _named_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], n
     try:
         bound = [*signature(function).bind(*arguments, **named).arguments]
         bound = bound if len(bound) == len(arguments) + len(named) else []
-    except (TypeError, ValueError):
+    except ValueError:  # some classes do not say
         bound = []
     found, start = [], 0
     texts = bound[: len(arguments)] or [f"argument_{number}" for number in range(len(arguments))]
@@ -302,9 +302,8 @@ def _continued(last: Name, part: Name, rows: int) -> str | None:
     if len(before) != len(after) or last.size != rows * part.size:
         return None
     places = [place for place, (x, y) in enumerate(zip(before, after, strict=True)) if x != y]
-    if len(places) != 1 or not (before[places[0]].isdecimal() and after[places[0]].isdecimal()):
-        return None
-    if int(after[places[0]]) != int(before[places[0]]) + 1:
+    numbers = [text for place in places for text in (before[place], after[place]) if text.isdecimal()]
+    if len(numbers) != 2 or len(places) != 1 or int(numbers[1]) != int(numbers[0]) + 1:
         return None
     return ".".join(after[: places[0]] + after[places[0] + 1 :]) or "parameter"
 

@@ -30,7 +30,7 @@ from micrograd.compiler.calling.call import Call, CallOfSeveral, OneOfSeveral
 from micrograd.compiler.calling.export import export
 from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.native import NativeFunction, native_function
-from micrograd.compiler.calling.paths import PATHS, Paths, is_undecided
+from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
 from micrograd.compiler.calling.profile import profile
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
@@ -174,8 +174,10 @@ class CompiledFunction(Generic[P, R]):
             special, _ = self._asked_for(arguments, named)
             if passes:
                 return Explanation(special.compiled(True).passes)
-            text = special.explain()
-            return Explanation(text if special.paths is None else f"{text}\n{special.paths.explained()}")
+            parts = [special.explain(), *special.remarks]
+            if special.paths is not None:
+                parts.append(special.paths.explained())
+            return Explanation("\n".join(parts))
 
     def show(self, *arguments: Any, after: str = "transpose", **named: Any) -> None:
         """Print the program, gradients included, as it is after a pass.
@@ -471,8 +473,10 @@ class CompiledFunction(Generic[P, R]):
             special.paths = Paths(special, self._paths)
         paths = special.paths
         path = paths.last
+        if not paths.are_worth_a_run():
+            return path, None
         for _ in range(len(paths) + 2):  # each has an answer more that holds, but for rounding
-            following = None
+            following: Specialised | bool = True
             if path.is_outdated():
                 paths.forget(path)
             else:
@@ -480,12 +484,10 @@ class CompiledFunction(Generic[P, R]):
                 if not isinstance(found, bytes):
                     paths.use(path)
                     return path, found
-                if is_undecided(path, found):
-                    break
                 following = paths.after(path, found)
-                if following is None and not paths.may_trace(path, found, str(self)):
+                if following is False or (following is True and not paths.may_trace(path, found, self)):
                     break
-            if following is None:
+            if following is True:
                 following = self._traced(given, special.is_recorded)
                 paths.add(following)
             path = following

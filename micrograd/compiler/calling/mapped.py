@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from micrograd.compiler.passes.stages import Request
 
 # How many iterations a program computes at a time: so many nodes at most, as more take longer to compile and are no
-# quicker. Of 64 it takes less time to run them than to begin.
-_NODES, _FEWEST, _MOST = 1 << 14, 64, 1024
+# quicker; and so many iterations, which are a multiple of those that fill a vector.
+_NODES, _MOST, _IN_VECTOR = 1 << 16, 1024, 8
 
 
 class Iterations:
@@ -53,7 +53,8 @@ class Iterations:
         normalised = run_stages(Made(mapped.trace, {"trace": 0.0}), "normalise", request)
         self.graph: Graph = normalised.thing
         size = len(self.graph.terms.owner) + sum(len(each.nodes) for each in self.graph.applications)
-        at_a_time = min(max(_FEWEST, _NODES // size), _MOST)
+        most = min(_NODES // size, _MOST, len(mapped.moving) + _IN_VECTOR - 1)
+        at_a_time = max(most // _IN_VECTOR, 1) * _IN_VECTOR
         self._request = replace(request, examples=at_a_time, packing=Packing(at_a_time, True))
         self._batch = run_stages(normalised, "batch", self._request)
         self._results = len(self.graph.outputs)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PATHS = 64  # that are kept, unless mg.compile is told otherwise
 _ENOUGH_CALLS = 1000  # on known paths, for a trace more where there were too many
+_MANY_MISSES = 16
+_REMEMBERED = 4096  # pairs of a path, and of the answers that its program gave
 _BYTES = np.dtype(np.float64).itemsize
 
 
@@ -41,35 +43,58 @@ class Paths:
         self._most = most
         self._programs: OrderedDict[bytes, Specialised] = OrderedDict({first.answers: first})
         self._traces, self._known_since = 1, 0  # calls on known paths since the last trace
+        self._missed = 0  # calls in a row that took a path which is not known, and was not traced
         self._answers: Counter[tuple[str, float]] = Counter()  # of the paths that were given up
         self._warned = False
+        self._following: dict[tuple[Specialised, bytes], Specialised | bool] = {}  # what was found, which takes longer
 
     def __len__(self) -> int:
         return len(self._programs)
 
+    def are_worth_a_run(self) -> bool:
+        """Whether the next call may take a known path: after many that did not, one in as many calls finds out."""
+        if self._missed >= _MANY_MISSES:
+            self._missed += 1
+        return self._missed < _MANY_MISSES or self._missed % _MANY_MISSES == 0
+
     def use(self, path: Specialised) -> None:
         """Take note that a call took a path."""
         path.taken += 1
+        self._missed = 0
         self._known_since += 1
         if path is not self.last:
             self.last = path
             self._programs.move_to_end(path.answers)
 
-    def after(self, path: Specialised, answers: bytes) -> Specialised | None:
-        """A path for the answers that the program of another one has given, as far as they count; None if not known."""
-        if (found := self._programs.get(answers)) is None:
-            until = (differing(path, answers) + 1) * _BYTES
-            known = (key for key in reversed(self._programs) if key[:until] == answers[:until])
-            found = self._programs[key] if (key := next(known, None)) is not None else None
+    def after(self, path: Specialised, answers: bytes) -> Specialised | bool:
+        """A path for the answers that the program of another one has given, as far as they count.
+
+        True if it is to be traced. False if rounding might decide, or there is no number: the call is to run eagerly.
+        """
+        if (found := self._following.get((path, answers))) is None:
+            if len(self._following) >= _REMEMBERED:
+                self._following.clear()
+            found = self._following[path, answers] = self._after(path, answers)
         return found
 
-    def may_trace(self, path: Specialised, answers: bytes, name: str) -> bool:
+    def _after(self, path: Specialised, answers: bytes) -> Specialised | bool:
+        first = differing(path, answers)
+        if not float(np.frombuffer(answers)[first]).is_integer():
+            return False
+        if answers in self._programs:
+            return self._programs[answers]
+        until = (first + 1) * _BYTES
+        known = (program for key, program in reversed(self._programs.items()) if key[:until] == answers[:until])
+        return next(known, True)
+
+    def may_trace(self, path: Specialised, answers: bytes, compiled: object) -> bool:
         """Whether one more path may be traced: not after too many in few calls, of which the user is warned."""
         if self._traces < self._most or self._known_since >= _ENOUGH_CALLS:
             return True
+        self._missed += self._missed < _MANY_MISSES
         if not self._warned:
             self._warned = True
-            _warn(name, self._traces, path.questions[differing(path, answers)])
+            _warn(compiled, self._traces, path.questions[differing(path, answers)])
         return False
 
     def add(self, path: Specialised) -> None:
@@ -77,12 +102,14 @@ class Paths:
         self._traces += 1
         self._known_since = 0
         path.paths = self
+        self._following.clear()
         self._programs[path.answers] = path
         if len(self._programs) > self._most:
             self.forget(next(iter(self._programs.values())))
 
     def forget(self, path: Specialised) -> None:
         """Give a path up."""
+        self._following.clear()
         self._answers.update(_answers_of(path))
         path.taken = 0
         self._programs.pop(path.answers, None)
@@ -110,11 +137,6 @@ class Paths:
 _SHOWN = 6
 
 
-def is_undecided(path: Specialised, answers: bytes) -> bool:
-    """Whether rounding might decide the first answer that differs, or it is no number."""
-    return not float(np.frombuffer(answers)[differing(path, answers)]).is_integer()
-
-
 def differing(path: Specialised, answers: bytes) -> int:
     """The number of the first question that has another answer."""
     return int(np.argmax(np.frombuffer(answers) != np.frombuffer(path.answers)))
@@ -130,10 +152,10 @@ def _answers_of(path: Specialised) -> Counter[tuple[str, float]]:
     )
 
 
-def _warn(name: str, traces: int, question: Question) -> None:
+def _warn(compiled: object, traces: int, question: Question) -> None:
     code, line = calling_line()
     warnings.warn_explicit(
-        f"{name} was traced for {traces} ways through it, and takes yet another one: {question.line} asks, last "
+        f"{compiled} was traced for {traces} ways through it, and takes yet another one: {question.line} asks, last "
         f"{question.text}. Calls that take ways which are not known run eagerly from now on. Write mg.where for a "
         "choice between two numbers, mg.while_loop for a loop, or make the number static: give it as a text",
         RuntimeWarning,

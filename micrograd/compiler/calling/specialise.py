@@ -123,6 +123,8 @@ class Specialised:
         self.closed_over.notice_new_attributes()
         if not self.closed_over.is_current():
             self._check_no_symbol_stays(roots)
+        else:
+            self.closed_over.watch_what_ran()
         self._graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace
@@ -201,8 +203,8 @@ class Specialised:
 
     def explain(self) -> str:
         """What was compiled: the kernels of the program, and of those of the iterations in it."""
-        text = "\n".join([self.compiled(True).program.explain(), *self.remarks])
-        return "\n\n".join([text, *(each.explain() for each in (self.maps.all if self.maps else ()))])
+        program = self.compiled(True).program
+        return "\n\n".join([program.explain(), *(each.explain() for each in (self.maps.all if self.maps else ()))])
 
     def is_outdated(self) -> bool:
         """Whether what it closes over was replaced since it was traced, or gradients are wanted elsewhere."""

@@ -17,6 +17,7 @@ collected in sources.py.
 from __future__ import annotations
 
 import builtins
+import gc
 import os
 import sys
 import threading
@@ -33,6 +34,7 @@ from types import (
     CellType,
     CodeType,
     FunctionType,
+    GeneratorType,
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodType,
@@ -53,12 +55,23 @@ from micrograd.compiler.guards.code_names import (
 )
 from micrograd.compiler.guards.comparison import Comparison, can_read_pointers, is_same
 from micrograd.compiler.guards.libraries import is_foreign, is_without_numbers
-from micrograd.compiler.guards.library_state import MISSING, Reading, names_asked_by, owner_of, pickled, reading_of
+from micrograd.compiler.guards.library_state import (
+    MISSING,
+    SETTINGS,
+    Reading,
+    decimal_context,
+    members_of,
+    names_asked_by,
+    owner_of,
+    pickled,
+    reading_of,
+    told_by,
+)
 from micrograd.compiler.guards.sources import Sources, mentions
 from micrograd.engine.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _by_identity: Any = object.__eq__
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
@@ -84,9 +97,25 @@ _READS_ALL = frozenset(
 _READS_ALL_OF_VALUES = _READS_ALL - frozenset(
     ("asdict", "astuple", "copy", "deepcopy", "named_parameters", "parameters", "replace", "state_dict")
 )
+# Code that names one of these may read any attribute of a class or a module, too, or run any code.
+_READS_BY_NAME = frozenset(
+    [
+        *("__dict__", "__getattribute__", "attrgetter", "eval", "exec", "getattr", "getmembers", "methodcaller"),
+        *("vars", "FunctionType", "globals", "__globals__", "f_globals"),
+    ]
+)
 _MISSES_OF_VALUES = _READS_ALL_OF_VALUES | {"AttributeError", "Exception"}
 _MAKE = frozenset(("__init__", "__new__", "__post_init__", "__repr__", "__str__"))  # run for no instance that is there
 _READ_BY_NAME_ONLY = ("__annotations__", "__dict__", "__doc__", "__module__", "__qualname__", "__weakref__")
+# What functions and classes tell of themselves, by the names by which code asks
+_TOLD_OF_CODE = {
+    **{name: name for name in ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__")},
+    "getdoc": "__doc__",
+    "get_type_hints": "__annotations__",
+    "get_annotations": "__annotations__",
+    "signature": "__annotations__",
+    "__subclasses__": "__subclasses__",
+}
 _ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb", "expandvars"))
 _IMPORTERS = frozenset(("modules", "import_module", "__import__"))
 
@@ -127,6 +156,9 @@ class ClosedOver:
     def __init__(self, roots: Iterable[tuple[str, Any]], whole: bool = False) -> None:
         self._seen: dict[int, Any] = {}
         self._names: set[str] = {"vars"} if whole else set()
+        self._mentioned: set[str] = set()  # all names in code, also those of variables
+        self._modules: dict[int, ModuleType] = {}  # of the user
+        self._computes_with_decimals = False
         self.codes: dict[CodeType, None] = {}
         self._globals: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
         self._absent: dict[int, tuple[dict[str, Any], dict[str, None]]] = {}
@@ -136,11 +168,11 @@ class ClosedOver:
         self._instances: list[Any] = []  # of these
         self._functions: list[FunctionType] = []
         self._queue = deque(roots)
+        self._containers: list[_Watched] = []
         self._watched: list[_Watched] = []
         self._bare: dict[Value, None] = {}  # the Values that have no attributes of their own
         self._attributed: list[tuple[dict[str, Any], list[str]]] = []  # those of the others, and their names
         self._has_new_attributes = False
-        self._comparison = Comparison()
         self.sources = Sources()
         self.symbols: list[str] = []
         self._walk()
@@ -157,6 +189,25 @@ class ClosedOver:
     def refusing_sources(self, trace: Callable[[], Any]) -> Any:
         """What a trace gives; a TraceError if it asks for something that is another number each time."""
         return self.sources.refusing(self.codes, trace)
+
+    def watch_what_ran(self) -> None:
+        """Watch what code reads that was run by the trace and not reached before, such as what eval was given.
+
+        Raises:
+            TraceError: if it reaches what gives another number each time.
+        """
+        if not self.sources.strange:
+            return
+        referrers = gc.get_referrers(*self.sources.strange)
+        functions = [item for item in referrers if type(item) is FunctionType]
+        self._queue += [("", function) for function in functions]
+        known = {function.__code__ for function in functions}
+        for code, variables in self.sources.strange.items():
+            if code not in known:
+                self._visit_code(code, variables)
+        with self.sources.refusing_more():
+            self._walk()
+        self._arrange()
 
     def reaches_values(self) -> bool:
         """Whether a Value is reached."""
@@ -231,8 +282,11 @@ class ClosedOver:
                 known, objects = len(self._names), list(self._open)
             all_names = not self._names.isdisjoint(_READS_ALL)
             all_of_values = not self._names.isdisjoint(_READS_ALL_OF_VALUES)
+            by_name = not self._names.isdisjoint(_READS_BY_NAME)
             for key in objects:
                 form = self._open[key][1]
+                if form in ("C", "M") and by_name:
+                    self._look_into_data(key)
                 self._look_into(key, form == "*" or (all_names and form == ".") or (all_of_values and form == "V"))
             if not self._queue and len(self._names) == known and not self._new:
                 return
@@ -254,6 +308,14 @@ class ClosedOver:
                 continue
             taken[name] = None
             self._queue.append((f"{path}.{name}", item))
+
+    def _look_into_data(self, key: int) -> None:
+        """Visit what a class or a module has beside code, as its names may be made at run time."""
+        path, _, _, content, taken = self._open[key]
+        for name, item in list(content.items()):
+            if name not in taken and not (_is_special(name) or name in _READ_BY_NAME_ONLY) and not _is_code(item):
+                taken[name] = None
+                self._queue.append((f"{path}.{name}", item))
 
     def _open_up(self, key: int, path: str, form: str, owner: Any, content: Any, taken: dict[str, None]) -> None:
         """Let the attributes of an object be looked at."""
@@ -281,11 +343,14 @@ class ClosedOver:
         elif is_array(item):
             self._visit_array(path, item)
         elif issubclass(kind, ModuleType):
-            self._open_up(id(item), path, "L" if is_foreign(item.__name__) else "M", item, vars(item), {})
+            is_library = is_foreign(vars(item).get("__name__"))  # the user's own may have lost it
+            self._modules |= {} if is_library else {id(item): item}
+            self._open_up(id(item), path, "L" if is_library else "M", item, vars(item), {})
         elif issubclass(kind, type):
             self.sources.suspect(item)
             self._visit_class(item.__qualname__, item, _ByName())
         elif (parts := _parts(path, item)) is not None:
+            self.sources.suspect(item)
             self._queue += parts
         elif kind is np.void or not issubclass(kind, _OPAQUE):
             self._visit_object(path, item)
@@ -310,16 +375,17 @@ class ClosedOver:
             if id(cell) not in self._seen:
                 self._seen[id(cell)] = cell
                 content = _contents(cell)
-                self._watched.append(_Watched(name, "", cell, None, [content]))
+                self._containers.append(_Watched(name, "", cell, None, [content]))
                 self._queue.append((name, content))
         if function.__defaults__ or function.__kwdefaults__:
             found = _items(function, _DEFAULTS)
-            self._watched.append(_Watched(path or function.__name__, ".", function, _DEFAULTS, found))
+            self._containers.append(_Watched(path or function.__name__, ".", function, _DEFAULTS, found))
             self._queue += [(path, part) for part in found]
         if function.__dict__:
             self._open_up(id(function), function.__name__, ".", function, function.__dict__, {})
         if is_foreign(function.__globals__.get("__name__") or ""):
             self.sources.suspect(function)
+            self._mentioned.add(function.__name__)
         else:
             self._functions.append(function)
             self._visit_code(function.__code__, function.__globals__)
@@ -328,6 +394,8 @@ class ClosedOver:
         """Visit what code of the user names."""
         self.codes[code] = None
         names = names_in(code)
+        self._mentioned |= names.of_attributes | names.of_globals
+        self.sources.suspect_names(names.of_attributes | names.of_globals)
         self._names.update(f"_{name}_" for name in ("name", "value") if name in names.of_attributes)  # of enum members
         self._names |= names.of_attributes | (names.of_globals & (_READS_ALL | _MISSES_OF_VALUES))
         known = self._globals.setdefault(id(variables), (variables, {}))[1]
@@ -370,7 +438,7 @@ class ClosedOver:
         kinds = set(map(type, items))
         names = tuple(base_of(container).keys(container)) if isinstance(container, dict) else ()
         if not isinstance(container, (tuple, frozenset)):
-            self._watched.append(_Watched(path, "[", container, None, items, names))
+            self._containers.append(_Watched(path, "[", container, None, items, names))
         if any(map(is_unknown, names)):
             self.symbols.append(path)
         if kinds <= _ATOMS:
@@ -389,13 +457,13 @@ class ClosedOver:
     def _visit_array(self, path: str, array: Any) -> None:
         if array.dtype == object:
             elements = np.asarray(array).ravel().tolist()
-            self._watched.append(_Watched(path, "[", array, None, _items(array, None), tuple(elements)))
+            self._containers.append(_Watched(path, "[", array, None, _items(array, None), tuple(elements)))
             if set(map(type, elements)) <= _ATOMS | {Value}:
                 self._visit_values(path, range(len(elements)), elements)
             else:
                 self._queue += [(f"{path}[{number}]", element) for number, element in enumerate(elements)]
         else:
-            self._watched.append(_Watched(path, "[", array, None, []))
+            self._containers.append(_Watched(path, "[", array, None, []))
         if type(array) is not np.ndarray:
             self._visit_object(path, array)
 
@@ -409,11 +477,15 @@ class ClosedOver:
             return
         if mentions(item):
             self.sources.suspect(item)
+            self._mentioned.add(item.__name__)
             self._names |= _READS_ALL & {item.__name__}
             self._queue += [(path, part) for part in (attributes or {}).values() if type(part) is FunctionType]
             return
         if self.sources.take(path, item):
+            if kind is GeneratorType:
+                self._visit_reading(path, members_of(item))
             return
+        self._computes_with_decimals |= kind.__module__ == "decimal"
         ours = [base for base in kind.__mro__ if base.__module__.startswith("micrograd.")]
         own = [base for base in kind.__mro__ if not is_foreign(base.__module__)]
         if any(base.__module__.startswith(_INSIDE) for base in ours) and not issubclass(kind, Value):
@@ -422,6 +494,7 @@ class ClosedOver:
         if is_library:
             self.sources.suspect(kind)
         if is_library and (issubclass(kind, Enum) or is_without_numbers(kind.__module__)) and not _is_local(kind):
+            self._visit_state(path, item, only_told=True)
             return
         is_read = not ours and not is_array(item) and self._visit_state(path, item)
         is_all = is_read and (is_library or _is_local(kind))  # of a library, nothing else counts
@@ -429,7 +502,7 @@ class ClosedOver:
             self._open_up(id(attributes), path, _form(kind, own, ours), item, attributes, {})
         if slots := tuple(name for base in kind.__mro__ if base not in ours for name in _slots(base)):
             found = _items(item, slots)
-            self._watched.append(_Watched(path, ".", item, slots, found))
+            self._containers.append(_Watched(path, ".", item, slots, found))
             self._queue += [(f"{path}.{name}", part) for name, part in zip(slots, found, strict=True)]
         if own:
             self._instances.append(item)
@@ -439,21 +512,25 @@ class ClosedOver:
             if id(base) not in self._open:
                 self._visit_class(base.__qualname__, base, base)
 
-    def _visit_state(self, path: str, item: Any) -> bool:
+    def _visit_state(self, path: str, item: Any, only_told: bool = False) -> bool:
         """Watch what can be read from an object beside attributes; whether that is all."""
-        reading = reading_of(item)
+        reading = told_by(item) if only_told else reading_of(item)
         if reading is None:
             return False
-        found = reading.read()
-        self._watched.append(_Watched(path, "", reading, None, found))
-        self._queue += [(path, part) for part in found]
+        self._queue += [(path, part) for part in self._visit_reading(path, reading)]
         return True
+
+    def _visit_reading(self, path: str, reading: Reading) -> list[Any]:
+        found = reading.read()
+        self._containers.append(_Watched(path, "", reading, None, found))
+        return found
 
     def _visit_pickle(self, path: str, item: Any) -> None:
         """Watch the pickle of an object that cannot be looked into in any other way."""
         if (reading := pickled(item)) is not None:
-            self._watched.append(_Watched(path, "", reading, None, reading.read()))
+            self._visit_reading(path, reading)
         else:
+            self._visit_reading(path, members_of(item))
             self.sources.take_unwatched(path, item)
 
     def _visit_class(self, path: str, kind: type, owner: Any) -> None:
@@ -466,6 +543,7 @@ class ClosedOver:
 
     def _arrange(self) -> None:
         """Sort what is watched by how it is compared fastest."""
+        self._comparison, self._watched = Comparison(), [*self._containers]
         for content, taken in self._globals.values():
             self._watch("", content, taken, "")
         for key, (path, form, _, content, taken) in self._open.items():
@@ -480,6 +558,7 @@ class ClosedOver:
                 self._watch(path, content, taken, ".")
         self._arrange_containers()
         self._arrange_names()
+        self._arrange_settings()
         if "requires_grad" in self._names:  # code may decide by it, also of Values that the program does not read then
             owners = (owner for _, form, owner, _, _ in self._open.values() if form == "V")
             self._comparison.getters.append(partial(map, attrgetter("requires_grad"), (*self._bare, *owners)))
@@ -498,7 +577,8 @@ class ClosedOver:
             if kind is CellType and items[0] is not MISSING:
                 cells.append(container)
             elif kind is Reading:
-                comparison.getters.append(container.read)
+                if container.asked is None or not container.asked.isdisjoint(self._mentioned):
+                    comparison.getters.append(container.read)
             elif watched.keys is not None:
                 self._arrange_named(watched, named)
             elif is_array(container):
@@ -506,13 +586,13 @@ class ClosedOver:
             elif not isinstance(container, (list, dict)):
                 comparison.getters.append(partial(_items, container, None))
                 comparison.sized += [container] if kind is not CellType else []
-            elif kind is list and all(map(_is_told_apart, items)):
+            elif kind is list and _are_told_apart(items):
                 comparison.add_equal(container, items)
             elif kind is list and len(items) > _LONG and set(map(type, items)) <= _ATOMS and can_read_pointers():
                 comparison.add_long_list(container)
             elif kind is list and set(map(type, items)) <= _NUMBERS:
                 comparison.numbers.append(partial(iter, container))
-            elif watched.form == "." and not in_order and all(type(i) in _ATOMS or _is_told_apart(i) for i in items):
+            elif watched.form == "." and not in_order and _are_told_apart([i for i in items if type(i) not in _ATOMS]):
                 self._arrange_attributes(watched, of_numbers, named)
             else:
                 views.append(base_of(container).values(container) if isinstance(container, dict) else container)
@@ -552,9 +632,12 @@ class ClosedOver:
         """Arrange the names that there are, and those that there are not."""
         comparison = self._comparison
         misses_of_values = not self._names.isdisjoint(_MISSES_OF_VALUES)
+        by_name = not self._names.isdisjoint(_READS_BY_NAME)
         for _, form, _, content, taken in self._open.values():
             if form in (".", "*") and len(taken) < len(content):  # a new attribute may come before that of a class
                 comparison.keys.append(content.keys())
+            elif form in ("C", "M") and by_name:
+                comparison.sized.append(content)
             elif form == "V" and misses_of_values:
                 comparison.keys.append(content.keys())
                 comparison.sized.append(content)
@@ -562,7 +645,8 @@ class ClosedOver:
             comparison.sized += [value.__dict__ for value in self._bare]
         # What hardly ever changes: the classes of objects, the bases of classes, the code of functions. And a global
         # that is defined later may come before a builtin of its name.
-        if any(isinstance(kind, ABCMeta) for kind in self._classes.values()):
+        asks = not self._mentioned.isdisjoint(("isinstance", "issubclass"))
+        if asks or any(isinstance(kind, ABCMeta) for kind in self._classes.values()):
             comparison.getters.append(lambda: [get_cache_token()])  # another one once a class is registered
         classes = [kind for kind in self._classes.values() if kind.__bases__ != (object,)]  # others must keep theirs
         parts = [*classes, *self._functions]
@@ -574,6 +658,16 @@ class ClosedOver:
             for variables, absent in self._absent.values()
             if absent
         ]
+
+    def _arrange_settings(self) -> None:
+        """Arrange what functions of libraries tell that is set elsewhere, and what code tells of itself."""
+        asked = {SETTINGS[name]: None for name in SETTINGS if name in self._mentioned}
+        if self._computes_with_decimals or "Decimal" in self._mentioned:
+            asked[decimal_context] = None
+        self._comparison.getters += asked
+        told = {attribute for name, attribute in _TOLD_OF_CODE.items() if name in self._names}
+        items = [*self._functions, *self._classes.values(), *self._modules.values()]
+        self._comparison.getters += [partial(_told_of_code, items, name) for name in sorted(told)]
 
     def _watch(self, path: str, content: Mapping[str, Any], names: dict[str, None], form: str) -> None:
         if names or form == ".":
@@ -626,7 +720,26 @@ def _is_local(kind: type) -> bool:
 
 def _is_data(item: Any) -> bool:
     """Whether an item of a library is no part of its code."""
-    return not isinstance(item, (FunctionType, BuiltinFunctionType, type, ModuleType)) and type(item) not in _ATOMS
+    return not isinstance(item, (FunctionType, BuiltinFunctionType, type, ModuleType))
+
+
+def _is_code(item: Any) -> bool:
+    """Whether an item of a class or a module is part of its code."""
+    return isinstance(item, (FunctionType, BuiltinFunctionType, type, ModuleType, *_DESCRIPTORS))
+
+
+_DESCRIPTORS = (staticmethod, classmethod, property, GetSetDescriptorType, MemberDescriptorType)
+
+
+def _told_of_code(items: list[Any], name: str) -> list[Any]:
+    """What functions, classes and modules tell of themselves."""
+    if name == "__subclasses__":
+        classes = (item for item in items if isinstance(item, type))
+        return list(chain.from_iterable(map(type.__subclasses__, classes)))
+    found = [getattr(item, name, MISSING) for item in items]
+    if name != "__annotations__":
+        return found
+    return [part for item in found if isinstance(item, dict) for part in (*item, *item.values())]
 
 
 def _holds_symbol(item: Any, depth: int = 10) -> bool:
@@ -717,12 +830,14 @@ def _written(watched: _Watched, number: int) -> str:
     return f"{watched.path}.{keys[number]}"
 
 
-def _is_told_apart(item: Any, depth: int = 3) -> bool:
-    """Whether it is equal to nothing but itself; so are two lists or tuples that hold the same such things."""
-    kind = type(item)
-    if kind is list or kind is tuple:
-        return depth > 0 and all(_is_told_apart(part, depth - 1) for part in item)
-    return kind is Value or kind.__eq__ is _by_identity
+def _are_told_apart(items: Sequence[Any], depth: int = 3) -> bool:
+    """Whether each is equal to nothing but itself; so are two lists or tuples that hold the same such things."""
+    kinds = set(map(type, items))
+    nested = kinds & {list, tuple}
+    if not all(kind is Value or kind.__eq__ is _by_identity for kind in kinds - nested):
+        return False
+    parts = [item for item in items if type(item) in nested] if nested else ()
+    return depth > 0 and all(_are_told_apart(part, depth - 1) for part in parts)
 
 
 def _is_special(name: str) -> bool:

@@ -64,6 +64,29 @@ def names_in(code: CodeType) -> Names:
     return Names(frozenset(of_globals), frozenset(of_attributes), frozenset(of_modules), frozenset(texts))
 
 
+def line_of_made_name(code: CodeType) -> int | None:
+    """The line where code takes something from a dict of all globals, and not by a constant name; None if none does."""
+    if _OF_ALL_GLOBALS.isdisjoint(code.co_names):
+        return None
+    found = [*(part for part in instructions(code) if part[1] not in _EMPTY), *[(0, "", "")] * 5]
+    is_run = not _RUN.isdisjoint(code.co_names)  # what these run is looked at when it runs
+    for place, (line, operation, argument) in enumerate(found):
+        is_call = argument == "globals" and operation in _LOADS_GLOBAL
+        if not (is_call or (argument in _OF_ALL_GLOBALS and _is_of_attribute(operation))):
+            continue
+        is_get = found[place + 1 + is_call][2] == "get"
+        (_, taken, name), (_, following, _) = found[place + 1 + is_call + is_get :][:2]
+        is_constant = taken == "LOAD_CONST" and isinstance(name, str) and not _is_of_attribute(following)
+        if not is_constant and not (is_run and is_call):
+            return line
+    return None
+
+
+_OF_ALL_GLOBALS = frozenset(("globals", "__globals__", "f_globals"))
+_RUN = frozenset(("eval", "exec", "FunctionType"))
+_EMPTY = frozenset(("CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL", "RESUME"))
+
+
 def full_name(module: str, level: int, package: str | None) -> str:
     """The full name of a module that code in a package imports."""
     return resolve_name("." * level + module, package or "") if level and package else module

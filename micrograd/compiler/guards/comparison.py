@@ -78,6 +78,7 @@ class Comparison:
 
     def freeze(self) -> None:
         """Take note of what is there now: it is what there was before."""
+        self.getters.append(_END.__iter__)  # or more or fewer objects than before would not be noticed
         self._getters_before = self._now()
         self._numbers_before = self._numbers_now()
         self._lengths = list(map(len, self.sized))
@@ -116,6 +117,9 @@ class Comparison:
 
     def _now(self) -> list[Any]:
         return list(chain.from_iterable([get() for get in self.getters]))
+
+
+_END = (object(),)
 
 
 def _has_same_bytes(entry: tuple[Any, Any, Any, Any, bytearray]) -> bool:

@@ -24,8 +24,8 @@ attr attrs pydantic pydantic_core msgspec cattrs typing_extensions annotated_typ
 pkg_resources pip wheel requests urllib3 httpx httpcore aiohttp certifi idna charset_normalizer anyio sniffio
 six decorator wrapt cloudpickle dill psutil tzdata pytz dateutil cycler kiwisolver contourpy fontTools pyparsing
 sortedcontainers toolz cytoolz more_itertools h5py netCDF4 zarr tables sqlalchemy redis boto3 botocore
-transformers datasets tokenizers accelerate huggingface_hub safetensors lightning pytorch_lightning gymnasium gym
-ray cython Cython cffi pybind11 pyximport pyodide micropip js pyodide_js
+narwhals array_api_compat transformers datasets tokenizers accelerate huggingface_hub safetensors lightning
+pytorch_lightning gymnasium gym ray cython Cython cffi pybind11 pyximport pyodide micropip js pyodide_js
 """
 # Instances of what these hold do not change a number, or change all the time without that: loggers, locks, bars.
 _NAMES_WITHOUT_NUMBERS = """

@@ -4,24 +4,38 @@ An object of a class in Python has attributes, which are watched one by one. Thi
 
     ContextVar, threading.local, weak references       what they stand for now
     array.array, bytearray, memoryview, ctypes         their bytes
-    pandas, torch, and what else NumPy makes arrays of the bytes of that array
+    pandas, torch, and what else NumPy makes arrays of the bytes of that array; where NumPy has no such dtype, a pickle
     dict.get, dict.values(), mapping proxies           the object that they belong to
     anything else                                      its pickle
 """
 
 from __future__ import annotations
 
+import csv
 import gc
 import io
+import locale
+import logging
 import pickle
+import signal
+import sys
 import threading
+import time
 import weakref
 from collections import defaultdict
+from contextlib import suppress
 from contextvars import Context, ContextVar
 from functools import lru_cache, partial
 from marshal import dumps
 from operator import attrgetter, methodcaller
-from types import BuiltinFunctionType, MappingProxyType, MethodWrapperType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +47,7 @@ if TYPE_CHECKING:
 
 EXACT = 2  # the version of marshal's format: this one writes each number with its type, and to the bit
 MISSING: Any = object()
+_MEMBERS = (GetSetDescriptorType, MemberDescriptorType)
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), MappingProxyType)
 
 
@@ -41,10 +56,11 @@ class Reading:
 
     Args:
         read: gives a list of objects: the same ones, or equal numbers and texts, while nothing has changed.
+        asked: the names by which code asks for it: it counts where one of them is mentioned. None: always.
     """
 
-    def __init__(self, read: Callable[[], list[Any]]) -> None:
-        self.read = read
+    def __init__(self, read: Callable[[], list[Any]], asked: frozenset[str] | None = None) -> None:
+        self.read, self.asked = read, asked
 
 
 def owner_of(item: Any) -> Any:
@@ -74,10 +90,28 @@ def reading_of(item: Any) -> Reading | None:
             return Reading(partial(read, item))
     if kind.__module__ == "unittest.mock":  # each has a class of its own
         return Reading(partial(_of_mock, item))
+    if (told := told_by(item)) is not None:
+        return told
     home = next((base for base in kind.__mro__ if "__array__" in vars(base)), None)
     if home is not None and is_foreign(home.__module__):  # in a class of the user, it reads attributes
-        return _readable(_columns if hasattr(kind, "columns") else _elements, item)
+        return _readable(_columns if hasattr(kind, "columns") else _elements, item) or pickled(item)
     return _readable(_bytes, item)
+
+
+def told_by(item: Any) -> Reading | None:
+    """How to read what an object of a library tells of its state; None of others."""
+    for base in type(item).__mro__:
+        if (told := _TOLD.get(f"{base.__module__}.{base.__qualname__}")) is not None:
+            names, read = told
+            return Reading(partial(read, item), frozenset(names.split()) or None)
+    return None
+
+
+def members_of(item: Any) -> Reading:
+    """What an object written in C tells by attributes that code names."""
+    kinds = [base for base in type(item).__mro__ if base is not object]
+    names = [n for base in kinds for n, part in vars(base).items() if type(part) in _MEMBERS and n[0] != "_"]
+    return Reading(partial(_attributes(*names), item), frozenset((*names, "getgeneratorstate")))
 
 
 def pickled(item: Any) -> Reading | None:
@@ -112,21 +146,115 @@ def _of_mock(mock: Any) -> list[Any]:
 
 
 def _elements(item: Any) -> list[Any]:
-    array = np.asarray(item)
+    array = np.asarray(_strided(item) if hasattr(type(item), "detach") else item)
     content = dumps(array.ravel().tolist(), EXACT) if array.dtype == object else array.tobytes()
     index = getattr(item, "index", None)  # of a series
     labels = _elements(index) if hasattr(type(index), "__array__") else []
-    return [str(array.dtype), str(array.shape), content, *labels]
+    of_pandas = [repr(getattr(item, name, None)) for name in ("name", "attrs")]
+    return [str(array.dtype), str(array.shape), content, *of_pandas, *labels]
+
+
+def _strided(tensor: Any) -> Any:
+    """A tensor that requires a gradient, is sparse, or of a dtype that NumPy has not, as one that NumPy can read."""
+    tensor = tensor.detach()
+    with suppress(TypeError):
+        return np.asarray(tensor)
+    return tensor.to_dense().double()
 
 
 def _columns(table: Any) -> list[Any]:
     parts = [table.columns, *(column for _, column in table.items())]
-    return [part for column in parts for part in _elements(column)]
+    return [repr(getattr(table, "attrs", None)), *(part for column in parts for part in _elements(column))]
 
 
 def _bytes(item: Any) -> list[Any]:
     pointed_at = [bytes(item.contents)] if hasattr(type(item), "contents") and item else []  # a pointer of ctypes
     return [memoryview(item).tobytes(), *pointed_at]
+
+
+def _of_logger(logger: Any) -> list[Any]:
+    return [logger.getEffectiveLevel(), logger.level, logger.disabled, logger.manager.disable, *logger.handlers]
+
+
+def _levels() -> list[Any]:
+    loggers = [logging.root, *list(logging.root.manager.loggerDict.values())]
+    return [logging.root.manager.disable, *(getattr(logger, "level", None) for logger in loggers)]
+
+
+def _attributes(*names: str) -> Callable[[Any], list[Any]]:
+    return lambda item: [_attribute(item, name) for name in names]
+
+
+def _attribute(item: Any, name: str) -> Any:
+    try:
+        return getattr(item, name)
+    except Exception:  # whatever a library raises
+        return MISSING
+
+
+def _shared(item: Any) -> list[Any]:
+    return [memoryview(item.get_obj()).tobytes()]
+
+
+_DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+_PROCESS = _attributes("_config", "_popen", "name", "daemon")
+# What classes of libraries tell, beside doing something: by the class, the names that code asks by, and how it is read.
+_TOLD: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
+    "logging.Logger": ("level disabled handlers isEnabledFor getEffectiveLevel hasHandlers", _of_logger),
+    "logging.Handler": ("level", _attributes("level")),
+    "_thread.lock": ("locked", lambda lock: [lock.locked()]),
+    "_thread.RLock": ("_is_owned", lambda lock: [lock._is_owned()]),
+    "threading.Condition": ("_is_owned", lambda condition: [condition._is_owned()]),
+    "concurrent.futures._base.Future": ("", _attributes("_state", "_result", "_exception")),
+    "asyncio.locks.Event": ("", _attributes("_value")),
+    "asyncio.locks.Lock": ("locked", _attributes("_locked")),
+    "asyncio.locks.Semaphore": ("locked _value", _attributes("_value")),
+    "asyncio.events.AbstractEventLoop": (
+        "is_closed is_running",
+        lambda loop: [loop.is_closed(), loop.is_running()],
+    ),
+    "multiprocessing.process.BaseProcess": ("name daemon", _PROCESS),
+    "multiprocessing.sharedctypes.SynchronizedBase": ("", _shared),
+    "multiprocessing.managers.BaseProxy": ("", lambda proxy: [pickle.dumps(proxy._getvalue())]),
+    "multiprocessing.shared_memory.SharedMemory": ("", lambda memory: [bytes(memory.buf)]),
+    "tqdm.std.tqdm": ("n total last_print_n format_dict", _attributes("n", "total")),
+    "decimal.Context": ("", _attributes(*_DECIMAL)),
+}
+
+
+def _time_zone() -> list[Any]:
+    return [time.timezone, time.altzone, *time.tzname]
+
+
+def decimal_context() -> list[Any]:
+    """How decimal computes in this context."""
+    return [getattr(sys.modules["decimal"].getcontext(), name) for name in _DECIMAL]
+
+
+def _handlers_of_signals() -> list[Any]:
+    return [signal.getsignal(number) for number in sorted(signal.valid_signals())]
+
+
+# What functions of libraries tell that is set elsewhere: by the names that code calls them by.
+SETTINGS: dict[str, Callable[[], list[Any]]] = {
+    **dict.fromkeys(("mktime", "fromtimestamp", "timestamp", "astimezone"), _time_zone),
+    "getcontext": decimal_context,
+    "getrecursionlimit": lambda: [sys.getrecursionlimit()],
+    "getswitchinterval": lambda: [sys.getswitchinterval()],
+    "get_threshold": lambda: [gc.get_threshold()],
+    "getsignal": _handlers_of_signals,
+    "get_ident": lambda: [threading.get_ident()],
+    "get_native_id": lambda: [threading.get_native_id()],
+    "current_thread": lambda: [thread := threading.current_thread(), thread.name],
+    "active_count": lambda: [threading.active_count()],
+    "geterr": lambda: [*np.geterr().values()],
+    "getbufsize": lambda: [np.getbufsize()],
+    "get_printoptions": lambda: [repr(np.get_printoptions())],
+    "field_size_limit": lambda: [csv.field_size_limit()],
+    "setlocale": lambda: [locale.setlocale(locale.LC_ALL)],
+    "localeconv": lambda: [repr(locale.localeconv())],
+    "getLogger": _levels,
+}
 
 
 _READERS: list[tuple[Any, Callable[[Any], list[Any]]]] = [

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd.compiler.guards.code_names import line_that_loads
+from micrograd.compiler.guards.code_names import line_of_made_name, line_that_loads, nested_in
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.refusals import TraceError
 
@@ -61,6 +61,25 @@ _READS: dict[str, tuple[tuple[str, str], frozenset[str]]] = {
     **dict.fromkeys(("posix", "nt"), (_SYSTEM, _READS_NOTHING)),
     **dict.fromkeys(("_socket", "_posixsubprocess", "_winapi", "select"), (_SYSTEM, frozenset())),
 }
+_STATE = ("the state of Python is read", "Read it outside, and pass it as an argument")
+_MADE_NAME = ("a global is read by a name that is made at run time", "Read it outside, and pass it as an argument")
+_ADDRESS = ("memory is read by its address", "Read it outside, and pass it as an argument")
+# What the user's code asks of these, directly
+_TELLS_STATE = {
+    "gc": frozenset(("get_count", "get_objects", "get_referents", "get_referrers", "get_stats", "isenabled")),
+    "sys": frozenset(("getrefcount", "getallocatedblocks", "_current_frames", "getprofile", "gettrace")),
+    "_signal": frozenset(("getitimer", "sigpending")),
+    "_thread": frozenset(("stack_size",)),
+}
+_BY_ADDRESS = frozenset(("string_at", "wstring_at", "cast", "from_address"))
+_SUSPICIOUS = frozenset(
+    [
+        *_BY_ADDRESS,
+        *(name for names in _TELLS_STATE.values() for name in names),
+        *("eval", "exec", "getattr", "attrgetter", "methodcaller", "__getattribute__", "vars", "__dict__"),
+        *("FunctionType", "globals", "__globals__", "f_globals", "modules", "__import__", "import_module"),
+    ]
+)
 _DRAWS_ENTROPY = "urandom"
 _CONVERTS = frozenset(("gmtime", "localtime", "strftime", "ctime", "asctime"))
 _OPENS = frozenset(("open", "open_code", "input", "fromfile"))
@@ -110,6 +129,7 @@ class Sources:
         iterators: each with how it is written.
         unwatched: objects whose state cannot be read, each with how it is written.
         is_suspicious: whether the code mentions library functions that may ask a source.
+        strange: code of the user that the trace ran and that was not reached before, with its globals.
     """
 
     def __init__(self) -> None:
@@ -117,6 +137,7 @@ class Sources:
         self.iterators: list[tuple[str, Any]] = []
         self.unwatched: list[tuple[str, Any]] = []
         self.is_suspicious = False
+        self.strange: dict[CodeType, dict[str, Any]] = {}
 
     def take(self, path: str, item: Any) -> bool:
         """Whether an object is a source; it is kept then."""
@@ -137,7 +158,9 @@ class Sources:
 
     def suspect(self, item: Any) -> None:
         """Take note of a function or class that the code mentions."""
-        module = str(getattr(item, "__module__", None) or "")
+        owner = getattr(item, "__self__", None)  # of a method written in C, which has no module
+        home = owner if isinstance(owner, type) else type(owner)
+        module = str(getattr(item, "__module__", None) or ("" if owner is None else home.__module__))
         if not module or (not is_foreign(module) and not isinstance(item, BuiltinFunctionType)):
             return
         name = getattr(item, "__name__", "")
@@ -150,6 +173,20 @@ class Sources:
     def suspect_module(self, name: str) -> None:
         """Take note of a library from which code may take any function, by a name that is made at run time."""
         self.is_suspicious = self.is_suspicious or name.partition(".")[0] not in _PURE
+
+    def suspect_names(self, names: frozenset[str]) -> None:
+        """Take note of the names in code, by some of which it may run code that is not reached, or ask a source."""
+        self.is_suspicious = self.is_suspicious or not _SUSPICIOUS.isdisjoint(names)
+
+    @contextmanager
+    def refusing_more(self) -> Generator[None, None, None]:
+        """Refuse sources that are reached inside only: it is too late to look at what they were."""
+        before = len(self.generators), len(self.iterators)
+        yield
+        if len(self.generators) > before[0]:
+            _refuse(_RANDOM, None)
+        if len(self.iterators) > before[1]:
+            _refuse(_ITERATOR, None, self.iterators[-1][0])
 
     def refusing(self, codes: Iterable[CodeType], run: Callable[[], Any]) -> Any:
         """What a trace gives; it is refused if it asks a source.
@@ -166,7 +203,7 @@ class Sources:
         states = self._states()
         before = [pickle.dumps(state) for state in states]
         positions = [_position(iterator) for _, iterator in self.iterators]
-        observer = _Observer(self)
+        observer = _Observer(self, codes)
         if self.is_suspicious:
             with observer.profiling():
                 result = run()
@@ -174,6 +211,7 @@ class Sources:
             result = run()
         if observer.found is not None:
             _refuse(*observer.found)
+        self.strange = observer.strange
         for (path, iterator), position in zip(self.iterators, positions, strict=True):
             if _position(iterator) != position:
                 name = path.partition("[")[0].rpartition(".")[2]
@@ -194,9 +232,11 @@ class Sources:
 
 def _shared() -> list[_State]:
     """The generators that are used by functions such as random.random."""
+    torch: Any = sys.modules.get("torch")
     return [
         _State(random.getstate, random.setstate),
         _State(lambda: np.random.get_state(legacy=False), np.random.set_state),
+        *([_state_of_torch(torch.get_rng_state, torch.set_rng_state)] if hasattr(torch, "get_rng_state") else []),
     ]
 
 
@@ -210,7 +250,14 @@ def _state_of(item: Any) -> _State | None:
     if issubclass(kind, (np.random.Generator, np.random.BitGenerator)):
         bits = getattr(item, "bit_generator", item)
         return _State(lambda: bits.state, lambda state: setattr(bits, "state", state))
+    if kind.__module__ == "torch._C" and hasattr(kind, "get_state"):
+        return _state_of_torch(item.get_state, item.set_state)
     return None
+
+
+def _state_of_torch(get: Callable[[], Any], put: Callable[[Any], Any]) -> _State:
+    """The state of a generator of PyTorch as an array, as the pickle of a tensor may be another one each time."""
+    return _State(lambda: np.asarray(get()), lambda state: put(sys.modules["torch"].as_tensor(state)))
 
 
 def _position(iterator: Any) -> Any:
@@ -245,9 +292,15 @@ class _Observer:
 
     Attributes:
         found: what is asked, the line, and how the object is written; None if nothing is asked.
+        strange: code of the user that is run and not known, with its globals.
     """
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, codes: Iterable[CodeType] = ()) -> None:
+        codes = list(codes) if sources.is_suspicious else []
+        self._known = {id(nested) for code in codes for nested in nested_in(code)}
+        self.strange: dict[CodeType, dict[str, Any]] = {}
+        lines = ((code, line_of_made_name(code)) for top in codes for code in nested_in(top))
+        self._made_names = {id(code): (code.co_filename, line) for code, line in lines if line is not None}
         self._unwatched = {id(item): path for path, item in sources.unwatched}
         self._generators = [(path, item) for path, item in sources.iterators if isinstance(item, GeneratorType)]
         self._outer: Any = None
@@ -276,16 +329,32 @@ class _Observer:
         if self.found is not None:
             return
         if event == "c_call":
-            what, path = self._asked_by(argument)
+            what, path = self._asked_by(argument, frame)
         elif event == "call":
+            if id(frame.f_code) not in self._known:
+                self._take(frame)
             what, path = self._resumed(frame)
         else:
             return
         if what is not None and _is_of_user(frame) and not _is_of_collector(frame):
-            self.found = what, _line_of_user(frame), path
+            line = self._made_names[id(frame.f_code)] if what is _MADE_NAME else _line_of_user(frame)
+            self.found = what, line, path
 
-    def _asked_by(self, function: Any) -> tuple[tuple[str, str] | None, str]:
+    def _take(self, frame: FrameType) -> None:
+        """Take note of code of the user that was not reached before the trace, and that such code calls."""
+        code, caller = frame.f_code, frame.f_back
+        if caller is None or id(caller.f_code) not in self._known or is_foreign(_module_of(frame)):
+            return
+        if not _is_of_collector(frame):
+            self.strange[code] = frame.f_globals
+            self._known.update(map(id, nested_in(code)))
+
+    def _asked_by(self, function: Any, frame: FrameType) -> tuple[tuple[str, str] | None, str]:
         name, owner, module = function.__name__, getattr(function, "__self__", None), function.__module__
+        if name in _TELLS_STATE.get(module, ()) and (module == "_signal" or not is_foreign(_module_of(frame))):
+            return _STATE, ""
+        if name == "from_address" and isinstance(owner, type):
+            return _ADDRESS, ""
         if name == _DRAWS_ENTROPY and module in _READS:
             return _ENTROPY, ""
         if module in _READS and name not in _READS[module][1]:
@@ -301,6 +370,10 @@ class _Observer:
         return None, ""
 
     def _resumed(self, frame: FrameType) -> tuple[tuple[str, str] | None, str]:
+        if id(frame.f_code) in self._made_names:
+            return _MADE_NAME, ""
+        if frame.f_code.co_name in _BY_ADDRESS and _module_of(frame) == "ctypes":
+            return _ADDRESS, ""
         for path, generator in self._generators:
             if generator.gi_code is frame.f_code and generator.gi_frame is frame:
                 return _ITERATOR, path
@@ -368,6 +441,10 @@ def _is_of_user(frame: FrameType | None) -> bool:
         found = found or not is_foreign(module)
         frame = frame.f_back
     return found
+
+
+def _module_of(frame: FrameType) -> Any:
+    return frame.f_globals.get("__name__", "")
 
 
 def _line_of_user(frame: FrameType | None) -> Line | None:

@@ -71,6 +71,8 @@ class SymbolArray(ValueArray):
         """Put something at an index, which must be known."""
         if is_of_bools(self) and not is_of_bools(item):
             item = _each(truth, np.array(plain(item), dtype=object))
+        elif not is_seen_by_library():
+            _check_room(self, item)
         try:
             super().__setitem__(index, item)
         except IndexError:
@@ -106,6 +108,11 @@ class SymbolArray(ValueArray):
         return super().conj() if kind_of(self.view(np.ndarray)) is None else self
 
     conjugate = conj
+
+    def fill(self, value: Any) -> None:
+        """Put something at each index."""
+        _check_room(self, value)
+        self[...] = value
 
     def dot(self, other: Any, out: Any = None) -> Any:
         """The product of two matrices; see np.dot."""
@@ -145,7 +152,7 @@ def _averaging(name: str) -> Any:
         kind = kind_of(self.view(np.ndarray))
         if kind is not None:
             check_width(kind, [kind])
-        return getattr(np.ndarray, name)(self if self.ndim else self.reshape(1), *arguments, **settings)
+        return getattr(ValueArray, name)(self, *arguments, **settings)
 
     return method
 
@@ -219,8 +226,10 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
-        of_numbers = any(map(_has_values, operands)) and not any(_has_values(x) or is_of_bools(x) for x in out)
-        if of_numbers or any(array is not None and array.dtype != object for array in out):
+        value_arrays.check_arrays(out)
+        for array in out:
+            _check_room(array, operands)
+        if any(array is not None and array.dtype != object for array in out):
             refuse(f"an array of numbers as out= of np.{name}", "Leave it out, and use what is returned.")
         if function is None and any(map(is_of_bools, out)):
             refuse(f"an array of comparisons as out= of np.{name}", "Leave it out, and use what is returned.")
@@ -246,7 +255,7 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
 
 def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What another function of NumPy makes of symbols, such as np.where and np.concatenate."""
-    arguments, settings = with_arrays(arguments), {name: with_arrays(setting) for name, setting in settings.items()}
+    arguments, settings = with_arrays(arguments, settings)
     instead = _INSTEAD.get(function)
     if instead is not None and (result := instead(*arguments, **settings)) is not None:
         return result
@@ -354,6 +363,23 @@ def _copyto(to: Any, array: Any, casting: str = "same_kind", where: Any = True) 
     """np.copyto goes the ordinary way, if it is known where to."""
     if _has_symbols(where):
         refuse("where= of np.copyto", "Write np.where(condition, a, b).")
+    _check_room(to, array)
+
+
+def _full_like(a: Any, fill_value: Any, dtype: Any = None, *arguments: Any, **settings: Any) -> None:
+    """np.full_like goes the ordinary way, if the array has room for Values."""
+    if dtype is None:
+        _check_room(a, fill_value)
+
+
+def _check_room(array: Any, item: Any) -> None:
+    """Refuse to put a Value into an array of the numbers that an argument has: eagerly it keeps its number only."""
+    if _has_values(item) and array is not None and array.size and all(map(_is_plain_symbol, array.flat)):
+        refuse("a Value put into an array of numbers", "Write mg.array(x) for the array, which keeps gradients too.")
+
+
+def _is_plain_symbol(x: Any) -> bool:
+    return is_unknown(x) and not is_value(x) and not isinstance(x, bool)
 
 
 def _find(*arguments: Any, **settings: Any) -> None:
@@ -390,6 +416,8 @@ _FINDING = (
 _INSTEAD: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys(_FINDING, _find),
     np.copyto: _copyto,
+    np.full_like: _full_like,
+    np.put: lambda a, ind, v, mode="raise": _check_room(a, v),
     np.pad: _pad,
     np.where: _where,
     np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),

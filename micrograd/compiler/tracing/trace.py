@@ -122,8 +122,8 @@ class Tape(Tracer):
         self.checked: dict[int, None] = {}
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
-        self.remarks: list[str] = []
         self.maps: list[Mapped] = []
+        self.remarks: list[str] = []
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -375,6 +375,10 @@ class Tape(Tracer):
     def number_read(self) -> NoReturn:
         """Say that the number of a Value would be frozen."""
         refuse("reading the number of a Value", "Write mg.where, mg.maximum, mg.exp or mg.detach.")
+
+    def gradient_read(self) -> NoReturn:
+        """Say that the gradient of a Value would be frozen."""
+        refuse("reading the gradient of a Value", "Read it outside of the function, and pass it as an argument.")
 
     def closure_given(self) -> NoReturn:
         """Say that a closure works on numbers, which are not known yet."""
@@ -800,6 +804,10 @@ class _QuietTape(Tracer):
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
         self._tape.number_read()
+
+    def gradient_read(self) -> NoReturn:
+        """Refuse, as the tape does."""
+        self._tape.gradient_read()
 
     def closure_given(self) -> NoReturn:
         """Refuse, as the tape does."""
@@ -1508,8 +1516,8 @@ def _traced(
         tells_apart=tape.tells_apart,
         depends_on_recording=tape.depends_on_recording,
         takes_numbers=tape.takes_numbers,
-        remarks=tuple(tape.remarks),
         questions=questions,
+        remarks=tuple(tape.remarks),
     )
 
 

@@ -16,6 +16,8 @@ differentiates by one that was there before, which a recording cannot know.
 
 from __future__ import annotations
 
+import math
+import os
 from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler.guards.closed_over import ClosedOver
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
 _FEWEST = 5  # turns: of fewer, hardly any would be repeated
 # Iterations of vmap that are compiled once, and operations of all of them. Of fewer, one program is ready as soon when
 # they are written out, and a call takes half the time: 0.2 in place of 0.4 ms for 1,000 iterations of 20 operations.
-_FEWEST_MAPPED, OPERATIONS_MAPPED = 64, 1 << 15
+_FEWEST_MAPPED, OPERATIONS_MAPPED = 32, 1 << 15
 _MOST_RECORDINGS = 8  # in a loop
+_BYTES_OF_AN_OPERATION = 250  # 3.6 GB for 13 million of them
 
 
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,7 +56,7 @@ class TracedOnce(Turns):
     def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
         """What repeats the function's turns where a tape records, and nothing is in between."""
         tape = recorder_on_top()
-        return _Loop(function, tape) if isinstance(tape, Tape) and count >= _FEWEST else function
+        return _Loop(function, tape, count) if isinstance(tape, Tape) and count >= _FEWEST else function
 
     def mapped(self, function: Callable[..., Any], item: Callable[[int], Any], count: int) -> list[Any]:
         """What the function returns for the first items: for all of them, where one recording stands for many."""
@@ -112,16 +115,38 @@ def _is_as_before(reached: ClosedOver) -> bool:
     return not reached.sources.iterators and reached.is_current()
 
 
+def _check_memory(count: int, operations: int) -> None:
+    """Refuse a loop that this machine has no memory for, before any of it is taken."""
+    needed, there = count * operations * _BYTES_OF_AN_OPERATION, bytes_of_machine()
+    if needed > there:
+        raise MemoryError(
+            f"{count:,} iterations of {operations:,} operations each take about {needed / 1e9:,.1f} GB to compile, and "
+            f"this machine has {there / 1e9:,.1f} GB of memory: go through fewer in one call"
+        )
+
+
+def bytes_of_machine() -> float:
+    """How much memory there is; infinity where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
 class _Loop:
     """A function that is called turn after turn.
 
     Args:
         function: the body of the loop.
         tape: on which it is written.
+        count: how often it is called.
+
+    Raises:
+        MemoryError: when called, if what it writes in all of these calls does not fit into memory.
     """
 
-    def __init__(self, function: Callable[..., Any], tape: Tape) -> None:
-        self._function, self._tape = function, tape
+    def __init__(self, function: Callable[..., Any], tape: Tape, count: int) -> None:
+        self._function, self._tape, self._count = function, tape, count
         self._reached: ClosedOver | None = None  # before the first turn
         self._bodies: dict[Any, Body] = {}  # by what turns are told by
         self._confirmed: set[Any] = set()  # of which another turn has written the same
@@ -186,5 +211,6 @@ class _Loop:
         self._recordings += 1
         if before is not None and before.written == body.written:
             self._confirmed.add(key)
+            _check_memory(self._count, len(body.written[0]))
         self._as_written = (before is not None and key not in self._confirmed) or not self._is_as_before()
         return body

@@ -131,7 +131,7 @@ class BufferSteps(CompiledSteps):
                 self._numbers[index][len(self._numbers[index]) - len(numbers) :] = numbers
         optimizer, update, buffer = self._optimizer, self._update, self._buffer
         losses = self._batches.run(batch)
-        self._eager.mean = mean = mean_of(losses)
+        self._mean = mean = mean_of(losses)
         if math.isfinite(mean) and np.isfinite(buffer[update.gradients]).all():
             if self._clip_norm is not None:
                 with np.errstate(all="ignore"):  # a bound for the root may be beyond floats

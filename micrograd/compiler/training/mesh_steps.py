@@ -162,7 +162,7 @@ class MeshSteps(CompiledSteps):
         with nullcontext() if processes is None else processes.waiting():
             following, losses, is_finite = self._run(self._numbers, self._which[batch], self._place[batch], rate)
         self._devices.caught.check()
-        self._eager.mean = mean = mean_of(losses)
+        self._mean = mean = mean_of(losses)
         if is_finite and math.isfinite(mean):
             steps = self._steps + 1
             # Python looks for signals at calls and loops: there are none between here and the return

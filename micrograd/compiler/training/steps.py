@@ -66,6 +66,7 @@ class CompiledSteps(ABC):
     """
 
     leads = True
+    _mean: float | None = None  # None where the step is taken eagerly
 
     def __init__(
         self,
@@ -95,6 +96,11 @@ class CompiledSteps(ABC):
     @abstractmethod
     def step(self, batch: list[int], epoch: int, noise: Sequence[Any] | None = None) -> float:
         """One update from the mean loss of a batch, which is returned; noise has an item for each of its examples."""
+
+    @property
+    def mean(self) -> float:
+        """The mean loss of the batch, known before the update."""
+        return float(self._eager.mean) if self._mean is None else self._mean
 
     def before_noise(self) -> None:
         """Bring the Values up to date, if the function that draws the noise may read or change them."""
@@ -200,6 +206,7 @@ class CompiledSteps(ABC):
 
     def _take_eagerly(self, batch: list[int], epoch: int, noise: Sequence[Any] | None) -> float:
         """A step without the programs."""
+        self._mean = None
         self.update_values()
         return float(self._eager.step(batch, epoch, noise))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -202,21 +202,25 @@ def _function(
     takes_work = memory.work > STACK or (source.work and memory.work > 0)
     real = writer.real
     body = [*start, *writer.lines]
-    pointers = []
-    for pointer, target in sorted(memory.pointers.items(), key=lambda each: _order(each[1])):
-        if _mentions(body, pointer):
-            star = "" if target.endswith("]") else "*const "
-            constant = "" if target.startswith("work") else "const "
-            pointers.append(f"    {constant}{real} {star}{pointer} = {target.removesuffix(' + 0')};")
+    words = _words(body)
+    used = [each for each in memory.pointers.items() if each[0] in words]
+    pointers = [_declared(*each, real) for each in sorted(used, key=lambda each: _order(each[1]))]
     body = [*pointers, *body]
+    words = _words(body)
     first = []
     if memory.work and not takes_work:
         first.append(f"    {real} work[{memory.work}];")
-    if "parameters" not in takes and _mentions(body, "parameters"):
+    if "parameters" not in takes and "parameters" in words:
         first.append(f"    const {real} *const parameters = {source.name}_parameters;")
     work = ["work"] if takes_work else []
-    unused = [f"    (void){each};" for each in [*takes, *results, *work] if not _mentions(body, each)]
+    unused = [f"    (void){each};" for each in [*takes, *results, *work] if each not in words]
     return _Function(name, takes, results, memory.work, takes_work, [*first, *unused, *body])
+
+
+def _declared(name: str, target: str, real: str) -> str:
+    """The line that gives a number, or where an array begins, a name."""
+    star = "" if target.endswith("]") else "*const "
+    return f"    {'' if target.startswith('work') else 'const '}{real} {star}{name} = {target.removesuffix(' + 0')};"
 
 
 def _order(target: str) -> tuple[int, int]:
@@ -225,35 +229,27 @@ def _order(target: str) -> tuple[int, int]:
     return [*GIVEN, "work"].index(home), int(place[0]) if place else 0
 
 
-def _mentions(lines: Iterable[str], name: str) -> bool:
-    pattern = re.compile(rf"\b{name}\b")
-    return any(pattern.search(line) for line in lines)
+def _words(lines: Iterable[str]) -> set[str]:
+    """The names in some lines."""
+    return set(re.findall(r"[A-Za-z_]\w*", "\n".join(lines)))
 
 
 def _copied_in(memory: Memory, given: dict[str, Integers]) -> list[str]:
     """The lines that put into the work array what is given of it."""
+    found = [(home, np.arange(len(places)), places) for home, places in given.items()]
+    for start, numbers in memory.places.constants:
+        places = start + np.arange(len(numbers))
+        inside = np.array([memory.in_work(place) for place in places.tolist()], dtype=bool)
+        if inside.any():
+            found.append((memory.tables.name(numbers[inside]), np.arange(inside.sum()), places[inside]))
     lines: list[str] = []
-    for region in memory.regions:
-        if region.home != "work":
-            continue
-        for home, found in given.items():
-            inside = np.flatnonzero((found >= region.start) & (found < region.end))
-            if len(inside):
-                lines += _copies(memory, memory.array(region), found[inside] - region.start, home, inside)
-        for start, numbers in memory.places.constants:
-            inside = np.flatnonzero(
-                (start + np.arange(len(numbers)) >= region.start) & (start + np.arange(len(numbers)) < region.end)
-            )
-            if len(inside):
-                targets = start + inside - region.start
-                if len(inside) <= _FEW:
-                    lines += [
-                        f"{memory.array(region)}[{target}] = {memory.tables.text(number)};"
-                        for target, number in zip(targets.tolist(), numbers[inside].tolist(), strict=True)
-                    ]
-                else:
-                    table = memory.tables.name(numbers[inside])
-                    lines += _copies(memory, memory.array(region), targets, table, np.arange(len(inside)))
+    for source, indices, places in found:
+        of_region: dict[Region, list[int]] = {}
+        for index, place in zip(indices.tolist(), places.tolist(), strict=True):
+            if memory.in_work(place):
+                of_region.setdefault(cast("Region", memory.region(place)), []).append(index)
+        for region, chosen in of_region.items():
+            lines += _copies(memory, memory.whole(region)[0], places[chosen] - region.start, source, np.array(chosen))
     return lines
 
 

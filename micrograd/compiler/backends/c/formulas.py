@@ -14,6 +14,7 @@ import math
 import re
 import struct
 from inspect import signature
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine import primitives
@@ -65,12 +66,14 @@ _EIGHT = (
     "}",
     "return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));",
 )
-_DOT = "int count, const double *a, int a_step, const double *b, int b_step"
-HELPERS["dot"] = _DOT, *(re.sub(r"TERM\((.*)\)", r"a[(\1) * a_step] * b[(\1) * b_step]", line) for line in _EIGHT)
-HELPERS["sum"] = (
-    _DOT.partition(", const double *b")[0],
-    *(re.sub(r"TERM\((.*)\)", r"a[(\1) * a_step]", line) for line in _EIGHT),
-)
+_FIRST, _SECOND = "const double *a", "const double *b"
+for _name, _given, _term in (
+    ("dot", (_FIRST, _SECOND), r"a[\1] * b[\1]"),
+    ("dot_apart", (_FIRST, "int a_step", _SECOND, "int b_step"), r"a[(\1) * a_step] * b[(\1) * b_step]"),
+    ("sum", (_FIRST,), r"a[\1]"),
+    ("sum_apart", (_FIRST, "int a_step"), r"a[(\1) * a_step]"),
+):
+    HELPERS[_name] = ", ".join(["int count", *_given]), *(re.sub(r"TERM\((.*)\)", _term, line) for line in _EIGHT)
 _OF_MATH_H = (
     "exp expm1 exp2 log log1p log2 log10 sqrt sin cos tan asin acos atan atan2 hypot sinh cosh tanh asinh acosh atanh "
     "erf erfc floor fma"
@@ -235,12 +238,8 @@ def _is_atom(text: str) -> bool:
     name, opening, rest = text.partition("(")
     if not (opening and name.isidentifier() and rest.endswith(")")):
         return False
-    depth = 1
-    for place, sign in enumerate(rest):
-        depth += (sign == "(") - (sign == ")")
-        if not depth:
-            return place == len(rest) - 1
-    return False
+    depths = accumulate((sign == "(") - (sign == ")") for sign in rest)
+    return next(place for place, depth in enumerate(depths, 1) if depth < 0) == len(rest)
 
 
 def _where(condition: Term, x: Term, y: Term) -> Term:

@@ -164,8 +164,11 @@ class Writer:
 
     def _dot(self, part: Segment, factors: Sequence[Use]) -> None:
         """A dot product or a sum, by a function that adds up eight numbers at a time."""
-        operands = ", ".join(f"&{self._at(use, 0)}, {use.access.term_step}" for use in factors)
-        name = self.functions.helper("dot" if len(factors) > 1 else "sum", self.single)
+        near = all(use.access.term_step == 1 for use in factors)
+        steps = ["" if near else f", {use.access.term_step}" for use in factors]
+        operands = ", ".join(f"&{self._at(use, 0)}{step}" for use, step in zip(factors, steps, strict=True))
+        name = f"{'dot' if len(factors) > 1 else 'sum'}{'' if near else '_apart'}"
+        name = self.functions.helper(name, self.single)
         negative, text = _product(part.coefficient, [f"{name}({part.terms}, {operands})"], self.single)
         self.line(f"sum {'-' if negative else '+'}= {text};")
 

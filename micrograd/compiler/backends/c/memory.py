@@ -224,6 +224,11 @@ class Memory:
         number = bisect_right(self._starts, place) - 1
         return self.regions[number] if number >= 0 and place < self.regions[number].end else None
 
+    def in_work(self, place: int) -> bool:
+        """Whether a position is in the work array."""
+        region = self.region(place)
+        return region is not None and region.home == "work"
+
     def number(self, place: int) -> str:
         """The expression of the number at a position."""
         if place in self._locals:
@@ -234,8 +239,11 @@ class Memory:
                 return literal(float(self._constants[place]), self.tables.single)
             home = next(home for home in GIVEN if self._index[home][place] >= 0)
             region = Region(place, place + 1, home, int(self._index[home][place]))
-        name, origin = self._array(region, place, place)
-        return name if origin is None else f"{name}[{place - origin}]"
+        part = self._part(region, place, place)
+        if part and not part.shape:
+            return part.name
+        name, origin = self.whole(region, place, place)
+        return f"{name}[{place - origin}]"
 
     def operand(self, use: Use, variables: dict[str, str]) -> str:
         """The expression of an operand.
@@ -250,9 +258,7 @@ class Memory:
         low, high = use.reach()
         region = self.region(low)
         assert region is not None  # each operand of a vector is in one
-        name, origin = self._array(region, low, high)
-        if origin is None:
-            return name
+        name, origin = self.whole(region, low, high)
         table = access.row_table if access.table is None else access.table
         steps = [(access.column_step, columns, "column"), (access.turn_step, use.turns, "turn")]
         steps += [(access.row_step, rows, "row")] if table is None else []
@@ -262,31 +268,27 @@ class Memory:
         parts = [(step, variables[name]) for step, count, name in steps if step and count > 1]
         return f"{name}[{_total(start - origin, indices, parts)}]"
 
-    def array(self, region: Region) -> str:
-        """The name of a region in the work array."""
-        return self.whole(region)[0]
+    def whole(self, region: Region, low: int = -1, high: int = -1) -> tuple[str, int]:
+        """The name of the array of a region, or of these positions of it, and where it would begin in the buffer."""
+        part = self._part(region, low, high) if low >= 0 else None
+        return (part.name, region.start - region.offset + part.start) if part and part.shape else self._home_of(region)
 
-    def whole(self, region: Region) -> tuple[str, int]:
-        """The name of what a region is in, and where that would begin in the buffer."""
-        name, origin = self._array(region, region.start, region.end - 1)
-        assert origin is not None
-        return name, origin
-
-    def _array(self, region: Region, low: int, high: int) -> tuple[str, int | None]:
-        """The name of what has these positions, and where it would begin in the buffer; None of a single number."""
+    def _part(self, region: Region, low: int, high: int) -> Name | None:
+        """What has these positions under a name of its own."""
         origin = region.start - region.offset
-        if region.home == "work":
-            self.pointers[region.name] = f"work + {region.offset}"
-            return region.name, region.start
-        if region.home == "table":
-            return region.name, region.start
         for part in self.places.names.get(region.home, ()) if region.home in NAMED else ():
             if part.start <= low - origin and high - origin < part.start + part.size:
-                self.pointers[part.name] = (
-                    f"{region.home}[{part.start}]" if not part.shape else f"{region.home} + {part.start}"
-                )
-                return part.name, origin + part.start if part.shape else None
-        return region.home, origin
+                place = f"{region.home}[{part.start}]" if not part.shape else f"{region.home} + {part.start}"
+                self.pointers[part.name] = place
+                return part
+        return None
+
+    def _home_of(self, region: Region) -> tuple[str, int]:
+        if region.home == "work":
+            self.pointers[region.name] = f"work + {region.offset}"
+        if region.home in ("work", "table"):
+            return region.name, region.start
+        return region.home, region.start - region.offset
 
     def _looked_up(self, table: Integers, variables: dict[str, str]) -> str:
         """The expression of an element of a table of indices, for the variables of its axes."""

@@ -316,9 +316,7 @@ def local_positions(blocks: Sequence[Block], program: Program) -> dict[int, int]
         if not use.is_number or (use.operand == -1 and not use.is_scalar):
             use.mark(refused)
         elif use.operand == -1:
-            inside = writer.setdefault(place, inside)
-        elif writer.get(place, inside) not in (inside, -1):
-            refused[place] = True
+            writer.setdefault(place, inside)  # a state is written again in its loop
     results = set(_results(program).tolist())
     found: dict[int, int] = {}
     counts: Counter[int] = Counter()

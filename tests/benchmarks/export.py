@@ -1,0 +1,210 @@
+"""Exported files beside our kernels, CasADi's C code and C by hand: ``python tests/benchmarks/export.py [NAME ...]``.
+
+Programs of the suite, by name; all with their gradients by the parameters, which are an argument. The C compiler gets
+``-O3 -march=native`` for each. What is called is called from Python, through ctypes, in turns; the fastest of the
+rounds counts. Without CasADi its columns are left out, and so they are where it takes longer than a minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from array_libraries import casadi_functions
+from programs import PROGRAMS
+from programs.program import flat, mapped
+from programs.runge_kutta import runge_kutta
+from run import table
+
+import micrograd as mg
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from programs.program import Program
+
+FLAGS = ["-O3", "-march=native"]
+ROUNDS, LIMIT = 15, 60
+ALL = {"rk-50": runge_kutta(50), **PROGRAMS}
+HEADING = ["program", "by", "step, us", "times our kernels", "source, kB", "object, kB", "cc, s", "work, kB"]
+HERE = Path(__file__).resolve().parent
+
+
+class Built:
+    """A source file, compiled: the library, how long that took, and the bytes of the source and of its object."""
+
+    def __init__(self, source: Path) -> None:
+        library, result = source.with_suffix(".so"), source.with_suffix(".o")
+        begin = time.perf_counter()
+        subprocess.run(["cc", "-std=c99", *FLAGS, "-fPIC", "-c", source, "-o", result], check=True, timeout=LIMIT)
+        self.seconds = time.perf_counter() - begin
+        subprocess.run(["cc", "-shared", result, "-o", library, "-lm"], check=True)
+        self.library = ctypes.CDLL(str(library))
+        self.sizes = source.stat().st_size, result.stat().st_size
+
+    def cells(self, work: int = 0) -> list[str]:
+        """What the table says of it."""
+        source, result = self.sizes
+        shown = f"{8 * work / 1e3:,.1f}" if work else "-"
+        return [f"{source / 1e3:,.1f}", f"{result / 1e3:,.1f}", f"{self.seconds:.2f}", shown]
+
+
+def pointer(array: Any) -> ctypes.c_void_p:
+    """The address of an array."""
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def ours(program: Program, folder: Path) -> tuple[Callable[[], object], Any, Callable[[], object], list[str]]:
+    """The exported file and the kernels: a step of each, the gradient of the file, and the cells of the file."""
+    numbers, given = program.data()
+    weights = {name: mapped(mg.Value, nested) for name, nested in numbers.items()}
+    scalars = program.scalars
+    fast = mg.compile(lambda weights: scalars(weights, given), backend="llvm")
+    source, header = fast.export(folder / "ours.c", weights, work="argument")
+    text = Path(header).read_text(encoding="ascii")
+    work = int(text.partition("OURS_WORK ")[2].split()[0])
+    built = Built(Path(source))
+    inputs = np.array(flat(numbers), dtype=float)
+    results = np.zeros(1), np.zeros(len(inputs))
+    arrays = [inputs, *results, *([np.zeros(work)] if work else [])]
+    run, pointers = built.library.ours, [pointer(array) for array in arrays]
+    run.restype = None
+
+    def step(arrays: Any = arrays) -> None:
+        run(*pointers)
+
+    kernels = fast.program(weights)
+    step()
+    kernels.run()
+    found = kernels.buffer[kernels.program.gradients]
+    np.testing.assert_allclose(results[1], found, rtol=1e-9, atol=1e-11 * np.abs(found).max())
+    return step, results[1], kernels.run, built.cells(work)
+
+
+def by_casadi(program: Program, folder: Path, expected: Any) -> tuple[Callable[[], object], list[str]]:
+    """What CasADi generates for the same scalars."""
+    import casadi
+
+    numbers, given = program.data()
+    symbols: list[Any] = []
+
+    def symbol(_: float) -> Any:
+        symbols.append(casadi.SX.sym("p"))
+        return symbols[-1]
+
+    weights = {name: mapped(symbol, nested) for name, nested in numbers.items()}
+    globals_ = getattr(program.scalars, "func", program.scalars).__globals__
+    before = globals_.get("mg")
+    globals_["mg"] = casadi_functions()
+    try:
+        loss = program.scalars(weights, given)
+    finally:
+        globals_["mg"] = before
+    vector = casadi.vertcat(*symbols)
+    function = casadi.Function("theirs", [vector], [loss, casadi.gradient(loss, vector)])
+    with contextlib.chdir(folder) if hasattr(contextlib, "chdir") else contextlib.nullcontext():
+        function.generate("theirs.c")
+    built = Built(folder / "theirs.c")
+    inputs, value, gradient = np.array(flat(numbers), dtype=float), np.zeros(1), np.zeros(len(symbols))
+    given_, results = (
+        (ctypes.c_void_p * 1)(inputs.ctypes.data),
+        (ctypes.c_void_p * 2)(*(a.ctypes.data for a in (value, gradient))),
+    )
+    work = np.zeros(function.sz_w() + 1)
+    run = built.library.theirs
+    arguments = given_, results, None, pointer(work), 0
+
+    def step(kept: Any = (inputs, value, gradient, work)) -> None:
+        run(*arguments)
+
+    step()
+    np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-10 * np.abs(expected).max())
+    return step, built.cells(function.sz_w())
+
+
+def by_hand(program: Program, folder: Path, expected: Any) -> tuple[Callable[[], object], list[str]]:
+    """Runge-Kutta's method by hand."""
+    numbers, given = program.data()
+    source = folder / "runge_kutta.c"
+    source.write_bytes((HERE / "programs" / "runge_kutta.c").read_bytes())
+    built = Built(source)
+    inputs, counted, gradient = (np.array(flat(part), dtype=float) for part in (numbers, given, numbers))
+    run = built.library.value_and_gradient
+    run.restype = ctypes.c_double
+    arguments = pointer(inputs), pointer(counted), len(counted) // 2, pointer(gradient)
+
+    def step(kept: Any = (inputs, counted, gradient)) -> None:
+        run(*arguments)
+
+    step()
+    np.testing.assert_allclose(gradient, expected, rtol=1e-9)
+    return step, built.cells()
+
+
+def rows(name: str, folder: Path) -> list[list[str]]:
+    """The lines of the table for a program."""
+    program = ALL[name]
+    step, gradient, kernels, cells = ours(program, folder)
+    steps, described = {"exported": step, "our kernels": kernels}, {"exported": cells, "our kernels": ["-"] * 4}
+    if importlib.util.find_spec("casadi") and not name.endswith("scan"):
+        try:
+            steps["CasADi's C"], described["CasADi's C"] = by_casadi(program, folder, gradient)
+        except Exception as error:  # what it cannot trace, or not compile in time, has no number
+            described["CasADi's C"] = [type(error).__name__, "-", "-", "-"]
+    if name.startswith("rk"):
+        steps["C by hand"], described["C by hand"] = by_hand(program, folder, gradient)
+    seconds = dict(zip(steps, in_turns([*steps.values()]), strict=True))
+    return [
+        [
+            name,
+            key,
+            *(
+                [f"{1e6 * seconds[key]:,.1f}", f"{seconds[key] / seconds['our kernels']:.2f}"]
+                if key in seconds
+                else ["-", "-"]
+            ),
+            *texts,
+        ]
+        for key, texts in described.items()
+    ]
+
+
+def in_turns(steps: list[Callable[[], object]]) -> list[float]:
+    """The seconds of a step of each: the least of the rounds."""
+    fastest = [float("inf")] * len(steps)
+    counts = []
+    for step in steps:
+        begin = time.perf_counter()
+        step()
+        counts.append(max(1, min(10_000, int(0.02 / max(time.perf_counter() - begin, 1e-7)))))
+    for _ in range(ROUNDS):
+        for place, (step, count) in enumerate(zip(steps, counts, strict=True)):
+            begin = time.process_time()
+            for _ in range(count):
+                step()
+            fastest[place] = min(fastest[place], (time.process_time() - begin) / count)
+    return fastest
+
+
+def main() -> None:
+    """Print the table."""
+    os.environ.setdefault("MICROGRAD_THREADS", "1")
+    lines = []
+    for name in sys.argv[1:] or ALL:
+        with tempfile.TemporaryDirectory() as folder:
+            lines += rows(name, Path(folder))
+            sys.stderr.write("".join(" | ".join(line) + "\n" for line in lines[-4:]))
+    table("exported files", [HEADING, *lines])
+
+
+if __name__ == "__main__":
+    main()
