@@ -126,8 +126,7 @@ def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **setting
         A ``scipy.sparse.csr_array`` of bools, which a notebook shows as a picture and ``mg.save`` writes as one.
 
     Raises:
-        TraceError: if f decides by numbers, as in ``if x > 0``: then no pattern is right for all of them. The message
-            says what to write.
+        ValueError: if f decides by numbers, as in ``if x > 0``: then no pattern of one call is right for all of them.
 
     Example:
         >>> print(sparsity(lambda x: [x[0] * x[1], x[1] ** 2], [2.0, 3.0]).toarray().astype(int))
@@ -139,6 +138,11 @@ def sparsity(f: Callable[..., Any], *arguments: Any, argnums: int = 0, **setting
 
     slopes = compiled_function(sparse_jacobian(f, argnums), backend="numpy")
     pattern = Pattern(slopes(*arguments, **settings), dtype=bool)
+    if slopes.has_paths():
+        raise ValueError(
+            "the function decides by its numbers, so its pattern is not the same for all of them: in place of if, "
+            "write mg.where(x > 0, a, b), mg.maximum or mg.minimum"
+        )
     pattern.data[:] = True  # an entry that happens to be 0 is one of them
     return pattern
 

@@ -3,9 +3,9 @@
 The chained problems 5.1 to 5.5 of Luksan and Vlcek (1999), in plain loops: the Jacobian of the constraints, and the
 Hessian of the Lagrangian. Ours return a ``csr_array`` for an array of variables. CasADi's SX functions are called in
 two ways: as functions, which give a sparse ``DM`` for an array, and through a buffer, where they write the entries into
-an array that is given once; that is the fastest way to call them, and gives no matrix. All are called in turns;
-medians. First all must have equal entries. Without CasADi its columns are left out. Seconds until ready are processor
-time, as other programs may run.
+an array that is given once; that is the fastest way to call them, and gives no matrix. All are called in turns,
+and the least time of each counts. First all must have equal entries. Without CasADi its columns are left out. Seconds
+until ready are processor time, as other programs may run.
 
 JAX has no sparse Jacobians. Where all rows read equally many neighbours, its column is the band by hand: the gradient
 of one row, mapped over the windows of x by ``vmap`` and compiled by ``jit``. Its result is a dense band.
@@ -16,7 +16,6 @@ Then the Jacobian of a bundle adjustment with 20 cameras and 200 points, in mult
 from __future__ import annotations
 
 import importlib.util
-import statistics
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -182,20 +181,20 @@ def row(number: int, kind: str, n: int) -> list[str]:
     dense = scipy.sparse.csc_array((entries, np.array(pattern.row()), np.array(pattern.colind())), shape=matrix.shape)
     scale = np.abs(entries).max()
     assert np.abs(matrix - dense).max() <= 1e-9 * scale, (number, kind)
-    mine, other, buffered = medians(*(lambda run=run: run(*arguments) for run in (fast, function, call)))
+    runs: list[Callable[..., Any]] = [fast, function, call]
+    if jax is not None and kind == "Jacobian" and number in WIDTHS:
+        by_hand = band(number, n)
+        assert np.allclose(by_hand(x).ravel(), matrix.data)
+        runs.append(by_hand)
+    mine, other, buffered, *of_jax = fastest(*(lambda run=run: run(*arguments) for run in runs))
     numbers = [f"{mine:.0f}", f"{len(entries):,}", f"{ready:.2f}", f"{other:.0f}", f"{mine / other:.2f}"]
-    found += [*numbers, f"{buffered:.0f}", f"{mine / buffered:.2f}"]
-    if jax is None or kind != "Jacobian" or number not in WIDTHS:
-        return [*found, ""]
-    by_hand = band(number, n)
-    assert np.allclose(by_hand(x).ravel(), matrix.data)
-    return [*found, f"{medians(lambda: by_hand(x))[0]:.0f}"]
+    return [*found, *numbers, f"{buffered:.0f}", f"{mine / buffered:.2f}", f"{of_jax[0]:.0f}" if of_jax else ""]
 
 
-def medians(*calls: Callable[[], Any]) -> list[float]:
-    """Microseconds of each, called in turns."""
+def fastest(*calls: Callable[[], Any]) -> list[float]:
+    """Microseconds of each, called in turns: the least, as other programs may run."""
     samples = [[seconds(call) for call in calls] for _ in range(ROUNDS)]
-    return [1e6 * statistics.median(column) for column in zip(*samples, strict=True)]
+    return [1e6 * min(column) for column in zip(*samples, strict=True)]
 
 
 def bundle_row(cameras: int = 20, points: int = 200, observations: int = 1000) -> list[str]:
@@ -245,10 +244,9 @@ def bundle_row(cameras: int = 20, points: int = 200, observations: int = 1000) -
     step = 1e-6 * np.cos(np.arange(len(x)))
     moved = (primal(x + step) - primal(x - step)) / 2e-6
     assert np.abs(matrix @ step / 1e-6 - moved).max() <= 1e-4 * np.abs(moved).max()
-    mine, *others = medians(lambda: slopes(x), *primals.values())
-    fastest = min(others)
-    name = list(primals)[others.index(fastest)]
-    return [f"{matrix.nnz:,}", f"{ready:.2f}", f"{mine:.0f}", f"{fastest:.0f} ({name})", f"{mine / fastest:.1f}"]
+    mine, *others = fastest(lambda: slopes(x), *primals.values())
+    least, name = min(zip(others, primals, strict=True))
+    return [f"{matrix.nnz:,}", f"{ready:.2f}", f"{mine:.0f}", f"{least:.0f} ({name})", f"{mine / least:.1f}"]
 
 
 def main() -> None:

@@ -242,6 +242,18 @@ class CompiledFunction(Generic[P, R]):
             self._kept, self._last = Kept(), None
             forget_native_code()
 
+    def has_paths(self) -> bool:
+        """Whether the function decided on numbers at the last call, so that other operations may be done at another.
+
+        Example:
+            >>> import micrograd as mg
+            >>> fast = mg.compile(lambda x: x if x > 0 else -x, backend="numpy")
+            >>> fast(2.0), fast.has_paths()
+            (2.0, True)
+        """
+        with self._lock:
+            return self._asked_for((), {})[0].paths is not None
+
     def values(self) -> list[Value]:
         """The Values that the function read from outside at the last call, in the order of the program's inputs."""
         return list(self._asked_for((), {})[0].values)

@@ -332,9 +332,6 @@ class Body(Tape):
             return self._outer.is_reached(result, source)
         return super().is_reached(result, source)
 
-    def _has_trained(self) -> bool:
-        return True  # what is given may depend on one
-
     def _is_source(self, place: int, source: Any) -> bool:
         if self.operations.primitives[place] is INPUT and isinstance(name := self.operations[place][1], tuple):
             kind, number = name

@@ -420,8 +420,6 @@ class Tape(Tracer):
 
     def place_is_reached(self, place: int, source: Any) -> bool:
         """Whether a gradient flows from a place to a source."""
-        if source is None and not self._has_trained():
-            return False
         reached = self._reached.setdefault(source, _Reached())
         if reached.size < self._arguments:  # there may be a million; few of them are trained
             given = (each for each in (*self._trained, *self.values.values()) if each < self._arguments)
@@ -442,10 +440,6 @@ class Tape(Tracer):
         if self.operations.primitives[place] is not INPUT:
             return False
         return self.is_recorded and self._is_trained(place)
-
-    def _has_trained(self) -> bool:
-        """Whether a Value that requires a gradient may be among the inputs."""
-        return self.is_recorded and (bool(self._trained) or any(value.requires_grad for value in self.values))
 
     def _is_trained(self, place: int) -> bool:
         """Whether the input at a place stands for a Value that requires a gradient."""
