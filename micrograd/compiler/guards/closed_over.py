@@ -550,11 +550,13 @@ class ClosedOver:
         self._comparison, self._watched = Comparison(), [*self._containers]
         for content, taken in self._globals.values():
             self._watch("", content, taken, "")
+        in_classes = {name for _, form, _, content, _ in self._open.values() if form == "C" for name in content}
+        inherited = in_classes.intersection(self._names)
         for key, (path, form, _, content, taken) in self._open.items():
             if form in (".", "*") and len(taken) == len(content):
                 self._watched.append(_Watched(path, ".", content, None, list(content.values()), tuple(content)))
             elif form == "C":  # or a class below might get what is one of a class above
-                absent = {name: None for name in self._names if name not in content and self._is_in_a_class(name)}
+                absent = {name: None for name in self._names if name in inherited and name not in content}
                 self._watch(path, content, {**taken, **absent, **self._special_above(self._classes[key])}, ".")
             elif form == "L":
                 self._watch(path, content, {name: None for name in taken if _is_data(content[name])}, ".")
@@ -682,9 +684,6 @@ class ClosedOver:
         """The special methods that a class has from those above it."""
         above = [self._open[id(base)][-1] for base in kind.__mro__[1:] if id(base) in self._open]
         return {name: None for taken in above for name in taken if _is_special(name) and name not in vars(kind)}
-
-    def _is_in_a_class(self, name: str) -> bool:
-        return any(form == "C" and name in content for _, form, _, content, _ in self._open.values())
 
 
 class _ByName:
