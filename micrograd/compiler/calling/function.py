@@ -343,16 +343,17 @@ class CompiledFunction(Generic[P, R]):
             TraceError: as calls do.
 
         Example:
-            >>> import micrograd as mg, tempfile
+            >>> import micrograd as mg, pathlib, tempfile
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     files = mg.compile(lambda x: mg.tanh(x) * x).export(f"{folder}/bell.c", 1.0)
-            ...     text = open(files[0]).read()
+            ...     text = pathlib.Path(files[0]).read_text()
             >>> print(text[text.index("void bell_value") : text.index("int bell_value")].strip())
             void bell_value(const double *inputs, double *outputs)
             {
                 const double x = inputs[0];
                 const double tanh_1 = tanh(x);
-                outputs[0] = tanh_1 * x;
+                const double product_1 = x * tanh_1;
+                outputs[0] = product_1;
             }
         """
         with self._lock:
