@@ -408,3 +408,18 @@ def test_a_value_in_an_array_of_numbers_that_is_an_argument(function):
     assert mg.numbers(fast(np.array([1.0, 2.0]), Value(3.0))).tolist() == [9.0, 6.0]
     fast = mg.compile(lambda x, v: _set(np.zeros_like(x), v) * v + np.full_like(x, v), backend="numpy")
     assert mg.numbers(fast(mg.array([1.0, 2.0]), Value(3.0))).tolist() == [12.0, 3.0]
+
+
+@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@pytest.mark.parametrize("function", [np.mean, np.var, np.std, np.nanmean, np.nanvar, np.nanstd])
+@pytest.mark.parametrize("kind", [np.array, mg.array])
+@pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|invalid value):RuntimeWarning")
+def test_averages_of_no_elements_are_nan(function, make, kind):
+    assert np.isnan(make(lambda x: function(x[:0]))(kind(X)))
+
+
+@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@pytest.mark.parametrize("name", ["pinv", "svd", "qr"])
+def test_what_is_no_matrix_is_refused_by_its_shape(name, make):
+    with pytest.raises(np.linalg.LinAlgError, match=rf"{name} takes matrices in the last two axes.*\(3,\)"):
+        make(lambda x: getattr(np.linalg, name)(x[0]))(mg.array(X))

@@ -8,17 +8,17 @@ import pytest
 
 import micrograd as mg
 from tests.folders import ROOT
-from tests.typed import programs
+from tests.typed import user_programs
 
 
 def test_programs_with_types_run():
-    programs.run()
+    user_programs.run()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
 def test_programs_with_types_are_sound():
-    command = [sys.executable, "-m", "mypy", "--strict", "tests/typed/programs.py"]
+    command = [sys.executable, "-m", "mypy", "--strict", "tests/typed/user_programs.py"]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
 

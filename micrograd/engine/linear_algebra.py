@@ -187,6 +187,11 @@ def solve(a: Any, b: Any) -> Any:
     return SOLVE(a, b)[0]
 
 
+def _check_matrix(a: Any, name: str) -> None:
+    if a.ndim < 2:
+        raise np.linalg.LinAlgError(f"{name} takes matrices in the last two axes, not an array of shape {a.shape}")
+
+
 def _check_square(a: Any, name: str) -> None:
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError(
@@ -324,8 +329,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         TypeError: for the modes "complete", unless the matrix is square, and "raw".
     """
     a = np.asarray(a)
-    if a.ndim < 2:
-        raise np.linalg.LinAlgError(f"qr takes matrices in the last two axes, not an array of shape {a.shape}")
+    _check_matrix(a, "qr")
     rows, columns = a.shape[-2:]
     if mode not in ("reduced", "r") and not (mode == "complete" and rows == columns):
         raise TypeError(f"micrograd has no np.linalg.qr of Values with mode={mode!r}: write mode='reduced'")
@@ -434,8 +438,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
         ValueError: in a derivative of vectors, where two singular values are equal.
     """
     a = np.asarray(a)
-    if a.ndim < 2:
-        raise np.linalg.LinAlgError(f"svd takes matrices in the last two axes, not an array of shape {a.shape}")
+    _check_matrix(a, "svd")
     if compute_uv and full_matrices and a.shape[-1] != a.shape[-2]:
         raise TypeError("np.linalg.svd of Values takes full_matrices=False: the vectors added have no derivative")
     u, s, vt = SINGULAR(a)
@@ -472,7 +475,9 @@ PSEUDOINVERSE = ArrayFunction("pinv", lambda a: (np.linalg.pinv(a),), _rule_of_p
 
 def pinv(a: Any) -> Any:
     """The pseudoinverse, where the rank stays the same; see np.linalg.pinv (Golub and Pereyra 1973)."""
-    return PSEUDOINVERSE(np.asarray(a))[0]
+    a = np.asarray(a)
+    _check_matrix(a, "pinv")
+    return PSEUDOINVERSE(a)[0]
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:

@@ -410,6 +410,8 @@ def _mean_without_nan(a: Any, axis: Any = None, *, out: Any = None, keepdims: bo
 
 def _variance_without_nan(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
     a = as_values(a)
+    if not a.size:
+        return np.nanvar(np.zeros(a.shape), axis=axis, ddof=ddof, keepdims=keepdims)
     missing = np.isnan(a)
     gaps = np.where(missing, 0.0, a - _mean_without_nan(a, axis, keepdims=True))
     count = np.sum(np.where(missing, 0.0, 1.0), axis=axis, keepdims=keepdims)

@@ -67,9 +67,14 @@ class ValueArray(np.ndarray[Any, Any]):
 
 
 def _averaging(name: str) -> Any:
-    """A method that NumPy computes from sums, and then asks a result without axes for its dtype."""
+    """A method that NumPy computes from sums, and then asks a result without axes for its dtype.
+
+    Of no elements NumPy gives NaN, and a warning.
+    """
 
     def method(self: ValueArray, *arguments: Any, **settings: Any) -> Any:
+        if not self.size:
+            return getattr(np.zeros(self.shape), name)(*arguments, **settings)
         return getattr(np.ndarray, name)(self if self.ndim else self.reshape(1), *arguments, **settings)
 
     return method

@@ -777,8 +777,8 @@ def test_the_version_is_that_of_all_that_writes_the_code(monkeypatch, tmp_path):
     """A kernel of before a change to the compiler must not be taken after it."""
     before = llvm_machine._version()
     writers = {Path(module.__file__).name for module in llvm_machine._WRITERS}
-    # These write no code
-    others = {"llvm_machine.py", "llvm_backend.py", "llvm_batches.py"}
+    # These write no code, or none that is kept on disk
+    others = {"llvm_machine.py", "llvm_backend.py", "llvm_batches.py", "llvm_entries.py"}
     assert writers | others == {path.name for path in Path(llvm_machine.__file__).parent.glob("llvm_*.py")}
     for module in (llvm_machine, *llvm_machine._WRITERS):
         changed = tmp_path / "changed.py"
