@@ -349,8 +349,8 @@ def logit(on: Any, x: Any) -> Any:
 
 @composite
 def xlogy(on: Any, x: Any, y: Any) -> Any:
-    """X * log(y), and 0 where x is 0."""
-    return x * on.log(on.where(on.is_zero(x), on.where(y <= math.inf, 1.0, y), y))
+    """X * log(y), and 0 where x is 0, unless y is NaN."""
+    return x * on.log(on.where(on.is_zero(x), on.where(y <= 0, 1.0, on.where(y >= 0, 1.0, y)), y))
 
 
 @composite
@@ -366,4 +366,4 @@ def log_ratio(on: Any, x: Any, y: Any) -> Any:
 @composite
 def rel_entr(on: Any, x: Any, y: Any) -> Any:
     """X * log(x / y), and 0 where x is 0."""
-    return x * on.log_ratio(on.where(on.is_zero(x), on.where(y <= math.inf, 1.0, y), x), y)
+    return x * on.log_ratio(on.where(on.is_zero(x), on.where(y <= 0, 1.0, on.where(y >= 0, 1.0, y)), x), y)

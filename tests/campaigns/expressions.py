@@ -153,6 +153,11 @@ def functions(np: Any, special: Any) -> dict[str, Callable[..., Any]]:
         "gaussian": lambda x: np.exp(-x * x),
         "lorentzian": lambda x: 1 / (1 + x * x),
         "gelu": lambda x: x * special.erfc(-x * math.sqrt(0.5)) / 2,
+        **{
+            name: getattr(special, name, None)
+            for name in ("betaln", "erfinv", "i0", "i1", "log_ndtr", "logit", "ndtri")
+        },
+        **{name: getattr(special, name, None) for name in ("rel_entr", "xlogy")},
     }
 
 

@@ -55,10 +55,10 @@ class Writer:
         for block in blocks:
             if block.turns > 1:
                 self._open(f"for (int step = 0; step < {block.turns}; step++)")
-            for kernel in block.kernels:
-                *operands, target = [next(uses) for _ in range(len(kernel.reads) + 1)]
-                if target.access.base in read or target.access.base not in self.memory.places.locals:
-                    self._kernel(kernel, operands, target)
+            used = [(kernel, [next(uses) for _ in range(len(kernel.reads) + 1)]) for kernel in block.kernels]
+            unread = self.memory.places.locals.keys() - read  # the compiler of C would warn of these
+            for kernel, (*operands, target) in [each for each in used if each[1][-1].access.base not in unread]:
+                self._kernel(kernel, operands, target)
             if block.turns > 1:
                 self._close()
 
@@ -239,8 +239,6 @@ def _product(coefficient: float, factors: Sequence[str], single: bool) -> tuple[
     negative = coefficient == -1.0
     if abs(coefficient) != 1.0:
         number = literal(coefficient, single)
-        if kept == [one]:
-            return False, number
         kept.append(number)
     return negative, " * ".join(kept)
 
