@@ -10,9 +10,9 @@ A primitive with C code of its own brings the body of its function.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import re
-import struct
 from inspect import signature
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -90,10 +90,7 @@ def literal(number: float, single: bool = False) -> str:
     if math.isnan(number):
         return "NAN"
     if single:
-        try:
-            number = struct.unpack("f", struct.pack("f", number))[0]
-        except OverflowError:
-            number = math.copysign(math.inf, number)
+        number = ctypes.c_float(number).value  # infinite, if it is too large
     if math.isinf(number):
         return "INFINITY" if number > 0 else "-INFINITY"
     if not single:
