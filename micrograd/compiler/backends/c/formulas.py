@@ -100,8 +100,7 @@ def literal(number: float, single: bool = False) -> str:
 
 
 def _in_single(text: str) -> float:
-    found: float = struct.unpack("f", struct.pack("f", float(text)))[0]
-    return found
+    return ctypes.c_float(float(text)).value
 
 
 class NoCodeError(ValueError):
