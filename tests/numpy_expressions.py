@@ -188,6 +188,7 @@ DIFFERENT = set(
     """
 np.asarray_chkfinite(x[0, 0], y[0, 0])
 np.astype(x[0, 0], y[0, 0])
+np.bitwise_not(x, y)
 np.busday_count(x[0, 0], y[0, 0])
 np.ediff1d(x, y)
 np.ediff1d(x[0, 0], y[0, 0])

@@ -8,7 +8,7 @@ from micrograd import Value
 from micrograd.compiler import TraceError
 from micrograd.engine import node
 
-XS = np.linspace(-1.0, 1.0, 2000)
+XS = np.linspace(-1.0, 1.0, 6000)
 
 
 def body(x, w):
@@ -87,6 +87,7 @@ def test_a_decision_that_cannot_be_computed_is_left_to_eager_code():
         except ZeroDivisionError:
             return 0.0
 
+    assert mg.compile(inverse)(0.0) == 0.0
     fast = mg.compile(inverse)
     assert [fast(x) for x in (2.0, 0.0, -4.0)] == [0.5, 0.0, 0.25]
 
