@@ -213,11 +213,6 @@ class Structure:
                 "and not all of these integers are floats: give float(n), or n.astype(float) of an array"
             )
 
-    def kinds(self) -> Iterator[Any]:
-        """Of each of the leaves its class, or its dtype."""
-        for holds, run in self.runs:
-            yield from kinds_of(holds, run)
-
     @property
     def leaves(self) -> list[Any]:
         """The numbers and Values, one by one."""
