@@ -32,6 +32,11 @@ class Operand:
         raise NotImplementedError
 
 
+def is_bool(value: object) -> bool:
+    """Whether it is a bool of Python or of NumPy, which need not be loaded."""
+    return type(value).__name__ in ("bool", "bool_")
+
+
 def real_number(value: object) -> float | None:
     """The float that a real number stands for; None for what is not one (a string, an array, a Value).
 

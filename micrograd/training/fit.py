@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Literal
 
-from micrograd._support.checks import required_count, required_number
+from micrograd._support.checks import is_bool, required_count, required_number
 from micrograd.compiler import compiled_steps
 from micrograd.contexts.modes import MaskError
 from micrograd.engine.commit import commit, setting
@@ -275,7 +275,7 @@ class _Training:
         if self.callback is not None:
             self.steps.update_values()
             answer = self.callback(history)
-            stops = type(answer).__name__ in ("bool", "bool_") and bool(answer)  # that of NumPy, too
+            stops = is_bool(answer) and bool(answer)
             self.steps.read_examples()
         waited = len(history.validation) - (history.best_epoch or 0)
         return stops or (self.patience is not None and waited >= self.patience)

@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from micrograd import compiler
-from micrograd._support.checks import required_number, required_sequence
+from micrograd._support.checks import is_bool, required_number, required_sequence
 from micrograd.contexts.modes import evaluating
 from micrograd.contexts.no_grad import no_grad
 from micrograd.training.eager_steps import ARITHMETIC, arguments_of
@@ -87,7 +87,7 @@ class Validation:
 
 def _plain(result: Any) -> Any:
     """The number of a Value or of a bool, of NumPy too; other objects as they are."""
-    if type(result).__name__ in ("bool", "bool_"):
+    if is_bool(result):
         return float(result)
     return getattr(result, "data", result) if not hasattr(result, "dtype") else result
 

@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter
 from inspect import signature
+from math import prod
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -264,20 +265,13 @@ def _named_parameters(function: Callable[..., Any], values: Sequence[Value]) -> 
         if found and before == (text, number - 1):
             last = found.pop()
             found.append(
-                last._replace(
-                    size=last.size + 1, shape=shape if last.size + 1 == value_count(shape) else (last.size + 1,)
-                )
+                last._replace(size=last.size + 1, shape=shape if last.size + 1 == prod(shape) else (last.size + 1,))
             )
         else:
             index = f"[{', '.join(map(str, np.unravel_index(number, shape)))}]" if number else ""
             found.append(Name(text, text + index, shape and (1,), start, 1))
         before = text, number
     return _together(found)
-
-
-def value_count(shape: tuple[int, ...]) -> int:
-    """How many numbers an array has."""
-    return int(np.prod(shape, dtype=int))
 
 
 def _together(parts: Sequence[Name]) -> list[Name]:

@@ -50,7 +50,7 @@ _ITERATOR = ("an iterator is read", "Take what it gives outside, and pass it as 
 
 _READS_NOTHING = frozenset(
     [
-        *("cpu_count", "get_terminal_size", "sysconf", "uname"),  # they do not change, or change how a text looks
+        *("cpu_count", "get_terminal_size", "uname"),  # they do not change, or change how a text looks
         *("_exit", "abort", "close", "fork", "fspath", "isatty", "kill", "killpg", "mkdir", "pipe", "putenv"),
         *("register_at_fork", "remove", "rename", "replace", "rmdir", "unlink", "unsetenv", "waitpid", "write"),
     ]

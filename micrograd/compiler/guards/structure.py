@@ -26,7 +26,7 @@ from struct import pack
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from micrograd._support.checks import check_class, is_array, is_unknown, own_names, real_number
+from micrograd._support.checks import check_class, is_array, is_bool, is_unknown, own_names, real_number
 from micrograd._support.containers import Assembled, base_of, own_attributes, remade
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.engine.node import user_attributes
@@ -489,8 +489,7 @@ def _is_array_of_numbers(item: Any) -> bool:
 
 def _is_number(item: Any) -> bool:
     """Whether it is a leaf. A bool is not, nor is a member of an Enum: functions choose by these what to do."""
-    kind = type(item)
-    if item is None or kind is bool or isinstance(item, Enum) or kind.__name__ in ("bool", "bool_"):
+    if item is None or isinstance(item, Enum) or is_bool(item):
         return False
     return (isinstance(item, Integral) and not hasattr(item, "known")) or real_number(item) is not None
 

@@ -42,21 +42,29 @@ _BYTES_OF_AN_OPERATION = 250  # 3.6 GB for 13 million of them
 
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, where loops that it runs on a tape write their bodies down once."""
+    turns = TracedOnce(bytes_of_machine())  # asked before the trace, in which the system may not be read
 
     def run(*arguments: Any, **named: Any) -> Any:
-        with taking(TracedOnce()):
+        with taking(turns):
             return function(*arguments, **named)
 
     return run
 
 
 class TracedOnce(Turns):
-    """Turns that are repeated on the tape, where they are alike."""
+    """Turns that are repeated on the tape, where they are alike.
+
+    Args:
+        memory: how many bytes the machine has.
+    """
+
+    def __init__(self, memory: float) -> None:
+        self._memory = memory
 
     def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
         """What repeats the function's turns where a tape records, and nothing is in between."""
         tape = recorder_on_top()
-        return _Loop(function, tape, count) if isinstance(tape, Tape) and count >= _FEWEST else function
+        return _Loop(function, tape, count, self._memory) if isinstance(tape, Tape) and count >= _FEWEST else function
 
     def mapped(self, function: Callable[..., Any], item: Callable[[int], Any], count: int) -> list[Any]:
         """What the function returns for the first items: for all of them, where one recording stands for many."""
@@ -115,9 +123,9 @@ def _is_as_before(reached: ClosedOver) -> bool:
     return not reached.sources.iterators and reached.is_current()
 
 
-def _check_memory(count: int, operations: int) -> None:
+def _check_memory(count: int, operations: int, there: float) -> None:
     """Refuse a loop that this machine has no memory for, before any of it is taken."""
-    needed, there = count * operations * _BYTES_OF_AN_OPERATION, bytes_of_machine()
+    needed = count * operations * _BYTES_OF_AN_OPERATION
     if needed > there:
         raise MemoryError(
             f"{count:,} iterations of {operations:,} operations each take about {needed / 1e9:,.1f} GB to compile, and "
@@ -140,13 +148,14 @@ class _Loop:
         function: the body of the loop.
         tape: on which it is written.
         count: how often it is called.
+        memory: how many bytes there are.
 
     Raises:
         MemoryError: when called, if what it writes in all of these calls does not fit into memory.
     """
 
-    def __init__(self, function: Callable[..., Any], tape: Tape, count: int) -> None:
-        self._function, self._tape, self._count = function, tape, count
+    def __init__(self, function: Callable[..., Any], tape: Tape, count: int, memory: float) -> None:
+        self._function, self._tape, self._count, self._memory = function, tape, count, memory
         self._reached: ClosedOver | None = None  # before the first turn
         self._bodies: dict[Any, Body] = {}  # by what turns are told by
         self._confirmed: set[Any] = set()  # of which another turn has written the same
@@ -211,6 +220,6 @@ class _Loop:
         self._recordings += 1
         if before is not None and before.written == body.written:
             self._confirmed.add(key)
-            _check_memory(self._count, len(body.written[0]))
+            _check_memory(self._count, len(body.written[0]), self._memory)
         self._as_written = (before is not None and key not in self._confirmed) or not self._is_as_before()
         return body

@@ -50,13 +50,12 @@ class Writer:
 
     def write(self, blocks: Sequence[Block]) -> None:
         """All blocks, but for local variables that nobody reads."""
-        read = _read(blocks, self.memory)
+        unread = self.memory.places.locals.keys() - _read(blocks, self.memory)  # the compiler of C would warn of these
         uses = uses_of(blocks)
         for block in blocks:
             if block.turns > 1:
                 self._open(f"for (int step = 0; step < {block.turns}; step++)")
             used = [(kernel, [next(uses) for _ in range(len(kernel.reads) + 1)]) for kernel in block.kernels]
-            unread = self.memory.places.locals.keys() - read  # the compiler of C would warn of these
             for kernel, (*operands, target) in [each for each in used if each[1][-1].access.base not in unread]:
                 self._kernel(kernel, operands, target)
             if block.turns > 1:
@@ -238,8 +237,7 @@ def _product(coefficient: float, factors: Sequence[str], single: bool) -> tuple[
     kept = [factor for factor in factors if factor != one] or [one]
     negative = coefficient == -1.0
     if abs(coefficient) != 1.0:
-        number = literal(coefficient, single)
-        kept.append(number)
+        kept.append(literal(coefficient, single))
     return negative, " * ".join(kept)
 
 
