@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import random
+from functools import cache
 from inspect import Parameter, signature
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -735,8 +736,11 @@ def _shown(function: Any) -> str:
 
 def _is_of_one(function: Any) -> bool:
     """Whether this is a function of micrograd that takes one Value, and no list."""
-    if getattr(function, "__module__", None) != functional.__name__:
-        return False
+    return getattr(function, "__module__", None) == functional.__name__ and _takes_one(function)
+
+
+@cache  # of the functions of micrograd, and so of few: to look at a signature takes as long as ten operations
+def _takes_one(function: Any) -> bool:
     first, *others = signature(function).parameters.values()
     return first.name == "x" and all(other.default is not Parameter.empty for other in others)
 
