@@ -185,7 +185,7 @@ def of_namespace() -> list[str]:
 # What differs, and why
 DIFFERENT = {
     "np.empty_like(x)": "which numbers it has is not said",
-    "mg.array(x.tolist())": "of plain numbers: leaves of the call eagerly, constants compiled, as no caller can have them",
+    "mg.array(x.tolist())": "of plain numbers: leaves eagerly, constants compiled, as no caller has them",
     "np.linalg.lstsq(x, y)": "compiled functions have no singular values: None is in their place",
     "np.linalg.lstsq(x, y[:, 0])": "the same",
     "np.asarray_chkfinite(x[0, 0], y[0, 0])": "NumPy asks no array which dtype a number is: another TypeError",
@@ -307,5 +307,7 @@ def _difference_of_errors(eager: Exception | None, compiled: Exception | None) -
         return None
     if eager is None or compiled is None:
         return f"raises only {'compiled' if eager is None else 'eagerly'}: {compiled or eager!r:.120}"
-    is_same = isinstance(eager, type(compiled)) or isinstance(compiled, type(eager))  # of one, NumPy has a class of its own
+    is_same = isinstance(eager, type(compiled)) or isinstance(
+        compiled, type(eager)
+    )  # of one, NumPy has a class of its own
     return None if is_same else f"errors: {eager!r:.120} {compiled!r:.120}"

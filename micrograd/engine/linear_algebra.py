@@ -445,8 +445,8 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     _check_matrix(a, "svd")
     if compute_uv and full_matrices and a.shape[-1] != a.shape[-2]:
         raise TypeError(
-            "micrograd has no np.linalg.svd of Values with all vectors: write full_matrices=False, as the vectors added "
-            "have no derivative"
+            "micrograd has no np.linalg.svd of Values with all vectors: write full_matrices=False, as the vectors that "
+            "are added have no derivative"
         )
     u, s, vt = SINGULAR(a)
     return _like_numpy(np.linalg.svd(np.eye(1)), u, s[..., 0], vt) if compute_uv else s[..., 0]

@@ -540,7 +540,12 @@ def _refused(name: str, *_: Any, **__: Any) -> NoReturn:
     refuse_function(name)
 
 
-_REFUSED = (np.fft.hfft, np.fft.ihfft, np.polydiv, np.roots)  # of which NumPy's own would be wrong, or fail in the middle
+_REFUSED = (
+    np.fft.hfft,
+    np.fft.ihfft,
+    np.polydiv,
+    np.roots,
+)  # of which NumPy's own would be wrong, or fail in the middle
 _INTO = (np.copyto, np.put, np.putmask, np.place)
 _PICKED = _function(picked, 3)
 

@@ -139,7 +139,7 @@ def applied_with(first: Any, primitive: Primitive, second: Any) -> Any:
 
 
 def picked(chosen: Any, other: Any) -> Any:
-    """What ``where(1.0, chosen, other)`` gives, faster: a float or a constant in the place of what requires a gradient."""
+    """What ``where(1.0, chosen, other)`` gives, faster, where the other one alone requires a gradient."""
     if SPECIAL:
         return apply(primitives.where, 1.0, chosen, other)
     data = chosen if type(chosen) is float else chosen._data

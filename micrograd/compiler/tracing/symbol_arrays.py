@@ -307,12 +307,12 @@ def _as_eagerly(compute: Callable[..., Any], function: Any, *parts: Any) -> Any:
     except TraceError:
         raise
     except (TypeError, AttributeError, IndexError, ValueError) as error:
-        if any(map(_has_values, parts)):
+        if _has_arrays_of_values(parts):
             if any(text in str(error) for text in _OF_NO_DTYPE):
                 refuse("a number as a dtype", "Write the dtype itself, such as float.")
             raise
     _compute_eagerly(function, *map(_stand_in, parts))
-    refuse(f"np.{function.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
+    return refuse(f"np.{function.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
 
 
 _OF_NO_DTYPE = ("as a data type", "Cannot construct a dtype")
@@ -531,7 +531,7 @@ def _ones_like(x: Any) -> Any:
     if not _is_array(x) or x.dtype != object:
         return x
     kind = kind_of(x)
-    return np.ones(x.shape, kind) if is_dtype(kind) or x.ndim else kind(1)
+    return np.ones(x.shape, kind) if kind is None or is_dtype(kind) or x.ndim else kind(1)
 
 
 def _python(x: Any) -> Any:
