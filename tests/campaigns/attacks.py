@@ -107,10 +107,10 @@ run time), 156 are watched or refused; the other 8 are of the four kinds that th
 [lists](compiler.md#what-a-function-closes-over).
 
 Of {tried:,} expressions of NumPy (its public functions, linear algebra and Fourier transforms, and what programs write
-with them), each on six kinds of arrays, {len(DIFFERENT)} differ from eager. They are named in `tests/numpy_expressions.py`, each with
-its reason; the numbers and gradients of all others are the same, or both refuse them. Of 13,536 cases of
-`tests/campaigns/kinds.py` (188 expressions on arrays of twelve dtypes: vectors, matrices, large and empty ones), none
-differed on 2026-11-25.
+with them), each on six kinds of arrays, {len(DIFFERENT)} differ from eager. They are named in
+`tests/numpy_expressions.py`, each with its reason; the numbers and gradients of all others are the same, or both refuse
+them. Of 13,536 cases of `tests/campaigns/kinds.py` (188 expressions on arrays of twelve dtypes: vectors, matrices,
+large and empty ones), none differed on 2026-11-25.
 
 {chr(10).join(lines)}
 
