@@ -14,6 +14,10 @@ from tests.numpy_expressions import DIFFERENT, NUMBERS, differences, expressions
 X = np.array([[0.5, -1.25, 2.0], [0.0, 3.5, -0.5]])
 Y = np.array([[2.0, 0.5, 3.0], [0.25, 2.0, 1.0]])
 
+MODES = pytest.mark.parametrize(
+    "make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"]
+)
+
 FUNCTIONS = {
     "a number among Values": lambda x, y: np.exp(np.maximum(x, 0)),
     "a number from np.clip": lambda x, y: np.log(np.clip(x, 1e-9, None)),
@@ -154,7 +158,7 @@ def test_compiled_as_eagerly(backend, name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@MODES
 def test_a_function_that_values_do_not_have(name, make):
     with pytest.raises(TypeError, match=rf"micrograd has no np\.{name} of Values.*: (write|leave) "):
         make(REFUSED[name])(mg.array(X), mg.array(Y))
@@ -296,14 +300,14 @@ def test_steps_of_values_are_numbers_of_numpy():
             make(lambda x: np.sign(x))(mg.array([math.nan]))
 
 
-def test_wrong_calls_of_np_gradient():
-    for make in (lambda f: f, lambda f: mg.compile(f, backend="numpy")):
-        with pytest.raises(TypeError, match="one spacing, or one for each of 2 axes, not 3"):
-            make(lambda x: np.gradient(x, 1.0, 1.0, 1.0))(mg.array(X))
-        with pytest.raises(ValueError, match="more than 2 elements along an axis, not 2"):
-            make(lambda x: np.gradient(x, axis=0, edge_order=2))(mg.array(X))
-        with pytest.raises(ValueError, match="as many coordinates as elements: 3, not 2"):
-            make(lambda x: np.gradient(x[0], [0.0, 1.0]))(mg.array(X))
+@MODES
+def test_wrong_calls_of_np_gradient(make):
+    with pytest.raises(TypeError, match="one spacing, or one for each of 2 axes, not 3"):
+        make(lambda x: np.gradient(x, 1.0, 1.0, 1.0))(mg.array(X))
+    with pytest.raises(ValueError, match="more than 2 elements along an axis, not 2"):
+        make(lambda x: np.gradient(x, axis=0, edge_order=2))(mg.array(X))
+    with pytest.raises(ValueError, match="as many coordinates as elements: 3, not 2"):
+        make(lambda x: np.gradient(x[0], [0.0, 1.0]))(mg.array(X))
 
 
 EXPRESSIONS = [expression for expression in expressions() if expression not in DIFFERENT]
@@ -330,7 +334,7 @@ def test_all_expressions(numbers):
     assert [each for expression in EXPRESSIONS for each in differences(expression, numbers)] == []
 
 
-@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@MODES
 def test_signs_of_zeros_and_of_what_is_not_finite(make):
     numbers = np.array([0.0, -0.0, 1.5, -1.5, math.nan, math.inf, -math.inf, 5e-324, -5e-324])
     for function in (np.signbit, lambda x: np.copysign(2.0, x), lambda x: np.heaviside(x, 0.5)):
@@ -341,10 +345,10 @@ def test_signs_of_zeros_and_of_what_is_not_finite(make):
             assert repr(make(lambda x, y: np.fmod(x, y))(Value(x), Value(y)).data) == repr(math.fmod(x, y))
 
 
-def test_wrong_points_of_np_interp():
-    for make in (lambda f: f, lambda f: mg.compile(f, backend="numpy")):
-        with pytest.raises(ValueError, match=r"as many points as values, not arrays of shapes \(2,\) and \(3,\)"):
-            make(lambda x: np.interp(x, [0.0, 1.0], [1.0, 2.0, 3.0]))(mg.array(X))
+@MODES
+def test_wrong_points_of_np_interp(make):
+    with pytest.raises(ValueError, match=r"as many points as values, not arrays of shapes \(2,\) and \(3,\)"):
+        make(lambda x: np.interp(x, [0.0, 1.0], [1.0, 2.0, 3.0]))(mg.array(X))
 
 
 def test_arrays_of_numbers_and_a_value():
@@ -415,7 +419,7 @@ def test_a_value_in_an_array_of_numbers_that_is_an_argument(function):
     assert mg.numbers(fast(mg.array([1.0, 2.0]), Value(3.0))).tolist() == [12.0, 3.0]
 
 
-@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@MODES
 @pytest.mark.parametrize("function", [np.mean, np.var, np.std, np.nanmean, np.nanvar, np.nanstd])
 @pytest.mark.parametrize("kind", [np.array, mg.array])
 @pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|invalid value):RuntimeWarning")
@@ -423,16 +427,11 @@ def test_averages_of_no_elements_are_nan(function, make, kind):
     assert np.isnan(make(lambda x: function(x[:0]))(kind(X)))
 
 
-@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@MODES
 @pytest.mark.parametrize("name", ["pinv", "svd", "qr"])
 def test_what_is_no_matrix_is_refused_by_its_shape(name, make):
     with pytest.raises(np.linalg.LinAlgError, match=rf"{name} takes matrices in the last two axes.*\(3,\)"):
         make(lambda x: getattr(np.linalg, name)(x[0]))(mg.array(X))
-
-
-MODES = pytest.mark.parametrize(
-    "make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"]
-)
 
 
 @MODES
