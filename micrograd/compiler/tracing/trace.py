@@ -1211,7 +1211,8 @@ class _Plain(Symbol):
     def __getattr__(self, name: str) -> Any:
         """What numbers of NumPy have, as arrays have it."""
         is_of_numpy = promotion.is_dtype(self.kind) or self.kind is bool
-        if not is_of_numpy or not hasattr(np.ndarray, name) or promotion.is_seen_by_library():
+        is_asked = is_of_numpy and hasattr(np.ndarray, name)
+        if not is_asked or (promotion.is_seen_by_library() and name not in ("shape", "flags")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._array(_symbol_arrays().box(self)), name) if name != "dtype" else np.dtype(self.kind)
 
