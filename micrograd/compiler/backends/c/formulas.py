@@ -17,6 +17,7 @@ from inspect import signature
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written
 from micrograd.engine import primitives
 from micrograd.engine.primitive import PRIMITIVES, Operations
 
@@ -74,11 +75,8 @@ for _name, _given, _term in (
     ("sum_apart", (_FIRST, "int a_step"), r"a[(\1) * a_step]"),
 ):
     HELPERS[_name] = ", ".join(["int count", *_given]), *(re.sub(r"TERM\((.*)\)", _term, line) for line in _EIGHT)
-_OF_MATH_H = (
-    "exp expm1 exp2 log log1p log2 log10 sqrt sin cos tan asin acos atan atan2 hypot sinh cosh tanh asinh acosh atanh "
-    "erf erfc floor fma"
-)
-MATH_H = frozenset([*_OF_MATH_H.split(), "fabs", "pow", "fmod", "isfinite"])
+_OF_MATH_H = ("exp", "sqrt", "floor", "fma", *OF_THE_LIBRARY)
+MATH_H = frozenset([*_OF_MATH_H, "fabs", "pow", "fmod", "isfinite"])
 
 
 def literal(number: float, single: bool = False) -> str:
@@ -107,7 +105,7 @@ class NoCodeError(ValueError):
     """There is no code in C for a primitive."""
 
 
-class Term:
+class Term(Written):
     """A number of the C code: an operation on others, or a name.
 
     Args:
@@ -117,8 +115,6 @@ class Term:
         truth: the template of the condition that it is 1 for, where it is a comparison.
     """
 
-    __hash__ = None  # type: ignore[assignment]  # == is no question of identity
-
     def __init__(self, code: Code, template: str, *operands: Term, truth: str = "") -> None:
         self.code, self.template, self.operands, self.truth = code, template, operands, truth
         self.text, self.uses = "", 0
@@ -126,34 +122,16 @@ class Term:
     def __neg__(self) -> Term:
         return Term(self.code, "-{}", self)
 
-    @staticmethod
-    def _operator(sign: str) -> tuple[Callable[[Any, Any], Term], Callable[[Any, Any], Term]]:
-        def apply(x: Term, y: Any) -> Term:
-            return Term(x.code, f"{{}} {sign} {{}}", x, x.code.term(y))
+    def operation(self, sign: str, x: Any, y: Any) -> Term:
+        """The expression of an operator, or the call of the function for powers."""
+        if sign == "**":
+            return self.code.call("power", x, y)
+        return Term(self.code, f"{{}} {sign} {{}}", self.code.term(x), self.code.term(y))
 
-        return apply, lambda y, x: apply(y.code.term(x), y)
-
-    __add__, __radd__ = _operator("+")
-    __sub__, __rsub__ = _operator("-")
-    __mul__, __rmul__ = _operator("*")
-    __truediv__, __rtruediv__ = _operator("/")
-
-    def __pow__(self, other: Any) -> Term:
-        return self.code.call("power", self, other)
-
-    def __rpow__(self, other: Any) -> Term:
-        return self.code.call("power", other, self)
-
-    @staticmethod
-    def _comparison(sign: str) -> Callable[[Any, Any], Term]:
-        def compare(x: Term, y: Any) -> Term:
-            truth = f"{{}} {sign} {{}}"
-            return Term(x.code, f"{truth} ? 1.0 : 0.0", x, x.code.term(y), truth=truth)
-
-        return compare
-
-    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
-    __eq__ = _comparison("==")  # type: ignore[assignment]
+    def comparison(self, sign: str, other: Any) -> Term:
+        """The expression of a comparison."""
+        truth = f"{{}} {sign} {{}}"
+        return Term(self.code, f"{truth} ? 1.0 : 0.0", self, self.code.term(other), truth=truth)
 
 
 class Code:
@@ -250,22 +228,11 @@ def _calling(name: str) -> Callable[..., Term]:
 
 
 BASE: dict[Any, Callable[..., Term]] = {
-    primitives.identity: lambda x: x,
-    primitives.detach: lambda x: x,
-    primitives.is_zero: lambda x: x == 0.0,
-    primitives.equal: lambda x, y: x == y,
-    primitives.less: lambda x, y: x < y,
-    primitives.less_equal: lambda x, y: x <= y,
+    **WITH_OPERATORS,
     primitives.where: _where,
-    primitives.neg: lambda x: -x,
-    primitives.add: lambda x, y: x + y,
-    primitives.sub: lambda x, y: x - y,
-    primitives.mul: lambda x, y: x * y,
-    primitives.div: lambda x, y: x / y,
-    primitives.pow: _calling("power"),
     primitives.abs: _calling("fabs"),
     **{PRIMITIVES[name]: _calling(name) for name in ("maximum", "minimum", "relu", "remainder", "floor_divide")},
-    **{PRIMITIVES[name]: _calling(name) for name in _OF_MATH_H.split()},
+    **{PRIMITIVES[name]: _calling(name) for name in _OF_MATH_H},
 }
 
 
