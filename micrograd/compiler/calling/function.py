@@ -351,8 +351,8 @@ class CompiledFunction(Generic[P, R]):
             void bell_value(const double *inputs, double *outputs)
             {
                 const double x = inputs[0];
-                const double tanh_1 = tanh(x);
-                const double product_1 = x * tanh_1;
+                double tanh_1 = tanh(x);
+                double product_1 = x * tanh_1;
                 outputs[0] = product_1;
             }
         """

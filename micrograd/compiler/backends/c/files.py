@@ -17,6 +17,7 @@ from micrograd.compiler.backends.c.formulas import Functions, has_c
 from micrograd.compiler.backends.c.kernels import Writer
 from micrograd.compiler.backends.c.memory import GIVEN, Memory, Places, Tables
 from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, local_positions, rolled
+from micrograd.compiler.backends.c.words import in_words
 from micrograd.compiler.passes.lists import NATIVE
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ def files_of(source: Source) -> Files:
     for pattern in source.patterns:
         for table, numbers in pattern.tables():
             code += [line.removeprefix("static ") for line in tables.define(table, numbers)]
-    code += [*tables.lines, *functions.lines]
+    code += [*tables.lines, *functions.lines, *functions.of_words()]
+    code += _FINITE.replace("NAME", source.name).replace("double", real).split("\n")
     for each in made:
         code += [f"void {each.name}({each.parameters(real)})", "{", *each.lines, "}", ""]
         code += _checked(each, source, real)
@@ -170,7 +172,7 @@ def _function(
     seeds = given["seeds"]
     if not len(seeds) and len(program.seeds):  # there is one, which is 1
         program = replace(program, constants=(*program.constants, *((int(seed), np.ones(1)) for seed in program.seeds)))
-    blocks = blocks_of(program)
+    blocks, program = in_words(blocks_of(program), program)
     with_loops = any(block.turns > 1 for block in blocks)
     ends: dict[int, int] = {}
     if with_loops:
@@ -237,11 +239,15 @@ def _words(lines: Iterable[str]) -> set[str]:
 def _copied_in(memory: Memory, given: dict[str, Integers]) -> list[str]:
     """The lines that put into the work array what is given of it."""
     found = [(home, np.arange(len(places)), places) for home, places in given.items()]
-    for start, numbers in memory.places.constants:
-        places = start + np.arange(len(numbers))
-        inside = np.array([memory.in_work(place) for place in places.tolist()], dtype=bool)
-        if inside.any():
-            found.append((memory.tables.name(numbers[inside]), np.arange(inside.sum()), places[inside]))
+    constants = [
+        (place, number)
+        for start, numbers in memory.places.constants
+        for place, number in enumerate(numbers.tolist(), start)
+        if memory.in_work(place)
+    ]
+    if constants:
+        places, kept = map(np.array, zip(*constants, strict=True))
+        found.append((memory.tables.name(kept), np.arange(len(kept)), places))
     lines: list[str] = []
     for source, indices, places in found:
         of_region: dict[Region, list[int]] = {}
@@ -334,17 +340,28 @@ def _runs(targets: Integers, sources: Integers) -> list[tuple[int, int]]:
 
 def _checked(function: _Function, source: Source, real: str) -> list[str]:
     """The function that says whether all results are finite."""
-    lines = [f"int {function.name}_checked({function.parameters(real)})", "{"]
-    lines.append(f"    {function.name}({function.arguments});")
-    for home in function.results:
-        lines += [
-            f"    for (int i = 0; i < {source.name.upper()}_{home.upper()}; i++) {{",
-            f"        if (!isfinite({home}[i])) {{",
-            "            return 1;",
-            "        }",
-            "    }",
-        ]
-    return [*lines, "    return 0;", "}", ""]
+    finite = (f"{source.name}_finite({source.name.upper()}_{home.upper()}, {home})" for home in function.results)
+    return [
+        f"int {function.name}_checked({function.parameters(real)})",
+        "{",
+        f"    {function.name}({function.arguments});",
+        f"    return {' && '.join(finite)} ? 0 : 1;",
+        "}",
+        "",
+    ]
+
+
+_FINITE = """\
+static int NAME_finite(int count, const double *numbers)
+{
+    for (int index = 0; index < count; index++) {
+        if (!isfinite(numbers[index])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+"""
 
 
 def _parameter_table(source: Source, tables: Tables) -> list[str]:

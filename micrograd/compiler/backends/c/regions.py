@@ -25,10 +25,11 @@ from micrograd.compiler.ir.program import Access, Loop, Map, Reduction, Segment,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from micrograd.compiler.backends.c.words import Words
     from micrograd.compiler.ir.program import Kernel, Program
     from micrograd.compiler.numbers import Booleans, Integers
 
-Item: TypeAlias = "Reduction | Map | Take"
+Item: TypeAlias = "Reduction | Map | Take | Words"
 
 _SMALL, _FEW = 16, 4  # terms and numbers of a kernel that is written out number by number
 _LOCALS = 128  # local variables of a block, so that they fit into the stack of a small machine
@@ -109,9 +110,9 @@ def blocks_of(program: Program) -> list[Block]:
         if isinstance(kernel, Loop):
             blocks += [Block(1, tuple(straight))] if straight else []
             straight = []
-            blocks.append(Block(kernel.turns, tuple(chain.from_iterable(map(_written_out, kernel.kernels)))))
+            blocks.append(Block(kernel.turns, tuple(chain.from_iterable(map(_if_small, kernel.kernels)))))
         else:
-            straight += kernel.unrolled() if isinstance(kernel, Singles) else _written_out(kernel)
+            straight += kernel.unrolled() if isinstance(kernel, Singles) else _if_small(kernel)
     return [*blocks, Block(1, tuple(straight))] if straight else blocks
 
 
@@ -123,12 +124,18 @@ def is_scalar(kernel: Item) -> bool:
     return not tables and (isinstance(kernel, Map) or all(part.terms == 1 for part in kernel.segments))
 
 
-def _written_out(kernel: Kernel) -> list[Item]:
+def _if_small(kernel: Kernel) -> list[Item]:
+    """A kernel of one number for each of the results of a small one."""
     count = kernel.rows * kernel.columns
     if isinstance(kernel, Take) or count > _FEW or count * kernel.terms > _SMALL:
         return [kernel]
     if isinstance(kernel, Reduction) and not (kernel.is_in_order or kernel.largest):
         return [kernel]
+    return [*written_out(kernel)]
+
+
+def written_out(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
+    """A kernel of one number for each of the results, with segments of one term."""
 
     def places(access: Access, terms: int = 1) -> list[list[Access]]:
         found = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms).tolist()
