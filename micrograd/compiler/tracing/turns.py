@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
-from micrograd.compiler.tracing.trace import Tape
+from micrograd.compiler.tracing.decisions import chosen, repeated
+from micrograd.compiler.tracing.trace import Symbol, Tape
 from micrograd.engine.differentiation import running
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import Turns, taking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from micrograd.engine.value import Value
 
@@ -74,6 +75,19 @@ class TracedOnce(Turns):
         if tape.questions is not None and tape.questions.has_asked():
             return []  # a program with decisions has all of its operations in one
         return _mapped(function, item, count, tape)
+
+    def leave(self, number: Any) -> bool:
+        """Whether a tape records for a program that decides on numbers."""
+        tape = recorder_on_top()
+        return isinstance(number, Symbol) and isinstance(tape, Tape) and tape.takes_decisions
+
+    def chosen(self, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+        """What cond returns where a program decides."""
+        return chosen(recorder_on_top(), predicate, branches, operands)
+
+    def repeated(self, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
+        """What while_loop returns where a program decides."""
+        return repeated(recorder_on_top(), condition, body, state, limit)
 
 
 def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int, tape: Tape) -> list[Any]:
