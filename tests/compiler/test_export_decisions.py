@@ -161,7 +161,9 @@ def test_decisions_in_the_iterations_of_a_scan_and_the_other_way_round(built):
         total, _ = mg.scan(
             lambda s, k: (mg.cond(s > 1.0, lambda s: s * 0.5, lambda s: s + k * y, s), None), x, [1.0] * 6
         )
-        return mg.while_loop(lambda u: u < 3.0, lambda u: mg.scan(lambda v, _: (v + x * y, None), u, length=7)[0], total, 9)
+        return mg.while_loop(
+            lambda u: u < 3.0, lambda u: mg.scan(lambda v, _: (v + x * y, None), u, length=7)[0], total, 9
+        )
 
     agrees(built(f, 0.5, 0.7), f, [(0.5, 0.7), (1.5, 0.3)])
 

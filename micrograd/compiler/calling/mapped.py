@@ -336,5 +336,7 @@ class RunOfMaps:
             np.add.at(total, mapped.fixed[fixed], of_fixed)
             np.add.at(total, mapped.moving[:, moving], of_moving)
             if before is not None:
-                total[sources] += before(state[: maps.inputs], total[needed])[1]
+                of_needed = total[needed]
+                total[needed] = 0.0  # what was handed on is not, once more, by a map before that reads the same number
+                total[sources] += before(state[: maps.inputs], of_needed)[1]
         return total[self._wanted]
