@@ -172,6 +172,48 @@ def test_twenty_thousand_similar_numbers_are_a_loop(built):
     assert file.value(x)[0] == pytest.approx(float((np.tanh(x) * x).sum()), rel=1e-12)
 
 
+def irregular(x):
+    """Sums and products of numbers here and there, with hardly two alike."""
+    pick, numbers = random.Random(5), list(x)
+    for _ in range(700):
+        count = pick.choice([2, 2, 3, 12])
+        terms = [pick.choice(numbers) * pick.choice(numbers) * pick.choice([1.0, -1.0, 0.5]) for _ in range(count)]
+        total = sum(terms) if pick.random() < 0.5 else terms[0] - terms[1]
+        function = pick.choice([mg.sin, mg.tanh, mg.cos, lambda n: mg.maximum(n, 0.25), lambda n: 0.3 * n])
+        numbers.append(function(total / (1.0 + count)))
+    return sum(numbers[-20:])
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_an_irregular_program_is_a_table_that_a_function_goes_through(precision, built):
+    """As statements, tens of thousands of operations keep a compiler busy for minutes."""
+    x = [0.3, -0.7, 1.1, 0.9, -1.3]
+    file = built(irregular, x, precision=precision)
+    value, slopes = of_values(irregular, x)
+    single = precision == "float32"
+    assert (
+        f"static void f_0_run(int count, const int *words, {'float' if single else 'double'} *numbers)" in file.source
+    )
+    assert file.source.count("\n", file.source.index("void f_0_value")) < 600
+    found, gradients = file.both(x)
+    assert found[0] == pytest.approx(value, rel=1e-4 if single else 1e-12)
+    np.testing.assert_allclose(gradients, slopes, rtol=1e-3 if single else 1e-10, atol=1e-4 if single else 1e-12)
+
+
+def test_exponentials_of_many_numbers(built):
+    """Without calls, so that compilers make vectors of them: within a unit in the last place."""
+    x = np.concatenate([np.linspace(-745.0, 709.7, 977), [0.0, -0.0, 710.0, -800.0, math.inf, -math.inf, math.nan]])
+    file = built(lambda x: np.exp(x), x)
+    assert "exp_of_many(" in file.source
+    found, expected = file.value(x), np.array([math.exp(n) if n < 709.8 else n for n in x.tolist()])
+    finite = np.isfinite(found)
+    np.testing.assert_array_equal(finite, np.isfinite(expected) & (x < 709.8))
+    assert (np.abs(found[finite] - expected[finite]) <= 2 * np.spacing(expected[finite])).all()
+    both = built(lambda x: [sum([mg.sigmoid(n) for n in x]), mg.sigmoid(x[0])], x[:40], file="both")
+    expected = [sum(map(mg.sigmoid, x[:40].tolist())), mg.sigmoid(float(x[0]))]
+    np.testing.assert_allclose(both.value(x[:40]), expected, rtol=1e-14)
+
+
 def test_lines_are_short_and_indented(built):
     file = built(swing, 1.0, 0.5, 2.0)
     assert max(map(len, (file.source + file.header).splitlines())) <= 120

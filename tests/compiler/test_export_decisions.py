@@ -11,7 +11,6 @@ import micrograd as mg
 from tests.compiler.c_files import Built, needs_cc
 
 pytestmark = needs_cc
-SANITIZED = "-fsanitize=address,undefined", "-fno-sanitize-recover"
 
 
 @pytest.fixture
@@ -91,7 +90,7 @@ def test_gradients_need_a_limit(built):
     def f(x):
         return mg.cond(x > 0, lambda: mg.while_loop(lambda y: y < 9.0, lambda y: y * x + 1.0, 1.0), lambda: x)
 
-    with pytest.raises(ValueError, match="gradients of mg.while_loop need its limit"):
+    with pytest.raises(ValueError, match=r"gradients of mg\.while_loop need its limit"):
         built(f, 0.5)
     file = built(f, 0.5, gradients=False)
     assert [file.value([x])[0] for x in (2.0, 3.5, -1.0)] == [f(2.0), f(3.5), -1.0]
@@ -105,12 +104,8 @@ def nested(x, y, w):
     return mg.while_loop(lambda s: s < 4.0, body, x, limit=30) * y
 
 
-@pytest.mark.parametrize("flags", [(), SANITIZED])
-def test_decisions_inside_of_decisions(flags, built, monkeypatch):
-    if flags:
-        flags = flags[:1] + flags[1:]
-        monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
-        flags = ("-fsanitize=undefined", "-fno-sanitize-recover")  # the address sanitizer has to be in Python itself
+@pytest.mark.parametrize("flags", [(), ("-fsanitize=undefined", "-fno-sanitize-recover")])
+def test_decisions_inside_of_decisions(flags, built):
     file = built(nested, 0.3, 0.2, 1.5, flags=flags, work="argument")
     agrees(file, nested, [(0.3, 0.2, 1.5), (0.1, 0.9, 1.5), (3.5, 0.5, -0.25), (5.0, 2.0, 1.0)])
 
@@ -127,7 +122,7 @@ def test_two_decisions_that_read_the_same_number(built):
 
 def test_results_of_several_kinds(built):
     def f(x, y):
-        return mg.cond(x < y, lambda: [x, 2.0, mg.sin(x)], lambda: [y, x, 1.0]) + [x * y, 7.0]
+        return [*mg.cond(x < y, lambda: [x, 2.0, mg.sin(x)], lambda: [y, x, 1.0]), x * y, 7.0]
 
     file = built(f, mg.Value(0.5), mg.Value(2.0))
     found, slopes = file.both([0.5, 2.0], seeds=[1.0, 10.0, 100.0, 1000.0])

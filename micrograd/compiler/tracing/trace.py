@@ -1513,7 +1513,8 @@ def _traced(
     groups = [values for values in tape.roles.values() if values]
     places = [[tape.values[value] for value in values] for values in groups]
     outputs += [question.place for question in questions]
-    inputs = [*places, [symbol._place for symbol in symbols], *(each.made for each in (*tape.maps, *tape.decisions))]
+    inputs = [*places, [symbol._place for symbol in symbols], *(each.made for each in tape.maps)]
+    inputs += [each.made for each in tape.decisions]
     maps, needed = numbered(tape.maps, inputs, len(tape.operations))
     decisions, read = numbered(tape.decisions, inputs, len(tape.operations))
     needed += read  # no program has both

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
@@ -78,16 +78,21 @@ class TracedOnce(Turns):
 
     def leave(self, number: Any) -> bool:
         """Whether a tape records for a program that decides on numbers."""
-        tape = recorder_on_top()
-        return isinstance(number, Symbol) and isinstance(tape, Tape) and tape.takes_decisions
+        return isinstance(number, Symbol) and _tape_that_decides() is not None
 
     def chosen(self, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
         """What cond returns where a program decides."""
-        return chosen(recorder_on_top(), predicate, branches, operands)
+        return chosen(cast("Tape", _tape_that_decides()), predicate, branches, operands)
 
     def repeated(self, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
         """What while_loop returns where a program decides."""
-        return repeated(recorder_on_top(), condition, body, state, limit)
+        return repeated(cast("Tape", _tape_that_decides()), condition, body, state, limit)
+
+
+def _tape_that_decides() -> Tape | None:
+    """The tape that records, if its program may decide on numbers."""
+    tape = recorder_on_top()
+    return tape if isinstance(tape, Tape) and tape.takes_decisions else None
 
 
 def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int, tape: Tape) -> list[Any]:

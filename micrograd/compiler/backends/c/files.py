@@ -69,7 +69,8 @@ def files_of(source: Source) -> Files:
     for pattern in source.patterns:
         for table, numbers in pattern.tables():
             code += [line.removeprefix("static ") for line in tables.define(table, numbers)]
-    code += [*tables.lines, *functions.lines, *functions.of_words()]
+    of_words = functions.of_words()  # which may need functions of its own
+    code += [*tables.lines, *functions.lines, *of_words]
     for each in parts:
         code += [f"static void {each.name}({each.parameters(real)})", "{", *each.lines, "}", ""]
     code += _FINITE.replace("NAME", source.name).replace("double", real).split("\n")

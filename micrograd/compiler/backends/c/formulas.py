@@ -343,14 +343,15 @@ class Functions:
         """The function that goes through words, if there are any; see words.py."""
         if not self._numbers:
             return []
-        lines = [*_RUN[0]]
+        text = _OF_WORDS.replace("NAME", self.prefix)
+        before, after = (in_single(text) if self.single else text).split("CASES")
+        lines = before.splitlines()
         for primitive, number in self._numbers.items():
             count = len(primitive.derivatives)
             result = self.call(primitive, [f"numbers[words[{place}]]" for place in range(count)])
             lines += [f"            case -{number}:", f"                *result = {result};"]
             lines += [f"                words += {count};", "                break;"]
-        lines = [line.replace("NAME", self.prefix) for line in [*lines, *_RUN[1]]]
-        return [in_single(line) for line in lines] if self.single else lines
+        return [*lines, *after.splitlines()]
 
     def _written(self, name: str, names: Sequence[str], body: Sequence[str], single: bool) -> str:
         full, count = f"{self.prefix}_{name}", 1
@@ -371,7 +372,7 @@ class Functions:
         return full
 
 
-_RUN = """\
+_OF_WORDS = """\
 /* Computes what a table says, one number after the other, in an array of numbers: a sum of n products is n, the place
    of the result, and the places of three factors for each; a function is its number below 0, and the places of the
    result and the operands. */
@@ -397,7 +398,6 @@ CASES            }
 }
 
 """
-_RUN = [part.splitlines() for part in _RUN.split("CASES")]
 
 
 def _parameters(forward: Callable[..., float], names: list[str]) -> list[str]:

@@ -118,7 +118,7 @@ def blocks_of(program: Program) -> list[Block]:
 
 def is_scalar(kernel: Item) -> bool:
     """Whether a kernel computes one number of numbers at fixed positions."""
-    if isinstance(kernel, Take) or kernel.rows * kernel.columns > 1:
+    if not isinstance(kernel, (Map, Reduction)) or kernel.rows * kernel.columns > 1:
         return False
     tables = any(access.table is not None or access.row_table is not None for access, _ in kernel.reads)
     return not tables and (isinstance(kernel, Map) or all(part.terms == 1 for part in kernel.segments))

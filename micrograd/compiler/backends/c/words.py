@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,8 +67,9 @@ class Words:
 
     def changed(self, change: Callable[[Access], Access]) -> Words:
         """The same with another index map."""
-        words = self.words.copy()
-        words[self.is_place] = change(self.target).row_table
+        words, places = self.words.copy(), change(self.target).row_table
+        assert places is not None
+        words[self.is_place] = places
         return replace(self, words=words)
 
 
@@ -90,7 +91,7 @@ def in_words(blocks: list[Block], program: Program) -> tuple[list[Block], Progra
 def _shortened(kernels: Sequence[Item], place: Callable[[float], int]) -> list[Item]:
     found: list[Item] = []
     for is_small, group in groupby(kernels, _is_small):
-        row = [*group]
+        row: list[Any] = [*group]
         found += (
             [_words([one for kernel in row for one in written_out(kernel)], place)]
             if (is_small and len(row) >= _FEWEST)
