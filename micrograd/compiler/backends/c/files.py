@@ -65,7 +65,7 @@ def files_of(source: Source) -> Files:
         "",
     ]
     if source.parameters is not None and len(source.parameters):
-        code += ["/* The parameters. */", *_parameter_table(source, tables)]
+        code += ["/* The parameters. */", *tables.define(f"{source.name}_parameters", source.parameters)]
     for pattern in source.patterns:
         for table, numbers in pattern.tables():
             code += [line.removeprefix("static ") for line in tables.define(table, numbers)]
@@ -105,11 +105,6 @@ static int NAME_finite(int count, const double *numbers)
     return 1;
 }
 """
-
-
-def _parameter_table(source: Source, tables: Tables) -> list[str]:
-    assert source.parameters is not None
-    return tables.define(f"{source.name}_parameters", source.parameters)
 
 
 def _described(source: Source, functions: Sequence[Function]) -> list[str]:
@@ -182,8 +177,8 @@ _HOW = """\
 
    Sums of up to eight terms are computed in the order of the program, so the results are those of Python bit for bit
    where the compiler keeps products apart from sums (-ffp-contract=off) and has the same math library. The order in
-   longer sums may differ: by some units in the last place. Do not compile with -ffast-math: then infinities and NaNs
-   are not found."""
+   longer sums may differ, and exponentials in loops: by some units in the last place. Do not compile with -ffast-math:
+   then infinities and NaNs are not found."""
 
 
 def wrapped(lines: Iterable[str]) -> list[str]:
