@@ -4,6 +4,7 @@ import math
 import random
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -620,6 +621,33 @@ def test_sanitizers_find_nothing(name, precision, tmp_path):
     np.testing.assert_allclose(
         printed, np.ravel(np.asarray(expected, dtype=float)), rtol=1e-4 if real == "float" else 1e-8
     )
+
+
+def test_threads_call_it_at_the_same_time(built):
+    """It has no numbers of its own but constants, and no memory but what is on the stack, or the caller's."""
+    file = built(swing, 1.0, 0.5, 2.0, work="argument")
+    kept = re.findall(r"^ *static (?!const |inline |double f_0_|int f_0_|void f_0_).*", file.source, re.MULTILINE)
+    assert not kept
+    assert "alloc" not in file.source
+    points = [(1.0 + number / 8, 0.5, 2.0) for number in range(16)]
+    expected = [file.both(point) for point in points]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            np.testing.assert_array_equal(
+                [*pool.map(lambda point: file.both(point)[1], points)], [e[1] for e in expected]
+            )
+
+
+@pytest.mark.slow
+def test_a_thousand_steps_of_runge_and_kutta_have_60_kb(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
+    from programs.runge_kutta import runge_kutta
+
+    program = runge_kutta(1000)
+    numbers, given = program.data()
+    fast = mg.compile(lambda weights: program.scalars(weights, given))
+    source, _ = fast.export(tmp_path / "orbit.c", mapped(mg.Value, numbers))
+    assert Path(source).stat().st_size < 60_000
 
 
 @pytest.mark.slow

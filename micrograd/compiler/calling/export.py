@@ -104,7 +104,7 @@ def export(
     if not overwrite:
         for target in targets:
             _check_own(target)
-    files = files_of(_source(function, name, (arguments, dict(named)), **options))
+    files = files_of(*_source(function, name, (arguments, dict(named)), **options))
     _write_both(targets, files)
     return [*map(str, targets)]
 
@@ -143,8 +143,8 @@ def _source(
     gradients: bool = True,
     disable: Sequence[str] = (),
     texts: Mapping[str, str] = MappingProxyType({}),
-) -> Source:
-    """What the file is made of."""
+) -> tuple[Source, Region | None]:
+    """What the file is made of; see files_of."""
     for option, value, choices in (
         ("parameters", parameters, ("table", "argument")),
         ("precision", precision, ("float64", "float32")),
@@ -194,7 +194,7 @@ def _source(
                 Name("seeds", "the gradients of these numbers, of each that is computed", (seeds,), 0, seeds)
             ]
     names["outputs"] = outputs
-    return Source(
+    source = Source(
         name,
         texts.get("", _title(special, name)),
         [*map(_finished, programs)],
@@ -208,8 +208,8 @@ def _source(
         np.array([value.data for value in read]) if parameters == "table" else None,
         precision == "float32",
         work == "argument",
-        region,
     )
+    return source, region
 
 
 def _is_endless(decisions: Sequence[Decided]) -> bool:

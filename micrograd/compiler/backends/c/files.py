@@ -18,6 +18,7 @@ from micrograd.compiler.passes.lists import NATIVE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from micrograd.compiler.backends.c.decisions import Region as Decisions
     from micrograd.compiler.backends.c.functions import Function, Source
     from micrograd.compiler.backends.c.memory import Name
 
@@ -33,8 +34,12 @@ class Files(NamedTuple):
     header: str
 
 
-def files_of(source: Source) -> Files:
+def files_of(source: Source, region: Decisions | None = None) -> Files:
     """The source file and the header.
+
+    Args:
+        source: what the file is made of.
+        region: what there is in place of the programs, if some decisions are left to them.
 
     Raises:
         NoCodeError: for a primitive that cannot be written in C.
@@ -42,11 +47,9 @@ def files_of(source: Source) -> Files:
     real = "float" if source.single else "double"
     tables, functions = Tables(source.name, source.single), Functions(source.name, source.single)
     parts: list[Function] = []
-    if source.region is not None:
+    if region is not None:
         writer = Deciding(source, tables, functions)
-        made = [
-            writer.whole(source.region, gradients) for gradients in ([False, True] if len(source.order) else [False])
-        ]
+        made = [writer.whole(region, gradients) for gradients in ([False, True] if len(source.order) else [False])]
         parts = writer.made
     else:
         made = [

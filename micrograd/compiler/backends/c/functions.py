@@ -16,7 +16,6 @@ from micrograd.compiler.backends.c.words import in_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from micrograd.compiler.backends.c.decisions import Region as Decisions
     from micrograd.compiler.backends.c.formulas import Functions
     from micrograd.compiler.backends.c.memory import Name, Region
     from micrograd.compiler.ir.program import Program
@@ -63,7 +62,6 @@ class Source(NamedTuple):
         parameters: the numbers of the table; None where they are an argument.
         single: whether numbers are floats.
         work: whether the caller supplies all work arrays.
-        region: what there is in place of the programs, if some decisions are left to them.
     """
 
     name: str
@@ -78,7 +76,6 @@ class Source(NamedTuple):
     parameters: Floats | None
     single: bool = False
     work: bool = False
-    region: Decisions | None = None
 
 
 @dataclass

@@ -16,8 +16,7 @@ import numpy as np
 
 from micrograd.compiler.backends.c.formulas import literal
 from micrograd.compiler.backends.c.memory import kind_of
-from micrograd.compiler.backends.c.regions import is_scalar, uses_of
-from micrograd.compiler.backends.c.words import Words
+from micrograd.compiler.backends.c.regions import Words, is_scalar, uses_of
 from micrograd.compiler.ir.program import Map, Reduction
 
 if TYPE_CHECKING:

@@ -25,14 +25,54 @@ from micrograd.compiler.ir.program import Access, Loop, Map, Reduction, Segment,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from micrograd.compiler.backends.c.words import Words
     from micrograd.compiler.ir.program import Kernel, Program
     from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.engine.primitive import Primitive
 
 Item: TypeAlias = "Reduction | Map | Take | Words"
 
 _SMALL, _FEW = 16, 4  # terms and numbers of a kernel that is written out number by number
 _LOCALS = 128  # local variables of a block, so that they fit into the stack of a small machine
+
+
+@dataclass(frozen=True)
+class Words:
+    """A kernel that goes through a table; see words.py.
+
+    Attributes:
+        words: the table. Functions are -1 for the first of the primitives, -2 for the second, and so on.
+        is_place: which of the words are places.
+        primitives: that are applied.
+    """
+
+    words: Integers
+    is_place: Booleans
+    primitives: tuple[Primitive, ...]
+
+    kind = "numbers"
+    columns = terms = 1
+
+    @property
+    def rows(self) -> int:
+        """How many places there are."""
+        return int(self.is_place.sum())
+
+    @property
+    def target(self) -> Access:
+        """The index map of all places, so that all are in one array."""
+        return Access(row_table=self.words[self.is_place])
+
+    @property
+    def reads(self) -> list[tuple[Access, int]]:
+        """The same, as what is read."""
+        return [(self.target, 1)]
+
+    def changed(self, change: Callable[[Access], Access]) -> Words:
+        """The same with another index map."""
+        words, places = self.words.copy(), change(self.target).row_table
+        assert places is not None
+        words[self.is_place] = places
+        return replace(self, words=words)
 
 
 @dataclass(frozen=True)

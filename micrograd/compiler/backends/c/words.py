@@ -11,66 +11,25 @@ All are places of one array. What has fewer than three factors has 1 for the oth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.backends.c.regions import Block, written_out
-from micrograd.compiler.ir.program import Access, Map, Reduction, Take
+from micrograd.compiler.backends.c.regions import Block, Words, written_out
+from micrograd.compiler.ir.program import Map, Reduction, Take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from micrograd.compiler.backends.c.regions import Item
     from micrograd.compiler.ir.program import Program
-    from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.engine.primitive import Primitive
 
 _MANY = 1000  # statements, over which gcc 12 takes about 2 s with -O3
 _FEWEST = 16  # in a row that are worth a table
 _SMALL = 64  # terms for each statement that a kernel would be
-
-
-@dataclass(frozen=True)
-class Words:
-    """A kernel that goes through a table.
-
-    Attributes:
-        words: the table. Functions are -1 for the first of the primitives, -2 for the second, and so on.
-        is_place: which of the words are places.
-        primitives: that are applied.
-    """
-
-    words: Integers
-    is_place: Booleans
-    primitives: tuple[Primitive, ...]
-
-    kind = "numbers"
-    columns = terms = 1
-
-    @property
-    def rows(self) -> int:
-        """How many places there are."""
-        return int(self.is_place.sum())
-
-    @property
-    def target(self) -> Access:
-        """The index map of all places, so that all are in one array."""
-        return Access(row_table=self.words[self.is_place])
-
-    @property
-    def reads(self) -> list[tuple[Access, int]]:
-        """The same, as what is read."""
-        return [(self.target, 1)]
-
-    def changed(self, change: Callable[[Access], Access]) -> Words:
-        """The same with another index map."""
-        words, places = self.words.copy(), change(self.target).row_table
-        assert places is not None
-        words[self.is_place] = places
-        return replace(self, words=words)
 
 
 def in_words(blocks: list[Block], program: Program) -> tuple[list[Block], Program]:
