@@ -337,8 +337,8 @@ class CompiledFunction(Generic[P, R]):
             The paths of both files.
 
         Raises:
-            ValueError: if the name cannot be that of a function of C, a file would be lost, or a primitive is Python
-                code only and has no C code of its own.
+            ValueError: if the name cannot be that of a function of C, a file would be lost, a primitive is Python
+                code only and has no C code of its own, or gradients are to go through a while_loop without a limit.
             OSError: if a file cannot be written. Then neither is.
             TraceError: as calls do.
 
@@ -351,8 +351,8 @@ class CompiledFunction(Generic[P, R]):
             void bell_value(const double *inputs, double *outputs)
             {
                 const double x = inputs[0];
-                const double tanh_1 = tanh(x);
-                const double product_1 = x * tanh_1;
+                double tanh_1 = tanh(x);
+                double product_1 = x * tanh_1;
                 outputs[0] = product_1;
             }
         """

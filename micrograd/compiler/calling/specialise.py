@@ -69,6 +69,7 @@ class Specialised:
         verify: whether each pass is checked.
         rounding: where the function may decide on numbers, the relative errors of its programs; see trace.
         takes_maps: whether what mg.vmap runs many times may be a program of its own.
+        takes_decisions: whether what mg.cond and mg.while_loop run may be: for the export, which puts them together.
 
     Attributes:
         name: of the function.
@@ -76,6 +77,8 @@ class Specialised:
         maps: what there is of that.
         values: the Values that the function read from outside.
         result: what the function returned: symbols, where it computed numbers.
+        decisions: what is left to the program, whose results are the last inputs of its graph.
+        needed: how many outputs of the graph, the last ones, are what these read, or what maps read.
         results: how that is made of the outputs of a program.
         wanted: the numbers of the inputs whose gradients are wanted.
         requires_grad: for each output, whether a gradient flows from it to an input that requires one.
@@ -91,6 +94,7 @@ class Specialised:
         answers: what the outputs of its programs end with, if the questions have the answers of the trace.
         paths: the programs for other answers, if it asks.
         taken: how many calls have had these answers.
+        graph: what its programs are made of, in normal form.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
     """
 
@@ -106,6 +110,7 @@ class Specialised:
         verify: bool = False,
         rounding: float | None = None,
         takes_maps: bool = False,
+        takes_decisions: bool = False,
     ) -> None:
         self.is_recorded, self._rounding = is_recorded, rounding
         self._function, self._backend, self._disable, self._verify = function, backend, disable, verify
@@ -115,7 +120,8 @@ class Specialised:
         roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
         self.closed_over = ClosedOver(roots)
         try:
-            source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded, rounding, takes_maps))
+            told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions
+            source = Made(Source(traced_once(function), arguments, *told))
             traced = self.closed_over.refusing_sources(lambda: run_stages(source, "cse", self._request))
         except BaseException:
             self.closed_over.put_back()
@@ -125,7 +131,7 @@ class Specialised:
             self._check_no_symbol_stays(roots)
         else:
             self.closed_over.watch_what_ran()
-        self._graph = run_stages(traced, "normalise", self._request)
+        self.graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace
         if symbols := ClosedOver([(type(item).__name__, item) for item in trace.result.objects], whole=True).symbols:
@@ -134,6 +140,7 @@ class Specialised:
                 "lists, tuples, dicts or arrays, and make the object of them outside"
             )
         self.result: Structure = trace.result
+        self.decisions, self.needed = trace.decisions, trace.needed
         self.values = trace.values
         self._tells_apart = trace.tells_apart
         self.questions = trace.questions
@@ -146,8 +153,8 @@ class Specialised:
         given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
         self.of_floats = not any(isinstance(leaf, Value) for leaf in leaves)
         self.wanted = np.flatnonzero(given)
-        graph: Graph = self._graph.thing
-        self.maps = Maps(self._graph, trace.maps, trace.needed, self._request) if trace.maps else None
+        graph: Graph = self.graph.thing
+        self.maps = Maps(self.graph, trace.maps, trace.needed, self._request) if trace.maps else None
         if self.maps:
             self.requires_grad = self.maps.reached(self.wanted)[1].tolist()
         else:
@@ -253,7 +260,7 @@ class Specialised:
         if self._size[0] != len(self._compiled):
             runs = [(compiled.program, getattr(compiled.run, "buffer", None)) for compiled in self._compiled.values()]
             held = [each.held() for each in self.maps.all] if self.maps else []
-            self._size = len(self._compiled), bytes_of([self._graph.thing, runs, held])
+            self._size = len(self._compiled), bytes_of([self.graph.thing, runs, held])
         return self._size[1]
 
     def want(self, inputs: Iterable[int]) -> None:
@@ -295,7 +302,7 @@ class Specialised:
     def _made(self, gradients: bool, **asked: Any) -> Made:
         """The program of the passes that all backends have."""
         wanted = self.wanted if gradients else self.wanted[:0]
-        return run_stages(self._graph, "transpose", replace(self._request, wanted=wanted, **asked))
+        return run_stages(self.graph, "transpose", replace(self._request, wanted=wanted, **asked))
 
     def after(self, name: str) -> Any:
         """The graph or the program, gradients included, after a pass of this name.
@@ -307,7 +314,7 @@ class Specialised:
         shown = names[names.index("normalise") :]
         if name not in shown:
             raise ValueError(f"show takes one of {', '.join(shown)} for after, not {name!r:.80}")
-        return run_stages(self._graph, name, replace(self._request, wanted=self.wanted)).thing
+        return run_stages(self.graph, name, replace(self._request, wanted=self.wanted)).thing
 
     def _described(self, program: Program, made: Made) -> Program:
         """The program, with what is known of how it was made."""

@@ -15,9 +15,11 @@ does not depend on the sample, in a loop over samples. Others that are equal bec
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
@@ -124,6 +126,42 @@ class Entries:
         return map(self.__getitem__, range(len(self)))
 
 
+class Decided(NamedTuple):
+    """What ``mg.cond`` or ``mg.while_loop`` does, where the program decides.
+
+    Attributes:
+        traces: of both branches; or of the condition and of the body. Their inputs are the first group.
+        reads: for each of both, where its inputs come from, as those of Mapped do; of a loop the last are its state.
+        predicate: where the number is that a choice depends on; nothing for a loop.
+        state: where the first state of a loop is; nothing for a choice.
+        results: which inputs of the trace around the results go to, one after the other. There a loop has its state.
+        limit: how many iterations there may be; None for any number.
+    """
+
+    traces: tuple[Trace, ...]
+    reads: tuple[Integers, ...]
+    predicate: Integers
+    state: Integers
+    results: Integers
+    limit: int | None
+
+    @property
+    def made(self) -> list[int]:
+        """Where all of its results are."""
+        found: list[int] = self.results.tolist()
+        return found
+
+    def read(self) -> Integers:
+        """All that it reads."""
+        return np.concatenate([*self.reads, self.predicate, self.state])
+
+    def numbered(self, numbers: Integers) -> Decided:
+        """The same with a number for each place."""
+        reads = tuple(numbers[found] for found in self.reads)
+        changed = {name: numbers[getattr(self, name)] for name in ("predicate", "state", "results")}
+        return self._replace(reads=reads, **changed)
+
+
 @dataclass(frozen=True)
 class Mapped:
     """What ``mg.vmap`` does: one function in many iterations, none of which reads what another one computes.
@@ -148,6 +186,15 @@ class Mapped:
         """Where all of its results are, one after the other."""
         found: list[int] = [*self.results.ravel().tolist(), *self.sums.tolist()]
         return found
+
+    def read(self) -> Integers:
+        """All that it reads."""
+        return np.append(self.fixed, self.moving)
+
+    def numbered(self, numbers: Integers) -> Mapped:
+        """The same with a number for each place."""
+        changed = {name: numbers[getattr(self, name)] for name in ("fixed", "moving", "results", "sums")}
+        return replace(self, **changed)
 
     @cached_property
     def _bounds(self) -> tuple[int, int]:
@@ -197,6 +244,7 @@ class Trace(NamedTuple):
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
         questions: what the function asked of numbers; see questions.py.
         maps: the functions that run in many iterations. Their results are the last groups of the inputs.
+        decisions: what is decided when the program runs. Their results are groups of inputs, too.
         needed: how many of the outputs, the last ones, are what these read.
         equals: what has found the equal ones among many of the operations already; None if nothing has.
         remarks: what explain() says of how derivatives are computed.
@@ -215,6 +263,7 @@ class Trace(NamedTuple):
     takes_numbers: bool = False
     questions: tuple[Any, ...] = ()
     maps: tuple[Mapped, ...] = ()
+    decisions: tuple[Decided, ...] = ()
     needed: int = 0
     equals: EqualsInOrder | None = None
     remarks: tuple[str, ...] = ()

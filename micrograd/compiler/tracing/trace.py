@@ -20,10 +20,9 @@ import gc
 import math
 import operator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from functools import cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -39,6 +38,7 @@ from micrograd.compiler.ir.entries import (
     LITERAL,
     SUM_OF_PRODUCTS,
     TAKE,
+    Decided,
     Entries,
     EqualsInOrder,
     Mapped,
@@ -95,11 +95,13 @@ class Tape(Tracer):
         questions: what is asked of numbers, where this may be; see questions.py.
         takes_maps: whether a function may be written once for many iterations.
         maps: those that are.
+        takes_decisions: whether the program may decide on numbers.
+        decisions: what it decides.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
     """
 
     questions: Questions | None = None
-    takes_maps = looks_into_maps = False
+    takes_maps = looks_into_maps = takes_decisions = False
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -123,6 +125,7 @@ class Tape(Tracer):
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped] = []
+        self.decisions: list[Decided] = []
         self.remarks: list[str] = []
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
@@ -730,6 +733,11 @@ class Tape(Tracer):
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
+        if self.decisions:
+            refuse(
+                "a derivative behind mg.cond or mg.while_loop in a function that is exported",
+                "Export the function itself, whose file has the gradients; or write mg.where.",
+            )
         return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), (), maps=tuple(self.maps))
 
     def finish(self) -> None:
@@ -1434,6 +1442,7 @@ def trace(
     is_recorded: bool = True,
     rounding: float | None = None,
     takes_maps: bool = False,
+    takes_decisions: bool = False,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
@@ -1445,13 +1454,14 @@ def trace(
         is_recorded: whether calls are recorded, and not under no_grad; see Tape.
         rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
         takes_maps: whether what ``mg.vmap`` runs many times may be written once.
+        takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
 
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
-        results of maps.
+        results of maps and decisions.
     """
     tape = Tape(as_floats, is_recorded)
-    tape.takes_maps = takes_maps
+    tape.takes_maps, tape.takes_decisions = takes_maps, takes_decisions
     try:
         written = _traced(tape, function, arguments, first, rounding)
     except Exception:
@@ -1505,13 +1515,17 @@ def _traced(
     places = [[tape.values[value] for value in values] for values in groups]
     outputs += [question.place for question in questions]
     inputs = [*places, [symbol._place for symbol in symbols], *(each.made for each in tape.maps)]
-    maps, needed = _numbered(tape.maps, inputs, len(tape.operations))
+    inputs += [each.made for each in tape.decisions]
+    maps, needed = numbered(tape.maps, inputs, len(tape.operations))
+    decisions, read = numbered(tape.decisions, inputs, len(tape.operations))
+    needed += read  # no program has both
     written = tape.trace(inputs, outputs + needed)
     tape.finish()
     values = tuple(value for values in groups for value in values)
     return written._replace(
         values=values,
         maps=maps,
+        decisions=decisions,
         needed=len(needed),
         result=result,
         tells_apart=tape.tells_apart,
@@ -1522,22 +1536,21 @@ def _traced(
     )
 
 
-def _numbered(
-    maps: Sequence[Mapped], inputs: Sequence[Sequence[int]], size: int
-) -> tuple[tuple[Mapped, ...], list[int]]:
-    """The maps with numbers in the place of places, and the places that they read beside inputs."""
-    if not maps:
+_Made = TypeVar("_Made", Mapped, Decided)
+
+
+def numbered(made: Sequence[_Made], inputs: Sequence[Sequence[int]], size: int) -> tuple[tuple[_Made, ...], list[int]]:
+    """Maps or decisions with numbers in the place of places, and the places that they read beside inputs."""
+    if not made:
         return (), []
     numbers, given = np.full(size, -1), np.concatenate([np.array(group, dtype=np.int64) for group in inputs])
     numbers[given] = np.arange(len(given))
     is_read = np.zeros(size, dtype=bool)
-    for made in maps:
-        is_read[made.fixed] = is_read[made.moving] = True
+    for each in made:
+        is_read[each.read()] = True
     needed = np.flatnonzero(is_read & (numbers < 0))
     numbers[needed] = len(given) + np.arange(len(needed))
-    names = "fixed", "moving", "results", "sums"
-    numbered = (replace(made, **{name: numbers[getattr(made, name)] for name in names}) for made in maps)
-    return tuple(numbered), needed.tolist()
+    return tuple(each.numbered(numbers) for each in made), needed.tolist()
 
 
 def _gradient_of_map(

@@ -33,6 +33,7 @@ from micrograd.compiler.backends.llvm import (
     llvm_writer,
 )
 from micrograd.compiler.backends.llvm.object_cache import cached, is_object
+from micrograd.compiler.backends.shared import written
 from micrograd.compiler.backends.shared.limits import limit
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 _WRITERS = (
     *(llvm_batch_runner, llvm_codes, llvm_functions, llvm_interpreter, llvm_kernels, llvm_products, llvm_runners),
-    *(llvm_scalars, llvm_writer),
+    *(llvm_scalars, llvm_writer, written),
 )
 
 
