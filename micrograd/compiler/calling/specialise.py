@@ -116,7 +116,7 @@ class Specialised:
         self.closed_over = ClosedOver(roots)
         try:
             source = Made(Source(traced_once(function), arguments, first, as_floats, is_recorded, rounding, takes_maps))
-            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "cse", self._request))
+            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "trace", self._request))
         except BaseException:
             self.closed_over.put_back()
             raise
@@ -125,6 +125,7 @@ class Specialised:
             self._check_no_symbol_stays(roots)
         else:
             self.closed_over.watch_what_ran()
+        traced = run_stages(traced, "cse", self._request)
         self._graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace

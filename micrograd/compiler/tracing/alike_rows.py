@@ -33,7 +33,9 @@ _NOT_COPIED = {INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE}
 _MODULES = primitives, further_primitives, special_functions
 
 # Rules of a user's primitives may do something else each time.
-_PURE = _NOT_COPIED.union(each for module in _MODULES for each in vars(module).values() if isinstance(each, Primitive))
+OF_LIBRARY = _NOT_COPIED.union(
+    each for module in _MODULES for each in vars(module).values() if isinstance(each, Primitive)
+)
 
 Key = tuple[Any, ...]
 
@@ -69,7 +71,7 @@ def described(
         if not edges[place]:  # the rules are not asked
             key.append(number(place, len(numbers)))
             continue
-        if applied[place] not in _PURE:
+        if applied[place] not in OF_LIBRARY:
             return None
         key.append(applied[place])
         for operand in operands(place):

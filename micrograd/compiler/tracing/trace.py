@@ -21,15 +21,16 @@ import math
 import operator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
 from micrograd._support.checks import is_array, is_unknown, real_number, required_number
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
+from micrograd.compiler.guards.sources import observing, observing_again, resting, resuming
 from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, is_unchanged, kinds_of
 from micrograd.compiler.ir.entries import (
     EQUAL,
@@ -60,6 +61,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
     from types import ModuleType
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change places.
@@ -70,6 +74,20 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
     operator.ge: (LESS_EQUAL, True),
     operator.eq: (EQUAL, False),  # of plain numbers; Values are equal to themselves only
 }
+
+
+_AS_BEFORE = nullcontext()
+
+
+def _unobserved(method: Callable[Concatenate[Tape, P], T]) -> Callable[Concatenate[Tape, P], T]:
+    """A method of a tape inside of which only rules of derivatives may be code of the user."""
+
+    @wraps(method)
+    def unobserved(self: Tape, *arguments: P.args, **settings: P.kwargs) -> T:
+        with resting(self.observer):
+            return method(self, *arguments, **settings)
+
+    return unobserved
 
 
 class Tape(Tracer):
@@ -95,6 +113,7 @@ class Tape(Tracer):
         questions: what is asked of numbers, where this may be; see questions.py.
         takes_maps: whether a function may be written once for many iterations.
         maps: those that are.
+        observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
     """
 
@@ -103,6 +122,7 @@ class Tape(Tracer):
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
+        self.observer = observing()
         self.tells_apart = self.depends_on_recording = self.takes_numbers = False
         self._arguments = 0  # the places before this one are those of the arguments
         self.operations = Entries()
@@ -400,6 +420,7 @@ class Tape(Tracer):
         self._copies[copy] = source
         return self._symbol(copy, Symbol)
 
+    @_unobserved
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """Whether a gradient flows to results from a source: a transform, or None for Values that require one."""
         for source in sources:
@@ -451,6 +472,7 @@ class Tape(Tracer):
         place = self.place(value)
         return self._symbol(self.operations.append(primitives.detach, place) if self.as_floats else place, FloatSymbol)
 
+    @_unobserved
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
         if not isinstance(root, Symbol) or wanted is None:
@@ -459,6 +481,7 @@ class Tape(Tracer):
         dependence = self._dependence([root], set(places.values()))
         return self._gradients(root, dependence, _by_place(places), create_graph)
 
+    @_unobserved
     def jacobian(
         self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
     ) -> list[Mapping[Any, Any]]:
@@ -622,7 +645,7 @@ class Tape(Tracer):
         seeded = [column for column, row in enumerate(rows) if any(place in found for place in row)]
         summed = [number for number, place in enumerate(mapped.sums.tolist()) if place in found]
         wanted = np.flatnonzero(is_source[fixed]).tolist(), np.flatnonzero(is_source[moving].any(axis=0)).tolist()
-        trace, of_fixed, of_moving = _gradient_of_map(mapped, seeded, summed, *wanted)
+        trace, of_fixed, of_moving = _gradient_of_map(self.observer, mapped, seeded, summed, *wanted)
         seeds = [[self.place(found.get(place, 0.0)) for place in rows[column]] for column in seeded]
         given = [self.place(found[place]) for place in mapped.sums[summed].tolist()]
         made = self.add_map(
@@ -640,6 +663,7 @@ class Tape(Tracer):
                 share = self._symbol(share_at, Symbol)
                 found[place] = found[place] + share if place in found else share
 
+    @_unobserved
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
         self._look_into_maps()
@@ -710,11 +734,12 @@ class Tape(Tracer):
         if not primitive.derivatives:
             raise ValueError(f"{primitive.name} has no derivative")
         output = self._symbol(place, Symbol)
-        return [
-            (p, rule(gradient, output, *numbers))
-            for p, rule in zip(operands, primitive.derivatives, strict=True)
-            if rule is not None and p in wanted
-        ]
+        with _AS_BEFORE if primitive in alike_rows.OF_LIBRARY else observing_again(self.observer):
+            return [
+                (p, rule(gradient, output, *numbers))
+                for p, rule in zip(operands, primitive.derivatives, strict=True)
+                if rule is not None and p in wanted
+            ]
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
@@ -1004,35 +1029,40 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
         takes_numbers: whether it is written as it is also where the other operand is none of the tape's symbols.
     """
 
+    @resuming
     def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
         tape: Tape = self._tape
-        recording = recording_in_use()
-        if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
-            kind, place, is_repeatable = type(other), None, self._is_used
-            if kind is Symbol:
-                if other._tape is tape:
-                    place = other._place
-                    is_repeatable = is_repeatable and other._is_used
-                    other._is_used = True
-            elif takes_numbers:
-                if kind is float or kind is int:
-                    place = tape.placed.get(other)
-                    if not place:
-                        place, is_repeatable = tape.place(other), False
-                elif kind is Value:
-                    place = tape.placed.get(other)  # where it is new, its role is noted
-            if place is not None:
-                first, second = (place, self._place) if reflected else (self._place, place)
-                if is_repeatable:
-                    return tape._written((primitive, first, second), True, Symbol)
-                self._is_used = True
-                written = tape.operations
-                symbol = _new(Symbol)
-                symbol._place, symbol._tape, symbol._is_used = len(written.primitives), tape, False
-                written.first.append(first)  # as Entries.append does
-                written.second.append(second)
-                written.primitives.append(primitive)
-                return symbol
+        try:
+            recording = recording_in_use()
+            if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
+                kind, place, is_repeatable = type(other), None, self._is_used
+                if kind is Symbol:
+                    if other._tape is tape:
+                        place = other._place
+                        is_repeatable = is_repeatable and other._is_used
+                        other._is_used = True
+                elif takes_numbers:
+                    if kind is float or kind is int:
+                        place = tape.placed.get(other)
+                        if not place:
+                            place, is_repeatable = tape.place(other), False
+                    elif kind is Value:
+                        place = tape.placed.get(other)  # where it is new, its role is noted
+                if place is not None:
+                    first, second = (place, self._place) if reflected else (self._place, place)
+                    if is_repeatable:
+                        return tape._written((primitive, first, second), True, Symbol)
+                    self._is_used = True
+                    written = tape.operations
+                    symbol = _new(Symbol)
+                    symbol._place, symbol._tape, symbol._is_used = len(written.primitives), tape, False
+                    written.first.append(first)  # as Entries.append does
+                    written.second.append(second)
+                    written.primitives.append(primitive)
+                    return symbol
+        finally:
+            if tape.observer is not None and tape.observer.is_paused:
+                tape.observer.resume()
         return general(self, other)
 
     return named(operator, primitive)
@@ -1495,9 +1525,10 @@ def _traced(
                 "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
                 "arguments, so nothing would be changed for the caller. Change a copy, and return what is needed of it"
             )
-        _check_attributes("an argument", symbols)
-        _check_attributes("a result", result.leaves)
-        outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+        with resting(tape.observer):
+            _check_attributes("an argument", symbols)
+            _check_attributes("a result", result.leaves)
+            outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
     questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
@@ -1540,11 +1571,17 @@ def _numbered(
 
 
 def _gradient_of_map(
-    mapped: Mapped, seeded: Sequence[int], summed: Sequence[int], fixed: Sequence[int], moving: Sequence[int]
+    observer: Any,
+    mapped: Mapped,
+    seeded: Sequence[int],
+    summed: Sequence[int],
+    fixed: Sequence[int],
+    moving: Sequence[int],
 ) -> tuple[Trace, list[int], list[int]]:
     """What one iteration of a map does backwards.
 
     Args:
+        observer: what looks for sources.
         mapped: the map.
         seeded: which of its results have gradients.
         summed: which of its sums.
@@ -1556,6 +1593,7 @@ def _gradient_of_map(
         what differs are its first outputs.
     """
     given, tape = mapped.trace, Tape()
+    tape.observer = observer
     tape.operations = given.operations.copy()
     tape.tables, tape.rows = ({part: n for n, part in enumerate(parts)} for parts in (given.tables, given.rows))
     outputs = [*seeded, *(mapped.results.shape[1] + number for number in summed)]
