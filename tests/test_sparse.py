@@ -242,6 +242,57 @@ def test_rules_of_alike_rows_are_asked_twice_and_those_of_a_users_primitive_each
         mg.compile(mg.sparse_jacobian(lambda x: [bad(each) for each in x]), backend="numpy")(np.ones(5))
 
 
+def test_rows_that_read_a_number_twice_are_not_those_that_read_two(way: Any) -> None:
+    def f(x: Any, c: Any) -> list[Any]:
+        return [x[k] * c[k] * c[5 if k == 1 else k + 4] for k in range(4)] + [x[0] * x[0], x[1] * x[2], x[2] * x[0]]
+
+    x, c = np.array([2.0, 3.0, 5.0, 7.0]), np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5])
+    c[1] = c[5]
+    found = way(mg.sparse_jacobian(f))(x, c)
+    np.testing.assert_allclose(found.toarray(), mg.jacobian(f)(x, c))
+
+    def same(x: Any, c: Any) -> list[Any]:
+        return [x[k] * c[k] * c[1 if k == 1 else k + 4] for k in range(4)]
+
+    np.testing.assert_allclose(way(mg.sparse_jacobian(same))(x, c).toarray(), mg.jacobian(same)(x, c))
+
+
+def test_rows_whose_operations_come_in_another_order_or_differ_far_from_their_ends(way: Any) -> None:
+    def f(x: Any) -> list[Any]:
+        early = [mg.exp(x[k]) * 2.0 if k % 2 else None for k in range(6)]
+        late = [mg.sin(x[k]) for k in range(6)]
+        rows = [(late[k] + x[k]) * (early[k] if k % 2 else mg.exp(x[k]) * 2.0) for k in range(6)]
+        for step in range(9):  # deeper than what is compared at first
+            rows = [mg.tanh(row + (0.5 if step or k < 3 else -0.5)) for k, row in enumerate(rows)]
+        return rows
+
+    x = np.linspace(0.1, 0.6, 6)
+    np.testing.assert_allclose(way(mg.sparse_jacobian(f))(x).toarray(), mg.jacobian(f)(x), rtol=1e-12)
+
+
+def test_rows_that_look_alike_and_are_none_of_them_are_asked_one_by_one(way: Any) -> None:
+    def f(x: Any) -> list[Any]:
+        rows = [mg.sin(x[k]) * float(k) for k in range(12)]
+        for _ in range(8):
+            rows = [mg.tanh(row) for row in rows]
+        return rows
+
+    x = np.linspace(0.1, 0.6, 12)
+    np.testing.assert_allclose(way(mg.sparse_jacobian(f))(x).toarray(), mg.jacobian(f)(x), rtol=1e-12)
+
+
+def test_long_rows_are_asked_one_by_one() -> None:
+    def f(x: Any) -> list[Any]:
+        rows = list(x)
+        for _ in range(600):
+            rows = [mg.sin(row) * 0.9 for row in rows]
+        return rows
+
+    x = np.linspace(0.1, 0.6, 4)
+    found = mg.compile(mg.sparse_jacobian(f), backend="numpy")(x)
+    np.testing.assert_allclose(found.diagonal(), mg.vmap(mg.grad(lambda x: f([x])[0]))(x), rtol=1e-12)
+
+
 def of_one_chain(x: Any) -> list[Any]:
     """Many rows, which have a long chain in common and a variable of their own each; some are constants."""
     chain = x[0]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Line = tuple[str, int]
 
-AnyFunction = TypeVar("AnyFunction", bound=FunctionType)
+AnyFunction = TypeVar("AnyFunction", bound="Callable[..., Any]")
 
 _RANDOM = (
     "a random number is drawn",

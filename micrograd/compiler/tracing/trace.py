@@ -23,7 +23,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, wraps
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -61,8 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
     from types import ModuleType
 
-P = ParamSpec("P")
-T = TypeVar("T")
+AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
 
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
@@ -79,15 +78,15 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
 _AS_BEFORE = nullcontext()
 
 
-def _unobserved(method: Callable[Concatenate[Tape, P], T]) -> Callable[Concatenate[Tape, P], T]:
+def _unobserved(method: AnyMethod) -> AnyMethod:
     """A method of a tape inside of which only rules of derivatives may be code of the user."""
 
     @wraps(method)
-    def unobserved(self: Tape, *arguments: P.args, **settings: P.kwargs) -> T:
+    def unobserved(self: Tape, *arguments: Any) -> Any:
         with resting(self.observer):
-            return method(self, *arguments, **settings)
+            return method(self, *arguments)
 
-    return unobserved
+    return unobserved  # type: ignore[return-value]  # it has the same arguments
 
 
 class Tape(Tracer):
@@ -495,12 +494,13 @@ class Tape(Tracer):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
+        alike = dependence.alike(outputs, values)
         if not by_rows:
-            return self._row_by_row(outputs, dependence, values, create_graph)
-        rows, least = dependence.rows(outputs, values)
+            return self._row_by_row(outputs, alike, dependence, values, create_graph)
+        rows, least = dependence.rows(outputs, alike, values)
         colours = coloured(rows, least) if max(map(len, rows)) <= least else None
         if colours is None:
-            found = self._row_by_row(outputs, dependence, values, create_graph)
+            found = self._row_by_row(outputs, alike, dependence, values, create_graph)
             how = "each by its own expression, as directions would be no less work"
         else:
             found = self._by_colours(outputs, rows, colours, values, create_graph)
@@ -509,13 +509,23 @@ class Tape(Tracer):
         return found
 
     def _row_by_row(
-        self, outputs: Sequence[Any], dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
+        self,
+        outputs: Sequence[Any],
+        alike: Sequence[alike_rows.Alike],
+        dependence: _Dependence,
+        values: Mapping[int, list[Any]],
+        create_graph: bool,
     ) -> list[Mapping[Any, Any]]:
         """The rows of a Jacobian, each from the gradients of its output."""
-        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None] = {}
+        found: list[Mapping[Any, Any] | None] = [None if isinstance(output, Symbol) else {} for output in outputs]
+        for each in alike:
+            for row, slopes in zip(
+                each.rows.tolist(), self._of_alike(outputs, each, dependence, values, create_graph), strict=False
+            ):
+                found[row] = slopes
         return [
-            self._row_of(output, dependence, values, create_graph, copies) if isinstance(output, Symbol) else {}
-            for output in outputs
+            self._gradients(output, dependence, values, create_graph) if row is None else row
+            for output, row in zip(outputs, found, strict=True)
         ]
 
     def _by_colours(
@@ -537,39 +547,32 @@ class Tape(Tracer):
         ]
         return [{value: slope for value, slope in row.items() if isinstance(slope, Symbol)} for row in slopes]
 
-    def _row_of(
+    def _of_alike(
         self,
-        root: Symbol,
+        outputs: Sequence[Any],
+        alike: alike_rows.Alike,
         dependence: _Dependence,
         values: Mapping[int, list[Any]],
         create_graph: bool,
-        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None],
-    ) -> dict[Any, Any]:
-        """The gradients of a symbol; those of a row like two before are written without asking the rules again."""
-        order = dependence.order(dependence.equal[root._place])
-        row = alike_rows.described(order, dependence.written, dependence.equal, dependence.edges, values)
-        if row is None:
-            return self._gradients(root, dependence, values, create_graph)
-        key, places = row
-        is_first = key not in copies
-        copied = copies.setdefault(key, None)
-        if isinstance(copied, alike_rows.Copied):
-            kind = Symbol if create_graph else FloatSymbol
-            slopes = copied.write(self.operations, places, self.checked)
-            return {value: self._symbol(slope, kind) for place, slope in slopes.items() for value in values[place]}
-        if is_first or copied is False:
-            return self._gradients(root, dependence, values, create_graph)
+    ) -> Generator[dict[Any, Any], None, None]:
+        """The gradients of rows that are alike: two by the rules, and the others as the second, if that can be."""
+        yield self._gradients(outputs[alike.rows[0]], dependence, values, create_graph)
         begin, checked, known = len(self.operations), len(self.checked), self.known
         self.known = {}  # all that the row needs is written again
         try:
-            found = self._gradients(root, dependence, values, create_graph)
+            found = self._gradients(outputs[alike.rows[1]], dependence, values, create_graph)
         finally:
             self.known = known
-        of_row = [(place, values[place][0]) for place in places if place in values]
-        slopes = {place: self.place(found[value]) for place, value in of_row if value in found}
-        copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], slopes)
-        copies[key] = copied.is_whole and copied
-        return found
+        yield found
+        places = alike.places[1].tolist()
+        of_row = [(place, values[place][0]) for place in dict.fromkeys(places) if place in values]
+        gradients = {place: self.place(found[value]) for place, value in of_row if value in found}
+        copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], gradients)
+        if copied.is_whole:
+            kind = Symbol if create_graph else FloatSymbol
+            for by, written in copied.write(self.operations, alike.places[2:], self.checked):
+                slopes = zip(by, self.symbols(written, kind), strict=True)
+                yield {value: slope for place, slope in slopes for value in values[place]}
 
     def _places_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
         """The places of what to differentiate by; a Value that the function has not read has none."""
@@ -941,14 +944,31 @@ class _Dependence:
                     stack.append(place)
         return sorted(found)
 
-    def rows(self, outputs: Sequence[Any], sources: Container[int]) -> tuple[list[list[int]], int]:
+    def alike(self, outputs: Sequence[Any], values: Container[int]) -> list[alike_rows.Alike]:
+        """Those of the outputs that are computed alike."""
+        roots = {row: output._place for row, output in enumerate(outputs) if isinstance(output, Symbol)}
+        return list(alike_rows.alike(roots, self.written, self.equal, self.edges, values))
+
+    def rows(
+        self, outputs: Sequence[Any], alike: Sequence[alike_rows.Alike], sources: Container[int]
+    ) -> tuple[list[list[int]], int]:
         """For each output the sources that it depends on; and how many directions are less work than all rows."""
-        rows, steps = [], 0
-        for output in outputs:
-            order = self.order(self.equal[output._place]) if isinstance(output, Symbol) else []
-            rows.append([place for place in order if place in sources])
-            steps += sum([len(self.edges[place]) for place in order])
-        return rows, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
+        rows: list[list[int] | None] = [None if isinstance(output, Symbol) else [] for output in outputs]
+        steps = 0
+        for numbers, places, passed in alike:
+            of_first = places[0].tolist()
+            steps += len(numbers) * sum([len(self.edges[of_first[column]]) for column in passed])
+            chosen = [column for column in passed if of_first[column] in sources]
+            for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
+                rows[number] = row
+        found = []
+        for output, row in zip(outputs, rows, strict=True):
+            if row is None:
+                order = self.order(self.equal[output._place])
+                row = [place for place in order if place in sources]
+                steps += sum([len(self.edges[place]) for place in order])
+            found.append(row)
+        return found, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
 
     def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
