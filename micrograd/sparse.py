@@ -163,7 +163,7 @@ def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None 
     entries: list[Any] = []
     columns: list[int] = []
     starts = [0]
-    for row, found in enumerate(inputs.sparse_rows(outputs)):
+    for row, found in enumerate(inputs.sparse_rows(outputs, symmetric=name == "sparse_hessian")):
         for column in sorted(found):
             if (triangle == "upper" and column < row) or (triangle == "lower" and column > row):
                 continue

@@ -445,11 +445,16 @@ class Inputs:
         every = iter(self.constants_or_graphs(slopes))
         return [rebuild(list(islice(every, count))) for count, rebuild in self._parts]
 
-    def sparse_rows(self, outputs: list[Any]) -> Iterator[dict[int, Any]]:
-        """For each output its gradients by those of the inputs that it depends on, by their numbers."""
+    def sparse_rows(self, outputs: list[Any], symmetric: bool) -> Iterator[dict[int, Any]]:
+        """For each output its gradients by those of the inputs that it depends on, by their numbers.
+
+        Args:
+            outputs: which depend on the inputs.
+            symmetric: whether they are the gradients of one number.
+        """
         numbers = {value: number for number, value in enumerate(self.fresh)}
         with differentiating():
-            rows = jacobian_of(outputs, self.fresh, self.in_graphs, by_rows=True)
+            rows = jacobian_of(outputs, self.fresh, self.in_graphs, by_rows=True, symmetric=symmetric)
         for row in rows:
             found = {numbers[value]: slope for value, slope in row.items() if value in numbers}
             yield dict(zip(found, self.constants_or_graphs(list(found.values())), strict=True))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.tracing.colours import star_coloured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -315,6 +316,74 @@ def test_rows_with_much_in_common_are_computed_by_directions_of_several_columns(
     curvature = mg.compile(mg.sparse_hessian(lambda x: sum(of_one_chain(x)[:20], 0.0)), backend="numpy")
     dense = mg.hessian(lambda x: sum(of_one_chain(x)[:20], 0.0))(x)
     np.testing.assert_allclose(curvature(x).toarray(), dense, rtol=1e-11, atol=1e-12)
+
+
+def arrowhead(x: Any) -> Any:
+    """A number with second derivatives by the first variable and each other, and a long chain in all of them."""
+    chain = x[0]
+    for _ in range(20):
+        chain = mg.tanh(chain * 1.1)
+    return sum((chain * each**2 for each in x[1:]), 0.0)
+
+
+@pytest.mark.parametrize("triangle", [None, "upper", "lower"])
+def test_a_hessian_takes_the_directions_of_a_star_colouring(triangle: str | None) -> None:
+    x = np.linspace(0.5, 1.5, 30)
+    fast = mg.compile(mg.sparse_hessian(arrowhead, triangle=triangle), backend="numpy")
+    part: Any = {None: np.array, "upper": np.triu, "lower": np.tril}[triangle]
+    np.testing.assert_allclose(fast(x).toarray(), part(mg.hessian(arrowhead)(x)), rtol=1e-12)
+    assert "88 entries of 30 rows, by 2 directions, one for each colour of a star colouring" in str(fast.explain())
+
+
+def test_a_star_colouring_that_needs_no_fewer_colours_is_not_taken() -> None:
+    def f(x: Any) -> Any:
+        rows = list(x)
+        for _ in range(20):
+            rows = [mg.tanh(row * 1.1) for row in rows]
+        return sum((rows[k] ** 2 * rows[(k + 1) % 4] for k in range(4)), 0.0)
+
+    x = np.linspace(0.5, 1.5, 4)
+    fast = mg.compile(mg.sparse_hessian(f), backend="numpy")
+    np.testing.assert_allclose(fast(x).toarray(), mg.hessian(f)(x), rtol=1e-12)
+
+
+def test_numbers_on_both_sides_of_the_diagonal_of_rules_that_are_no_derivatives_are_their_own() -> None:
+    odd = mg.primitive(
+        "odd_product",
+        "odd",
+        lambda x, y: x * y,
+        lambda gradient, output, x, y: gradient * (3.0 * y),
+        lambda gradient, output, x, y: gradient * x,
+    )
+
+    def f(x: Any) -> Any:
+        chain = arrowhead(x)
+        return sum((odd(chain, each) for each in x[1:]), chain)
+
+    x = np.linspace(0.5, 1.5, 8)
+    found = mg.compile(mg.sparse_hessian(f), backend="numpy")(x)
+    np.testing.assert_allclose(found.toarray(), mg.hessian(f)(x), rtol=1e-12)
+    assert abs(found - found.T).max() > 0.1
+
+    def one_sided(x: Any) -> Any:  # what one gradient does not show, the other does
+        return arrowhead(x) + sum((mg.detach(each) * x[0] * mg.relu(each) for each in x[1:]), 0.0)
+
+    fast = mg.compile(mg.sparse_hessian(one_sided), backend="numpy")
+    np.testing.assert_allclose(fast(x).toarray(), mg.hessian(one_sided)(x), rtol=1e-12)
+
+
+@given(st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30))
+def test_in_a_star_colouring_each_entry_or_its_mirror_image_stands_alone(pairs: set[tuple[int, int]]) -> None:
+    rows: dict[int, list[int]] = {k: [] for k in range(10)}
+    for i, j in {(i, j) for pair in pairs for i, j in (pair, pair[::-1])}:
+        rows[i].append(j)
+    found = star_coloured(rows, 10)
+    assert found is not None
+
+    def is_alone(i: int, j: int) -> bool:
+        return [found[k] for k in rows[i]].count(found[j]) == 1
+
+    assert all(is_alone(i, j) or is_alone(j, i) for i in rows for j in rows[i])
 
 
 def test_rows_with_much_in_common_whose_columns_need_more_colours_are_computed_one_by_one() -> None:

@@ -71,15 +71,16 @@ def partial_gradients(
 
 
 def jacobian(
-    outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool = False
+    outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool = False, symmetric: bool = False
 ) -> list[Mapping[Any, Any]]:
     """For each output, Value or plain number, its gradients by the inputs; those that are 0 may be left out.
 
     By rows, those of the inputs that the output does not depend on are left out, and no others. A row takes a time that
-    grows with what its output depends on, however many inputs there are.
+    grows with what its output depends on, however many inputs there are. It is symmetric if the outputs are the
+    gradients of one number by the inputs: then entries may be those on the other side of the diagonal.
     """
     if (tracer := tracer_on_top()) is not None:
-        return tracer.jacobian(outputs, inputs, create_graph, by_rows)
+        return tracer.jacobian(outputs, inputs, create_graph, by_rows, symmetric)
     start: Any = type(inputs[0])(1.0, requires_grad=False) if create_graph and inputs else 1.0
     wanted = frozenset(inputs)
     return [

@@ -78,7 +78,7 @@ class Tracer(Recorder):
         raise NotImplementedError
 
     def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool, symmetric: bool
     ) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; see higher_order.py."""
         raise NotImplementedError

@@ -308,11 +308,11 @@ class Body(Tape):
         return super().adjoints(root, wanted, create_graph)
 
     def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool, symmetric: bool
     ) -> list[Mapping[Any, Any]]:
         """The gradients of symbols, by copies that were made in this turn."""
         self._check_own(outputs, inputs)
-        return super().jacobian(outputs, inputs, create_graph, by_rows)
+        return super().jacobian(outputs, inputs, create_graph, by_rows, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, from those of copies that were made in this turn."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 import gc
 import math
 import operator
+from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, wraps
@@ -46,7 +47,7 @@ from micrograd.compiler.ir.entries import (
     Trace,
 )
 from micrograd.compiler.tracing import alike_rows, promotion
-from micrograd.compiler.tracing.colours import coloured
+from micrograd.compiler.tracing.colours import coloured, star_coloured
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
@@ -482,7 +483,7 @@ class Tape(Tracer):
 
     @_unobserved
     def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool, symmetric: bool
     ) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
@@ -498,13 +499,20 @@ class Tape(Tracer):
         if not by_rows:
             return self._row_by_row(outputs, alike, dependence, values, create_graph)
         rows, least = dependence.rows(outputs, alike, values)
-        colours = coloured(rows, least) if max(map(len, rows)) <= least else None
+        entries = [dict.fromkeys(row) for row in rows]
+        colours, is_star = coloured(rows, least), False
+        if symmetric and dependence.is_symmetric(entries, list(places.values())):
+            of_columns = dict(zip(places.values(), rows, strict=True))
+            most = least if colours is None else max(colours.values(), default=0)
+            if (fewer := star_coloured(of_columns, most)) is not None:
+                colours, is_star = fewer, True
         if colours is None:
             found = self._row_by_row(outputs, alike, dependence, values, create_graph)
             how = "each by its own expression, as directions would be no less work"
         else:
-            found = self._by_colours(outputs, rows, colours, values, create_graph)
-            how = f"by {len(set(colours.values())):,} directions, one for each colour of columns"
+            found = self._by_colours(outputs, rows, colours, places, create_graph)
+            kind = "of a star colouring of the columns" if is_star else "of columns"
+            how = f"by {len(set(colours.values())):,} directions, one for each colour {kind}"
         self.remarks.append(f"Derivatives: {sum(map(len, found)):,} entries of {len(found):,} rows, {how}")
         return found
 
@@ -533,19 +541,36 @@ class Tape(Tracer):
         outputs: Sequence[Any],
         rows: Sequence[Sequence[int]],
         colours: Mapping[int, int],
-        values: Mapping[int, list[Any]],
+        places: Mapping[Any, int],
         create_graph: bool,
     ) -> list[Mapping[Any, Any]]:
-        """The rows of a Jacobian from one direction for each colour."""
+        """The rows of a Jacobian from one direction for each colour; of a Hessian some from its columns."""
         directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
-        for place, colour in colours.items():
-            directions[colour] |= dict.fromkeys(values[place], 1.0)
+        for value, place in places.items():
+            if place in colours:
+                directions[colours[place]][value] = 1.0
         columns = self.tangents(outputs, directions, create_graph)
-        slopes = [
-            {value: columns[colours[place]][number] for place in row for value in values[place]}
-            for number, row in enumerate(rows)
-        ]
-        return [{value: slope for value, slope in row.items() if isinstance(slope, Symbol)} for row in slopes]
+        values = _by_place(places)
+        found: list[Mapping[Any, Any]] = []
+        numbers = {place: number for number, place in enumerate(places.values())}
+        names = list(places.values())
+        for number, row in enumerate(rows):
+            alone = Counter(colours[place] for place in row)
+            slopes = {
+                place: columns[colours[place]][number]
+                if alone[colours[place]] == 1
+                else columns[colours[names[number]]][numbers[place]]
+                for place in row
+            }
+            found.append(
+                {
+                    value: slope
+                    for place, slope in slopes.items()
+                    if isinstance(slope, Symbol)
+                    for value in values[place]
+                }
+            )
+        return found
 
     def _of_alike(
         self,
@@ -873,10 +898,10 @@ class _QuietTape(Tracer):
         return self._tape.adjoints(root, wanted, create_graph)
 
     def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool, symmetric: bool
     ) -> list[Mapping[Any, Any]]:
         """What the tape says."""
-        return self._tape.jacobian(outputs, inputs, create_graph, by_rows)
+        return self._tape.jacobian(outputs, inputs, create_graph, by_rows, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """What the tape says."""
@@ -969,6 +994,21 @@ class _Dependence:
                 steps += sum([len(self.edges[place]) for place in order])
             found.append(row)
         return found, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
+
+    def is_symmetric(self, rows: Sequence[Collection[int]], columns: Sequence[int]) -> bool:
+        """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
+
+        A user's rules may give what is no derivative: then only their own numbers are right.
+
+        Args:
+            rows: for each row the columns of its entries.
+            columns: what the columns are, in the order of the rows.
+        """
+        applied = self.written.operations.primitives
+        if len(rows) != len(columns) or not all(applied[place] in alike_rows.OF_LIBRARY for place in self.edges):
+            return False
+        numbers = {place: number for number, place in enumerate(columns)}
+        return all(columns[number] in rows[numbers[place]] for number, row in enumerate(rows) for place in row)
 
     def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
