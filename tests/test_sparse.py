@@ -282,6 +282,14 @@ def test_rows_that_look_alike_and_are_none_of_them_are_asked_one_by_one(way: Any
     np.testing.assert_allclose(way(mg.sparse_jacobian(f))(x).toarray(), mg.jacobian(f)(x), rtol=1e-12)
 
 
+def test_gradients_that_depend_on_no_variable_are_empty_rows(way: Any) -> None:
+    def f(x: Any, weights: Any) -> Any:
+        return sum((weight * each for weight, each in zip(weights, x, strict=True)), x[0] ** 2)
+
+    found = way(mg.sparse_hessian(f))(np.ones(5), np.arange(5.0))
+    assert (found.nnz, found.toarray()[0, 0]) == (1, 2.0)
+
+
 def test_long_rows_are_asked_one_by_one() -> None:
     def f(x: Any) -> list[Any]:
         rows = list(x)

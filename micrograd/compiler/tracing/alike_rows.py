@@ -78,6 +78,7 @@ def alike(
     Yields:
         Three rows or more at a time.
     """
+    roots = {row: place for row, place in roots.items() if edges.get(equal[place])}
     if len(roots) < _FEWEST or written.maps:
         return
     program = _Program(written, equal, edges, wanted)
@@ -168,7 +169,7 @@ class _Program:
         met = {0}
         for column in passed:  # which grows
             place = int(columns[column][0])
-            if not self._edges.get(place):
+            if not self._edges[place]:
                 continue
             if self._applied[place] not in OF_LIBRARY or self._applied[place] in _NOT_COPIED or len(columns) > _MOST:
                 return None
