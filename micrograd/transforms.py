@@ -39,6 +39,7 @@ from micrograd.engine.differentiation import (
 )
 from micrograd.engine.higher_order import adjoints
 from micrograd.engine.higher_order import jacobian as jacobian_of
+from micrograd.engine.higher_order import sparse_rows as sparse_rows_of
 from micrograd.engine.higher_order import tangents as tangents_of
 from micrograd.engine.recorder import refusing_floats
 from micrograd.engine.tracer import tracer_on_top
@@ -452,12 +453,10 @@ class Inputs:
             outputs: which depend on the inputs.
             symmetric: whether they are the gradients of one number.
         """
-        numbers = {value: number for number, value in enumerate(self.fresh)}
         with differentiating():
-            rows = jacobian_of(outputs, self.fresh, self.in_graphs, by_rows=True, symmetric=symmetric)
+            rows = sparse_rows_of(outputs, self.fresh, self.in_graphs, symmetric)
         for row in rows:
-            found = {numbers[value]: slope for value, slope in row.items() if value in numbers}
-            yield dict(zip(found, self.constants_or_graphs(list(found.values())), strict=True))
+            yield dict(zip(row, self.constants_or_graphs(list(row.values())), strict=True))
 
     def joined(self, parts: list[Any]) -> Any:
         """One result for one argument, a tuple of them for several."""

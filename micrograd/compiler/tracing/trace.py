@@ -39,6 +39,7 @@ from micrograd.compiler.ir.entries import (
     LESS,
     LESS_EQUAL,
     LITERAL,
+    NO_PLACE,
     SUM_OF_PRODUCTS,
     TAKE,
     Entries,
@@ -441,6 +442,8 @@ class Tape(Tracer):
 
     def place_is_reached(self, place: int, source: Any) -> bool:
         """Whether a gradient flows from a place to a source."""
+        if source is None and not self._trained and not self.values:
+            return False
         reached = self._reached.setdefault(source, _Reached())
         if reached.size < self._arguments:  # there may be a million; few of them are trained
             given = (each for each in (*self._trained, *self.values.values()) if each < self._arguments)
@@ -482,39 +485,52 @@ class Tape(Tracer):
         return self._gradients(root, dependence, _by_place(places), create_graph)
 
     @_unobserved
-    def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool, symmetric: bool
-    ) -> list[Mapping[Any, Any]]:
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
-        roots = [output for output in outputs if isinstance(output, Symbol)]
-        if len(roots) > 1:
-            self._look_into_maps()
-        places = self._places_of(inputs, create_graph)
-        dependence = self._dependence(roots, set(places.values()))
-        if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
+        roots, places, dependence = self._prepared(outputs, inputs, create_graph)
+        if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
+        return self._row_by_row(outputs, dependence.alike(outputs, values), dependence, values, create_graph)
+
+    @_unobserved
+    def sparse_rows(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+    ) -> list[dict[int, Any]]:
+        """For each output its gradients by the inputs that it depends on, by their numbers.
+
+        They are computed row by row, or by directions of several columns where that is less to do.
+        """
+        _, by_value, dependence = self._prepared(outputs, inputs, create_graph)
+        places = list(by_value.values())  # all are copies, so each has its own
+        values = {place: [number] for number, place in enumerate(places)}
         alike = dependence.alike(outputs, values)
-        if not by_rows:
-            return self._row_by_row(outputs, alike, dependence, values, create_graph)
         rows, least = dependence.rows(outputs, alike, values)
-        entries = [dict.fromkeys(row) for row in rows]
         colours, is_star = coloured(rows, least), False
-        if symmetric and dependence.is_symmetric(entries, list(places.values())):
-            of_columns = dict(zip(places.values(), rows, strict=True))
+        if symmetric and dependence.is_symmetric(rows, places):
             most = least if colours is None else max(colours.values(), default=0)
-            if (fewer := star_coloured(of_columns, most)) is not None:
+            if (fewer := star_coloured(dict(zip(places, rows, strict=True)), most)) is not None:
                 colours, is_star = fewer, True
         if colours is None:
             found = self._row_by_row(outputs, alike, dependence, values, create_graph)
             how = "each by its own expression, as directions would be no less work"
         else:
-            found = self._by_colours(outputs, rows, colours, places, create_graph)
+            found = self._by_colours(outputs, inputs, rows, colours, places, create_graph)
             kind = "of a star colouring of the columns" if is_star else "of columns"
             how = f"by {len(set(colours.values())):,} directions, one for each colour {kind}"
         self.remarks.append(f"Derivatives: {sum(map(len, found)):,} entries of {len(found):,} rows, {how}")
         return found
+
+    def _prepared(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool
+    ) -> tuple[list[Symbol], dict[Any, int], _Dependence]:
+        """The outputs that may depend on inputs, the places of these, and what lies between."""
+        roots = [output for output in outputs if isinstance(output, Symbol)]
+        if len(roots) > 1:
+            self._look_into_maps()
+        places = self._places_of(inputs, create_graph)
+        return roots, places, self._dependence(roots, set(places.values()))
 
     def _row_by_row(
         self,
@@ -523,9 +539,9 @@ class Tape(Tracer):
         dependence: _Dependence,
         values: Mapping[int, list[Any]],
         create_graph: bool,
-    ) -> list[Mapping[Any, Any]]:
+    ) -> list[Any]:
         """The rows of a Jacobian, each from the gradients of its output."""
-        found: list[Mapping[Any, Any] | None] = [None if isinstance(output, Symbol) else {} for output in outputs]
+        found: list[Any] = [None if isinstance(output, Symbol) else {} for output in outputs]
         for each in alike:
             for row, slopes in zip(
                 each.rows.tolist(), self._of_alike(outputs, each, dependence, values, create_graph), strict=False
@@ -539,37 +555,27 @@ class Tape(Tracer):
     def _by_colours(
         self,
         outputs: Sequence[Any],
+        inputs: Sequence[Any],
         rows: Sequence[Sequence[int]],
         colours: Mapping[int, int],
-        places: Mapping[Any, int],
+        places: Sequence[int],
         create_graph: bool,
-    ) -> list[Mapping[Any, Any]]:
-        """The rows of a Jacobian from one direction for each colour; of a Hessian some from its columns."""
+    ) -> list[dict[int, Any]]:
+        """The rows of a Jacobian from one direction for each colour; some of a Hessian from the column instead."""
         directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
-        for value, place in places.items():
+        for value, place in zip(inputs, places, strict=True):
             if place in colours:
                 directions[colours[place]][value] = 1.0
         columns = self.tangents(outputs, directions, create_graph)
-        values = _by_place(places)
-        found: list[Mapping[Any, Any]] = []
-        numbers = {place: number for number, place in enumerate(places.values())}
-        names = list(places.values())
+        numbers, found = {place: number for number, place in enumerate(places)}, []
         for number, row in enumerate(rows):
-            alone = Counter(colours[place] for place in row)
-            slopes = {
-                place: columns[colours[place]][number]
-                if alone[colours[place]] == 1
-                else columns[colours[names[number]]][numbers[place]]
-                for place in row
-            }
-            found.append(
-                {
-                    value: slope
-                    for place, slope in slopes.items()
-                    if isinstance(slope, Symbol)
-                    for value in values[place]
-                }
-            )
+            of_colour = Counter(colours[place] for place in row)
+            slopes = {}
+            for place in row:
+                mirrored = of_colour[colours[place]] > 1
+                colour = colours[places[number] if mirrored else place]
+                slopes[numbers[place]] = columns[colour][numbers[place] if mirrored else number]
+            found.append({column: slope for column, slope in slopes.items() if isinstance(slope, Symbol)})
         return found
 
     def _of_alike(
@@ -897,11 +903,15 @@ class _QuietTape(Tracer):
         """What the tape says."""
         return self._tape.adjoints(root, wanted, create_graph)
 
-    def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool, symmetric: bool
-    ) -> list[Mapping[Any, Any]]:
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """What the tape says."""
-        return self._tape.jacobian(outputs, inputs, create_graph, by_rows, symmetric)
+        return self._tape.jacobian(outputs, inputs, create_graph)
+
+    def sparse_rows(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+    ) -> list[dict[int, Any]]:
+        """What the tape says."""
+        return self._tape.sparse_rows(outputs, inputs, create_graph, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """What the tape says."""
@@ -995,7 +1005,7 @@ class _Dependence:
             found.append(row)
         return found, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
 
-    def is_symmetric(self, rows: Sequence[Collection[int]], columns: Sequence[int]) -> bool:
+    def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int]) -> bool:
         """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
 
         A user's rules may give what is no derivative: then only their own numbers are right.
@@ -1005,10 +1015,10 @@ class _Dependence:
             columns: what the columns are, in the order of the rows.
         """
         applied = self.written.operations.primitives
-        if len(rows) != len(columns) or not all(applied[place] in alike_rows.OF_LIBRARY for place in self.edges):
+        if not all(applied[place] in alike_rows.OF_LIBRARY for place in self.edges):
             return False
-        numbers = {place: number for number, place in enumerate(columns)}
-        return all(columns[number] in rows[numbers[place]] for number, row in enumerate(rows) for place in row)
+        entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
+        return all((place, row) in entries for row, place in entries)
 
     def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
@@ -1031,11 +1041,13 @@ def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
 def _under(roots: Collection[int], begin: int, written: Trace, equal: Sequence[int]) -> dict[int, Sequence[int]]:
     """The operands of the places from begin on that the roots depend on, and of the first that is equal to each."""
     found: dict[int, Sequence[int]] = {}
-    stack, operands = list(roots), written.operands
+    stack, operands, entries = list(roots), written.operands, written.operations
+    applied, firsts, seconds, further = entries.primitives, entries.first, entries.second, entries.further
     while stack:
         place = stack.pop()
         if place not in found:
-            found[place] = read = operands(place)
+            is_usual = seconds[place] != NO_PLACE and place not in further and applied[place] is not TAKE
+            found[place] = read = (firsts[place], seconds[place]) if is_usual else operands(place)
             for operand in read:
                 if operand >= begin:
                     stack.append(operand)
