@@ -299,7 +299,7 @@ def test_long_rows_are_asked_one_by_one() -> None:
 
     x = np.linspace(0.1, 0.6, 4)
     found = mg.compile(mg.sparse_jacobian(f), backend="numpy")(x)
-    np.testing.assert_allclose(found.diagonal(), mg.vmap(mg.grad(lambda x: f([x])[0]))(x), rtol=1e-12)
+    np.testing.assert_allclose(found.diagonal(), mg.grad(lambda x: sum(f(x), 0.0))(x), rtol=1e-12)
 
 
 def of_one_chain(x: Any) -> list[Any]:
@@ -610,15 +610,73 @@ def test_other_numbers_of_variables_are_refused() -> None:
         mg.nlp(rosenbrock, start=[[1.0], [2.0]])
     with pytest.raises(ValueError, match=r"has 6 variables; a point of shape \(5,\)"):
         mg.nlp(rosenbrock, start=POINT).objective(POINT[1:])
+    with pytest.raises(ValueError, match=r"has 4 constraints; multipliers of shape \(3,\) were given"):
+        mg.nlp(rosenbrock, chained, start=POINT).hessian(POINT, np.ones(3), 1.0)
 
 
-def test_a_pattern_that_changes_from_point_to_point_is_refused() -> None:
+@pytest.mark.parametrize(("compile", "instead"), [(False, "mg.where in place of if, and compile them"), (True, "if$")])
+def test_a_pattern_that_changes_from_point_to_point_is_refused(
+    compile: bool,  # noqa: A002  # as in mg.nlp
+    instead: str,
+) -> None:
     def constraints(x: Any) -> list[Any]:
         return [x[0] * x[1] if x[0] > 0.0 else x[0]]
 
-    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=False)
-    with pytest.raises(ValueError, match="did other operations at this point"):
+    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=compile)
+    with pytest.raises(ValueError, match=f"did other operations at this point.*{instead}"):
         program.jacobian([-1.0, 1.0])
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_number_of_constraints_that_changes_is_refused(compile: bool) -> None:  # noqa: A002  # as in mg.nlp
+    def constraints(x: Any) -> list[Any]:
+        return [x[0], x[1]] if x[0] > 0.0 else [x[0]]
+
+    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=compile)
+    for ask in program.constraints, program.jacobian, program.objective:
+        with pytest.raises(ValueError, match="are 1 numbers at this point, and 2 at the start: return as many"):
+            ask([-1.0, 1.0])
+    assert program.constraints([2.0, 1.0]).tolist() == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize(
+    ("objective", "constraints", "error", "message"),
+    [
+        (1.0, None, TypeError, "objective must be a function of the point, not float"),
+        (None, None, TypeError, "objective must be a function of the point, not NoneType"),
+        (rosenbrock, [1.0], TypeError, "constraints must be a function of the point, not list"),
+        (lambda x: None, None, TypeError, "must return one number, not NoneType"),
+        (lambda x: [x[0]], None, TypeError, "must return one number, not list"),
+        (rosenbrock, lambda x: None, TypeError, "in a list or an array, not NoneType: return them"),
+        (rosenbrock, lambda x: x[0], TypeError, r"in a list or an array, not \w+: of a single one, write \[number\]"),
+        (rosenbrock, lambda x: 1.0, TypeError, r"not float: of a single one, write \[number\]"),
+        (rosenbrock, lambda x: [], ValueError, "an empty list: leave out constraints="),
+    ],
+)
+def test_functions_that_make_no_program_are_refused(
+    objective: Any,
+    constraints: Any,
+    error: type,
+    message: str,
+    compile: bool,  # noqa: A002  # as in mg.nlp
+) -> None:
+    with pytest.raises(error, match=message):
+        mg.nlp(objective, constraints, start=[1.0, 2.0], compile=compile)
+
+
+def test_whole_numbers_are_taken_as_floats(way: Any) -> None:
+    for x in ([1, 2], np.array([1, 2])):
+        assert way(mg.sparse_jacobian(lambda x: [x[0] * x[1], 3]))(x).toarray().tolist() == [[2.0, 1.0], [0.0, 0.0]]
+        assert way(mg.sparse_hessian(lambda x: x[0] * x[1]))(x).toarray().tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    program = mg.nlp(lambda x: x[0] ** 2, lambda x: [x[0] * x[1], 3], start=[1, 2])
+    assert (program.gradient([3, 4]).tolist(), program.constraints([3, 4]).tolist()) == ([6.0, 0.0], [12.0, 3.0])
+
+
+def test_of_no_variables_there_are_no_columns(way: Any) -> None:
+    nothing = np.zeros(0)
+    assert way(mg.sparse_jacobian(lambda x: [1.0, 2.0]))(nothing).shape == (2, 0)
+    assert way(mg.sparse_hessian(lambda x: 1.0))(nothing).shape == (0, 0)
 
 
 def test_scipy_solves_a_program_with_sparse_derivatives() -> None:
