@@ -122,7 +122,7 @@ class Specialised:
         try:
             told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions
             source = Made(Source(traced_once(function), arguments, *told))
-            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "cse", self._request))
+            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "trace", self._request))
         except BaseException:
             self.closed_over.put_back()
             raise
@@ -131,6 +131,7 @@ class Specialised:
             self._check_no_symbol_stays(roots)
         else:
             self.closed_over.watch_what_ran()
+        traced = run_stages(traced, "cse", self._request)
         self.graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace

@@ -313,22 +313,24 @@ class EqualsInOrder:
         entries, places, known = trace.operations, self._places, self._known
         done = len(places)
         columns = [column[done:] for column in (entries.primitives, entries.first, entries.second)]
-        for primitive, x, y in zip(*columns, strict=True):
-            place = len(places)
+        first, add, further = known.setdefault, places.append, entries.further
+        for place, (primitive, x, y) in enumerate(zip(*columns, strict=True), done):
             key: tuple[Any, ...]
             if primitive is INPUT or primitive is LITERAL:  # a tape has each of them once
-                places.append(place)
+                add(place)
                 continue
-            if primitive is SUM_OF_PRODUCTS:
-                rows = [self._rows.first(trace.rows, number) for number in (y, *entries.further[place])]
-                key = primitive, places[x], *rows
+            if y == NO_PLACE:
+                key = (primitive,) if x == NO_PLACE else (primitive, places[x])
             elif primitive is TAKE:
                 key = primitive, places[x], self._tables.first(trace.tables, y)
-            elif y == NO_PLACE or place in entries.further:
-                key = primitive, *[places[operand] for operand in entries.operands(place)]
-            else:
+            elif place not in further:
                 key = primitive, places[x], places[y]
-            places.append(known.setdefault(key, place))
+            elif primitive is SUM_OF_PRODUCTS:
+                rows = [self._rows.first(trace.rows, number) for number in (y, *further[place])]
+                key = primitive, places[x], *rows
+            else:
+                key = primitive, *[places[operand] for operand in entries.operands(place)]
+            add(first(key, place))
         return places
 
 

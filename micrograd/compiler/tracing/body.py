@@ -324,12 +324,17 @@ class Body(Tape):
         self._check_own([root], wanted or ())
         return super().adjoints(root, wanted, create_graph)
 
-    def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
-    ) -> list[Mapping[Any, Any]]:
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """The gradients of symbols, by copies that were made in this turn."""
         self._check_own(outputs, inputs)
-        return super().jacobian(outputs, inputs, create_graph, by_rows)
+        return super().jacobian(outputs, inputs, create_graph)
+
+    def sparse_rows(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+    ) -> list[dict[int, Any]]:
+        """The same, by those that each depends on."""
+        self._check_own(outputs, inputs)
+        return super().sparse_rows(outputs, inputs, create_graph, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, from those of copies that were made in this turn."""

@@ -19,7 +19,9 @@ from __future__ import annotations
 import gc
 import math
 import operator
+from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -29,6 +31,7 @@ import numpy as np
 from micrograd._support.checks import is_array, is_unknown, real_number, required_number
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
+from micrograd.compiler.guards.sources import observing, observing_again, resting, resuming
 from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, is_unchanged, kinds_of
 from micrograd.compiler.ir.entries import (
     EQUAL,
@@ -36,6 +39,7 @@ from micrograd.compiler.ir.entries import (
     LESS,
     LESS_EQUAL,
     LITERAL,
+    NO_PLACE,
     SUM_OF_PRODUCTS,
     TAKE,
     Decided,
@@ -45,7 +49,7 @@ from micrograd.compiler.ir.entries import (
     Trace,
 )
 from micrograd.compiler.tracing import alike_rows, promotion
-from micrograd.compiler.tracing.colours import coloured
+from micrograd.compiler.tracing.colours import coloured, star_coloured
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
@@ -60,6 +64,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
     from types import ModuleType
 
+AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
+
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change places.
@@ -70,6 +76,20 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
     operator.ge: (LESS_EQUAL, True),
     operator.eq: (EQUAL, False),  # of plain numbers; Values are equal to themselves only
 }
+
+
+_AS_BEFORE = nullcontext()
+
+
+def _unobserved(method: AnyMethod) -> AnyMethod:
+    """A method of a tape inside of which only rules of derivatives may be code of the user."""
+
+    @wraps(method)
+    def unobserved(self: Tape, *arguments: Any) -> Any:
+        with resting(self.observer):
+            return method(self, *arguments)
+
+    return unobserved  # type: ignore[return-value]  # it has the same arguments
 
 
 class Tape(Tracer):
@@ -97,6 +117,7 @@ class Tape(Tracer):
         maps: those that are.
         takes_decisions: whether the program may decide on numbers.
         decisions: what it decides.
+        observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
     """
 
@@ -105,6 +126,7 @@ class Tape(Tracer):
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
+        self.observer = observing()
         self.tells_apart = self.depends_on_recording = self.takes_numbers = False
         self._arguments = 0  # the places before this one are those of the arguments
         self.operations = Entries()
@@ -403,6 +425,7 @@ class Tape(Tracer):
         self._copies[copy] = source
         return self._symbol(copy, Symbol)
 
+    @_unobserved
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """Whether a gradient flows to results from a source: a transform, or None for Values that require one."""
         for source in sources:
@@ -423,6 +446,8 @@ class Tape(Tracer):
 
     def place_is_reached(self, place: int, source: Any) -> bool:
         """Whether a gradient flows from a place to a source."""
+        if source is None and not self._trained and not self.values:
+            return False
         reached = self._reached.setdefault(source, _Reached())
         if reached.size < self._arguments:  # there may be a million; few of them are trained
             given = (each for each in (*self._trained, *self.values.values()) if each < self._arguments)
@@ -454,6 +479,7 @@ class Tape(Tracer):
         place = self.place(value)
         return self._symbol(self.operations.append(primitives.detach, place) if self.as_floats else place, FloatSymbol)
 
+    @_unobserved
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
         if not isinstance(root, Symbol) or wanted is None:
@@ -462,94 +488,126 @@ class Tape(Tracer):
         dependence = self._dependence([root], set(places.values()))
         return self._gradients(root, dependence, _by_place(places), create_graph)
 
-    def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
-    ) -> list[Mapping[Any, Any]]:
+    @_unobserved
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
+        roots, places, dependence = self._prepared(outputs, inputs, create_graph)
+        if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
+            columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
+            return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
+        values = _by_place(places)
+        return self._row_by_row(outputs, dependence.alike(outputs, values), dependence, values, create_graph)
+
+    @_unobserved
+    def sparse_rows(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+    ) -> list[dict[int, Any]]:
+        """For each output its gradients by the inputs that it depends on, by their numbers.
+
+        They are computed row by row, or by directions of several columns where that is less to do.
+        """
+        _, by_value, dependence = self._prepared(outputs, inputs, create_graph)
+        places = list(by_value.values())  # all are copies, so each has its own
+        values = {place: [number] for number, place in enumerate(places)}
+        alike = dependence.alike(outputs, values)
+        rows, least = dependence.rows(outputs, alike, values)
+        colours, is_star = coloured(rows, least), False
+        if symmetric and dependence.is_symmetric(rows, places):
+            most = least if colours is None else max(colours.values(), default=0)
+            if (fewer := star_coloured(dict(zip(places, rows, strict=True)), most)) is not None:
+                colours, is_star = fewer, True
+        if colours is None:
+            found = self._row_by_row(outputs, alike, dependence, values, create_graph)
+            how = "each by its own expression, as directions would be no less work"
+        else:
+            found = self._by_colours(outputs, inputs, rows, colours, places, create_graph)
+            kind = "of a star colouring of the columns" if is_star else "of columns"
+            how = f"by {len(set(colours.values())):,} directions, one for each colour {kind}"
+        self.remarks.append(f"Derivatives: {sum(map(len, found)):,} entries of {len(found):,} rows, {how}")
+        return found
+
+    def _prepared(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool
+    ) -> tuple[list[Symbol], dict[Any, int], _Dependence]:
+        """The outputs that may depend on inputs, the places of these, and what lies between."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
         if len(roots) > 1:
             self._look_into_maps()
         places = self._places_of(inputs, create_graph)
-        dependence = self._dependence(roots, set(places.values()))
-        if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
-            columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
-            return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
-        values = _by_place(places)
-        if not by_rows:
-            return self._row_by_row(outputs, dependence, values, create_graph)
-        rows, least = dependence.rows(outputs, values)
-        colours = coloured(rows, least) if max(map(len, rows)) <= least else None
-        if colours is None:
-            found = self._row_by_row(outputs, dependence, values, create_graph)
-            how = "each by its own expression, as directions would be no less work"
-        else:
-            found = self._by_colours(outputs, rows, colours, values, create_graph)
-            how = f"by {len(set(colours.values())):,} directions, one for each colour of columns"
-        self.remarks.append(f"Derivatives: {sum(map(len, found)):,} entries of {len(found):,} rows, {how}")
-        return found
+        return roots, places, self._dependence(roots, set(places.values()))
 
     def _row_by_row(
-        self, outputs: Sequence[Any], dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
-    ) -> list[Mapping[Any, Any]]:
+        self,
+        outputs: Sequence[Any],
+        alike: Sequence[alike_rows.Alike],
+        dependence: _Dependence,
+        values: Mapping[int, list[Any]],
+        create_graph: bool,
+    ) -> list[Any]:
         """The rows of a Jacobian, each from the gradients of its output."""
-        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None] = {}
+        found: list[Any] = [None if isinstance(output, Symbol) else {} for output in outputs]
+        for each in alike:
+            for row, slopes in zip(
+                each.rows.tolist(), self._of_alike(outputs, each, dependence, values, create_graph), strict=False
+            ):
+                found[row] = slopes
         return [
-            self._row_of(output, dependence, values, create_graph, copies) if isinstance(output, Symbol) else {}
-            for output in outputs
+            self._gradients(output, dependence, values, create_graph) if row is None else row
+            for output, row in zip(outputs, found, strict=True)
         ]
 
     def _by_colours(
         self,
         outputs: Sequence[Any],
+        inputs: Sequence[Any],
         rows: Sequence[Sequence[int]],
         colours: Mapping[int, int],
-        values: Mapping[int, list[Any]],
+        places: Sequence[int],
         create_graph: bool,
-    ) -> list[Mapping[Any, Any]]:
-        """The rows of a Jacobian from one direction for each colour."""
+    ) -> list[dict[int, Any]]:
+        """The rows of a Jacobian from one direction for each colour; some of a Hessian from the column instead."""
         directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
-        for place, colour in colours.items():
-            directions[colour] |= dict.fromkeys(values[place], 1.0)
+        for value, place in zip(inputs, places, strict=True):
+            if place in colours:
+                directions[colours[place]][value] = 1.0
         columns = self.tangents(outputs, directions, create_graph)
-        slopes = [
-            {value: columns[colours[place]][number] for place in row for value in values[place]}
-            for number, row in enumerate(rows)
-        ]
-        return [{value: slope for value, slope in row.items() if isinstance(slope, Symbol)} for row in slopes]
+        numbers, found = {place: number for number, place in enumerate(places)}, []
+        for number, row in enumerate(rows):
+            of_colour = Counter(colours[place] for place in row)
+            slopes = {}
+            for place in row:
+                mirrored = of_colour[colours[place]] > 1
+                colour = colours[places[number] if mirrored else place]
+                slopes[numbers[place]] = columns[colour][numbers[place] if mirrored else number]
+            found.append({column: slope for column, slope in slopes.items() if isinstance(slope, Symbol)})
+        return found
 
-    def _row_of(
+    def _of_alike(
         self,
-        root: Symbol,
+        outputs: Sequence[Any],
+        alike: alike_rows.Alike,
         dependence: _Dependence,
         values: Mapping[int, list[Any]],
         create_graph: bool,
-        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None],
-    ) -> dict[Any, Any]:
-        """The gradients of a symbol; those of a row like two before are written without asking the rules again."""
-        order = dependence.order(dependence.equal[root._place])
-        row = alike_rows.described(order, dependence.written, dependence.equal, dependence.edges, values)
-        if row is None:
-            return self._gradients(root, dependence, values, create_graph)
-        key, places = row
-        is_first = key not in copies
-        copied = copies.setdefault(key, None)
-        if isinstance(copied, alike_rows.Copied):
-            kind = Symbol if create_graph else FloatSymbol
-            slopes = copied.write(self.operations, places, self.checked)
-            return {value: self._symbol(slope, kind) for place, slope in slopes.items() for value in values[place]}
-        if is_first or copied is False:
-            return self._gradients(root, dependence, values, create_graph)
+    ) -> Generator[dict[Any, Any], None, None]:
+        """The gradients of rows that are alike: two by the rules, and the others as the second, if that can be."""
+        yield self._gradients(outputs[alike.rows[0]], dependence, values, create_graph)
         begin, checked, known = len(self.operations), len(self.checked), self.known
         self.known = {}  # all that the row needs is written again
         try:
-            found = self._gradients(root, dependence, values, create_graph)
+            found = self._gradients(outputs[alike.rows[1]], dependence, values, create_graph)
         finally:
             self.known = known
-        of_row = [(place, values[place][0]) for place in places if place in values]
-        slopes = {place: self.place(found[value]) for place, value in of_row if value in found}
-        copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], slopes)
-        copies[key] = copied.is_whole and copied
-        return found
+        yield found
+        places = alike.places[1].tolist()
+        of_row = [(place, values[place][0]) for place in dict.fromkeys(places) if place in values]
+        gradients = {place: self.place(found[value]) for place, value in of_row if value in found}
+        copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], gradients)
+        if copied.is_whole:
+            kind = Symbol if create_graph else FloatSymbol
+            for by, written in copied.write(self.operations, alike.places[2:], self.checked):
+                slopes = zip(by, self.symbols(written, kind), strict=True)
+                yield {value: slope for place, slope in slopes for value in values[place]}
 
     def _places_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
         """The places of what to differentiate by; a Value that the function has not read has none."""
@@ -625,7 +683,7 @@ class Tape(Tracer):
         seeded = [column for column, row in enumerate(rows) if any(place in found for place in row)]
         summed = [number for number, place in enumerate(mapped.sums.tolist()) if place in found]
         wanted = np.flatnonzero(is_source[fixed]).tolist(), np.flatnonzero(is_source[moving].any(axis=0)).tolist()
-        trace, of_fixed, of_moving = _gradient_of_map(mapped, seeded, summed, *wanted)
+        trace, of_fixed, of_moving = _gradient_of_map(self.observer, mapped, seeded, summed, *wanted)
         seeds = [[self.place(found.get(place, 0.0)) for place in rows[column]] for column in seeded]
         given = [self.place(found[place]) for place in mapped.sums[summed].tolist()]
         made = self.add_map(
@@ -643,6 +701,7 @@ class Tape(Tracer):
                 share = self._symbol(share_at, Symbol)
                 found[place] = found[place] + share if place in found else share
 
+    @_unobserved
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
         self._look_into_maps()
@@ -713,11 +772,12 @@ class Tape(Tracer):
         if not primitive.derivatives:
             raise ValueError(f"{primitive.name} has no derivative")
         output = self._symbol(place, Symbol)
-        return [
-            (p, rule(gradient, output, *numbers))
-            for p, rule in zip(operands, primitive.derivatives, strict=True)
-            if rule is not None and p in wanted
-        ]
+        with _AS_BEFORE if primitive in alike_rows.OF_LIBRARY else observing_again(self.observer):
+            return [
+                (p, rule(gradient, output, *numbers))
+                for p, rule in zip(operands, primitive.derivatives, strict=True)
+                if rule is not None and p in wanted
+            ]
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
@@ -852,11 +912,15 @@ class _QuietTape(Tracer):
         """What the tape says."""
         return self._tape.adjoints(root, wanted, create_graph)
 
-    def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
-    ) -> list[Mapping[Any, Any]]:
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """What the tape says."""
-        return self._tape.jacobian(outputs, inputs, create_graph, by_rows)
+        return self._tape.jacobian(outputs, inputs, create_graph)
+
+    def sparse_rows(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+    ) -> list[dict[int, Any]]:
+        """What the tape says."""
+        return self._tape.sparse_rows(outputs, inputs, create_graph, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """What the tape says."""
@@ -924,14 +988,46 @@ class _Dependence:
                     stack.append(place)
         return sorted(found)
 
-    def rows(self, outputs: Sequence[Any], sources: Container[int]) -> tuple[list[list[int]], int]:
+    def alike(self, outputs: Sequence[Any], values: Container[int]) -> list[alike_rows.Alike]:
+        """Those of the outputs that are computed alike."""
+        roots = {row: output._place for row, output in enumerate(outputs) if isinstance(output, Symbol)}
+        return list(alike_rows.alike(roots, self.written, self.equal, self.edges, values))
+
+    def rows(
+        self, outputs: Sequence[Any], alike: Sequence[alike_rows.Alike], sources: Container[int]
+    ) -> tuple[list[list[int]], int]:
         """For each output the sources that it depends on; and how many directions are less work than all rows."""
-        rows, steps = [], 0
-        for output in outputs:
-            order = self.order(self.equal[output._place]) if isinstance(output, Symbol) else []
-            rows.append([place for place in order if place in sources])
-            steps += sum([len(self.edges[place]) for place in order])
-        return rows, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
+        rows: list[list[int] | None] = [None if isinstance(output, Symbol) else [] for output in outputs]
+        steps = 0
+        for numbers, places, passed in alike:
+            of_first = places[0].tolist()
+            steps += len(numbers) * sum([len(self.edges[of_first[column]]) for column in passed])
+            chosen = [column for column in passed if of_first[column] in sources]
+            for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
+                rows[number] = row
+        found = []
+        for output, row in zip(outputs, rows, strict=True):
+            if row is None:
+                order = self.order(self.equal[output._place])
+                row = [place for place in order if place in sources]
+                steps += sum([len(self.edges[place]) for place in order])
+            found.append(row)
+        return found, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
+
+    def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int]) -> bool:
+        """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
+
+        A user's rules may give what is no derivative: then only their own numbers are right.
+
+        Args:
+            rows: for each row the columns of its entries.
+            columns: what the columns are, in the order of the rows.
+        """
+        applied = self.written.operations.primitives
+        if not all(applied[place] in alike_rows.OF_LIBRARY for place in self.edges):
+            return False
+        entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
+        return all((place, row) in entries for row, place in entries)
 
     def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
@@ -954,11 +1050,13 @@ def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
 def _under(roots: Collection[int], begin: int, written: Trace, equal: Sequence[int]) -> dict[int, Sequence[int]]:
     """The operands of the places from begin on that the roots depend on, and of the first that is equal to each."""
     found: dict[int, Sequence[int]] = {}
-    stack, operands = list(roots), written.operands
+    stack, operands, entries = list(roots), written.operands, written.operations
+    applied, firsts, seconds, further = entries.primitives, entries.first, entries.second, entries.further
     while stack:
         place = stack.pop()
         if place not in found:
-            found[place] = read = operands(place)
+            is_usual = seconds[place] != NO_PLACE and place not in further and applied[place] is not TAKE
+            found[place] = read = (firsts[place], seconds[place]) if is_usual else operands(place)
             for operand in read:
                 if operand >= begin:
                     stack.append(operand)
@@ -1012,35 +1110,40 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
         takes_numbers: whether it is written as it is also where the other operand is none of the tape's symbols.
     """
 
+    @resuming
     def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
         tape: Tape = self._tape
-        recording = recording_in_use()
-        if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
-            kind, place, is_repeatable = type(other), None, self._is_used
-            if kind is Symbol:
-                if other._tape is tape:
-                    place = other._place
-                    is_repeatable = is_repeatable and other._is_used
-                    other._is_used = True
-            elif takes_numbers:
-                if kind is float or kind is int:
-                    place = tape.placed.get(other)
-                    if not place:
-                        place, is_repeatable = tape.place(other), False
-                elif kind is Value:
-                    place = tape.placed.get(other)  # where it is new, its role is noted
-            if place is not None:
-                first, second = (place, self._place) if reflected else (self._place, place)
-                if is_repeatable:
-                    return tape._written((primitive, first, second), True, Symbol)
-                self._is_used = True
-                written = tape.operations
-                symbol = _new(Symbol)
-                symbol._place, symbol._tape, symbol._is_used = len(written.primitives), tape, False
-                written.first.append(first)  # as Entries.append does
-                written.second.append(second)
-                written.primitives.append(primitive)
-                return symbol
+        try:
+            recording = recording_in_use()
+            if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
+                kind, place, is_repeatable = type(other), None, self._is_used
+                if kind is Symbol:
+                    if other._tape is tape:
+                        place = other._place
+                        is_repeatable = is_repeatable and other._is_used
+                        other._is_used = True
+                elif takes_numbers:
+                    if kind is float or kind is int:
+                        place = tape.placed.get(other)
+                        if not place:
+                            place, is_repeatable = tape.place(other), False
+                    elif kind is Value:
+                        place = tape.placed.get(other)  # where it is new, its role is noted
+                if place is not None:
+                    first, second = (place, self._place) if reflected else (self._place, place)
+                    if is_repeatable:
+                        return tape._written((primitive, first, second), True, Symbol)
+                    self._is_used = True
+                    written = tape.operations
+                    symbol = _new(Symbol)
+                    symbol._place, symbol._tape, symbol._is_used = len(written.primitives), tape, False
+                    written.first.append(first)  # as Entries.append does
+                    written.second.append(second)
+                    written.primitives.append(primitive)
+                    return symbol
+        finally:
+            if tape.observer is not None and tape.observer.is_paused:
+                tape.observer.resume()
         return general(self, other)
 
     return named(operator, primitive)
@@ -1506,9 +1609,10 @@ def _traced(
                 "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
                 "arguments, so nothing would be changed for the caller. Change a copy, and return what is needed of it"
             )
-        _check_attributes("an argument", symbols)
-        _check_attributes("a result", result.leaves)
-        outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+        with resting(tape.observer):
+            _check_attributes("an argument", symbols)
+            _check_attributes("a result", result.leaves)
+            outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
     questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
@@ -1554,11 +1658,17 @@ def numbered(made: Sequence[_Made], inputs: Sequence[Sequence[int]], size: int) 
 
 
 def _gradient_of_map(
-    mapped: Mapped, seeded: Sequence[int], summed: Sequence[int], fixed: Sequence[int], moving: Sequence[int]
+    observer: Any,
+    mapped: Mapped,
+    seeded: Sequence[int],
+    summed: Sequence[int],
+    fixed: Sequence[int],
+    moving: Sequence[int],
 ) -> tuple[Trace, list[int], list[int]]:
     """What one iteration of a map does backwards.
 
     Args:
+        observer: what looks for sources.
         mapped: the map.
         seeded: which of its results have gradients.
         summed: which of its sums.
@@ -1570,6 +1680,7 @@ def _gradient_of_map(
         what differs are its first outputs.
     """
     given, tape = mapped.trace, Tape()
+    tape.observer = observer
     tape.operations = given.operations.copy()
     tape.tables, tape.rows = ({part: n for n, part in enumerate(parts)} for parts in (given.tables, given.rows))
     outputs = [*seeded, *(mapped.results.shape[1] + number for number in summed)]
