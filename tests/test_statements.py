@@ -60,7 +60,9 @@ def written_in(path, name):
 
 USUAL = parser().parse_args(["train", "table.csv", "--target", "y"])
 NUMBERS = [
-    ("command.md", r"At most ([\d,]+) characters", grammar.LONGEST),
+    ("command.md", r"at most ([\d,]+) characters", grammar.LONGEST),
+    ("command.md", r"([\d,]+) operators and commas", grammar.MOST_OPERATORS),
+    ("command.md", r"(\d+) brackets in one", grammar.DEEPEST),
     ("command.md", r"text with more than (\d+) different values", study.MOST_CATEGORIES),
     ("command.md", r"up to (\d+) different whole numbers", study.MOST_WHOLE_NUMBERS),
     ("command.md", r"A (\w+) of the rows \(`--test`\)", USUAL.test),

@@ -10,7 +10,7 @@ import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.command.grammar import evaluate, functions
+from micrograd.command.grammar import ParsedExpression, functions
 from micrograd.engine.primitive import PRIMITIVES, composite
 from micrograd.testing import strategies
 
@@ -111,7 +111,7 @@ def test_in_expressions_of_the_command(entry):
     primitive, true, inputs = entry
     names = dict(zip("xy", inputs, strict=False))
     text = f"{primitive.name}({', '.join(names)})"
-    root = evaluate(text, {name: Value(x, label=name) for name, x in names.items()})
+    root = ParsedExpression(text)({name: Value(x, label=name) for name, x in names.items()})
     assert root.data == pytest.approx(true(*inputs), rel=1e-14)
     assert functions()[primitive.name][0] == len(inputs)
 
