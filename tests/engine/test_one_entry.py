@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 
 import pytest
 
@@ -149,3 +150,23 @@ def test_a_formula_over_what_has_no_code_and_over_powers_of_numbers_is_computed_
     )
     for made, expected in ((with_python, 2.0 + 2.5), (power, 2.0**2.5 + 2.5**2)):
         assert mg.compile(lambda x, f=made: f(x) * 1.0, backend=backend)(Value(2.5)).data == pytest.approx(expected)
+
+
+def calls_of(function, *operands):
+    """How many calls Python makes for one of a function."""
+    events = []
+    function(*operands)  # what is made at the first call is made
+    sys.setprofile(lambda frame, event, arg: events.append(event) if event == "call" else None)
+    try:
+        function(*operands)
+    finally:
+        sys.setprofile(None)
+    return len(events)
+
+
+@pytest.mark.parametrize("name", [name for name in functions() if hasattr(mg, name) and hasattr(Value, name)])
+def test_a_function_costs_at_most_one_call_more_than_the_method(name):
+    count, _ = functions()[name]
+    point = Value(1.5 if name == "acosh" else 0.5), Value(0.25)
+    of_method = calls_of(getattr(Value, name), *point[:count])
+    assert calls_of(getattr(mg, name), *point[:count]) <= of_method + 1
