@@ -243,7 +243,9 @@ def nodes(path):
     return [next(element.text for element in group) for group in groups]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in MADE_BY_RECIPES], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name not in MADE_BY_RECIPES], ids=lambda page: page.name
+)
 def test_every_name_of_micrograd_on_a_page_is_there(page):
     text = page.read_text(encoding="utf-8")
     for name in set(re.findall(r"\b(?:mg|micrograd)\.([a-zA-Z_]\w*(?:\.\w+)*)", text)) - {"key"}:
