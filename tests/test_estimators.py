@@ -323,11 +323,11 @@ class TestRunning:
     def test_ctrl_c_ends_the_training_and_keeps_what_was_learned(self, monkeypatch):
         step, done = training.BufferSteps.step, []
 
-        def interrupted(self, batch, epoch):
+        def interrupted(self, batch, epoch, noise):
             if epoch == 1:
                 raise KeyboardInterrupt
             done.append(epoch)
-            return step(self, batch, epoch)
+            return step(self, batch, epoch, noise)
 
         monkeypatch.setattr(training.BufferSteps, "step", interrupted)
         with pytest.warns(UserWarning, match="Training interrupted by user"):

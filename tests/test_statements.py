@@ -39,9 +39,8 @@ from tests.testing import test_gradcheck_bar as bar
 from tests.testing import test_gradcheck_low_precision as low
 from tests.testing import test_gradcheck_points as points
 
-OF_BEFORE = ("changelog.md",)  # what it names may be gone
 MADE_BY_RECIPES = ("contributing.md",)  # test_contributing.py looks at the files there
-NOW = [page.name for page in PAGES if page.name not in OF_BEFORE]
+PAGE_NAMES = [page.name for page in PAGES]
 WORDS = {"two": 2, "five": 5, "six": 6, "eight": 8, "ten": 10, "forty": 40, "fifty": 50, "seventy": 70, "fifth": 0.2}
 
 
@@ -60,7 +59,9 @@ def written_in(path, name):
 
 USUAL = parser().parse_args(["train", "table.csv", "--target", "y"])
 NUMBERS = [
-    ("command.md", r"At most ([\d,]+) characters", grammar.LONGEST),
+    ("command.md", r"at most ([\d,]+) characters", grammar.LONGEST),
+    ("command.md", r"([\d,]+) operators and commas", grammar.MOST_OPERATORS),
+    ("command.md", r"(\d+) brackets in one", grammar.DEEPEST),
     ("command.md", r"text with more than (\d+) different values", study.MOST_CATEGORIES),
     ("command.md", r"up to (\d+) different whole numbers", study.MOST_WHOLE_NUMBERS),
     ("command.md", r"A (\w+) of the rows \(`--test`\)", USUAL.test),
@@ -198,7 +199,7 @@ def wrong_arguments(function, arguments, defaults=False):
         yield f"{given} arguments"
 
 
-@pytest.mark.parametrize("page", [name for name in NOW if name not in ELSEWHERE])
+@pytest.mark.parametrize("page", [name for name in PAGE_NAMES if name not in ELSEWHERE])
 def test_what_is_called_in_the_text_takes_what_it_is_given_there(page):
     found = calls(spans(page_of(page)))
     assert [(span, wrong) for span, *call in found for wrong in wrong_arguments(*call)] == []
@@ -220,7 +221,7 @@ def test_whatever_is_public_is_in_the_overview(module):
     assert [name for name in public(module) if name not in words] == []
 
 
-@pytest.mark.parametrize("page", NOW)
+@pytest.mark.parametrize("page", PAGE_NAMES)
 def test_what_is_said_of_numpy_is_about_what_numpy_has(page):
     names = set(re.findall(r"\bnp\.((?:random\.)?[a-zA-Z_]\w*)", page_of(page)))
     known = {*dir(np), *(f"random.{name}" for name in dir(np.random))}
@@ -267,7 +268,7 @@ def subcommands():
     return found.choices
 
 
-@pytest.mark.parametrize("page", NOW)
+@pytest.mark.parametrize("page", PAGE_NAMES)
 def test_the_commands_in_the_text_can_be_typed(page):
     options = {option for command in subcommands().values() for option in command._option_string_actions}
     for span in spans(page_of(page)):
@@ -331,7 +332,7 @@ def commands_of(page):
             yield match[1], paths, [word for word in words if word.startswith("--")]
 
 
-@pytest.mark.parametrize("page", NOW)
+@pytest.mark.parametrize("page", PAGE_NAMES)
 def test_a_command_names_files_that_are_there_and_options_that_they_have(page):
     for what, paths, options in commands_of(page):
         assert [path for path in paths if not (ROOT / path).exists()] == []
@@ -340,7 +341,7 @@ def test_a_command_names_files_that_are_there_and_options_that_they_have(page):
             assert [option for option in options if f'"{option}"' not in text] == [], paths
 
 
-@pytest.mark.parametrize("page", [name for name in NOW if name not in MADE_BY_RECIPES])
+@pytest.mark.parametrize("page", [name for name in PAGE_NAMES if name not in MADE_BY_RECIPES])
 def test_a_file_of_the_repository_that_is_named_is_there(page):
     for span in spans(page_of(page)):
         if re.fullmatch(r"[\w./]+\.(?:py|txt|js)|(?:\w+/)*(?:backends|contexts|engine|tests|demos|docs)/", span):

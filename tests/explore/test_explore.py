@@ -58,14 +58,19 @@ def computed(formula, g, out, inputs):
     return float(compare[name](*numbers)) if name in compare else TABLE[name].forward(*numbers)
 
 
+def points_of(primitive, count):
+    """Random gradients of an output, with the output and the operands."""
+    generator = random.Random(primitive.name)
+    for _ in range(count):
+        inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
+        yield generator.uniform(-2, 2), primitive.forward(*inputs), inputs
+
+
 class TestFormulas:
     @pytest.mark.parametrize("name", TABLE)
     def test_say_what_the_rules_compute(self, name):
-        generator = random.Random(name)
         primitive = TABLE[name]
-        for _ in range(20):
-            inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
-            out, g = primitive.forward(*inputs), generator.uniform(-2, 2)
+        for g, out, inputs in points_of(primitive, 20):
             for rule, formula in zip(primitive.derivatives, formulas(primitive), strict=True):
                 if rule is None:
                     assert formula is None
@@ -74,11 +79,8 @@ class TestFormulas:
 
     @pytest.mark.parametrize("name", FOR_READING)
     def test_as_books_have_them_say_the_same(self, name):
-        generator = random.Random(name)
         primitive = TABLE[name]
-        for _ in range(100):
-            inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
-            out, g = primitive.forward(*inputs), generator.uniform(-2, 2)
+        for g, out, inputs in points_of(primitive, 100):
             for rule, formula in zip(primitive.derivatives, formulas_for_reading(primitive), strict=True):
                 if formula is not None:
                     assert computed(formula, g, out, inputs) == pytest.approx(rule(g, out, *inputs), rel=1e-12)

@@ -21,8 +21,7 @@ import math
 import operator
 from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
