@@ -13,7 +13,6 @@ is traced again, and each program is kept.
 from __future__ import annotations
 
 import sys
-import warnings
 from functools import partial, update_wrapper
 from inspect import signature
 from types import FunctionType, MethodType
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 from micrograd._support.checks import required_count
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.shared.choice import backend_of
@@ -577,26 +576,18 @@ class CompiledFunction(Generic[P, R]):
 
 
 def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:
-    code, line = calling_line()
-    warnings.warn_explicit(
+    warn_user(
         f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
-        f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        f"longer than it runs. Make a number that changes an argument, and change the data of a Value"
     )
 
 
 def _warn_of_objects(compiled: CompiledFunction[..., Any], objects: tuple[Any, ...]) -> None:
-    code, line = calling_line()
     names = " and ".join(dict.fromkeys(map(_described, objects)))
-    warnings.warn_explicit(
+    warn_user(
         f"{compiled} was traced for {ROOM + 1} objects in its arguments, the last a {names}, and the first was not "
         f"given again: that takes longer than it runs. Make such an object once, before the calls, and give the same "
-        f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept"
     )
 
 
