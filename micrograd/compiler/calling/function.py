@@ -93,9 +93,17 @@ class CompiledFunction(Generic[P, R]):
         disabled_passes(disable)  # of a name that is wrong it is said here
         if not isinstance(verify, bool):
             raise TypeError(f"verify is True or False, not {verify!r:.80}")
-        self._disable, self._verify = tuple(disable), verify
+        self._disable, self._is_rounded = tuple(disable), precision != "float64"
         self._backend = backend_of(backend).in_precision(precision)
-        self._is_rounded, self._rounding = precision != "float64", ROUNDING[precision]
+        self._specialised = partial(
+            Specialised,
+            function,
+            backend=self._backend,
+            disable=self._disable,
+            verify=verify,
+            rounding=ROUNDING[precision],
+            takes_maps=self._backend.name != "jax",
+        )
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
         self._last: Specialised | None = None
@@ -429,14 +437,7 @@ class CompiledFunction(Generic[P, R]):
 
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         self._kept.traces += 1
-        return Specialised(
-            *(self.function, given, self._backend),
-            is_recorded=is_recorded,
-            disable=self._disable,
-            verify=self._verify,
-            rounding=self._rounding,
-            takes_maps=self._backend.name != "jax",
-        )
+        return self._specialised(given, is_recorded=is_recorded)
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
@@ -462,7 +463,7 @@ class CompiledFunction(Generic[P, R]):
         """The programs that have run, and what _run gives."""
         special = self._specialise(given)
         if not remembers:
-            special = special.under_no_grad(self.function, given)
+            special = special.under_no_grad(given)
         if special.questions:
             return self._on_its_path(special, given, remembers)
         return special, self._run(special, given, remembers and special.is_differentiable)
