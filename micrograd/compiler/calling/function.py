@@ -13,7 +13,6 @@ is traced again, and each program is kept.
 from __future__ import annotations
 
 import sys
-import warnings
 from functools import partial, update_wrapper
 from inspect import signature
 from types import FunctionType, MethodType
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 from micrograd._support.checks import required_count
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.shared.choice import backend_of
@@ -94,9 +93,17 @@ class CompiledFunction(Generic[P, R]):
         disabled_passes(disable)  # of a name that is wrong it is said here
         if not isinstance(verify, bool):
             raise TypeError(f"verify is True or False, not {verify!r:.80}")
-        self._disable, self._verify = tuple(disable), verify
+        self._disable, self._is_rounded = tuple(disable), precision != "float64"
         self._backend = backend_of(backend).in_precision(precision)
-        self._is_rounded, self._rounding = precision != "float64", ROUNDING[precision]
+        self._specialised = partial(
+            Specialised,
+            function,
+            backend=self._backend,
+            disable=self._disable,
+            verify=verify,
+            rounding=ROUNDING[precision],
+            takes_maps=self._backend.name != "jax",
+        )
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
         self._last: Specialised | None = None
@@ -430,14 +437,7 @@ class CompiledFunction(Generic[P, R]):
 
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         self._kept.traces += 1
-        return Specialised(
-            *(self.function, given, self._backend),
-            is_recorded=is_recorded,
-            disable=self._disable,
-            verify=self._verify,
-            rounding=self._rounding,
-            takes_maps=self._backend.name != "jax",
-        )
+        return self._specialised(given, is_recorded=is_recorded)
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
@@ -463,7 +463,7 @@ class CompiledFunction(Generic[P, R]):
         """The programs that have run, and what _run gives."""
         special = self._specialise(given)
         if not remembers:
-            special = special.under_no_grad(self.function, given)
+            special = special.under_no_grad(given)
         if special.questions:
             return self._on_its_path(special, given, remembers)
         return special, self._run(special, given, remembers and special.is_differentiable)
@@ -577,26 +577,18 @@ class CompiledFunction(Generic[P, R]):
 
 
 def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:
-    code, line = calling_line()
-    warnings.warn_explicit(
+    warn_user(
         f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
-        f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        f"longer than it runs. Make a number that changes an argument, and change the data of a Value"
     )
 
 
 def _warn_of_objects(compiled: CompiledFunction[..., Any], objects: tuple[Any, ...]) -> None:
-    code, line = calling_line()
     names = " and ".join(dict.fromkeys(map(_described, objects)))
-    warnings.warn_explicit(
+    warn_user(
         f"{compiled} was traced for {ROOM + 1} objects in its arguments, the last a {names}, and the first was not "
         f"given again: that takes longer than it runs. Make such an object once, before the calls, and give the same "
-        f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept"
     )
 
 

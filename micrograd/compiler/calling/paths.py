@@ -8,13 +8,12 @@ that has the same answers up to there, and then the new one. Where there is none
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 
 if TYPE_CHECKING:
     from micrograd.compiler.calling.specialise import Specialised
@@ -153,12 +152,8 @@ def _answers_of(path: Specialised) -> Counter[tuple[str, float]]:
 
 
 def _warn(compiled: object, traces: int, question: Question) -> None:
-    code, line = calling_line()
-    warnings.warn_explicit(
+    warn_user(
         f"{compiled} was traced for {traces} ways through it, and takes yet another one: {question.line} asks, last "
         f"{question.text}. Calls that take ways which are not known run eagerly from now on. Write mg.where for a "
-        "choice between two numbers, mg.while_loop for a loop, or make the number static: give it as a text",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        "choice between two numbers, mg.while_loop for a loop, or make the number static: give it as a text"
     )

@@ -8,6 +8,7 @@ outputs, one that computes the gradients too, and so on. They all start from the
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -112,34 +113,18 @@ class Specialised:
         takes_maps: bool = False,
         takes_decisions: bool = False,
     ) -> None:
-        self.is_recorded, self._rounding = is_recorded, rounding
-        self._function, self._backend, self._disable, self._verify = function, backend, disable, verify
-        self._takes_maps = takes_maps
+        self.is_recorded, self._function = is_recorded, function
+        self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
+        self._made_unrecorded = partial(self._made_anew, is_recorded=False, rounding=rounding, takes_maps=takes_maps)
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        roots = [("", function), *((type(item).__name__, item) for item in arguments.objects)]
-        self.closed_over = ClosedOver(roots)
-        try:
-            told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions
-            source = Made(Source(traced_once(function), arguments, *told))
-            traced = self.closed_over.refusing_sources(lambda: run_stages(source, "trace", self._request))
-        except BaseException:
-            self.closed_over.put_back()
-            raise
-        self.closed_over.notice_new_attributes()
-        if not self.closed_over.is_current():
-            self._check_no_symbol_stays(roots)
-        else:
-            self.closed_over.watch_what_ran()
-        traced = run_stages(traced, "cse", self._request)
+        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions
+        traced = self._traced(
+            Source(traced_once(function), arguments, *told), [("", function), *_named(arguments.objects)]
+        )
         self.graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace
-        if symbols := ClosedOver([(type(item).__name__, item) for item in trace.result.objects], whole=True).symbols:
-            raise TraceError(
-                f"a number is in {symbols[0]}, in an object that the compiled function returns: return numbers in "
-                "lists, tuples, dicts or arrays, and make the object of them outside"
-            )
         self.result: Structure = trace.result
         self.decisions, self.needed = trace.decisions, trace.needed
         self.values = trace.values
@@ -177,22 +162,39 @@ class Specialised:
         self.only_eager = False
         self.retraced = -1
 
-    def under_no_grad(self, function: Callable[..., Any], arguments: Structure) -> Specialised:
+    def _traced(self, source: Source, roots: list[tuple[str, Any]]) -> Made:
+        """The columns of a trace, during which what the function closes over is watched.
+
+        Raises:
+            TraceError: if a number of the trace stays anywhere but in containers that the function returns.
+        """
+        self.closed_over = ClosedOver(roots)
+        try:
+            made = self.closed_over.refusing_sources(lambda: run_stages(Made(source), "trace", self._request))
+        except BaseException:
+            self.closed_over.put_back()
+            raise
+        self.closed_over.notice_new_attributes()
+        if not self.closed_over.is_current():
+            self._check_no_symbol_stays(roots)
+        else:
+            self.closed_over.watch_what_ran()
+        traced = run_stages(made, "cse", self._request)
+        if symbols := ClosedOver(_named(traced.thing.trace.result.objects), whole=True).symbols:
+            raise TraceError(
+                f"a number is in {symbols[0]}, in an object that the compiled function returns: return numbers in "
+                "lists, tuples, dicts or arrays, and make the object of them outside"
+            )
+        return traced
+
+    def under_no_grad(self, arguments: Structure) -> Specialised:
         """The programs for calls under no_grad, where transforms inside give plain numbers in the place of Values.
 
         Args:
-            function: the same as before.
             arguments: of the same structure as before.
         """
         if self._under_no_grad is None:
-            self._under_no_grad = Specialised(
-                *(function, arguments, self._backend),
-                is_recorded=False,
-                disable=self._disable,
-                verify=self._verify,
-                rounding=self._rounding,
-                takes_maps=self._takes_maps,
-            )
+            self._under_no_grad = self._made_unrecorded(arguments)
         return self._under_no_grad
 
     def written_out(self, arguments: Structure) -> Specialised:
@@ -204,9 +206,7 @@ class Specialised:
         if self.maps is None:
             return self
         if self._written_out is None:
-            self._written_out = Specialised(
-                *(self._function, arguments, self._backend), disable=self._disable, verify=self._verify
-            )
+            self._written_out = self._made_anew(arguments)
         return self._written_out
 
     def explain(self) -> str:
@@ -320,6 +320,11 @@ class Specialised:
     def _described(self, program: Program, made: Made) -> Program:
         """The program, with what is known of how it was made."""
         return program.described(self._nodes, made.seconds)
+
+
+def _named(objects: Iterable[Any]) -> list[tuple[str, Any]]:
+    """Objects, each with how it is written: the name of its class."""
+    return [(type(item).__name__, item) for item in objects]
 
 
 def _outputs_reached(graph: Graph, inputs: Integers) -> list[bool]:

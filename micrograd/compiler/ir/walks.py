@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 _AN_EDGE = np.int32(1)  # of one type with the counts that it is added to, which is ten times as fast
-_MANY = 8  # one in so many nodes: then to mark all of them is quicker
 
 
 class Rows(NamedTuple):
@@ -78,30 +77,14 @@ class Edges:
 
     def _distinct(self, nodes: Integers) -> Integers:
         """The nodes without repetitions, in any order."""
-        if _MANY * len(nodes) > self.count:
-            marks = np.zeros(self.count, dtype=bool)
-            marks[nodes] = True
-            return np.flatnonzero(marks)
         places = np.arange(len(nodes))
         self._place[nodes] = places
         return nodes[self._place[nodes] == places]
 
-    def reached(self, nodes: Integers) -> Booleans:
-        """Which nodes can be reached from these; they themselves can."""
-        marks = np.zeros(self.count + 1, dtype=bool)
-        marks[nodes] = marks[-1] = True  # the last is nowhere
-        frontier = self._distinct(nodes[nodes >= 0])
-        while len(frontier):
-            found = self.leaving(frontier)
-            fresh = found[np.flatnonzero(~marks[found])]
-            marks[fresh] = True
-            frontier = self._distinct(fresh)
-        return marks[: self.size]
-
     def out_of_reach(self, nodes: Integers) -> Booleans:
         """Which nodes cannot be reached from these, given that no walk comes back to where it began.
 
-        The time is that of what is found, where the time of ``reached`` is that of all else: the walk begins where
+        The time is that of what is found, and not of what is reached, which mostly is far more: the walk begins where
         no edge leads to, and goes on to what is reached from nowhere else.
         """
         missing = self._arriving()

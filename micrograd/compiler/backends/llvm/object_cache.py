@@ -27,12 +27,11 @@ import hmac
 import os
 import stat
 import sys
-import warnings
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 from micrograd._support.files import checksum, write_private
 from micrograd.compiler.backends.shared.limits import limit
 
@@ -272,9 +271,8 @@ def _warn(place: str, reason: str) -> None:
     if place in _warned:
         return
     _warned.add(place)
-    code, line = calling_line()
     message = (
         f"kernels are compiled anew and not kept: {reason}, and what is kept is code that will be run. Take the rights"
         " of others away, remove it, or set MICROGRAD_CACHE to a folder of your own"
     )
-    warnings.warn_explicit(message, UserWarning, code.co_filename, line)
+    warn_user(message, UserWarning)
