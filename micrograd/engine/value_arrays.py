@@ -190,8 +190,8 @@ def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[s
     """
     name = ufunc.__name__
     function = FUNCTIONS.get(name)
-    if method == "reduce" and name in _IDENTITIES and "where" in settings:
-        settings.setdefault("initial", _IDENTITIES[name])  # in arrays of objects, NumPy has no identity
+    if method == "reduce" and name in IDENTITIES and "where" in settings:
+        settings.setdefault("initial", IDENTITIES[name])  # in arrays of objects, NumPy has no identity
     if ufunc in OF_INTS:  # NumPy takes the ints of Values
         refuse_function(name)
     if (
@@ -211,7 +211,7 @@ def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[s
 
 
 _NUMPYS = METHODS | TRUTHS
-_IDENTITIES = {"add": 0, "multiply": 1}
+IDENTITIES = {"add": 0, "multiply": 1}
 
 
 def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:

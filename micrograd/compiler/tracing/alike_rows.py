@@ -33,7 +33,7 @@ _NOT_COPIED = {INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE}
 _MODULES = primitives, further_primitives, special_functions
 
 # Rules of a user's primitives may do something else each time.
-_PURE = _NOT_COPIED.union(each for module in _MODULES for each in vars(module).values() if isinstance(each, Primitive))
+PURE = _NOT_COPIED.union(each for module in _MODULES for each in vars(module).values() if isinstance(each, Primitive))
 
 Key = tuple[Any, ...]
 
@@ -69,7 +69,7 @@ def described(
         if not edges[place]:  # the rules are not asked
             key.append(number(place, len(numbers)))
             continue
-        if applied[place] not in _PURE:
+        if applied[place] not in PURE:
             return None
         key.append(applied[place])
         for operand in operands(place):
@@ -127,8 +127,8 @@ class Copied:
         """
         begin = len(entries)
         every = [*places, *self._fixed, *range(begin, begin + len(self._applied))]
-        entries.first += self._first(every)
-        entries.second += self._second(every)
+        entries.first.extend(self._first(every))
+        entries.second.extend(self._second(every))
         for offset, chosen in self._further_chosen:
             entries.further[begin + offset] = chosen(every)
         entries.primitives += self._applied  # the last, so that what is half written is seen
