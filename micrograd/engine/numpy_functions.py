@@ -208,7 +208,12 @@ def _log_2_of_sum(x: Any, y: Any) -> Any:
 
 def _function(function: Callable[..., Any], count: int, identity: Any = None, results: int = 1) -> Any:
     """A function of single elements as one of arrays; identity None: it has none, and goes in any order of axes."""
-    return np.frompyfunc(function, count, results, identity=identity)
+    made = np.frompyfunc(function, count, results, identity=identity)
+    RULES[made] = function
+    return made
+
+
+RULES: dict[Any, Callable[..., Any]] = {}  # of each function of arrays, that of single elements
 
 
 class _OfNumbers:
@@ -216,6 +221,7 @@ class _OfNumbers:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = _function(function, 1)
+        RULES[self] = function
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)

@@ -199,8 +199,8 @@ def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[s
     function = FUNCTIONS.get(name)
     if settings.get("dtype") is not None and np.dtype(settings["dtype"]) == float and any(map(_has_values, operands)):
         settings = {key: item for key, item in settings.items() if key != "dtype"}  # they are floats, with gradients
-    if method == "reduce" and name in _IDENTITIES and "where" in settings:
-        settings.setdefault("initial", _IDENTITIES[name])  # in arrays of objects, NumPy has no identity
+    if method == "reduce" and name in IDENTITIES and "where" in settings:
+        settings.setdefault("initial", IDENTITIES[name])  # in arrays of objects, NumPy has no identity
     if ufunc in OF_INTS:  # NumPy takes the ints of Values
         refuse_function(name)
     if (
@@ -224,7 +224,7 @@ def _has_values(x: Any) -> bool:
 
 
 _NUMPYS = METHODS | TRUTHS
-_IDENTITIES = {"add": 0, "multiply": 1}
+IDENTITIES = {"add": 0, "multiply": 1}
 
 
 def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ import micrograd as mg
 from micrograd import TraceError, Value
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import Trace
-from micrograd.compiler.passes.equals import in_columns
+from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.tracing.trace import Tape, trace, tracing
 from tests.compiler.runs import Runs

@@ -240,8 +240,8 @@ class Copied:
             count = len(given)
             fixed = np.broadcast_to(np.array(self._fixed, dtype=np.int64), (count, len(self._fixed)))
             every = np.concatenate([given, fixed, begin + np.arange(count * size).reshape(count, size)], axis=1)
-            entries.first += every[:, self._first].ravel().tolist()
-            entries.second += every[:, self._second].ravel().tolist()
+            entries.first.extend(every[:, self._first].ravel().tolist())
+            entries.second.extend(every[:, self._second].ravel().tolist())
             for (offset, _), chosen in zip(self._further, self._others, strict=True):
                 of_rows = zip(range(begin + offset, begin + count * size, size), every[:, chosen].tolist(), strict=True)
                 entries.further.update((place, tuple(others)) for place, others in of_rows)

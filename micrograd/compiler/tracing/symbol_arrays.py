@@ -22,6 +22,7 @@ import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
+from micrograd.compiler.tracing import lanes
 from micrograd.compiler.tracing.promotion import (
     FLOAT64,
     INT64,
@@ -221,6 +222,8 @@ def _of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings
     """
     if method == "__call__" and not settings and (result := value_arrays.of_single(ufunc, inputs)) is not None:
         return result
+    if (result := _in_lanes(ufunc, method, inputs, settings)) is not None:
+        return result
     name, operands = ufunc.__name__, [plain(operand) for operand in inputs]
     if ufunc is np.divmod and not any(map(_has_values, operands)):
         return np.floor_divide(*inputs, **settings), np.remainder(*inputs, **settings)
@@ -277,6 +280,15 @@ def _of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings
     if is_of_truths and function is not None and (result.size or name in TRUTHS):
         return result.astype(bool)
     return arranged(result)
+
+
+def _in_lanes(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """What is written for all elements at once; None where they come one by one."""
+    if method == "reduce":
+        return lanes.reduced(ufunc, inputs[0], settings)
+    if method != "__call__" or settings:
+        return None
+    return lanes.product(*inputs) if ufunc is np.matmul else lanes.of_elements(ufunc, inputs)
 
 
 def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -384,10 +396,16 @@ _OF_BOOLS = {
 # What NumPy does not do by functions of elements
 
 
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
+    """np.dot of vectors and matrices, as @; None for others."""
+    return lanes.product(a, b) if out is None and np.ndim(a) in (1, 2) and np.ndim(b) in (1, 2) else None
+
+
 def _where(condition: Any, *branches: Any) -> Any:
-    """np.where of three goes the ordinary way."""
+    """np.where of three, for all elements at once; None where it goes the ordinary way."""
     if not branches and _has_symbols(condition):
         _refuse_order()
+    return lanes.chosen(condition, *branches) if len(branches) == 2 else None
 
 
 def _count_nonzero(array: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -489,6 +507,7 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     np.pad: _pad,
     np.where: _where,
     np.i0: _of_no_axes,
+    np.dot: _dot,
     np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),
     np.count_nonzero: _count_nonzero,
 }

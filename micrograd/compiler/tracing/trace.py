@@ -179,11 +179,11 @@ class Tape(Tracer):
 
     def input(self, name: object, kind: Any = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value or of a plain number of a kind."""
-        return self._symbol(self.operations.append_input(name), _class_of(kind))
+        return self._symbol(self.operations.append_input(name), class_of(kind))
 
     def inputs(self, names: Sequence[object], kind: Any) -> list[Symbol]:
         """New numbers of one kind that are given from outside."""
-        return self.symbols(self.operations.append_inputs(names), _class_of(kind))
+        return self.symbols(self.operations.append_inputs(names), class_of(kind))
 
     def symbols(self, places: Sequence[int], kind: type[Symbol]) -> list[Symbol]:
         """New symbols for what stands at some places."""
@@ -214,13 +214,13 @@ class Tape(Tracer):
             if of_x is Symbol or of_y is Symbol or of_x is Value or of_y is Value:
                 kind = Symbol
             else:
-                kind = _kind_of(primitive, operands)
+                kind = kind_of_result(primitive, operands)
         else:
             places = tuple([self.place(operand, primitive, index) for index, operand in enumerate(operands)])
-            kind = _kind_of(primitive, operands)
+            kind = kind_of_result(primitive, operands)
         if type(primitive) is not Primitive:
             refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
-        if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
+        if primitive in REWRITES and (instead := REWRITES[primitive](self, *operands)) is not None:
             return self._symbol(self.place(instead, primitive), kind)
         fresh = [operand for operand in operands if isinstance(operand, Symbol) and not operand._is_used]
         for operand in fresh:
@@ -298,7 +298,7 @@ class Tape(Tracer):
 
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
-        return _QuietTape(self)
+        return QuietTape(self)
 
     def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
         """The place of an operand: a symbol, a Value from outside, or a plain number.
@@ -324,6 +324,14 @@ class Tape(Tracer):
                 self.roles.setdefault((primitive, index), []).append(operand)
             return self.values[operand]
         return self.place(required_number(operand, "an operand"))
+
+    def places_of_literals(self, numbers: Sequence[float]) -> list[int]:
+        """The places of plain numbers, no two of which are the same; they are written down where they are not yet."""
+        names = [number or (number, math.copysign(1.0, number)) for number in numbers]
+        fresh = [(name, number) for name, number in zip(names, numbers, strict=True) if name not in self.placed]
+        places = self.operations.append_literals([number for _, number in fresh])
+        self.placed.update(zip([name for name, _ in fresh], places, strict=True))
+        return list(map(self.placed.__getitem__, names))
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
@@ -415,7 +423,9 @@ class Tape(Tracer):
         table = tuple(map(self.place, elements))
         before = len(self.tables)
         number = self.tables.setdefault(table, before)
-        return self._written((TAKE, self.place(index), number), number < before, _kind_of(TAKE, (index, *elements)))
+        return self._written(
+            (TAKE, self.place(index), number), number < before, kind_of_result(TAKE, (index, *elements))
+        )
 
     def copied(self, scalar: Any, source: Any) -> Any:
         """The number times one, which is a product that no other operation is equal to."""
@@ -453,12 +463,21 @@ class Tape(Tracer):
             reached.update(each for each in given if self._is_source(each, source))
             reached.size = self._arguments
         if reached.size <= place:
+            if not reached and not self._has_source(source):
+                reached.size = place + 1
+                return False
             written = self._so_far()
             for further in range(reached.size, place + 1):
                 if self._is_source(further, source) or not reached.isdisjoint(written.receivers(further)):
                     reached.add(further)
             reached.size = place + 1
         return place in reached
+
+    def _has_source(self, source: Any) -> bool:
+        """Whether an input of a transform is on the tape; for None, whether a Value is that requires a gradient."""
+        if source is not None:
+            return any(each is source for each in self._copies.values())
+        return bool(self._trained) or any(value.requires_grad for value in self.values)
 
     def _is_source(self, place: int, source: Any) -> bool:
         """Whether an input of a transform is at a place; for None, whether a Value is that requires a gradient."""
@@ -484,12 +503,33 @@ class Tape(Tracer):
         if not isinstance(root, Symbol) or wanted is None:
             return None
         places = self._places_of(wanted, create_graph)
+        if self._has_lanes:
+            return self._gradients_in_lanes(root, _by_place(places), create_graph)
         dependence = self._dependence([root], set(places.values()))
         return self._gradients(root, dependence, _by_place(places), create_graph)
+
+    @property
+    def _has_lanes(self) -> bool:
+        """Whether operations were written many at a time."""
+        return self.operations.has_lanes and not self.maps
+
+    def _gradients_in_lanes(self, root: Symbol, values: Mapping[int, list[Any]], create_graph: bool) -> dict[Any, Any]:
+        """The gradients of a symbol by the Values at some places, written many at a time."""
+        from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes  # which needs this module
+
+        found = GradientsInLanes(self, self._so_far(), root._place, values).write(values)
+        return {
+            value: slope if create_graph else self.number_of(slope)
+            for place, slope in found.items()
+            for value in values[place]
+        }
 
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
+        if self._has_lanes and len(outputs) == 1 and isinstance(outputs[0], Symbol):
+            places = self._places_of(inputs, create_graph)
+            return [self._gradients_in_lanes(outputs[0], _by_place(places), create_graph)]
         roots, places, dependence = self._prepared(outputs, inputs, create_graph)
         if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
@@ -832,112 +872,112 @@ class _Reached(set[int]):
     size = 0
 
 
-class _QuietTape(Tracer):
+class QuietTape(Tracer):
     """What writes on a tape under no_grad: no gradient flows through the results."""
 
     remembers = False
 
     def __init__(self, tape: Tape) -> None:
-        self._tape = tape
+        self.tape = tape
 
     @property
     def is_open(self) -> bool:  # type: ignore[override]  # as long as the tape is
         """Whether the tape records."""
-        return self._tape.is_open
+        return self.tape.is_open
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down, detached."""
         if not self.is_open:
             return self.passed_over(primitive, operands)
-        result = self._tape.apply(primitive, *operands)
-        return result if is_plain(result) else self._tape.apply(primitives.detach, result)
+        result = self.tape.apply(primitive, *operands)
+        return result if is_plain(result) else self.tape.apply(primitives.detach, result)
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down, as the tape does."""
-        return self._tape.compared(compare, x, y)
+        return self.tape.compared(compare, x, y)
 
     def symbol(self, value: Any) -> Symbol:
         """What the tape says."""
-        return self._tape.symbol(value)
+        return self.tape.symbol(value)
 
     def array(self, array: Any) -> Any:
         """The array that the tape gives."""
-        return self._tape.array(array)
+        return self.tape.array(array)
 
     def refused(self, what: str, instead: str) -> NoReturn:
         """Refuse, as the tape does."""
-        self._tape.refused(what, instead)
+        self.tape.refused(what, instead)
 
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
-        self._tape.number_read()
+        self.tape.number_read()
 
     def gradient_read(self) -> NoReturn:
         """Refuse, as the tape does."""
-        self._tape.gradient_read()
+        self.tape.gradient_read()
 
     def closure_given(self) -> NoReturn:
         """Refuse, as the tape does."""
-        self._tape.closure_given()
+        self.tape.closure_given()
 
     def take(self, elements: Sequence[Any], index: Any) -> Any:
         """The element at a place that is not known yet."""
-        return self._tape.take(elements, index)
+        return self.tape.take(elements, index)
 
     def quietly(self) -> Recorder:
         """Another one like it."""
-        return _QuietTape(self._tape)
+        return QuietTape(self.tape)
 
     def aloud(self) -> Recorder | None:
         """One that writes as the tape does: a derivative is asked for on purpose."""
-        return _LoudTape(self._tape)
+        return LoudTape(self.tape)
 
     def copied(self, scalar: Any, source: Any) -> Any:
         """The copy that the tape makes."""
-        return self._tape.copied(scalar, source)
+        return self.tape.copied(scalar, source)
 
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """What the tape says."""
-        return self._tape.reaches(results, sources)
+        return self.tape.reaches(results, sources)
 
     def numbers_taken(self, output: Any) -> None:
         """They are constants, as all results are."""
 
     def number_of(self, value: Any) -> Any:
         """What the tape says."""
-        return self._tape.number_of(value)
+        return self.tape.number_of(value)
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """What the tape says."""
-        return self._tape.adjoints(root, wanted, create_graph)
+        return self.tape.adjoints(root, wanted, create_graph)
 
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """What the tape says."""
-        return self._tape.jacobian(outputs, inputs, create_graph)
+        return self.tape.jacobian(outputs, inputs, create_graph)
 
     def sparse_rows(
         self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
     ) -> list[dict[int, Any]]:
         """What the tape says."""
-        return self._tape.sparse_rows(outputs, inputs, create_graph, symmetric)
+        return self.tape.sparse_rows(outputs, inputs, create_graph, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """What the tape says."""
-        return self._tape.tangents(outputs, directions, create_graph)
+        return self.tape.tangents(outputs, directions, create_graph)
 
 
-class _LoudTape(_QuietTape):
+class LoudTape(QuietTape):
     """What writes on a tape where a derivative is asked for under no_grad."""
 
     remembers = True
 
     def numbers_taken(self, output: Any) -> None:
         """Let the tape take note."""
-        self._tape.numbers_taken(output)
+        self.tape.numbers_taken(output)
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down."""
-        return self._tape.apply(primitive, *operands)
+        return self.tape.apply(primitive, *operands)
 
     def aloud(self) -> None:
         """It is the one."""
@@ -1234,12 +1274,12 @@ class Symbol(Value):
 
     def picks(self, x: Any, y: Any) -> Any:
         """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
-        kind: type[Symbol] = _Picked
-        if _kind_of(primitives.where, (x, y)) is not Symbol:
+        kind: type[Symbol] = Picked
+        if kind_of_result(primitives.where, (x, y)) is not Symbol:
             kind = BoolSymbol
             if not (isinstance(x, bool) and isinstance(y, bool)):
                 x, y = promotion.like_numbers(x, y)
-                kind = _class_of(promotion.kind_of_both(x, y))
+                kind = class_of(promotion.kind_of_both(x, y))
         return self._tape._symbol(self._tape.apply(primitives.where, self, x, y)._place, kind)
 
     def negated(self) -> Any:
@@ -1248,7 +1288,7 @@ class Symbol(Value):
 
     def as_plain(self, kind: Any) -> Any:
         """The same number, as a plain one of a kind: float, int, bool or a dtype."""
-        return self._tape._symbol(self._place, _class_of(kind))
+        return self._tape._symbol(self._place, class_of(kind))
 
     def only_finite(self) -> Any:
         """This symbol; where it is not finite, the function is to run eagerly."""
@@ -1262,7 +1302,7 @@ class Symbol(Value):
         return f"<symbol {self._place}>"
 
 
-class _Picked(Symbol):
+class Picked(Symbol):
     """A symbol in the place of one of two Values, as NumPy's maximum picks them: it is not known which."""
 
     __slots__ = ()
@@ -1413,7 +1453,7 @@ for _class, _name in ((Symbol, "Value"), (FloatSymbol, "float"), (IntSymbol, "in
 
 
 @cache
-def _class_of(kind: Any) -> type[Symbol]:
+def class_of(kind: Any) -> type[Symbol]:
     """The symbols in the place of numbers of a kind."""
     if promotion.is_dtype(kind):
         base = FloatSymbol if kind.kind == "f" else IntSymbol
@@ -1452,22 +1492,22 @@ def _bound(compare: Callable[..., bool], x: Any, number: Any) -> float | None:
     return nearest if (nearest > number) == upwards else math.nextafter(nearest, math.inf if upwards else -math.inf)
 
 
-def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
+def kind_of_result(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
     """What a result stands for: a Value, or a plain number if the operands are plain, some of them symbols."""
     for operand in operands:
         if type(operand) is Symbol or (isinstance(operand, Value) and not is_plain(operand)):
             return Symbol
     if primitive is TAKE:
-        return _class_of(promotion.kind_of_one(set(map(promotion.kind_of_number, operands[1:]))))
+        return class_of(promotion.kind_of_one(set(map(promotion.kind_of_number, operands[1:]))))
     if (ufunc := promotion.OPERATORS.get(primitive)) is None:
         return FloatSymbol
     kinds = tuple(map(promotion.kind_of_number, operands))
     kind = promotion.promoted(ufunc, *kinds)
-    if primitive is primitives.pow and issubclass(_class_of(kind), IntSymbol):
+    if primitive is primitives.pow and issubclass(class_of(kind), IntSymbol):
         kind = _kind_of_power(kind, operands[1])
     if primitive is not primitives.neg:
         promotion.check_width(kind, kinds)
-    return _class_of(kind)
+    return class_of(kind)
 
 
 def _kind_of_power(kind: Any, exponent: Any) -> Any:
@@ -1528,7 +1568,7 @@ def _lower_power(tape: Tape, x: Any, y: Any, k: Any) -> Any:
     return tape.apply(primitives.pow, x, y - k)
 
 
-_REWRITES: dict[Primitive, Callable[..., Any]] = {
+REWRITES: dict[Primitive, Callable[..., Any]] = {
     primitives.pow: _power,
     primitives.lower_power: _lower_power,
     primitives.div: _quotient,
