@@ -31,6 +31,14 @@ def test_the_version_is_that_of_the_distribution():
     assert mg.__version__ == metadata.version("micrograd")
 
 
+def test_a_checkout_that_is_not_installed_has_no_version(monkeypatch):
+    def none(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", none)
+    assert mg.__version__ == "not installed"
+
+
 def test_the_package_is_marked_as_typed():
     assert (Path(mg.__file__).parent / "py.typed").exists()
 

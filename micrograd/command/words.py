@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="version", version=f"micrograd {micrograd.__version__}")
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = top.add_subparsers(required=True, metavar="command", dest="command")
     add = _adder(commands)
 
@@ -76,6 +76,14 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("--float32", action="store_true", help="compute with float, not with double")
     export.add_argument("--overwrite", action="store_true", help="replace files that export has not written, too")
     return top
+
+
+class _Version(argparse.Action):
+    """Prints the version, which takes a while to find: no other command looks for it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *of_action: Any) -> None:
+        print(f"micrograd {micrograd.__version__}")
+        parser.exit()
 
 
 def _adder(commands: Any) -> Callable[..., argparse.ArgumentParser]:
