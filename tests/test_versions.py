@@ -26,6 +26,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr(versions, "this_version", lambda: "3.11")
     monkeypatch.setattr(versions.sys, "executable", str(python(tmp_path, "3.11")))
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
     monkeypatch.setattr(versions, "VERSIONS", ("3.11", "3.98", "3.99t"))  # which no machine has
     return tmp_path
 
@@ -53,6 +54,18 @@ def test_each_python_that_is_there_runs_the_tests_and_the_others_are_named(place
     ]
     assert {folder.name for folder in place.glob(".venv-*")} == {".venv-3.11", ".venv-3.99t"}
     assert "not slow" in (place / "asked.txt").read_text()
+
+
+def test_pyenvs_pythons_are_found_behind_its_commands_which_only_say_where_they_are(place, monkeypatch, capsys):
+    (place / "python3.98").write_text("#!/bin/sh\necho 'python3.98 exists in 3.98.2'; exit 127\n")
+    (place / "python3.98").chmod(0o755)
+    kept = place / "pyenv" / "versions" / "3.98.2" / "bin"
+    kept.mkdir(parents=True)
+    python(kept, "3.98", tests="echo '= 5 passed in 0.1s ='")
+    assert run(monkeypatch, capsys, "3.98", "3.99t") == (
+        0,
+        ["Python 3.98: 5 passed in 0.1s", "Python 3.99t: not on this machine, so not run"],
+    )
 
 
 def test_others_leaves_out_the_python_that_runs_it(place, monkeypatch, capsys):
