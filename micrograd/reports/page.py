@@ -45,6 +45,7 @@ def headline(numbers: dict[str, Any]) -> str:
     if numbers["task"] == "classification":
         rows = numbers["rows"]["tested on"]
         right = f"{test['accuracy']:.1%} ({round(test['accuracy'] * rows):,} of {rows:,} rows)"
+        right += f", balanced accuracy {test['balanced accuracy']:.1%}"
         return f"Test accuracy: {right}; always guessing the commonest class gets {usual['accuracy']:.1%}"
     explained = "" if test["r2"] is None else f", R² {test['r2']:.3f}"
     error = f"{test['rmse']:.4g} (root mean square){explained}"
@@ -121,17 +122,19 @@ def _page(
     numbers: dict[str, Any], links: dict[str, str], drawn: Mapping[str, str], first: Mapping[str, str], title: str
 ) -> str:
     """The page, with names and cells as typed: its numbers, links with what they show, pictures by their captions."""
-    measure = "Accuracy" if numbers["task"] == "classification" else "R²"
+    measure = numbers["measure in folds"]
     parts = [
         *_figures(first),
         _table("Scores", numbers["scores"]),
-        _table(f"{measure} in folds", numbers["folds"]),
+        _table(f"{measure[0].upper()}{measure[1:]} in folds", numbers["folds"]),
         _table("Classes", numbers["classes"]),
+        _table("Classes never predicted", numbers["classes never predicted"]),
         _table("Worst rows", numbers["worst rows"]),
         *(f'<p><a href="{name}">{escape(text)}</a></p>' for name, text in links.items()),
         *_figures(drawn),
         _table("Columns", numbers["columns"]),
         _table("Columns left out", numbers["columns left out"]),
+        _table("Columns read as numbers", numbers["columns read as numbers"]),
         *(
             _table(name.title(), {key: {"": what} for key, what in numbers[name].items()})
             for name in ("rows", "network")

@@ -7,6 +7,7 @@ outputs, one that computes the gradients too, and so on. They all start from the
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 TOO_OFTEN = 10  # traces in a row, of which the user is warned
 _ALONE = Packing()
+_LOG = logging.getLogger("micrograd")
 
 
 class Compiled(NamedTuple):
@@ -298,6 +300,8 @@ class Specialised:
             if isinstance(compiled.run, Executable):
                 compiled.run.program = compiled.program
             self._compiled[gradients] = compiled
+            how = "with" if gradients else "without"
+            _LOG.debug("%s: compiled %s gradients in %.3f s", self.name, how, sum(made.seconds.values()))
         return self._compiled[gradients]
 
     def _made(self, gradients: bool, **asked: Any) -> Made:
