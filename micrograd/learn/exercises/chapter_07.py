@@ -88,7 +88,7 @@ EXERCISES = (
         "How long may a step be?",
         "Take the loss 3 * w**2. A step goes from w to w - rate * 6 * w. With a small rate w comes nearer to 0. From "
         "which rate on does it not come nearer any more, but jumps as far to the other side, or farther?",
-        Number(1 / 3, 1e-2),
+        Number(1 / 3, digits=3),
         ("After a step, w is (1 - 6 * rate) * w.", "It is as far on the other side where 1 - 6 * rate is -1."),
         "2 / 6",
         "2 divided by the curvature. The steepest direction of a loss decides how long a step may be.",
@@ -149,7 +149,12 @@ EXERCISES = (
         "last two as they are kept.",
         Same(
             _adam,
-            [(2.0, 0.0, 0.0, 3.0, 0.1, 1), (1.0, 0.5, 0.25, -1.0, 0.01, 7), (0.0, 0.0, 0.0, 1e-4, 0.5, 1)],
+            [
+                (2.0, 0.0, 0.0, 3.0, 0.1, 1),
+                (1.0, 0.5, 0.25, -1.0, 0.01, 7),
+                (0.0, 0.0, 0.0, 1e-4, 0.5, 1),
+                (1.0, 0.0, 0.0, 0.0, 0.1, 1),
+            ],
             "takes a step of Adam and gives the new weight, mean and square",
         ),
         (
@@ -194,8 +199,9 @@ EXERCISES = (
         "steps, along half a turn of a cosine: slowly at both ends, and fastest in the middle.",
         Same(
             _cosine,
-            [(0, 100, 0.5), (100, 100, 0.5), (50, 100, 0.5), (25, 100, 1.0), (3, 7, 2.0)],
+            [(0, 100, 0.5), (100, 100, 0.5), (50, 100, 0.5), (25, 100, 1.0), (3, 7, 2.0), (1, 4, 0.3)],
             "takes a step, how many there are and the highest rate, and gives the rate of that step",
+            draw=lambda source: (source.randint(0, 20), 20, round(source.uniform(0.01, 2.0), 3)),
         ),
         ("cos goes from 1 to -1 as its angle goes from 0 to pi.", "(1 + cos) / 2 goes from 1 to 0."),
         COSINE,

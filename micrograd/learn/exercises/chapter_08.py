@@ -9,6 +9,7 @@ from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable
 
 GRADIENT = """
@@ -46,6 +47,11 @@ def product(numbers: list[float]) -> float:
 def weighted(numbers: list[float]) -> float:
     """Another one, in which the place of a number counts."""
     return sum((index + 1) * number**2 for index, number in enumerate(numbers))
+
+
+def cubes(numbers: list[float]) -> float:
+    """One that bends, and that all numbers are in together."""
+    return sum(numbers) ** 3
 
 
 def first_of(numbers: list[float]) -> float:
@@ -94,8 +100,31 @@ def _is_close(one: float, other: float) -> int:
     return int(abs(one - other) <= 1e-6 * max(abs(one), abs(other)))
 
 
+def _near_the_limit(source: random.Random) -> tuple[float, float]:
+    one = source.choice([-1, 1]) * source.uniform(1.0, 9.0) * 10.0 ** source.randint(-9, 9)
+    numbers = [one, one * (1 + source.choice([-1, 1]) * source.choice([0.2e-6, 0.9e-6, 1.2e-6, 1.8e-6, 5e-6]))]
+    source.shuffle(numbers)
+    return numbers[0], numbers[1]
+
+
+def _cube_by_chance(source: random.Random) -> tuple[Any, Any]:
+    """A multiple of the cube, with its slope or with another one."""
+    size, factor = source.uniform(0.5, 3.0), source.choice([2.0, 3.0])
+    return (lambda x: size * x**3), _Slope(size * factor, factor == 3.0)
+
+
+class _Slope:
+    """A function of x, and whether it is the derivative of what it comes with."""
+
+    def __init__(self, factor: float, is_right: bool) -> None:
+        self.factor, self.is_right = factor, is_right
+
+    def __call__(self, x: float) -> float:
+        return self.factor * x**2
+
+
 def _trust(f: Any, slope: Any) -> int:
-    return int(slope is right)
+    return int(slope is right or getattr(slope, "is_right", False))
 
 
 EXERCISES = (
@@ -106,7 +135,13 @@ EXERCISES = (
         "of them, by differences. Four digits must be right.",
         Same(
             _gradient,
-            [(product, [2.0, 3.0, 5.0]), (weighted, [1.0, -1.0, 2.0]), (first_of, [4.0, 7.0]), (weighted, [0.0])],
+            [
+                (product, [2.0, 3.0, 5.0]),
+                (weighted, [1.0, -1.0, 2.0]),
+                (first_of, [4.0, 7.0]),
+                (weighted, [0.0]),
+                (cubes, [3.0, -2.0]),
+            ],
             "takes a function of a list and a list and gives a list of slopes",
             tolerance=1e-4,
         ),
@@ -157,8 +192,11 @@ EXERCISES = (
                 (-1e6, -1e6 - 0.5),
                 (2.0, 1.0),
                 (-1e-9, -1e-9),
+                (2.0, 2.0000019),
+                (-5e-3, -5.00001e-3),
             ],
             "takes two numbers and says whether they are close",
+            draw=_near_the_limit,
         ),
         (
             "Compare the difference with the size: a millionth of 1e9 is 1000.",
@@ -204,6 +242,7 @@ EXERCISES = (
             _trust,
             [(cube, right), (cube, no_factor), (cube, too_low), (cube, wrong_below), (cube, wrong_far_out)],
             "takes a function and a slope and says whether they belong together",
+            draw=_cube_by_chance,
         ),
         (
             "Compare with a difference, as in chapter 1, at one place. Then think of a slope that is right just there.",

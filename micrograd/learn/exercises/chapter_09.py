@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from micrograd.learn.exercise import Exercise, Mistake, without
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
+
+if TYPE_CHECKING:
+    import random
 
 ACCURACY = """
 def accuracy(rows, digits):
@@ -42,6 +47,11 @@ def _batches(rows: list[float], size: int) -> list[list[float]]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
+def _guesses(source: random.Random) -> tuple[list[int], list[int], int]:
+    kinds, count = source.randint(2, 5), source.randint(3, 9)
+    return source.choices(range(kinds), k=count), source.choices(range(kinds), k=count), kinds
+
+
 EXERCISES = (
     Exercise(
         "9.1",
@@ -72,7 +82,7 @@ EXERCISES = (
         "Write batches(rows, size): the rows cut into lists of so many, in order. The last one may be shorter.",
         Same(
             _batches,
-            [([1.0, 2.0, 3.0, 4.0, 5.0], 2), ([1.0, 2.0, 3.0, 4.0], 2), ([7.0], 3), ([1.0, 2.0, 3.0], 1)],
+            [([1.0, 2.0, 3.0, 4.0, 5.0], 2), ([4.0, 2.0, 3.0, 1.0], 2), ([7.0], 3), ([1.0, 2.0, 3.0], 1)],
             "takes a list and a size and gives a list of lists",
         ),
         ("Begin at 0, at size, at 2 * size, ...", "rows[start : start + size] may run over the end."),
@@ -160,8 +170,9 @@ EXERCISES = (
         "j says how often i was taken for j. There are so many kinds, and so many rows and columns.",
         Same(
             _confusion,
-            [([0, 1, 2, 1], [0, 2, 2, 2], 3), ([1, 1, 0], [0, 0, 1], 2), ([3], [0], 4)],
+            [([0, 1, 2, 1], [0, 2, 2, 2], 3), ([1, 1, 0], [0, 0, 1], 2), ([3], [0], 4), ([0, 0, 1], [0, 0, 1], 4)],
             "takes digits, guesses and how many kinds there are and gives a table of counts",
+            draw=_guesses,
         ),
         (
             "Begin with a table of zeros; each row must be a list of its own.",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 from micrograd.learn.exercise import Exercise, Mistake, without
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Number
+
+if TYPE_CHECKING:
+    import random
 
 COUNTS = """
 def counts(names, letters):
@@ -62,6 +66,10 @@ def _examples(signs: list[int], size: int) -> list[list[int]]:
     return [padded[start : start + size + 1] for start in range(len(signs) + 1)]
 
 
+def _names(source: random.Random) -> tuple[list[str], str]:
+    return ["".join(source.choices("abc", k=source.randint(1, 5))) for _ in range(source.randint(1, 4))], ".abc"
+
+
 EXERCISES = (
     Exercise(
         "10.1",
@@ -73,6 +81,7 @@ EXERCISES = (
             _counts,
             [(["ab", "b"], ".ab"), (["aab", "ba", "aab"], ".ab"), (["cab"], ".abc"), (["a"], ".a"), (["baaa"], ".ab")],
             "takes names and letters and gives a table of counts",
+            draw=_names,
         ),
         (
             'zip("." + name, name + ".") gives each pair of neighbours in a name.',
@@ -116,6 +125,7 @@ EXERCISES = (
             _chances,
             [([3, 1], 0), ([3, 1, 0], 1), ([0, 0, 0, 0], 1), ([5, 2, 0, 1], 2)],
             "takes a row of counts and what is added to each, and gives their shares",
+            draw=lambda source: (source.choices(range(9), k=source.randint(1, 6)), source.randint(1, 4)),
         ),
         ("What is the sum, after extra was added to each of them?", "sum(counts) + extra * len(counts)"),
         CHANCES,
@@ -205,7 +215,7 @@ EXERCISES = (
         "Knowing nothing",
         "A program that knows nothing gives each of 27 signs the same chance. What is its loss for a letter, the minus "
         "log of the chance of the right one?",
-        Number(math.log(27), 1e-2),
+        Number(math.log(27), digits=3),
         ("Each chance is 1 / 27.", "-log(1 / 27) is log(27)."),
         "math.log(27)",
         "Whoever is below this has learned something.",
@@ -226,6 +236,7 @@ EXERCISES = (
             _examples,
             [([1, 14, 14], 3), ([1, 2, 3, 4, 5], 2), ([7], 1), ([5, 6], 4)],
             "takes a name as numbers and a size, and gives a list of lists",
+            draw=lambda source: (source.choices(range(1, 27), k=source.randint(1, 7)), source.randint(1, 5)),
         ),
         (
             "Begin with before = [0] * size. After each number, drop its first and append the number.",
@@ -266,7 +277,7 @@ EXERCISES = (
         "10.6",
         "Logs as scores",
         "Three scores are the logs of 0.5, 0.25 and 0.25, each plus 7. Which chance does softmax give to the first?",
-        Number(0.5, 1e-3),
+        Number(0.5),
         ("What is exp(log(0.5) + 7)?", "It is 0.5 * exp(7). What does the division by the sum do to exp(7)?"),
         "0.5",
         "Softmax undoes the log, and what is added to all of them cancels.",

@@ -211,7 +211,7 @@ EXERCISES = (
         "Ten layers stand one after the other, and each has a slope of 0.1. Without the way round, x becomes g(x), ten "
         "times. With it, x becomes x + g(x), ten times. By how many times is the gradient at the very beginning larger "
         "with the way round than without it?",
-        Number((1.1 / 0.1) ** 10, 1e-2),
+        Number(11**10, digits=2),
         (
             "Along a chain, slopes are multiplied. What is the slope of x + g(x)?",
             "1.1 ten times, beside 0.1 ten times.",

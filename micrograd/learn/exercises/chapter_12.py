@@ -82,6 +82,7 @@ EXERCISES = (
                 ([[], [], [0, 1], [0], [3], [4], [2, 5], [6, 0]],),
             ],
             "takes the operands of each number and gives its level",
+            draw=lambda source: ([source.sample(range(i), source.randint(0, min(i, 3))) for i in range(8)],),
         ),
         (
             "Go from the first to the last: the levels of the operands are known by then.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from micrograd.learn.exercise import Exercise, Mistake, without
-from micrograd.learn.kinds.functions import Derivative, Same
+from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
 STEP = """
@@ -41,8 +41,10 @@ EXERCISES = (
         "13.1",
         "The slope of the slope",
         "Write curvature(x), the second derivative of x**4 - 3*x**2 at any x.",
-        Derivative(
-            lambda x: 4 * x**3 - 6 * x, [(2.0,), (-1.5,), (0.5,), (0.0,)], "4*x**3 - 6*x, the slope of x**4 - 3*x**2"
+        Same(
+            lambda x: 12 * x**2 - 6,
+            [(2.0,), (-1.5,), (0.5,), (0.0,)],
+            "takes a number and gives the second derivative of x**4 - 3*x**2 there",
         ),
         (
             "First the slope: 4*x**3 - 6*x. Then the slope of that.",
@@ -80,7 +82,7 @@ EXERCISES = (
         "curvature at x.",
         Same(
             _step,
-            [(3.0, 4.0, 2.0), (1.0, -6.0, 3.0), (0.0, 0.5, 8.0), (2.0, 0.0, 5.0)],
+            [(3.0, 4.0, 2.0), (1.0, -6.0, 3.0), (0.0, 0.5, 8.0), (2.0, 0.0, 5.0), (1.0, 3.0, -1.5)],
             "takes a place, a slope and a curvature and gives the next place",
         ),
         (
@@ -197,6 +199,7 @@ EXERCISES = (
                 ([0.0, 0.0], [1.0, -1.0], [[4.0, -2.0], [-2.0, 2.0]]),
                 ([-4.0, 1.0], [-8.0, 60.0], [[2.0, 0.0], [0.0, 60.0]]),
                 ([1.5, -0.5], [0.5, 3.0], [[1.0, 2.0], [2.0, 1.0]]),
+                ([1.0, 1.0], [2.0, -1.0], [[2.0, 1.0], [-3.0, 4.0]]),
             ],
             "takes a place, slopes and a table and gives the next place",
         ),
