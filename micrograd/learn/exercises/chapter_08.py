@@ -10,7 +10,6 @@ from micrograd.learn.kinds.values import Choice, Number
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
 
 GRADIENT = """
 def gradient(f, numbers):
@@ -89,17 +88,6 @@ def wrong_far_out(x: float) -> float:
     return 3 * x**2 if x < 2 else 12.0
 
 
-def _gradient(f: Callable[..., float], numbers: list[float]) -> list[float]:
-    def along(index: int, step: float) -> float:
-        return f([number + step * (place == index) for place, number in enumerate(numbers)])
-
-    return [(along(index, 1e-5) - along(index, -1e-5)) / 2e-5 for index in range(len(numbers))]
-
-
-def _is_close(one: float, other: float) -> int:
-    return int(abs(one - other) <= 1e-6 * max(abs(one), abs(other)))
-
-
 def _near_the_limit(source: random.Random) -> tuple[float, float]:
     one = source.choice([-1, 1]) * source.uniform(1.0, 9.0) * 10.0 ** source.randint(-9, 9)
     numbers = [one, one * (1 + source.choice([-1, 1]) * source.choice([0.2e-6, 0.9e-6, 1.2e-6, 1.8e-6, 5e-6]))]
@@ -110,21 +98,7 @@ def _near_the_limit(source: random.Random) -> tuple[float, float]:
 def _cube_by_chance(source: random.Random) -> tuple[Any, Any]:
     """A multiple of the cube, with its slope or with another one."""
     size, factor = source.uniform(0.5, 3.0), source.choice([2.0, 3.0])
-    return (lambda x: size * x**3), _Slope(size * factor, factor == 3.0)
-
-
-class _Slope:
-    """A function of x, and whether it is the derivative of what it comes with."""
-
-    def __init__(self, factor: float, is_right: bool) -> None:
-        self.factor, self.is_right = factor, is_right
-
-    def __call__(self, x: float) -> float:
-        return self.factor * x**2
-
-
-def _trust(f: Any, slope: Any) -> int:
-    return int(slope is right or getattr(slope, "is_right", False))
+    return (lambda x: size * x**3), (lambda x: size * factor * x**2)
 
 
 EXERCISES = (
@@ -134,7 +108,7 @@ EXERCISES = (
         "Write gradient(f, numbers), where f takes a list of numbers: the list of the slopes of f with respect to each "
         "of them, by differences. Four digits must be right.",
         Same(
-            _gradient,
+            GRADIENT,
             [
                 (product, [2.0, 3.0, 5.0]),
                 (weighted, [1.0, -1.0, 2.0]),
@@ -181,7 +155,7 @@ EXERCISES = (
         "if they differ by at most a millionth of the larger one's size, and else 0 (or False). Slopes may be as small "
         "as 1e-9 or as large as 1e9.",
         Same(
-            _is_close,
+            CLOSE,
             [
                 (1.0, 1.0000001),
                 (1.0, 1.001),
@@ -239,7 +213,7 @@ EXERCISES = (
         "functions of one number between -3 and 3. It must accept the right slope of x**3, and refuse every wrong one "
         "that it meets here: some of them are right at 0, at 1, or on one side.",
         Same(
-            _trust,
+            TRUST,
             [(cube, right), (cube, no_factor), (cube, too_low), (cube, wrong_below), (cube, wrong_far_out)],
             "takes a function and a slope and says whether they belong together",
             draw=_cube_by_chance,

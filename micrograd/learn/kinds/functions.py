@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
 from micrograd.learn.comparing import alike
+from micrograd.learn.exercise import answer_of
 from micrograd.learn.kinds.kind import Kind
 from micrograd.learn.running import DEEPEST, AnswerError, called, finite, items, shown
 from micrograd.transforms import gradient
@@ -50,8 +51,8 @@ class Same(Kind):
     """A function that gives what another one gives, on each list of arguments.
 
     Args:
-        reference: the right one. It gives a number, or a list of numbers.
-        arguments: what both are called with; what fails is shrunk by leaving items of lists out.
+        reference: the right one, or the source of it. It gives a number, or a list of numbers.
+        arguments: what both are called with; what fails is shrunk by leaving places out of lists.
         what: what the function does, for messages.
         draw: makes further arguments by chance; left out, they are those above with other numbers of the same sign
             and about the same size.
@@ -62,7 +63,7 @@ class Same(Kind):
 
     def __init__(
         self,
-        reference: Callable[..., Any],
+        reference: Callable[..., Any] | str,
         arguments: Sequence[Point],
         what: str,
         *,
@@ -71,8 +72,13 @@ class Same(Kind):
         most_nodes: int | None = None,
         tolerance: float = 1e-6,
     ) -> None:
-        self.reference, self.arguments, self.what, self.draw = reference, arguments, what, draw
+        self._source, self.arguments, self.what, self.draw = reference, arguments, what, draw
         self.gradients, self.most_nodes, self.tolerance = gradients, most_nodes, tolerance
+
+    @cached_property
+    def reference(self) -> Callable[..., Any]:
+        """The right function."""
+        return answer_of(self._source) if isinstance(self._source, str) else self._source
 
     def read(self, answer: Any) -> Callable[..., Any]:
         """A function."""
@@ -126,16 +132,26 @@ class Same(Kind):
         return None
 
     def smaller(self, probe: Point) -> Iterable[Point]:
-        """Arguments with a place left out of all lists that are as long as each other."""
-        for length in sorted({len(argument) for argument in probe if isinstance(argument, list)} - {1}):
+        """Arguments with a place left out of all lists that are as long as each other, also of those inside."""
+        for length in sorted(_lengths(probe) - {1}):
             for place in range(length):
-                yield from self._usable([tuple(_without(argument, place, length) for argument in probe)])
+                yield from self._usable([_without(probe, place, length)])
+
+
+def _lengths(argument: Any) -> set[int]:
+    """How long the lists in the arguments are."""
+    if not isinstance(argument, (list, tuple)):
+        return set()
+    own = {len(argument)} if isinstance(argument, list) else set[int]()
+    return own.union(*map(_lengths, argument))
 
 
 def _without(argument: Any, place: int, length: int) -> Any:
+    if not isinstance(argument, (list, tuple)):
+        return argument
     if isinstance(argument, list) and len(argument) == length:
-        return argument[:place] + argument[place + 1 :]
-    return argument
+        argument = argument[:place] + argument[place + 1 :]
+    return type(argument)(_without(item, place, length) for item in argument)
 
 
 def _varied(argument: Any, source: random.Random) -> Any:

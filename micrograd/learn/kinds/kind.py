@@ -46,8 +46,8 @@ class Kind:
         return []
 
     def outcome(self, answer: Any, probe: Any) -> Any:
-        """What the answer makes of a probe; AnswerError where it fails there."""
-        raise NotImplementedError
+        """What the answer makes of a probe, or the answer itself where nothing is tried; AnswerError where it fails."""
+        return answer
 
     def fault(self, answer: Any, probe: Any) -> str | None:
         """What is wrong with the answer on a probe, with what was expected beside what was given; None if it is right.
