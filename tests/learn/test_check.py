@@ -237,6 +237,40 @@ class TestWhatIsWrong:
         assert said("1.4", lambda x: 3 * x * x - 2.001) == "your function(2): expected 10, not 9.999."
         assert mg.learn.check("1.4", lambda x: [3 * x * x - 2])
 
+    def test_a_function_that_is_right_for_some_numbers_is_told_for_which(self):
+        text = said("13.2", lambda x, slope, curvature: x - slope / abs(curvature))
+        assert text == (
+            "your function(1, 3, -1.5): expected 3, not -1. your function(3, 4, 2) is right; it must be right for all "
+            "numbers."
+        )
+
+    def test_a_generator_that_never_ends_or_raises_is_named(self):
+        def failing(weights, gradients, rate):
+            yield weights[0] / 0
+
+        call = "([-1], [0.5], 0.1) gave"
+        text = said("7.1", lambda weights, gradients, rate: itertools.count())
+        assert text == f"What your function{call} has more than 1000 items: does it end?"
+        assert said("7.1", failing).startswith(f"What failing{call} raised ZeroDivisionError: ")
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            (
+                "self.grad += 1.0",
+                "f had a gradient of 5 before f.backward(), and has 6 after it; expected 1, as the backward pass "
+                "begins at f.",
+            ),
+            (
+                "[setattr(node, 'grad', 0.0) for node in order_of(self)]; self.grad = 1.0",
+                "x had a gradient of 10 before f.backward(), and has 1 after it; expected 11, as each use of a Value "
+                "adds to its gradient.",
+            ),
+        ],
+    )
+    def test_gradients_that_were_there_before_are_added_to(self, change, says):
+        assert says in said("3.8", answer_of(ENGINE.replace("self.grad = 1.0", change)))
+
     def test_a_program_is_shrunk_to_the_smallest_that_fails(self):
         text = said("3.8", answer_of(ENGINE.replace("self.grad += other.data * out.grad", "self.grad += 3 * out.grad")))
         assert text.startswith("For x = 2; f = x * x: the first wrong edge backwards is f -> x. Expected 4, not 5.")

@@ -328,7 +328,8 @@ class Engine(OnPrograms):
         right = reference(program)
         right[-1].backward()
         last = len(right) - 1
-        before = {place: 10.0 for place in range(len(program.inputs)) if place not in program.plain} | {last: 5.0}
+        values = [place for place in range(len(program.inputs)) if place not in program.plain]
+        before = {last: 5.0, **dict.fromkeys(values, 10.0)}
         places = self.run(answer, program, before)
         for place, earlier in before.items():
             expected = 1.0 if place == last else earlier + right[place].grad

@@ -131,6 +131,10 @@ class Same(Kind):
             return f"{call} is right, but it makes {given[2]} results; {self.most_nodes} are enough."
         return None
 
+    def passed(self, answer: Callable[..., Any], probe: Point) -> str:
+        """The call, so that the learner can compare the two."""
+        return f" {call_of(answer, probe)} is right; it must be right for all numbers."
+
     def smaller(self, probe: Point) -> Iterable[Point]:
         """Arguments with a place left out of all lists that are as long as each other, also of those inside."""
         for length in sorted(_lengths(probe) - {1}):

@@ -63,10 +63,16 @@ class Kind:
 
     def first_fault(self, answer: Any) -> str | None:
         """What is wrong with an answer, on the simplest probe on which it is wrong; None if it is right."""
+        passed = ""
         for probe in chain(self.probes(), self.drawn()):
             if (found := self._fault_on(answer, probe)) is not None:
-                return self._on_the_simplest(answer, probe, found)
+                return self._on_the_simplest(answer, probe, found) + passed
+            passed = passed or self.passed(answer, probe)
         return None
+
+    def passed(self, answer: Any, probe: Any) -> str:
+        """What a message adds about a probe on which the answer is right, where it is wrong on another one."""
+        return ""
 
     def _fault_on(self, answer: Any, probe: Any) -> str | None:
         try:
