@@ -423,14 +423,29 @@ ODD = [
     {"x": Unreadable()}, lambda *given: Unreadable(), lambda *given: (1 / 0 for _ in "ab"), Point, Point(1.0, 2.0),
     lambda *given: Point(1.0, 2.0), np.ones((2, 2)), np.array("f -> a"), np.array([None]), lambda *given: {1.0, 2.0},
 ]  # fmt: skip
+OF_EACH_KIND = ["1.1", "1.3", "1.6", "2.2", "2.3", "2.4", "2.6", "2.7", "2.9", "3.1", "3.4", "3.7", "4.1", "4.4", "4.7",
+                "9.2", "10.3"]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", EXERCISES)
+def test_an_error_that_is_no_exception_is_a_verdict_wherever_it_is_raised():
+    class Number:
+        def __init__(self, data):
+            self.data = data
+
+        @property
+        def grad(self):
+            raise AtTheBottomError("no")
+
+    assert said("3.1", Number) == "Something in the answer raised AtTheBottomError: no"
+
+
+@pytest.mark.parametrize("number", OF_EACH_KIND)
 def test_no_answer_is_so_odd_that_it_gets_anything_but_words(number):
     for answer in ODD:
         verdict = mg.learn.check(number, answer)
         assert verdict.message
         assert len(repr(verdict)) < 1500
+    assert {type(EXERCISES[one].kind) for one in OF_EACH_KIND} == {type(e.kind) for e in EXERCISES.values()}
 
 
 def test_what_an_answer_prints_is_not_shown(capsys):
