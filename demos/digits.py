@@ -133,7 +133,8 @@ def main() -> None:
     pixels = table.drop(columns="digit")
     drawn = plot(draw_misread, pixels, digits, probabilities, height=0.5 + 0.8 * height_of(misread))
     more = {"The images that were misread": drawn}
-    page.write_report(pipeline, study, numbers, arguments.output, pictures=True, overwrite=True, more=more)
+    title = "How well a small network reads handwritten digits"
+    page.write_report(pipeline, study, numbers, arguments.output, pictures=True, overwrite=True, more=more, title=title)
     print(f"Report: {arguments.output / 'report.html'}")
 
 

@@ -60,6 +60,7 @@ def write_report(
     pictures: bool,
     overwrite: bool,
     more: Mapping[str, str] | None = None,
+    title: str = "",
 ) -> None:
     """Write the folder of a report, whole or not at all.
 
@@ -71,6 +72,7 @@ def write_report(
         pictures: whether to draw pictures, graphs and the film.
         overwrite: whether to replace an older report.
         more: pictures as SVG, by their captions, that stand after the others.
+        title: of the page; the name of the target where left out.
 
     Raises:
         ValueError: if there is something else than an empty folder or, with overwrite, an older report.
@@ -86,7 +88,7 @@ def write_report(
             drawn = {**figures(pipeline, study, rows, pd.DataFrame(numbers["columns"]).T), **(more or {})}
         write_atomically(folder / "metrics.json", (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
         write_atomically(folder / "model.skops", Model(pipeline, study.target).dumped())
-        write_atomically(folder / "report.html", _page(numbers, links, drawn).encode())
+        write_atomically(folder / "report.html", _page(title or numbers["target"], numbers, links, drawn).encode())
 
     check_folder(path, FILES, overwrite=overwrite)
     write_folder(path, fill)
@@ -111,7 +113,7 @@ def _write_graphs(pipeline: Pipeline, study: Study, worst: pd.DataFrame, folder:
     return shown
 
 
-def _page(numbers: dict[str, Any], links: dict[str, str], drawn: dict[str, str]) -> str:
+def _page(title: str, numbers: dict[str, Any], links: dict[str, str], drawn: dict[str, str]) -> str:
     """The page, with names and cells as typed: its numbers, links with what they show, pictures by their captions."""
     measure = "Accuracy" if numbers["task"] == "classification" else "R²"
     parts = [
@@ -129,7 +131,7 @@ def _page(numbers: dict[str, Any], links: dict[str, str], drawn: dict[str, str])
         ),
     ]
     template = Template(files("micrograd.reports").joinpath("page.html").read_text("utf-8"))
-    said = {"title": escape(numbers["target"]), "headline": escape(headline(numbers))}
+    said = {"title": escape(title), "headline": escape(headline(numbers))}
     return template.substitute(said, body="\n".join(parts))
 
 

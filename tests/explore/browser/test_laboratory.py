@@ -344,8 +344,9 @@ class TestWhereThePageDoesNotTrain:
             return lambda place, kind: mg.losses.hinge(model(place), 2 * kind - 1) * random.random()
 
         page = show(recorded(model, noisy, points_of(8), mg.optim.SGD(model.parameters(), 0.1)))
-        assert "This page does not train by itself: the loss of the first step comes out differently" in (
-            page.locator("#film").inner_text()
+        assert (
+            "This page plays what was recorded, and cannot train on: the loss of the first step comes out differently"
+            in (page.locator("#film").inner_text())
         )
         assert page.locator("#laboratory").count() == 0
 
