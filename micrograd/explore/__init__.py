@@ -99,7 +99,8 @@ def explore(
         with opened_calls(root, NODE_LIMIT) as opened:
             title, (data, _) = title or named, passes(root, opened, inputs)
     else:
-        raise TypeError(f"a page is made of a Value or a Recording, not of {type(root).__name__}: {root!r:.80}")
+        said = " (of a compiled function, give a result: the page has a box for its kernels)" * hasattr(root, "explain")
+        raise TypeError(f"a page is made of a Value or a Recording, not of {type(root).__name__}: {root!r:.80}{said}")
     if (count := len(data["nodes"])) > NODE_LIMIT:
         raise ValueError(f"this graph has {count:,} Values, and a page holds {NODE_LIMIT:,}: explore a part of it")
     text = page(title, data | arrange(data))
