@@ -589,5 +589,7 @@ def test_a_picked_number_has_derivatives_and_a_picture_as_where_has():
     found = np.where([False], mg.array([x]), 2.0)[0] * x
     first = mg.gradient(found, x, create_graph=True)
     assert (first.data, mg.gradient(first, x)) == (2.0, 0.0)
+    constants = mg.array([1.0, 2.0], requires_grad=False)
+    assert [each.requires_grad for each in np.where([True, False], constants, 0)] == [False, False]
     with mg.no_grad():
         assert not np.where([False], mg.array([x]), 2.0)[0].requires_grad

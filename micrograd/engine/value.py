@@ -139,8 +139,8 @@ def applied_with(first: Any, primitive: Primitive, second: Any) -> Any:
 
 
 def picked(chosen: Any, other: Any) -> Any:
-    """What ``where(1.0, chosen, other)`` gives, faster, where the other one alone requires a gradient."""
-    if SPECIAL:
+    """What ``where(1.0, chosen, other)`` gives, faster where the other one alone requires a gradient."""
+    if SPECIAL or other._primitive is CONSTANT:
         return apply(primitives.where, 1.0, chosen, other)
     data = chosen if type(chosen) is float else chosen._data
     node = _new(Value)  # as in _node, which would look for what requires a gradient
