@@ -44,7 +44,7 @@ from micrograd.training.recording import Recording
 from micrograd.training.rows import FUNCTIONS, Course, Plan, State, activated, network_of, outputs_of, train
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from micrograd._support.files import StrPath
     from micrograd.compiler.numbers import Floats
@@ -153,7 +153,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self._learn(X, y, sample_weight, going_on=False)
         return self
 
-    def explore(self, row: Any, path: StrPath, title: str = "") -> None:
+    def explore(self, row: Any, path: StrPath, title: str = "", inputs: Mapping[str, Any] | None = None) -> None:
         """Write a page that opens the graph of one prediction: why this answer.
 
         The page steps through the network at work on the row, and back through the gradients of the answer: of the
@@ -165,6 +165,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
             row: the inputs of one row: a list, an array, or a table of one row.
             path: where to write; ends in ``.html``.
             title: of the page; the answer where left out.
+            inputs: what to draw as one box, by name: names of columns in nested lists, as of the pixels of an image.
 
         Raises:
             NotFittedError: before fit.
@@ -181,9 +182,10 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         if len(numbers) != 1:
             raise ValueError(f"a page is about one row, not {len(numbers)}")
         shown = self._weightiest(numbers[0])
-        inputs = [Value(numbers[0, place].item(), label=str(names[place])) for place in shown]
-        answer = self._answer(outputs_of(self._model(shown, numbers[0]), inputs))
-        explore(answer, path, f"{title or f'Why {answer.label}'}{_not_shown(len(names) - len(shown))}")
+        values = {str(names[place]): Value(numbers[0, place].item(), label=str(names[place])) for place in shown}
+        answer = self._answer(outputs_of(self._model(shown, numbers[0]), list(values.values())))
+        boxes = {name: _replaced(columns, values) for name, columns in (inputs or {}).items()}
+        explore(answer, path, f"{title or f'Why {answer.label}'}{_not_shown(len(names) - len(shown))}", boxes)
 
     def _answer(self, outputs: list[Value]) -> Value:
         """The Value that a page is about, with a label."""
@@ -662,6 +664,13 @@ def _weights(sample_weight: Any, rows: Floats) -> Floats:
 def _count(sizes: Sequence[int]) -> int:
     """The parameters of a network of these sizes."""
     return sum((inputs + 1) * neurons for inputs, neurons in itertools.pairwise(sizes))
+
+
+def _replaced(columns: Any, values: Mapping[str, Value]) -> Any:
+    """Nested names of columns, each replaced by its Value, or by None where there is none."""
+    if isinstance(columns, (list, tuple)):
+        return [_replaced(column, values) for column in columns]
+    return values.get(columns)
 
 
 def _not_shown(count: int) -> str:

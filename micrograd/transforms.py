@@ -39,6 +39,7 @@ from micrograd.engine.differentiation import (
 )
 from micrograd.engine.higher_order import adjoints
 from micrograd.engine.higher_order import jacobian as jacobian_of
+from micrograd.engine.higher_order import sparse_rows as sparse_rows_of
 from micrograd.engine.higher_order import tangents as tangents_of
 from micrograd.engine.recorder import refusing_floats
 from micrograd.engine.tracer import tracer_on_top
@@ -445,14 +446,17 @@ class Inputs:
         every = iter(self.constants_or_graphs(slopes))
         return [rebuild(list(islice(every, count))) for count, rebuild in self._parts]
 
-    def sparse_rows(self, outputs: list[Any]) -> Iterator[dict[int, Any]]:
-        """For each output its gradients by those of the inputs that it depends on, by their numbers."""
-        numbers = {value: number for number, value in enumerate(self.fresh)}
+    def sparse_rows(self, outputs: list[Any], symmetric: bool) -> Iterator[dict[int, Any]]:
+        """For each output its gradients by those of the inputs that it depends on, by their numbers.
+
+        Args:
+            outputs: which depend on the inputs.
+            symmetric: whether they are the gradients of one number.
+        """
         with differentiating():
-            rows = jacobian_of(outputs, self.fresh, self.in_graphs, by_rows=True)
+            rows = sparse_rows_of(outputs, self.fresh, self.in_graphs, symmetric)
         for row in rows:
-            found = {numbers[value]: slope for value, slope in row.items() if value in numbers}
-            yield dict(zip(found, self.constants_or_graphs(list(found.values())), strict=True))
+            yield dict(zip(row, self.constants_or_graphs(list(row.values())), strict=True))
 
     def joined(self, parts: list[Any]) -> Any:
         """One result for one argument, a tuple of them for several."""

@@ -242,20 +242,42 @@ def test_the_activations_and_initial_weights_are_all_that_there_are():
 
 
 SPOKEN = {"torch": "pytorch", "cosmic-ray": "cosmic ray", "axe-playwright-python": "axe-core"}
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+# Plugins of pytest, and what others bring or stand for
+NOT_SPOKEN = {"pytest-cov", "pytest-xdist", "numpy", "pandas", "skops", "cffi"}
+
+
+def lists_of(heading):
+    """The lists under a heading of pyproject.toml: their names, and what is in each."""
+    content = PROJECT.partition(f"\n[{heading}]")[2].partition("\n[")[0]
+    return dict(re.findall(r"^(\w+) = (\[.*?\])(?:  #[^\n]*)?$", content, re.DOTALL | re.MULTILINE))
 
 
 def test_the_extras_bring_what_the_overview_says():
     listed = dict(tables(section("api.md", "Extras"))[0])
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[project.optional-dependencies]")[2]
-    project = project.partition("\n[")[0]
-    extras = dict(re.findall(r'^(\w+) = (\[.*?"\])', project, re.DOTALL | re.MULTILINE))
+    extras = lists_of("project.optional-dependencies")
     names = [name for cell in listed for name in re.findall(r"`(\w+)`", cell)]
     assert sorted(names) == sorted(extras)
-    (three,) = re.findall(r"micrograd\[([\w,]*)\]", extras["all"])
-    assert sorted(three.split(",")) == sorted(names[: names.index("all")])
-    for name in ("draw", "train", "compile", "tables", "testing", "campaigns", "browser"):
+    (four,) = re.findall(r"micrograd\[([\w,]*)\]", extras["all"])
+    assert sorted(four.split(",")) == sorted(names[: names.index("all")])
+    for name in set(extras) - {"all"}:
         for package in re.findall(r'"([\w-]+)[><=]', extras[name]):
             assert SPOKEN.get(package, package) in listed[f"`{name}`"].lower(), (name, package)
+
+
+def test_the_groups_bring_what_the_page_for_contributors_says():
+    listed = dict(tables(section("contributing.md", "Set up"))[0])
+    groups = lists_of("dependency-groups")
+    assert sorted(listed) == sorted(f"`{name}`" for name in groups)
+    for name, content in groups.items():
+        for package in {*re.findall(r'"([\w-]+)["\[><=]', content)} - NOT_SPOKEN:
+            assert SPOKEN.get(package, package) in listed[f"`{name}`"].lower(), (name, package)
+
+
+def test_the_classifiers_name_the_pythons_that_all_tests_were_run_on():
+    (rows, *_) = tables(section("contributing.md", "Which versions"))
+    classified = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)
+    assert classified == [python for python, what, _ in rows if what.startswith("all tests")]
 
 
 def test_the_command_calls_the_functions_that_its_page_lists():
@@ -277,7 +299,7 @@ def test_the_commands_in_the_text_can_be_typed(page):
             if words and words != ["--help"]:
                 parser().parse_args(with_minus_signs([command, *words]))
             else:
-                assert command in {"--help", *subcommands()}
+                assert command in {"--help", "--version", *subcommands()}
         elif span.startswith("--") and page == "command.md":
             assert span.split()[0] in options
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ def calling_line() -> tuple[CodeType, int]:
     """The innermost line of the user's program that is running. Lines of NumPy, which calls back, do not count."""
     frame = calling_frame()
     return frame.f_code, frame.f_lineno
+
+
+def warn_user(message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Show a warning at the line of the user's program that is running."""
+    code, line = calling_line()
+    warnings.warn_explicit(message, category, code.co_filename, line)
 
 
 def calling_frame() -> FrameType:

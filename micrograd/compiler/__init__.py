@@ -220,14 +220,17 @@ def compiled_steps(
         clip_norm: the largest norm of the gradient; None for any.
     """
     _need_numpy()
+    from micrograd.compiler.training.steps import Task
+
+    task = Task(loss, examples, optimizer, eager, batch_size, named or {}, draw, clip_norm)
     if backend == "jax":
         _need_jax("the jax backend")
         from micrograd.compiler.training.mesh_steps import MeshSteps
 
-        return MeshSteps(loss, examples, optimizer, eager, batch_size, devices, precision, named or {}, draw, clip_norm)
+        return MeshSteps(task, devices, precision)
     from micrograd.compiler.training.buffer_steps import BufferSteps
 
-    return BufferSteps(loss, examples, optimizer, eager, backend, batch_size, named or {}, draw, clip_norm)
+    return BufferSteps(task, backend)
 
 
 def _need_jax(what: str) -> None:

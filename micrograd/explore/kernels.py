@@ -72,7 +72,7 @@ def _calls(order: list[Value]) -> list[tuple[Any, dict[int, Value]]]:
     found: dict[Any, dict[int, Value]] = {}
     for node in order:
         primitive: Any = node._primitive
-        if hasattr(primitive, "source"):
+        if hasattr(primitive, "origin"):
             found[node] = {} if hasattr(primitive, "results") else {0: node}
         elif hasattr(primitive, "result"):
             found[node._first][primitive.result] = node
@@ -84,7 +84,7 @@ def _places(call: Any) -> dict[Value, Place]:
     from micrograd.compiler.guards.parameter_names import values_by_name
 
     read = {operand for operand in call._x if operand.is_leaf}
-    arrays = values_by_name(call._primitive.source.function, [*read])
+    arrays = values_by_name(call._primitive.origin.function, [*read])
     arrays.pop("others", None)
     return {value: place for value, place in places_of_arrays(arrays).items() if value in read}
 
@@ -98,7 +98,8 @@ def _made_by_kernels(
     """
     from micrograd.explore.kernel_values import KernelValues
 
-    _, program, inputs, wanted = call._primitive.source
+    origin, inputs = call._primitive.origin, call._primitive.inputs
+    program, wanted = origin.program, origin.wanted
     outputs = program.outputs[[*results]]
     kernels = _needed(program, outputs)
     terms = sum(kernel.rows * kernel.columns * kernel.terms for _, kernel, _ in kernels)

@@ -14,6 +14,7 @@ from micrograd.compiler.backends.numpy.numpy_backend import on_arrays
 from micrograd.compiler.backends.shared.choice import backend_of
 from micrograd.compiler.passes.packs import size_of_pack
 from micrograd.compiler.training.buffer_steps import BufferSteps
+from micrograd.compiler.training.steps import Task
 from micrograd.engine import primitives
 from micrograd.engine.commit import commit, setting
 from micrograd.engine.stored import changing
@@ -211,7 +212,7 @@ class _Network:
         solver.steps, solver.learning_rate = state.steps, course.rate
         if self._steps is None:
             loss = _loss_of(self._plan, self._model)
-            self._steps = BufferSteps(loss, rows, solver, _Diverged(), "auto", self._pack)
+            self._steps = BufferSteps(Task(loss, rows, solver, _Diverged(), self._pack), "auto")
         else:
             self._steps.give_rows(rows)
         history = History()

@@ -57,6 +57,11 @@ def program_with(*kernels, outputs=(D,), gradients=slice(0, 0), size=H + SIZE):
     return Program(size, kernels, np.arange(SIZE), np.array(outputs), gradients=gradients, arrays=arrays)
 
 
+def test_a_program_of_more_numbers_than_its_tables_tell_apart_is_refused():
+    with pytest.raises(ValueError, match="a program of 2,147,483,648 numbers"):
+        Program(1 << 31, ())
+
+
 @pytest.mark.parametrize("arrays", [[(0, 4), (3, 2)], [(0, 4), (4, 7)]])
 def test_arrays_that_overlap_or_end_behind_the_buffer_are_refused(arrays):
     with pytest.raises(ValueError, match="the arrays of a program of 10 numbers overlap, or do not fit"):

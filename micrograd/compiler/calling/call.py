@@ -66,22 +66,6 @@ class Origin(NamedTuple):
     stored: Stored | None
 
 
-class Source(NamedTuple):
-    """What a call is a run of: for pages, which open it.
-
-    Attributes:
-        function: as it was written.
-        program: that computed its results.
-        inputs: the numbers that the program was given.
-        wanted: which of these are the operands of the call: their numbers, or a slice.
-    """
-
-    function: Callable[..., Any]
-    program: Program
-    inputs: Floats
-    wanted: Any
-
-
 class _OfOneCall(Primitive):
     """A primitive that belongs to one call of a compiled function."""
 
@@ -100,9 +84,12 @@ class _OfProgram(_OfOneCall):
         origin: what it has in common with the other calls.
         inputs: the numbers that the program was given.
         written: runs the function as it is written on the same numbers, and gives the results.
+
+    Attributes:
+        origin, inputs: the same: of what this is a run, for pages, which open it.
     """
 
-    __slots__ = ("_inputs", "_origin", "_results", "_written")
+    __slots__ = ("_results", "_written", "inputs", "origin")
 
     forward = float
     composite, first, second, wide = None, None, None, True
@@ -112,18 +99,13 @@ class _OfProgram(_OfOneCall):
 
     def __init__(self, origin: Origin, inputs: Floats, written: Callable[[], list[Any]]) -> None:
         self.name, self.symbol = origin.name, origin.symbol
-        self._origin, self._inputs = origin, inputs
+        self.origin, self.inputs = origin, inputs
         self._written = written
         self._results: list[Any] | None = None
 
-    @property
-    def source(self) -> Source:
-        """What it is a run of."""
-        return Source(self._origin.function, self._origin.program, self._inputs, self._origin.wanted)
-
     def node(self, data: float, operands: tuple[Any, ...]) -> Value:
         """The node of this number; the operands are what gradients flow to, in the order of the inputs."""
-        return _node(self, data, operands, self._inputs[self._origin.wanted])
+        return _node(self, data, operands, self.inputs[self.origin.wanted])
 
     def graphs_of(self, result: int, node: Any, gradient: Any, useful: Container[Any] | None) -> list[tuple[Any, Any]]:
         """What each operand is given by one of the results, as graphs: those of the function as it is written."""
@@ -175,7 +157,7 @@ class Call(_OfProgram):
 
     def backpropagates_at_once(self, node: Any, gradient: float) -> bool:
         """Add to the gradients of the operands directly; whether that could be done: they must all be leaves."""
-        origin, leaves = self._origin, node._x
+        origin, leaves = self.origin, node._x
         if not origin.leaves_only or self._version is not requires_grad_version():
             return False
         if len(leaves) > origin.trained:

@@ -12,8 +12,8 @@ is traced again, and each program is kept.
 
 from __future__ import annotations
 
+import logging
 import sys
-import warnings
 from functools import partial, update_wrapper
 from inspect import signature
 from types import FunctionType, MethodType
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 from micrograd._support.checks import required_count
 from micrograd._support.locks import new_lock
 from micrograd.compiler.backends.shared.choice import backend_of
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
 
+_LOG = logging.getLogger("micrograd")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -94,9 +95,17 @@ class CompiledFunction(Generic[P, R]):
         disabled_passes(disable)  # of a name that is wrong it is said here
         if not isinstance(verify, bool):
             raise TypeError(f"verify is True or False, not {verify!r:.80}")
-        self._disable, self._verify = tuple(disable), verify
+        self._disable, self._is_rounded = tuple(disable), precision != "float64"
         self._backend = backend_of(backend).in_precision(precision)
-        self._is_rounded, self._rounding = precision != "float64", ROUNDING[precision]
+        self._specialised = partial(
+            Specialised,
+            function,
+            backend=self._backend,
+            disable=self._disable,
+            verify=verify,
+            rounding=ROUNDING[precision],
+            takes_maps=self._backend.name != "jax",
+        )
         self._paths = required_count(paths, "paths")
         self._kept = Kept()
         self._last: Specialised | None = None
@@ -337,8 +346,8 @@ class CompiledFunction(Generic[P, R]):
             The paths of both files.
 
         Raises:
-            ValueError: if the name cannot be that of a function of C, a file would be lost, or a primitive is Python
-                code only and has no C code of its own.
+            ValueError: if the name cannot be that of a function of C, a file would be lost, a primitive is Python
+                code only and has no C code of its own, or gradients are to go through a while_loop without a limit.
             OSError: if a file cannot be written. Then neither is.
             TraceError: as calls do.
 
@@ -351,8 +360,8 @@ class CompiledFunction(Generic[P, R]):
             void bell_value(const double *inputs, double *outputs)
             {
                 const double x = inputs[0];
-                const double tanh_1 = tanh(x);
-                const double product_1 = x * tanh_1;
+                double tanh_1 = tanh(x);
+                double product_1 = x * tanh_1;
                 outputs[0] = product_1;
             }
         """
@@ -430,14 +439,8 @@ class CompiledFunction(Generic[P, R]):
 
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         self._kept.traces += 1
-        return Specialised(
-            *(self.function, given, self._backend),
-            is_recorded=is_recorded,
-            disable=self._disable,
-            verify=self._verify,
-            rounding=self._rounding,
-            takes_maps=self._backend.name != "jax",
-        )
+        _LOG.debug("%r: trace number %d", self, self._kept.traces)
+        return self._specialised(given, is_recorded=is_recorded)
 
     def _specialise(self, given: Structure) -> Specialised:
         """The programs for these arguments, traced anew where there are none, or gradients are wanted elsewhere."""
@@ -448,12 +451,15 @@ class CompiledFunction(Generic[P, R]):
                 _warn_of_objects(self, given.objects)
         elif special.is_outdated():
             retraced = max(special.retraced, 0) + 1
+            _LOG.debug("%r: something that it reads was replaced", self)
             if retraced == TOO_OFTEN:
                 _warn_of_retraces(self, special.closed_over.change())
             special = self._kept.programs[given.key] = self._traced(given)
             special.retraced = retraced
         else:
             special.retraced = 0
+            if special is not self._last:
+                _LOG.debug("%r: one of %d kept programs is for these arguments", self, len(self._kept.programs))
         if special is not self._last:
             self._kept.use(given)
             self._last = special
@@ -463,7 +469,7 @@ class CompiledFunction(Generic[P, R]):
         """The programs that have run, and what _run gives."""
         special = self._specialise(given)
         if not remembers:
-            special = special.under_no_grad(self.function, given)
+            special = special.under_no_grad(given)
         if special.questions:
             return self._on_its_path(special, given, remembers)
         return special, self._run(special, given, remembers and special.is_differentiable)
@@ -577,26 +583,18 @@ class CompiledFunction(Generic[P, R]):
 
 
 def _warn_of_retraces(compiled: CompiledFunction[..., Any], what: str) -> None:
-    code, line = calling_line()
-    warnings.warn_explicit(
+    warn_user(
         f"{compiled} was traced anew at each of {TOO_OFTEN} calls, as {what} was replaced before each: that takes "
-        f"longer than it runs. Make a number that changes an argument, and change the data of a Value",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        f"longer than it runs. Make a number that changes an argument, and change the data of a Value"
     )
 
 
 def _warn_of_objects(compiled: CompiledFunction[..., Any], objects: tuple[Any, ...]) -> None:
-    code, line = calling_line()
     names = " and ".join(dict.fromkeys(map(_described, objects)))
-    warnings.warn_explicit(
+    warn_user(
         f"{compiled} was traced for {ROOM + 1} objects in its arguments, the last a {names}, and the first was not "
         f"given again: that takes longer than it runs. Make such an object once, before the calls, and give the same "
-        f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        f"one; make what changes in it a number of its own among the arguments. The last {ROOM} programs are kept"
     )
 
 

@@ -7,14 +7,14 @@ that has the same answers up to there, and then the new one. Where there is none
 
 from __future__ import annotations
 
+import logging
 import os
-import warnings
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 
 if TYPE_CHECKING:
     from micrograd.compiler.calling.specialise import Specialised
@@ -24,6 +24,7 @@ PATHS = 64  # that are kept, unless mg.compile is told otherwise
 _ENOUGH_CALLS = 1000  # on known paths, for a trace more where there were too many
 _MANY_MISSES = 16
 _REMEMBERED = 4096  # pairs of a path, and of the answers that its program gave
+_LOG = logging.getLogger("micrograd")
 _BYTES = np.dtype(np.float64).itemsize
 
 
@@ -105,6 +106,7 @@ class Paths:
         self._following.clear()
         self._programs[path.answers] = path
         if len(self._programs) > self._most:
+            _LOG.debug("%s: a path was given up, as %d are kept", path.name, self._most)
             self.forget(next(iter(self._programs.values())))
 
     def forget(self, path: Specialised) -> None:
@@ -153,12 +155,8 @@ def _answers_of(path: Specialised) -> Counter[tuple[str, float]]:
 
 
 def _warn(compiled: object, traces: int, question: Question) -> None:
-    code, line = calling_line()
-    warnings.warn_explicit(
+    warn_user(
         f"{compiled} was traced for {traces} ways through it, and takes yet another one: {question.line} asks, last "
         f"{question.text}. Calls that take ways which are not known run eagerly from now on. Write mg.where for a "
-        "choice between two numbers, mg.while_loop for a loop, or make the number static: give it as a text",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        "choice between two numbers, mg.while_loop for a loop, or make the number static: give it as a text"
     )

@@ -76,10 +76,7 @@ if TYPE_CHECKING:
 
 _by_identity: Any = object.__eq__
 _INSIDE = ("micrograd.engine.", "micrograd.compiler.")  # nothing there is read by name
-_NUMBERS = frozenset((float, int, bool, complex, type(None)))
-_SINGLE = frozenset((bool, type(None)))  # of which there is one object each
-_TEXTS = frozenset((str, bytes))
-_ATOMS = _NUMBERS | _TEXTS
+_ATOMS = frozenset((float, int, bool, complex, type(None), str, bytes))
 _OPAQUE = (CodeType, GetSetDescriptorType, MemberDescriptorType, type(Ellipsis), np.generic, np.dtype, range, slice)
 _LONG = 256  # numbers and texts in a list that is compared by its pointers
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
@@ -574,7 +571,6 @@ class ClosedOver:
         comparison = self._comparison
         cells: list[Any] = []
         views: list[Any] = []
-        of_numbers: dict[tuple[str, ...], list[Any]] = {}  # dicts that have plain numbers under these names
         named: dict[tuple[Any, tuple[str, ...]], list[Any]] = {}  # containers that have items of these names
         in_order = not self._names.isdisjoint(_READS_ALL)  # or the order of attributes makes no difference
         for watched in self._watched:
@@ -596,14 +592,11 @@ class ClosedOver:
                 comparison.add_equal(container, items)
             elif kind is list and len(items) > _LONG and set(map(type, items)) <= _ATOMS and can_read_pointers():
                 comparison.add_long_list(container)
-            elif kind is list and set(map(type, items)) <= _NUMBERS:
-                comparison.numbers.append(partial(iter, container))
             elif watched.form == "." and not in_order and _are_told_apart([i for i in items if type(i) not in _ATOMS]):
-                self._arrange_attributes(watched, of_numbers, named)
+                self._arrange_attributes(watched, named)
             else:
                 views.append(base_of(container).values(container) if isinstance(container, dict) else container)
                 comparison.keys += [base_of(container).keys(container)] if isinstance(container, dict) else []
-        comparison.numbers += [_getter(itemgetter, *found) for found in of_numbers.items()]
         comparison.getters += [_getter(get, names, containers) for (get, names), containers in named.items()]
         comparison.sized += views
         if cells:
@@ -620,18 +613,11 @@ class ClosedOver:
         if missing := tuple(key for key, item in pairs if item is MISSING):
             self._comparison.getters.append(partial(_items, watched.container, missing))
 
-    def _arrange_attributes(
-        self,
-        watched: _Watched,
-        of_numbers: dict[tuple[str, ...], list[Any]],
-        named: dict[tuple[Any, tuple[str, ...]], list[Any]],
-    ) -> None:
+    def _arrange_attributes(self, watched: _Watched, named: dict[tuple[Any, tuple[str, ...]], list[Any]]) -> None:
         """Arrange attributes that are compared by equality, with their types where these are plain numbers or texts."""
         pairs = list(zip(watched.names, watched.items, strict=True))
         self._comparison.add_equal(watched.container, dict(pairs))
-        if names := tuple(name for name, item in pairs if type(item) in _NUMBERS - _SINGLE):
-            of_numbers.setdefault(names, []).append(watched.container)
-        if names := tuple(name for name, item in pairs if type(item) in _TEXTS | _SINGLE):
+        if names := tuple(name for name, item in pairs if type(item) in _ATOMS):
             named.setdefault((itemgetter, names), []).append(watched.container)
 
     def _arrange_names(self) -> None:

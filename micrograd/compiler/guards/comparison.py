@@ -32,16 +32,14 @@ class Comparison:
 
     Attributes:
         equal: lists and dicts that are compared with copies of them by equality.
-        numbers: functions that give plain numbers, which are compared with their types, and to the bit.
         keys: iterables of names.
         sized: objects whose lengths are compared.
         instances: objects whose classes are compared.
-        getters: functions that give objects, which are compared by identity, and plain numbers by value.
+        getters: functions that give objects, which are compared by identity, and plain numbers by type and bits.
     """
 
     def __init__(self) -> None:
         self.equal: list[Any] = []
-        self.numbers: list[Callable[[], Iterable[Any]]] = []
         self.keys: list[Iterable[Any]] = []
         self.sized: list[Sized] = []
         self.getters: list[Callable[[], Iterable[Any]]] = []
@@ -80,7 +78,6 @@ class Comparison:
         """Take note of what is there now: it is what there was before."""
         self.getters.append(_END.__iter__)  # or more or fewer objects than before would not be noticed
         self._getters_before = self._now()
-        self._numbers_before = self._numbers_now()
         self._lengths = list(map(len, self.sized))
         self._kinds = list(map(type, self.instances))
         self._keys = list(chain.from_iterable(self.keys))
@@ -89,8 +86,6 @@ class Comparison:
         """Whether the same is there now."""
         try:
             if self.equal != self._equal_before:
-                return False
-            if self.numbers and self._numbers_now() != self._numbers_before:
                 return False
             if self.keys and list(chain.from_iterable(self.keys)) != self._keys:
                 return False
@@ -111,9 +106,6 @@ class Comparison:
             return False
         self._getters_before = now  # equal numbers: the next comparison is quick again
         return True
-
-    def _numbers_now(self) -> bytes:
-        return dumps([list(get()) for get in self.numbers], EXACT)
 
     def _now(self) -> list[Any]:
         return list(chain.from_iterable([get() for get in self.getters]))
@@ -178,8 +170,8 @@ def is_same(item: Any, before: Any) -> bool:
     kind = type(item)
     if kind is not type(before):
         return False
-    if kind is float:
-        return pack("d", item) == pack("d", before)
+    if kind is float or kind is complex:
+        return dumps(item, EXACT) == dumps(before, EXACT)
     if isinstance(item, np.generic):
         return item.tobytes() == before.tobytes()
     if kind is tuple:

@@ -50,11 +50,11 @@ class Structure:
         objects: the static objects that are told apart by identity, or have code of their own.
         returned: whether it is what a function returned, and not its arguments.
         largest: the largest absolute value among the integers in the arguments, of 32 bits and more.
-        has_arrays, has_values: whether there are arrays of numbers, and Values.
+        has_values: whether there are Values.
         of_objects: whether an array of objects is among them, whose bytes are only where these are.
     """
 
-    has_arrays = has_values = has_integers = of_objects = returned = False
+    has_values = has_integers = of_objects = returned = False
     largest = 0
     objects: tuple[Any, ...] = ()
 
@@ -145,7 +145,6 @@ class Structure:
             self.of_objects = True
             elements = _elements(array)
             return (self._key(elements),)
-        self.has_arrays = True
         self.has_integers = self.has_integers or array.dtype.kind in "iu"
         self.runs.append((ARRAY, array))
         return ()

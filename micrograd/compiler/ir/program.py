@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from micrograd.engine.primitive import Primitive
 
 
+MOST_NUMBERS = 1 << 31  # that tables of places, which have 32 bits each, tell apart
 IN_ORDER = 8  # sums of up to so many terms are computed in the order of their terms
 SUM, FROM_ZERO, LARGEST = -1, -2, -3  # what a single number is, if it is no result of a primitive
 
@@ -388,6 +389,8 @@ class Program:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.size >= MOST_NUMBERS:
+            raise ValueError(f"a program of {self.size:,} numbers is too large: its tables have 32 bits for each place")
         starts, lengths = self.arrays.T
         if len(starts) and ((starts[1:] < (starts + lengths)[:-1]).any() or starts[-1] + lengths[-1] > self.size):
             raise ValueError(

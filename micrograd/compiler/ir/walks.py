@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _AN_EDGE = np.int32(1)  # of one type with the counts that it is added to, which is ten times as fast
-_MANY = 8  # one in so many nodes: then to mark all of them is quicker
+_FEW = 8  # nodes of a frontier; an operation on arrays takes as long as going through so many
 
 
 class Rows(NamedTuple):
@@ -78,30 +78,14 @@ class Edges:
 
     def _distinct(self, nodes: Integers) -> Integers:
         """The nodes without repetitions, in any order."""
-        if _MANY * len(nodes) > self.count:
-            marks = np.zeros(self.count, dtype=bool)
-            marks[nodes] = True
-            return np.flatnonzero(marks)
         places = np.arange(len(nodes))
         self._place[nodes] = places
         return nodes[self._place[nodes] == places]
 
-    def reached(self, nodes: Integers) -> Booleans:
-        """Which nodes can be reached from these; they themselves can."""
-        marks = np.zeros(self.count + 1, dtype=bool)
-        marks[nodes] = marks[-1] = True  # the last is nowhere
-        frontier = self._distinct(nodes[nodes >= 0])
-        while len(frontier):
-            found = self.leaving(frontier)
-            fresh = found[np.flatnonzero(~marks[found])]
-            marks[fresh] = True
-            frontier = self._distinct(fresh)
-        return marks[: self.size]
-
     def out_of_reach(self, nodes: Integers) -> Booleans:
         """Which nodes cannot be reached from these, given that no walk comes back to where it began.
 
-        The time is that of what is found, where the time of ``reached`` is that of all else: the walk begins where
+        The time is that of what is found, and not of what is reached, which mostly is far more: the walk begins where
         no edge leads to, and goes on to what is reached from nowhere else.
         """
         missing = self._arriving()
@@ -149,9 +133,25 @@ class Edges:
 
     def _without(self, nodes: Integers, missing: Counts) -> Integers:
         """The nodes that nothing is missing of any more once these are there."""
+        if len(nodes) <= _FEW:
+            return self._without_few(nodes, missing)
         found = self.leaving(nodes)
         np.subtract.at(missing, found, _AN_EDGE)
         return self._distinct(found[np.flatnonzero(missing[found] == 0)])
+
+    def _without_few(self, nodes: Integers, missing: Counts) -> Integers:
+        """The same for a few nodes, as on each level of a long chain: operations on arrays would take longer."""
+        left, found = memoryview(missing.data), []
+        for node in nodes.tolist():
+            for stretches in self._stretches:
+                begin = stretches.starts[node]
+                for place in range(begin, begin + stretches.counts[node]):
+                    for column in stretches.columns:
+                        target = column[place]
+                        left[target] -= 1
+                        if not left[target]:
+                            found.append(target)
+        return np.array(found, dtype=np.int64)
 
 
 class _Stretches:

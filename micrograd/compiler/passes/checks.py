@@ -83,4 +83,6 @@ def to_look_at(graph: Graph) -> Integers:
     edges = Edges(graph.size, users, used, graph.terms.edges())
     edges.forget(graph.kind == MAXIMUM)  # a maximum may hide what is not finite
     hidden = graph.checked[edges.out_of_reach(graph.results)[graph.checked]]
-    return hidden[~edges.reached(edges.leaving(hidden))[hidden]]
+    if not len(hidden):
+        return hidden
+    return hidden[edges.out_of_reach(edges.leaving(hidden))[hidden]]  # of those in a row, the last shows the others

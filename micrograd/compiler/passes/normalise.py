@@ -45,7 +45,6 @@ ARITHMETIC: dict[Primitive, tuple[tuple[float, int, int], ...]] = {
 }
 
 MANY = 1 << 17  # fewer terms of long dot products are taken one by one
-_FEW_MOVING = 1 << 12  # nodes on long chains, which are followed all at once
 
 
 def normalise(columns: Columns) -> Graph:
@@ -206,32 +205,15 @@ def _followed(target: Integers, factor: Floats, moving: Integers) -> Integers:
     """
     length = np.zeros(len(target), dtype=np.int64)
     length[moving] = 1
-    stops, draw = np.zeros(len(target), dtype=bool), np.random.default_rng(0)
-
-    def jumped(nodes: Integers) -> Integers:
-        """Let each go as far again as what it goes to; those that did, as the others are at an end or at a stop."""
-        reached = target[nodes]
+    while len(moving):  # each goes as far again as what it goes to: a chain of 1,000,000 takes 20 turns, and 0.24 s
+        reached = target[moving]
         beyond = target[reached]
-        goes_on = np.flatnonzero((beyond != reached) & ~stops[reached])
-        nodes, reached = nodes[goes_on], reached[goes_on]
+        goes_on = np.flatnonzero(beyond != reached)
+        moving, reached = moving[goes_on], reached[goes_on]
         turned = np.flatnonzero(factor[reached] != 1)  # few are
-        factor[nodes[turned]] *= factor[reached[turned]]
-        length[nodes] += length[reached]
-        target[nodes] = beyond[goes_on]
-        return nodes
-
-    parts = [jumped(jumped(moving))]  # most chains are short
-    while len(parts[-1]) > _FEW_MOVING:  # of long ones, each goes to the next of a few; these go on, and then all
-        few = parts[-1][draw.random(len(parts[-1])) < 0.25]
-        stops[parts[-1]] = False
-        stops[few] = True
-        parts.append(few)
-        while len(few):
-            few = jumped(few)
-    stops[parts[-1]] = False
-    for part in reversed(parts):
-        while len(part):
-            part = jumped(part)
+        factor[moving[turned]] *= factor[reached[turned]]
+        length[moving] += length[reached]
+        target[moving] = beyond[goes_on]
     return length
 
 

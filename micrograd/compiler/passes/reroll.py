@@ -33,7 +33,7 @@ from micrograd.compiler.ir.program import IN_ORDER, Access, Loop, Map, Program, 
 from micrograd.compiler.passes.alike import RowsByLevel, alike_rows
 from micrograd.compiler.passes.alone import Alone
 from micrograd.compiler.passes.checks import to_look_at
-from micrograd.compiler.passes.placing import CONSTANTS, NOTHING
+from micrograd.compiler.passes.placing import CONSTANTS
 from micrograd.compiler.passes.repeats import repeats
 from micrograd.compiler.passes.sums import Owners, Sums
 from micrograd.compiler.passes.turn_graph import turn_graph_of
@@ -68,8 +68,7 @@ def reroll(graph: Graph, start: int) -> Program:
         rolling.place(nodes)
         rolling.layout.end = max(rolling.layout.end, start)
     gradients = rolling.reserve(graph.gradients)
-    with_singles = rolling.layout.end + graph.size < NOTHING  # their places are narrow integers
-    rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=with_singles)
+    rolling.roll(with_loops=os.environ.get("MICROGRAD_LOOPS") != "0", with_singles=True)
     given = [*graph.inputs, graph.seeds] if len(graph.seeds) > 1 else graph.inputs  # of a single output, it is 1
     outputs, count = rolling.outputs(graph.outputs), len(graph.differentiated)
     outputs = np.append(rolling.with_checks(outputs[:count], to_look_at(graph)), outputs[count:])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from itertools import chain, repeat
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,52 +23,33 @@ from micrograd.engine.commit import commit, setting
 from micrograd.engine.stored import changing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
-    from micrograd.optim import Optimizer
+    from micrograd.compiler.training.steps import Task
 
 
 class BufferSteps(CompiledSteps):
     """Takes the steps of a fit.
 
     Args:
-        loss: of one example.
-        examples: all of them; each structure among them needs a program. Or a matrix: the loss takes one of its
-            rows, as a list, and all have one program.
-        optimizer: whose update is compiled too.
-        eager: takes the steps that the programs cannot.
+        task: what is asked for. The examples may be a matrix: the loss takes one of its rows, as a list.
         backend: "auto", or the name of a backend that keeps a buffer.
-        batch_size: how many examples a step has, most of the time.
-        named: the named arguments of the loss, which have other numbers in each step.
-        draw: the function that gives these numbers, if there are any.
-        clip_norm: the largest norm of the gradient; None for any.
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
         ValueError: if the backend keeps no buffer, if nothing requires a gradient, or if a gradient would be lost.
     """
 
-    def __init__(
-        self,
-        loss: Callable[..., Any],
-        examples: Sequence[Any] | Floats,
-        optimizer: Optimizer,
-        eager: Any,
-        backend: str,
-        batch_size: int = 1,
-        named: Mapping[str, Any] = MappingProxyType({}),
-        draw: Callable[..., Any] | None = None,
-        clip_norm: float | None = None,
-    ) -> None:
-        self._batch_size = min(batch_size, len(examples))
-        chosen = backend_of(backend)
+    def __init__(self, task: Task, backend: str) -> None:
+        chosen, examples = backend_of(backend), task.examples
         self._executable = chosen.executable("fit")
         self._rows: Floats | None = None
+        task = task._replace(batch_size=min(task.batch_size, len(examples)))
         if isinstance(examples, np.ndarray):
-            self._rows, examples = examples, [examples[0].tolist()]
-        super().__init__(loss, examples, optimizer, eager, chosen, named, draw, clip_norm)
+            self._rows, task = examples, task._replace(examples=[examples[0].tolist()])
+        super().__init__(task, chosen)
 
     def _programs(self) -> list[Program]:
         """A program for each structure there is; they lie in the buffer one after the other."""

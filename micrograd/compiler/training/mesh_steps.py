@@ -16,7 +16,6 @@ The numbers before a step stay until it is done, and known to be finite: so thei
 from __future__ import annotations
 
 import math
-import warnings
 from contextlib import nullcontext
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 from micrograd.compiler.backends.jax.jax_backend import BACKEND, Lowered
 from micrograd.compiler.backends.jax.jax_functions import PLAIN
 from micrograd.compiler.backends.jax.jax_mesh import AXIS, SAME, SPLIT, Devices
@@ -36,29 +35,22 @@ from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.training.steps import CompiledSteps, clipped, mean_of, numbers_of_noise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats, Integers
+    from micrograd.compiler.training.steps import Task
     from micrograd.compiler.training.update import Update
-    from micrograd.optim import Optimizer
 
 
 class MeshSteps(CompiledSteps):
     """Takes the steps of a fit.
 
     Args:
-        loss: of one example.
-        examples: all of them; each structure among them needs a program.
-        optimizer: whose update is compiled too.
-        eager: takes the steps that the programs cannot.
-        batch_size: how many examples a step has, at most.
+        task: what is asked for.
         devices: how many, "all", or None for the one on which JAX computes anyway.
         precision: "float64" or "float32".
-        named: the named arguments of the loss, which have other numbers in each step.
-        draw: the function that gives these numbers, if there are any.
-        clip_norm: the largest norm of the gradient; None for any.
 
     Raises:
         TypeError: if the optimiser has a step of its own, or the loss does not return one Value.
@@ -66,27 +58,15 @@ class MeshSteps(CompiledSteps):
         RuntimeError: if JAX has no float64 and that is asked for, or in a forked process.
     """
 
-    def __init__(
-        self,
-        loss: Callable[..., Any],
-        examples: Sequence[Any],
-        optimizer: Optimizer,
-        eager: Any,
-        batch_size: int,
-        devices: int | str | None,
-        precision: str,
-        named: Mapping[str, Any],
-        draw: Callable[..., Any] | None,
-        clip_norm: float | None = None,
-    ) -> None:
+    def __init__(self, task: Task, devices: int | str | None, precision: str) -> None:
         self._devices = Devices(devices, precision)
         self._processes = Processes(self._devices.firsts) if len(self._devices.firsts) > 1 else None
         self.leads = self._processes is None or self._processes.leads
         self._warned = False  # that a step went beyond float32
         self._warned_of_rate = False  # that the learning rate makes all steps eager
         self._given = 0  # a digest of all numbers that were given so far
-        self._share = min(batch_size / len(examples), 1.0)
-        super().__init__(loss, examples, optimizer, eager, BACKEND, named, draw, clip_norm)
+        self._share = min(task.batch_size / len(task.examples), 1.0)
+        super().__init__(task, BACKEND)
 
     def together(self) -> AbstractContextManager[None]:
         """All steps are taken inside of this, so that processes that train together begin and end alike."""
@@ -183,24 +163,16 @@ class MeshSteps(CompiledSteps):
 
 
 def _warn_of_rate() -> None:
-    code, line = calling_line()
-    warnings.warn_explicit(
+    warn_user(
         "the learning rate is a function that may read or change what the loss reads, so all steps are taken without "
-        "JAX, which is slow: let a callback do that, or train with another backend",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        "JAX, which is slow: let a callback do that, or train with another backend"
     )
 
 
 def _warn_of_float32(step: int) -> None:
-    code, line = calling_line()
-    warnings.warn_explicit(
+    warn_user(
         f"step {step} is not finite in float32, so it was taken in float64, without JAX, which is slow; so will be "
-        'others like it. precision="float64" has room for larger numbers',
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        'others like it. precision="float64" has room for larger numbers'
     )
 
 

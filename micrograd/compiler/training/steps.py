@@ -11,16 +11,16 @@ which raises the error that says what is wrong.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from itertools import chain, repeat
 from marshal import dumps
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 from micrograd.compiler.calling.boundary import numbers_of
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
 from micrograd.compiler.guards.closed_over import ClosedOver
@@ -44,18 +44,36 @@ if TYPE_CHECKING:
     from micrograd.compiler.numbers import Floats
 
 
-class CompiledSteps(ABC):
-    """Takes the steps of a fit.
+class Task(NamedTuple):
+    """What a fit is asked to do.
 
-    Args:
+    Attributes:
         loss: of one example.
         examples: all of them; each structure among them needs a program.
         optimizer: whose update is compiled too.
         eager: takes the steps that the programs cannot.
-        backend: what runs the programs.
+        batch_size: how many examples a step has, at most.
         named: the named arguments of the loss, which have other numbers in each step.
         draw: the function that gives these numbers, if there are any.
         clip_norm: the largest norm of the gradient; None for any.
+    """
+
+    loss: Callable[..., Any]
+    examples: Sequence[Any] | Floats
+    optimizer: Optimizer
+    eager: Any
+    batch_size: int = 1
+    named: Mapping[str, Any] = MappingProxyType({})
+    draw: Callable[..., Any] | None = None
+    clip_norm: float | None = None
+
+
+class CompiledSteps(ABC):
+    """Takes the steps of a fit.
+
+    Args:
+        task: what is asked for.
+        backend: what runs the programs.
 
     Attributes:
         leads: whether this process is the one that shows how far the training is.
@@ -68,24 +86,16 @@ class CompiledSteps(ABC):
     leads = True
     _mean: float | None = None  # None where the step is taken eagerly
 
-    def __init__(
-        self,
-        loss: Callable[..., Any],
-        examples: Sequence[Any],
-        optimizer: Optimizer,
-        eager: Any,
-        backend: Backend,
-        named: Mapping[str, Any],
-        draw: Callable[..., Any] | None = None,
-        clip_norm: float | None = None,
-    ) -> None:
-        if type(optimizer).step is not Optimizer.step:
-            raise TypeError(f"{type(optimizer).__name__} has a step of its own: compile=True takes its update only")
-        self._optimizer, self._eager = optimizer, eager
-        self._loss, self._backend = loss, backend
-        self._named, self._draw, self._clip_norm = dict(named), draw, clip_norm
+    def __init__(self, task: Task, backend: Backend) -> None:
+        if type(task.optimizer).step is not Optimizer.step:
+            raise TypeError(
+                f"{type(task.optimizer).__name__} has a step of its own: compile=True takes its update only"
+            )
+        self._backend, self._batch_size = backend, task.batch_size
+        self._loss, self._optimizer, self._eager = task.loss, task.optimizer, task.eager
+        self._named, self._draw, self._clip_norm = dict(task.named), task.draw, task.clip_norm
         self._retraced = 0  # times in a row that the loss was traced anew
-        self._examples, self._structures = examples, _structures(examples, self._named)
+        self._examples, self._structures = task.examples, _structures(task.examples, self._named)
         self._seen = self._fingerprint()
         self._build()
 
@@ -285,14 +295,10 @@ class CompiledSteps(ABC):
 
 
 def _warn_of_retraces(special: Specialised) -> None:
-    code, line = calling_line()
-    warnings.warn_explicit(
+    warn_user(
         f"{special.name} was traced anew before each of {TOO_OFTEN} steps, as {special.closed_over.change()} was "
         "replaced before each: that takes longer than the steps. Change the data of a Value instead, or pass the "
-        "number to the loss with noise=",
-        RuntimeWarning,
-        code.co_filename,
-        line,
+        "number to the loss with noise="
     )
 
 
@@ -326,7 +332,7 @@ def numbers_of_noise(noise: Sequence[Any]) -> Floats:
     return np.array([numbers_of(Structure(item)) for item in noise])
 
 
-def _structures(examples: Sequence[Any], named: Mapping[str, Any]) -> list[Structure]:
+def _structures(examples: Sequence[Any] | Floats, named: Mapping[str, Any]) -> list[Structure]:
     """The structure of each example, as the loss is given it; the numbers of the named arguments come last."""
     found = [Structure((example if isinstance(example, tuple) else (example,), named)) for example in examples]
     for number, structure in enumerate(found):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from micrograd import functional
 from micrograd.learn.exercise import Exercise, Mistake, without
 from micrograd.learn.kinds.engines import Operation
-from micrograd.learn.kinds.functions import Derivative, Same
+from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.graphs import Checkpoints
 from micrograd.learn.kinds.values import Choice
 
@@ -43,16 +41,6 @@ def log_sum_exp(numbers):
     largest = max(numbers)
     return largest + mg.log(sum(mg.exp(number - largest) for number in numbers))
 """
-
-
-def _softplus(x: Any) -> Any:
-    return functional.log(1 + functional.exp(x))
-
-
-def _share(x: Any, y: Any) -> Any:
-    largest = functional.detach(functional.maximum(functional.abs(x), functional.abs(y)))
-    x, y = x / largest, y / largest
-    return x * x / (x * x + y * y)
 
 
 EXERCISES = (
@@ -118,7 +106,11 @@ EXERCISES = (
         "The slope of softplus",
         "softplus(x) = log(1 + exp(x)) is a relu without a corner. Write slope(x), its derivative, with math.exp for a "
         "plain number.",
-        Derivative(_softplus, [(0.0,), (2.0,), (-1.0,)], "log(1 + exp(x))"),
+        Same(
+            functional.sigmoid,
+            [(0.0,), (2.0,), (-1.0,), (6.0,)],
+            "takes a number and gives the derivative of log(1 + exp(x)) there",
+        ),
         ("A chain: log of u, where u = 1 + exp(x).", "1 / u times the slope of u, which is exp(x)."),
         "import math\n\ndef slope(x):\n    return 1 / (1 + math.exp(-x))",
         "exp(x) / (1 + exp(x)) is the sigmoid: the slope goes smoothly from 0 to 1.",
@@ -167,13 +159,16 @@ EXERCISES = (
         "Write share(x, y), which gives x*x / (x*x + y*y) for floats and for Values, also with x or y as large as "
         "1e200 or as small as 1e-200. Value and gradients stay what they are.",
         Same(
-            _share,
+            SHARE,
             [
                 (3.0, 4.0),
                 (1.0, 1.0),
                 (-2.0, 1.0),
                 (0.5, -1.5),
                 (0.0, 2.0),
+                (-3.0, 0.0),
+                (-4.0, -3.0),
+                (-1e200, 1.0),
                 (1e200, 1.0),
                 (1.0, 1e200),
                 (1e200, 1e200),
@@ -229,6 +224,10 @@ EXERCISES = (
                 ([1000.0, 1000.0],),
                 ([-1000.0, -1001.0],),
                 ([800.0, -800.0],),
+                ([-800.0, 800.0],),
+                ([0.0, 1000.0, -2000.0],),
+                ([700.0, -1500.0],),
+                ([-2000.0, -1000.0],),
             ],
             "takes a list of numbers and gives the log of the sum of their exps",
             gradients=True,

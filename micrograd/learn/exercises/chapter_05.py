@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from micrograd import functional
 from micrograd.engine.value import Value
 from micrograd.learn.exercise import Exercise, Mistake, without
@@ -34,14 +32,6 @@ REASONS = {
 }
 
 
-def _neuron(weights: Any, bias: Any, inputs: Any) -> Any:
-    return functional.tanh(bias + sum(weight * x for weight, x in zip(weights, inputs, strict=True)))
-
-
-def _layer(rows: Any, biases: Any, inputs: Any) -> list[Any]:
-    return [_neuron(row, bias, inputs) for row, bias in zip(rows, biases, strict=True)]
-
-
 def _half_asleep() -> tuple[Value, dict[str, Value]]:
     numbers = {"w1": 2.0, "w2": -3.0, "b": -1.0, "u1": 1.0, "u2": 2.0, "c": 0.5, "v1": 4.0, "v2": -2.0}
     values = {name: Value(number, label=name) for name, number in numbers.items()}
@@ -58,7 +48,7 @@ EXERCISES = (
         "Write neuron(weights, bias, inputs): tanh of the bias plus each weight times its input. The lists are as long "
         "as each other, and may hold Values. Use mg.tanh.",
         Same(
-            _neuron,
+            NEURON,
             [([0.5, -1.0], 0.25, [1.0, 2.0]), ([1.0], 0.0, [0.5]), ([0.1, 0.2, -0.3], -0.5, [1.0, -1.0, 2.0])],
             "takes weights, a bias and inputs and gives the output of the neuron",
             gradients=True,
@@ -112,7 +102,7 @@ EXERCISES = (
         "Write layer(rows, biases, inputs): the list of what each neuron of a layer gives. rows has a list of weights "
         "for each neuron, and all of them see the same inputs. Each ends with tanh.",
         Same(
-            _layer,
+            LAYER,
             [
                 ([[0.5, -1.0], [0.25, 1.0]], [0.25, -0.5], [1.0, 2.0]),
                 ([[1.0, 2.0]], [0.0], [0.5, -0.5]),

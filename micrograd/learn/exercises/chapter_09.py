@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from micrograd.learn.exercise import Exercise, Mistake, without
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
+
+if TYPE_CHECKING:
+    import random
 
 ACCURACY = """
 def accuracy(rows, digits):
@@ -27,19 +32,13 @@ def batches(rows, size):
 
 
 def _accuracy(rows: list[list[float]], digits: list[int]) -> float:
-    right = sum(scores.index(max(scores)) == digit for scores, digit in zip(rows, digits, strict=True))
-    return right / len(digits)
+    """As the solution; it raises where there is no score for a digit, so that nothing is shrunk to that."""
+    return sum(scores[digit] == max(scores) for scores, digit in zip(rows, digits, strict=True)) / len(digits)
 
 
-def _confusion(digits: list[int], guesses: list[int], kinds: int) -> list[list[int]]:
-    table = [[0] * kinds for _ in range(kinds)]
-    for digit, guess in zip(digits, guesses, strict=True):
-        table[digit][guess] += 1
-    return table
-
-
-def _batches(rows: list[float], size: int) -> list[list[float]]:
-    return [rows[start : start + size] for start in range(0, len(rows), size)]
+def _guesses(source: random.Random) -> tuple[list[int], list[int], int]:
+    kinds, count = source.randint(2, 5), source.randint(3, 9)
+    return source.choices(range(kinds), k=count), source.choices(range(kinds), k=count), kinds
 
 
 EXERCISES = (
@@ -71,8 +70,8 @@ EXERCISES = (
         "In batches",
         "Write batches(rows, size): the rows cut into lists of so many, in order. The last one may be shorter.",
         Same(
-            _batches,
-            [([1.0, 2.0, 3.0, 4.0, 5.0], 2), ([1.0, 2.0, 3.0, 4.0], 2), ([7.0], 3), ([1.0, 2.0, 3.0], 1)],
+            BATCHES,
+            [([1.0, 2.0, 3.0, 4.0, 5.0], 2), ([4.0, 2.0, 3.0, 1.0], 2), ([7.0], 3), ([1.0, 2.0, 3.0], 1)],
             "takes a list and a size and gives a list of lists",
         ),
         ("Begin at 0, at size, at 2 * size, ...", "rows[start : start + size] may run over the end."),
@@ -159,9 +158,10 @@ EXERCISES = (
         "Write confusion(digits, guesses, kinds): a table, as a list of rows, in which the number in row i and column "
         "j says how often i was taken for j. There are so many kinds, and so many rows and columns.",
         Same(
-            _confusion,
-            [([0, 1, 2, 1], [0, 2, 2, 2], 3), ([1, 1, 0], [0, 0, 1], 2), ([3], [0], 4)],
+            CONFUSION,
+            [([0, 1, 2, 1], [0, 2, 2, 2], 3), ([1, 1, 0], [0, 0, 1], 2), ([3], [0], 4), ([0, 0, 1], [0, 0, 1], 4)],
             "takes digits, guesses and how many kinds there are and gives a table of counts",
+            draw=_guesses,
         ),
         (
             "Begin with a table of zeros; each row must be a list of its own.",

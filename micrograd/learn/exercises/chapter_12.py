@@ -27,28 +27,6 @@ def slopes(gradients, x):
 """
 
 
-def _levels(operands: list[list[int]]) -> list[int]:
-    found: list[int] = []
-    for places in operands:
-        if any(place >= len(found) for place in places):
-            raise IndexError("an operand comes later")  # no program: it is not one to shrink to
-        found.append(1 + max(found[place] for place in places) if places else 0)
-    return found
-
-
-def _times(rows: list[list[float]], x: list[float]) -> list[float]:
-    return [sum(weight * number for weight, number in zip(row, x, strict=True)) for row in rows]
-
-
-def _back(rows: list[list[float]], gradients: list[float]) -> list[float]:
-    columns = zip(*rows, strict=True)
-    return [sum(weight * share for weight, share in zip(column, gradients, strict=True)) for column in columns]
-
-
-def _slopes(gradients: list[float], x: list[float]) -> list[list[float]]:
-    return [[gradient * number for number in x] for gradient in gradients]
-
-
 EXERCISES = (
     Exercise(
         "12.1",
@@ -73,7 +51,7 @@ EXERCISES = (
         "Write levels(operands): operands has a list for each number, with the places of those that it is made of; "
         "they all stand before it. What is given has an empty list. Give the list of the levels.",
         Same(
-            _levels,
+            LEVELS,
             [
                 ([[]],),
                 ([[], [], [0, 1]],),
@@ -82,6 +60,7 @@ EXERCISES = (
                 ([[], [], [0, 1], [0], [3], [4], [2, 5], [6, 0]],),
             ],
             "takes the operands of each number and gives its level",
+            draw=lambda source: ([source.sample(range(i), source.randint(0, min(i, 3))) for i in range(8)],),
         ),
         (
             "Go from the first to the last: the levels of the operands are known by then.",
@@ -123,7 +102,7 @@ EXERCISES = (
         "Write times(rows, x): rows is a matrix, a list of rows, and x is a list of numbers. Give a list with a number "
         "for each row: the sum of its numbers, each times the one of x at the same place.",
         Same(
-            _times,
+            TIMES,
             [
                 ([[2.0]], [5.0]),
                 ([[1.0, 2.0], [3.0, -1.0]], [4.0, 0.5]),
@@ -165,7 +144,7 @@ EXERCISES = (
         "Write back(rows, gradients): gradients are those of the results of times(rows, x), one for each row. Give the "
         "gradients of x, one for each column.",
         Same(
-            _back,
+            BACK,
             [
                 ([[2.0]], [5.0]),
                 ([[1.0, 2.0], [3.0, -1.0]], [4.0, 0.5]),
@@ -213,7 +192,7 @@ EXERCISES = (
         "The gradients of the weights",
         "Write slopes(gradients, x): the gradients of all the numbers in rows, as a list of rows.",
         Same(
-            _slopes,
+            SLOPES,
             [([2.0], [5.0]), ([1.0, -2.0], [3.0, 0.5]), ([2.0, 3.0], [1.0, 4.0, -1.0]), ([0.5, 1.5, 3.0], [2.0, -4.0])],
             "takes the gradients of the results and x, and gives those of the weights",
         ),

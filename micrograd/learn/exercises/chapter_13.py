@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from micrograd.learn.exercise import Exercise, Mistake, without
-from micrograd.learn.kinds.functions import Derivative, Same
+from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
 STEP = """
@@ -22,27 +22,15 @@ def step(place, slopes, table):
 """
 
 
-def _step(x: float, slope: float, curvature: float) -> float:
-    return x - slope / curvature
-
-
-def _bends(x: float, y: float) -> list[list[float]]:
-    return [[2 * y, 2 * x], [2 * x, 6 * y]]
-
-
-def _two(place: list[float], slopes: list[float], table: list[list[float]]) -> list[float]:
-    (x, y), (slope_x, slope_y), ((a, b), (c, d)) = place, slopes, table
-    size = a * d - b * c
-    return [x - (d * slope_x - b * slope_y) / size, y - (a * slope_y - c * slope_x) / size]
-
-
 EXERCISES = (
     Exercise(
         "13.1",
         "The slope of the slope",
         "Write curvature(x), the second derivative of x**4 - 3*x**2 at any x.",
-        Derivative(
-            lambda x: 4 * x**3 - 6 * x, [(2.0,), (-1.5,), (0.5,), (0.0,)], "4*x**3 - 6*x, the slope of x**4 - 3*x**2"
+        Same(
+            lambda x: 12 * x**2 - 6,
+            [(2.0,), (-1.5,), (0.5,), (0.0,)],
+            "takes a number and gives the second derivative of x**4 - 3*x**2 there",
         ),
         (
             "First the slope: 4*x**3 - 6*x. Then the slope of that.",
@@ -79,8 +67,8 @@ EXERCISES = (
         "Write step(x, slope, curvature): the place of the lowest point of the parabola that has this slope and this "
         "curvature at x.",
         Same(
-            _step,
-            [(3.0, 4.0, 2.0), (1.0, -6.0, 3.0), (0.0, 0.5, 8.0), (2.0, 0.0, 5.0)],
+            STEP,
+            [(3.0, 4.0, 2.0), (1.0, -6.0, 3.0), (0.0, 0.5, 8.0), (2.0, 0.0, 5.0), (1.0, 3.0, -1.5)],
             "takes a place, a slope and a curvature and gives the next place",
         ),
         (
@@ -145,7 +133,7 @@ EXERCISES = (
         "Write bends(x, y): the table of the second derivatives of x*x*y + y**3, as a list of two rows. The first row "
         "says how the slope for x changes with x and with y; the second row, how the slope for y does.",
         Same(
-            _bends,
+            TABLE,
             [(2.0, 5.0), (-1.0, 3.0), (0.5, -0.25), (4.0, 0.0)],
             "takes two numbers and gives a table of two rows",
         ),
@@ -191,12 +179,13 @@ EXERCISES = (
         "slopes there, and table has the second derivatives, [[a, b], [c, d]]. The way [p, q] is the one that changes "
         "both slopes to 0: a * p + b * q is minus the first slope, and c * p + d * q minus the second.",
         Same(
-            _two,
+            TWO,
             [
                 ([1.0, 2.0], [4.0, 6.0], [[2.0, 1.0], [1.0, 3.0]]),
                 ([0.0, 0.0], [1.0, -1.0], [[4.0, -2.0], [-2.0, 2.0]]),
                 ([-4.0, 1.0], [-8.0, 60.0], [[2.0, 0.0], [0.0, 60.0]]),
                 ([1.5, -0.5], [0.5, 3.0], [[1.0, 2.0], [2.0, 1.0]]),
+                ([1.0, 1.0], [2.0, -1.0], [[2.0, 1.0], [-3.0, 4.0]]),
             ],
             "takes a place, slopes and a table and gives the next place",
         ),

@@ -133,14 +133,6 @@ def test_programs_of_any_length_take_no_function_for_a_kernel(count, new_machine
     assert {*llvm_machine.machine().names()} == {"micrograd_run", "micrograd_words"}
 
 
-def test_places_that_no_word_can_tell_apart_have_code(monkeypatch):
-    program = straight(random.Random(1), 5)
-    monkeypatch.setattr(llvm_backend, "PLACES", program.size - 1)
-    assert len(backend_of("llvm").run_of(program).table) == 5
-    monkeypatch.setattr(llvm_backend, "PLACES", program.size)
-    assert len(backend_of("llvm").run_of(program).table) == 1
-
-
 def test_each_part_runs_alone():
     program = straight(random.Random(2), 30)
     whole, alone = (backend_of("llvm").run_of(program) for _ in range(2))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends.llvm import llvm_backend
 from micrograd.compiler.backends.llvm.llvm_codes import code_of
 from micrograd.compiler.backends.llvm.llvm_machine import machine
 from micrograd.compiler.backends.shared.batches import Batches
@@ -244,30 +243,6 @@ def test_larger_blocks_give_the_same_bits(of, monkeypatch):
     assert found[0] == found[1]
 
 
-def test_tables_have_as_many_bits_as_tell_the_places_of_a_buffer_apart(monkeypatch):
-    def make(rng, end):
-        rows, columns, terms = rng.randrange(1, 9), rng.randrange(1, 20), rng.randrange(1, 12)
-        layouts = [rng.choice(["rows", "tables", "elements"]) for _ in range(2)]
-        first, second = (operand(rng, layout, rows, columns, terms) for layout in layouts)
-        parts = (Segment(0.5, terms, first, second),) * rng.choice([1, 9])
-        return Reduction(rows, columns, target(rng, rows, columns, end, rng.random() < 0.5), parts)
-
-    kernels, numbers, end = drawn(make, 25, 13)
-    size = end + BETWEEN
-    monkeypatch.setattr(llvm_backend, "is_small", lambda kernel: False)  # all have code
-    found = []
-    for places in (size - 1, size):
-        monkeypatch.setattr(llvm_backend, "PLACES", places)
-        check(kernels, numbers, end, "llvm")
-        executable = backend_of("llvm").run_of(Program(size, tuple(kernels), NOTHING, NOTHING, NOTHING, slice(0, 0)))
-        assert (np.dtype("int32") in {kept.dtype for kept in executable._kept}) is (places == size)
-        executable.buffer[:GIVEN] = numbers
-        executable.run()
-        found.append(executable.buffer.tobytes())
-    assert found[0] == found[1]
-    assert code_of(kernels[0], far=True).name != code_of(kernels[0]).name
-
-
 OF_COLUMNS, OF_ROWS = Access(0, 0, 20, 1), Access(500, 20, 0, 1)
 
 
@@ -367,19 +342,16 @@ def test_kernels_of_one_column_that_stay_one_by_one():
     assert not turned(600, even, primitive=OWN)
 
 
-@pytest.mark.parametrize("same", [True, False])
-def test_elements_that_are_the_same_in_four_columns_are_loaded_once(same, backend):
+def test_elements_of_a_table_are_computed_in_vectors(backend):
     rows, columns, terms = 9, 20, 6
     places = np.random.default_rng(10).integers(GIVEN, size=(rows, columns, terms))
-    if same:
-        places = np.repeat(places[:, ::4], 4, axis=1)
     elements, numbers = Access(0, table=places), np.random.default_rng(11).normal(size=GIVEN).tolist()
     product = Reduction(rows, columns, Access(GIVEN, columns, 1), (Segment(1.0, terms, elements, Access(3, 7, 1, 5)),))
     of_terms = Access(0, table=np.concatenate([places[:, :, [term]] for term in range(terms)]))
     quotient = Map(mg.engine.primitives.div, 54, columns, Access(GIVEN, columns, 1), (of_terms, ROW))
     for kernel in (product, quotient):
         code = code_of(kernel)
-        assert (code.along, code.shapes[1].table) == ("columns", "f" if same else "e")
+        assert (code.along, code.shapes[1].table) == ("columns", "e")
         check([kernel], numbers, GIVEN + kernel.rows * kernel.columns, backend)
 
 

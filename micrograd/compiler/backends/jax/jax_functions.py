@@ -16,7 +16,6 @@ JAX differentiates each primitive by its own rule in the table, and not by its f
 from __future__ import annotations
 
 import math
-import warnings
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,7 +27,7 @@ import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 from micrograd._support.checks import Operand
 from micrograd.compiler.backends.shared.python_calls import in_python
 from micrograd.engine import further_primitives, primitives
@@ -324,13 +323,9 @@ def _called_back(primitive: Primitive) -> Callable[..., Any]:
     """A primitive's forward function, called number by number in Python; NaN where it raises."""
     if primitive not in _warned:
         _warned.add(primitive)
-        code, line = calling_line()
-        warnings.warn_explicit(
+        warn_user(
             f"JAX calls primitive {primitive.name} back in Python, number by number: write its forward as a formula "
-            "over other primitives (see micrograd.engine.primitive.composite), and XLA compiles it",
-            RuntimeWarning,
-            code.co_filename,
-            line,
+            "over other primitives (see micrograd.engine.primitive.composite), and XLA compiles it"
         )
 
     def function(*operands: Any) -> Any:

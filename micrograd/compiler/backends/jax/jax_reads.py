@@ -85,7 +85,7 @@ def reader_of(array: Integers, offset: Integers, lengths: Sequence[int]) -> Read
     if not array.size:
         return lambda arrays: jnp.zeros(array.shape)
     if (array == array.flat[0]).all():
-        return _reader_of_one(int(array.flat[0]), offset, lengths)
+        return _reader_of_one(int(array.flat[0]), offset)
     changes = [_changes(array, axis) for axis in range(array.ndim)]
     axis = min((axis for axis, found in enumerate(changes) if len(found)), key=lambda axis: len(changes[axis]))
     if len(changes[axis]) < _PIECES:
@@ -138,13 +138,13 @@ def _reader_of_pieces(
     return read
 
 
-def _reader_of_one(number: int, offset: Integers, lengths: Sequence[int]) -> Reader:
+def _reader_of_one(number: int, offset: Integers) -> Reader:
     """Numbers of one array."""
     start = int(offset.flat[0])
     along = [np.moveaxis(offset, axis, 0).reshape(count, -1)[:, 0] - start for axis, count in enumerate(offset.shape)]
     grids = [_grid_of(numbers) for numbers in along]
     is_sum = np.array_equal(start + sum(np.ix_(*along)), offset)
-    view = _View.of(start, grids, lengths[number]) if is_sum else None
+    view = _View.of(start, grids) if is_sum else None
     if view is None:
         gathered = _gather_of(offset)
         return lambda arrays: gathered(arrays[number])
@@ -194,13 +194,12 @@ class _View:
         self.still, self.full, self.shape = still, full, shape
 
     @classmethod
-    def of(cls, start: int, grids: Sequence[list[tuple[int, int]] | None], length: int) -> _View | None:
+    def of(cls, start: int, grids: Sequence[list[tuple[int, int]] | None]) -> _View | None:
         """The view of numbers so far apart; None where they overlap, as the windows of a convolution do.
 
         Args:
             start: where the first is.
             grids: for each axis of the result its parts: how far apart numbers are along each, and how many.
-            length: how many numbers the array has.
         """
         known = [grid for grid in grids if grid is not None]
         if len(known) < len(grids):

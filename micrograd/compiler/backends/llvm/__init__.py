@@ -14,5 +14,5 @@ llvm_runners.py        native functions that call kernels
 llvm_entries.py        native functions that callers in C know how to call
 llvm_batches.py        batches of fit, whose blocks run on all cores
 llvm_batch_runner.py   the native function that runs these blocks
-crew.py                the threads that they run in
+thread_pool.py         the threads that they run in
 """

@@ -1,7 +1,7 @@
 """Batches in native code, on all cores: blocks of packs, each with a sum of gradients of its own.
 
-A batch of 64 examples has eight packs of eight (see batches.py), and each is a block. Threads (see crew.py) take one
-after the other. The sums of two blocks are added up, those of two pairs, and those of two fours:
+A batch of 64 examples has eight packs of eight (see batches.py), and each is a block. Threads (see thread_pool.py) take
+one after the other. The sums of two blocks are added up, those of two pairs, and those of two fours:
 
     ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))
 
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.backends.llvm.crew import beside, cores
 from micrograd.compiler.backends.llvm.llvm_batch_runner import AWAY, BATCH, PACK, WORKS, batch_runner
 from micrograd.compiler.backends.llvm.llvm_machine import machine
+from micrograd.compiler.backends.llvm.thread_pool import beside, cores
 from micrograd.compiler.backends.shared.batches import Batches, first_own_input, in_packs
 from micrograd.compiler.backends.shared.executable import new_buffer
 from micrograd.compiler.passes.packs import Packing

@@ -11,7 +11,7 @@ needs some seventy functions, and one of another size hardly any others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 WIDE, _NARROW = 8, 4  # numbers in a vector
 _WRITTEN_OUT = 4  # segments of a reduction that have a loop each
 _LONG = 64  # terms, of which vectors are made however they lie, so that an addition need not wait for the one before
-TILE = 64  # terms that are added for all results before the next ones are
 _MANY_RESULTS = 16  # which are worth code that computes several of them together
 _MANY_CHAINS = 64  # results, for whose chains there is code for just so many terms
 _BLOCK = 4  # rows of a product of matrices that are computed at a time, on any processor
@@ -38,9 +37,6 @@ TOGETHER = 4  # columns whose sums over vectors of terms are folded together
 _GATHERED = 512  # terms, of which vectors are made although some numbers are loaded one by one
 
 ROWS, COLUMNS, TERMS, ELEMENTS = "r", "c", "t", "e"  # what an operand's table has an entry for
-SQUARES = "s"  # columns, too, with as many terms side by side as make a square of the vectors of some columns
-FOURS = "f"  # elements, too, of which those of four columns are the same, and in the table once
-SAME = 4  # columns of these
 ALONG_ROWS, ALONG_COLUMNS = "h", "v"  # where an operand stays, in the name of a code
 
 
@@ -75,12 +71,10 @@ class Code:
         shapes: of the target and of the operands.
         parts: the coefficient of each segment of a reduction, how many factors it has and, in a chain, how many terms.
         many: whether a part stands for any number of segments in a table, each with its coefficient if it has none.
-        tiled: whether some terms of all results are added before the next ones are.
         block: how many rows are computed at a time, so that they share what they read.
         turning: whether operands move at each turn of a loop.
         turned: whether the rows of a kernel of one column are the columns of a single row; see is_turned.
         packed: whether what differs by column is copied before a product, so that columns lie side by side.
-        far: whether the numbers in tables have 64 bits and not 32.
         primitive: of a map.
     """
 
@@ -90,12 +84,10 @@ class Code:
     shapes: tuple[Shape, ...]
     parts: tuple[tuple[float | None, int, int | None], ...] = ()
     many: bool = False
-    tiled: bool = False
     block: int = 1
     turning: bool = False
     turned: bool = False
     packed: bool = False
-    far: bool = False
     primitive: Primitive | None = None
 
     @property
@@ -106,7 +98,7 @@ class Code:
     @property
     def name(self) -> str:
         """Unique for what the code is."""
-        is_so = [word for word in ("tiled", "turning", "turned", "packed", "far") if getattr(self, word)]
+        is_so = [word for word in ("turning", "turned", "packed") if getattr(self, word)]
         name = [
             "_".join([self.kind + "s" * self.many, *is_so]),
             f"{self.along}{self.width}" + (f"by{self.block}" if self.block > 1 else ""),
@@ -120,18 +112,13 @@ class Code:
         return "_".join(name).replace("-", "m").replace(".", "p").replace("+", "")
 
 
-def code_of(kernel: Kernel, block: int = _BLOCK, far: bool = False) -> Code:
+def code_of(kernel: Kernel, most: int = _BLOCK) -> Code:
     """What code a kernel needs.
 
     Args:
         kernel: what to compute.
-        block: how many rows of a product the processor has registers for.
-        far: whether it is in a buffer of so many numbers that 32 bits do not tell its places apart.
+        most: how many rows of a product the processor has registers for.
     """
-    return replace(_code_of(kernel, block), far=far)
-
-
-def _code_of(kernel: Kernel, most: int) -> Code:
     along, width = vector_of(kernel)
     turning = any(access.turn_step for access in (kernel.target, *kernel.accesses))
     shapes, turned = _shapes(kernel, along), along != "" and is_turned(kernel)
@@ -163,8 +150,7 @@ def _code_of(kernel: Kernel, most: int) -> Code:
     parts = tuple(
         (part.coefficient, len(part.factors), _written_out(kernel, part.terms, turning)) for part in kernel.segments
     )
-    tiled = _is_tiled(kernel, along)
-    return Code(kind, along, width, shapes, parts, False, tiled, block, turning, turned, packed)
+    return Code(kind, along, width, shapes, parts, False, block, turning, turned, packed)
 
 
 def _one_for_all(parts: list[Segment]) -> float | None:
@@ -247,32 +233,16 @@ def _shapes(kernel: Kernel, along: str) -> tuple[Shape, ...]:
 
 def _shape(access: Access, along: str, in_blocks: bool = False) -> Shape:
     step = {"columns": _step_of_columns(access), "terms": _step_of_terms(access)}.get(along)
-    table = FOURS if along == "columns" and step is None and _is_same_in_fours(access) else _table(access)
-    return Shape(table, step, _stays(access) if in_blocks else "")
-
-
-def _is_same_in_fours(access: Access) -> bool:
-    """Whether columns are the same in fours, as the share of a head is for all numbers of a value in attention."""
-    table = access.table
-    if table is None or table.shape[1] % _NARROW:
-        return False
-    fours = table.reshape(len(table), -1, _NARROW, table.shape[2])
-    return bool((fours == fours[:, :, :1]).all())
+    return Shape(_table(access), step, _stays(access) if in_blocks else "")
 
 
 def _turned_shapes(kernel: Kernel, along: str) -> list[Shape]:
     """The shapes of the operands of a kernel that is turned."""
-    groups = [(kernel.accesses, 1)]
-    if isinstance(kernel, Reduction):
-        groups = [(part.factors, part.terms) for part in kernel.segments]
     found = []
-    for accesses, terms in groups:
-        in_squares = terms in (_NARROW, WIDE) and all(_table(a) == ROWS and a.term_step == 1 for a in accesses)
-        by_column = SQUARES if in_squares and along == "columns" else COLUMNS
-        for access in accesses:
-            step = _step_of_terms(access) if along == "terms" else _step_of_columns(access, turned=True)
-            stays = along == "columns" and step is not None
-            found.append(Shape(ELEMENTS if _table(access) != ROWS else ROWS if stays else by_column, step))
+    for access in kernel.accesses:
+        step = _step_of_terms(access) if along == "terms" else _step_of_columns(access, turned=True)
+        stays = along == "columns" and step is not None
+        found.append(Shape(ELEMENTS if _table(access) != ROWS else ROWS if stays else COLUMNS, step))
     return found
 
 
@@ -284,7 +254,7 @@ def _is_product(kernel: Kernel, along: str) -> bool:
         return False
     if along == "terms":
         is_even = kernel.columns >= TOGETHER and kernel.target.column_step == 1 and kernel.target.table is None
-        if not is_even or _is_tiled(kernel, along):
+        if not is_even:
             return False
     return along != "" and all(
         any(ALONG_ROWS in _stays(factor) for factor in part.factors)
@@ -322,13 +292,6 @@ def _stays(access: Access) -> str:
     """Where an operand's numbers are the same."""
     along_rows = access.table is None and access.row_table is None and access.row_step == 0
     return ALONG_ROWS * along_rows + ALONG_COLUMNS * (access.column_step == 0 and _table(access) != ELEMENTS)
-
-
-def _is_tiled(kernel: Reduction, along: str) -> bool:
-    """Whether terms lie apart, and what is read for all results may be more than what is at hand for the next ones."""
-    is_large = kernel.rows * kernel.columns >= _MANY_RESULTS and kernel.terms >= 2 * TILE
-    apart = any(_step_of_terms(access) is None for access in kernel.accesses)
-    return along == "terms" and apart and is_large and not has_many_segments(kernel)
 
 
 def has_many_segments(kernel: Kernel) -> TypeGuard[Reduction]:

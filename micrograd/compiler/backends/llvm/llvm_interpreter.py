@@ -44,7 +44,6 @@ _TERM = 3  # words of a term
 _OPERANDS = 3  # of a function
 _ONE = -1  # the place of a 1
 _SMALL, _SMALL_IN_VECTORS = 64, 16  # products and sums of a small kernel, at most
-PLACES = 2**31  # of a buffer, which a word can tell apart
 _STARTS = {_CHAIN: -0.0, _FROM_ZERO: 0.0}  # 0 + -0 would be 0
 
 

@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, SQUARES, TILE, TOGETHER, WIDE
+from micrograd.compiler.backends.llvm.llvm_codes import ALONG_COLUMNS, TOGETHER, WIDE
 from micrograd.compiler.backends.llvm.llvm_functions import DOUBLE, FLOAT, INTEGER, forward, integer, native_name
 from micrograd.compiler.backends.llvm.llvm_products import ProductWriter
-from micrograd.compiler.backends.llvm.llvm_writer import KernelWriter, Operand, loaded
+from micrograd.compiler.backends.llvm.llvm_writer import KernelWriter, Operand
 
 if TYPE_CHECKING:
     from micrograd.compiler.backends.llvm.llvm_codes import Code
@@ -68,10 +68,6 @@ class _Writer(KernelWriter):
 
     def write(self) -> None:
         """The loops over rows and columns."""
-        if self.code.tiled:
-            self._tiles()
-            self.builder.ret_void()
-            return
         compute = {"map": self._map, "take": self._take}.get(self.code.kind, self._reduction)
         with self.loop(integer(0), self.rows, 1) as row:
             self.row = row
@@ -107,8 +103,6 @@ class _Writer(KernelWriter):
         columns = [column] if self.code.width == width else [column, self.builder.add(column, integer(WIDE))]
 
         def include(totals: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
-            if isinstance(terms, int) and factors[0].shape.table == SQUARES:
-                return [self._with_square(totals[0], factors, column, terms, coefficient)]
             coefficient = self.splat(coefficient, width)
             if isinstance(terms, int):  # so few that they need no loop
                 for term in range(terms):
@@ -133,28 +127,13 @@ class _Writer(KernelWriter):
             for place, total in zip(columns, totals, strict=True)
         ]
 
-    def _with_square(self, total: Any, factors: list[Operand], column: Any, terms: int, coefficient: Any) -> Any:
-        """The total of a vector of columns, each with terms that lie side by side, as many as make squares of it.
-
-        The products of the terms of a column are computed in a vector, and those of all columns transposed.
-        """
-        builder, coefficient, products = self.builder, self.splat(coefficient, terms), []
-        for index in range(self.code.width):
-            pointers = [f.pointer(builder.add(column, integer(index)), integer(0), integer(terms)) for f in factors]
-            products.append(self.product([loaded(builder, pointer, terms) for pointer in pointers], coefficient))
-        if terms < self.code.width:
-            products = [self.beside(*pair) for pair in zip(products[:terms], products[terms:], strict=True)]
-        for term in self.transposed(products):
-            total = self.both(total, term)
-        return total
-
     def _vectors_of_terms(self, column: Any, count: int) -> None:
         """The sums, or maxima, of a few columns, over vectors of terms first and then over what is left."""
         builder, width = self.builder, self.code.width
         columns = [builder.add(column, integer(index)) for index in range(count)]
 
         def include(sums: list[Any], coefficient: Any, factors: list[Operand], terms: Any) -> list[Any]:
-            return self._with_terms(sums, coefficient, factors, columns, terms, (integer(0), terms))
+            return self._with_terms(sums, coefficient, factors, columns, terms)
 
         nothing = [self.splat(self.nothing, width) for _ in columns] + [self.nothing for _ in columns]
         sums = self.over_segments(nothing, include)
@@ -165,47 +144,18 @@ class _Writer(KernelWriter):
             return
         self._store(column, self.both(folded, self.together(rests)))
 
-    def _with_terms(
-        self, sums: list[Any], coefficient: Any, factors: Any, columns: Any, terms: Any, part: tuple[Any, Any]
-    ) -> list[Any]:
-        """The sums of vectors of a part of a segment's terms, and of those that are left, for several columns."""
-        builder, width, (begin, end) = self.builder, self.code.width, part
+    def _with_terms(self, sums: list[Any], coefficient: Any, factors: Any, columns: Any, terms: Any) -> list[Any]:
+        """The sums of vectors of a segment's terms, and of those that are left, for several columns."""
+        builder, width = self.builder, self.code.width
         vector = self.splat(coefficient, width)
-        vectors = builder.sdiv(builder.sub(end, begin), integer(width))
-        whole = builder.add(begin, builder.mul(vectors, integer(width)))
+        whole = builder.mul(builder.sdiv(terms, integer(width)), integer(width))
         totals, rests = sums[: len(columns)], sums[len(columns) :]
-        with self.loop(begin, whole, width, totals) as (term, found):
+        with self.loop(integer(0), whole, width, totals) as (term, found):
             self.carry(self._terms(found, factors, columns, term, terms, width, vector))
         totals = self.carried
-        with self.loop(whole, end, 1, rests) as (term, found):
+        with self.loop(whole, terms, 1, rests) as (term, found):
             self.carry(self._terms(found, factors, columns, term, terms, 1, coefficient))
         return [*totals, *self.carried]
-
-    def _tiles(self) -> None:
-        """The loops over tiles of terms, and inside of them over all results, which wait in their places.
-
-        Where terms lie apart, a cache line has numbers of one term for several results. So it is read once for all
-        of these, and not once for each.
-        """
-        builder, number = self.builder, 1
-        for place, (coefficient, count, _) in enumerate(self.code.parts):
-            target, *factors = self.operands[:1] + self.operands[number : number + count]
-            terms, constant = self.argument(self.extra + place), ir.Constant(self.number, coefficient)
-            with self.loop(integer(0), terms, TILE) as begin:
-                end = builder.add(begin, integer(TILE))
-                end = builder.select(builder.icmp_signed("<", end, terms), end, terms)
-                with self.loop(integer(0), self.rows, 1) as self.row:
-                    for operand in (target, *factors):
-                        operand.begin_row(self.row)
-                    with self.loop(integer(0), self.columns, 1) as column:
-                        nothing = [self.splat(self.nothing, self.code.width), self.nothing]
-                        sums = self._with_terms(nothing, constant, factors, [column], terms, (begin, end))
-                        before = target.load(column, integer(0), integer(1), 1)
-                        if number == 1:
-                            is_first = builder.icmp_signed("==", begin, integer(0))
-                            before = builder.select(is_first, self.nothing, before)
-                        self._store(column, self.both(before, self.both(self.folded(sums[:1]), sums[1])))
-            number += count
 
     def _terms(
         self, totals: Any, factors: Any, columns: Any, term: Any, terms: Any, width: int, coefficient: Any

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_codes import COLUMNS, ELEMENTS, FOURS, ROWS, SAME, SQUARES, TERMS
+from micrograd.compiler.backends.llvm.llvm_codes import COLUMNS, ELEMENTS, ROWS, TERMS
 from micrograd.compiler.backends.llvm.llvm_functions import (
     DOUBLE,
     FLOAT,
@@ -112,7 +112,7 @@ class Operand:
     def __init__(self, writer: KernelWriter, arguments: list[Any], shape: Shape) -> None:
         self.writer, self.shape = writer, shape
         address, self.column_step, self.term_step, *turn_step = arguments
-        self.table = writer.builder.inttoptr(address, ir.IntType(64 if writer.code.far else 32).as_pointer())
+        self.table = writer.builder.inttoptr(address, ir.IntType(32).as_pointer())
         is_along_columns = writer.code.along == "columns" or (writer.code.turned and shape.table == ROWS)
         if shape.step is not None and is_along_columns:
             self.column_step = integer(shape.step)
@@ -137,12 +137,10 @@ class Operand:
     def pointer(self, column: Any, term: Any, terms: Any) -> Any:
         """Where an element is."""
         writer, builder = self.writer, self.writer.builder
-        if self.shape.table in (ELEMENTS, FOURS):
+        if self.shape.table == ELEMENTS:
             index = builder.add(builder.mul(self.row, writer.columns), column)
-            if self.shape.table == FOURS:
-                index = builder.sdiv(index, integer(SAME))
             place = self._entry(builder.add(builder.mul(index, terms), term))
-        elif self.shape.table in (COLUMNS, SQUARES):
+        elif self.shape.table == COLUMNS:
             place = builder.add(self._entry(column), builder.mul(term, self.term_step))
         else:
             if self.shape.table == TERMS:
@@ -161,9 +159,7 @@ class Operand:
         if self.shape.step == 0:
             return writer.splat(builder.load(pointer), width)
         if self.shape.step is None:
-            same = SAME if self.shape.table == FOURS else 1
-            vector = writer.together([self._number(column, term, terms, place) for place in range(0, width, same)])
-            return writer.picked(vector, vector, [place // same for place in range(width)]) if same > 1 else vector
+            return writer.together([self._number(column, term, terms, place) for place in range(width)])
         return loaded(builder, pointer, width)
 
     def _number(self, column: Any, term: Any, terms: Any, place: int) -> Any:
@@ -308,10 +304,6 @@ class KernelWriter(Loops):
         for index, number in enumerate(numbers):
             vector = self.builder.insert_element(vector, number, integer(index))
         return vector
-
-    def beside(self, x: Any, y: Any) -> Any:
-        """One vector of two."""
-        return self.picked(x, y, range(2 * x.type.count))
 
     def picked(self, x: Any, y: Any, places: Any) -> Any:
         """A vector of the numbers at these places of two vectors."""

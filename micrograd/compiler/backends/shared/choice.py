@@ -9,12 +9,11 @@ line to BACKENDS.
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from micrograd._support.callers import calling_line
+from micrograd._support.callers import warn_user
 
 if TYPE_CHECKING:
     from micrograd.compiler.backends.shared.backend import Backend
@@ -64,10 +63,7 @@ def _loaded(name: str) -> Backend:
 
 @cache  # once is enough
 def _warn_without_llvmlite() -> None:
-    code, line = calling_line()
-    warnings.warn_explicit(
+    warn_user(
         "llvmlite is not installed, so compiled functions run on NumPy, some 50 times slower: pip install llvmlite",
         UserWarning,
-        code.co_filename,
-        line,
     )

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import micrograd as mg
-from micrograd.compiler.backends.llvm import crew, llvm_backend, llvm_batches
-from micrograd.compiler.backends.llvm.crew import beside, cores
+from micrograd.compiler.backends.llvm import llvm_backend, llvm_batches, thread_pool
 from micrograd.compiler.backends.llvm.llvm_batch_runner import AWAY, LOOKS_OUT, WORKS
+from micrograd.compiler.backends.llvm.thread_pool import beside, cores
 
 WAIT = 60  # seconds that no test needs
 
@@ -42,7 +42,6 @@ def test_each_is_called_in_a_thread_of_its_own_and_nobody_waits_for_them():
         together.wait()  # nor does this one
         assert sorted(found) == ["a", "b", "c"]
         assert len({threading.current_thread(), *found.values()}) == 4
-        assert all(thread.daemon for thread in found.values())
 
 
 def test_nothing_to_call_needs_no_thread(monkeypatch):
@@ -51,32 +50,13 @@ def test_nothing_to_call_needs_no_thread(monkeypatch):
 
 
 @pytest.fixture
-def own_crew(monkeypatch):
+def own_pool(monkeypatch):
     """Threads that no other test keeps busy."""
-    monkeypatch.setattr(crew, "_crew", crew.Crew())
-    return crew._crew
+    monkeypatch.setattr(thread_pool, "_pool", thread_pool.ThreadPoolExecutor(100))
 
 
-def test_a_thread_is_used_again_and_not_waited_for_where_it_is_busy(own_crew):
-    threads, over = [], threading.Event()
-
-    def work():
-        threads.append(threading.current_thread())
-
-    for count in (1, 2):
-        beside([work])
-        wait_until(lambda count=count: (len(threads), own_crew.idle) == (count, 1))
-    beside([lambda: work() or over.wait(WAIT)])
-    wait_until(lambda: len(threads) == 3)
-    beside([work])
-    wait_until(lambda: (len(threads), own_crew.idle) == (4, 1))
-    over.set()
-    wait_until(lambda: own_crew.idle == 2)
-    first, second, third, fourth = threads
-    assert first is second is third is not fourth
-
-
-def test_what_is_raised_is_shown_and_the_thread_goes_on(own_crew, monkeypatch):
+@pytest.mark.usefixtures("own_pool")
+def test_what_is_raised_is_shown_and_the_thread_goes_on(monkeypatch):
     shown, threads = [], []
     monkeypatch.setattr(threading, "excepthook", lambda told: shown.append((told.exc_value, told.thread)))
     wrong = LookupError("not there")
@@ -86,11 +66,9 @@ def test_what_is_raised_is_shown_and_the_thread_goes_on(own_crew, monkeypatch):
         raise wrong
 
     beside([raises])
-    wait_until(lambda: own_crew.idle == 1)
+    wait_until(lambda: shown == [(wrong, threads[0])])
     beside([lambda: threads.append(threading.current_thread())])
-    wait_until(lambda: (len(threads), own_crew.idle) == (2, 1))
-    assert shown == [(wrong, threads[0])]
-    assert threads[0] is threads[1]
+    wait_until(lambda: len(threads) == 2)
 
 
 def test_what_was_called_is_forgotten():
@@ -107,7 +85,7 @@ def test_what_was_called_is_forgotten():
 
 def test_the_cores_are_those_of_the_process_unless_the_environment_says_how_many(monkeypatch):
     monkeypatch.delenv("MICROGRAD_THREADS", raising=False)
-    monkeypatch.setattr(crew, "_TIME_OF_CONTAINER", Path("not there"))
+    monkeypatch.setattr(thread_pool, "_TIME_OF_CONTAINER", Path("not there"))
     given = len(os.sched_getaffinity(0))
     for others, expected in (("", given), ("1", 1), ("1000", given), ("0", given), ("4,2", given)):
         monkeypatch.setenv("OMP_NUM_THREADS", others)
@@ -128,7 +106,7 @@ def test_a_container_with_less_time_than_cores_has_fewer_threads(limit, expected
     monkeypatch.delenv("MICROGRAD_THREADS", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(64))
-    monkeypatch.setattr(crew, "_TIME_OF_CONTAINER", tmp_path / "cpu.max")
+    monkeypatch.setattr(thread_pool, "_TIME_OF_CONTAINER", tmp_path / "cpu.max")
     assert cores() == 64
     (tmp_path / "cpu.max").write_text(limit + "\n")
     assert cores() == expected
@@ -264,7 +242,7 @@ def test_who_works_on_a_batch_keeps_it_and_is_not_called_again(monkeypatch):
     assert sum(kept.losses) / 32 == pytest.approx(expected[0][0])  # the losses of the first batch
 
 
-@pytest.mark.usefixtures("own_crew")
+@pytest.mark.usefixtures("own_pool")
 def test_where_no_thread_can_be_started_one_runs_all_blocks(monkeypatch):
     """As in a container that has as many as it may have, or while Python ends."""
     alone, _ = trained([3] * 32, 32, monkeypatch, threads=1)

@@ -1,4 +1,4 @@
-"""Crew: threads that wait for work, so that native code runs on all cores.
+"""The thread pool, in which native code runs on all cores.
 
     beside([left, right])     # each is called in a thread of its own, while this one goes on
 
@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
-
-from micrograd._support.locks import new_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     Call: TypeAlias = Callable[[], object]
-
 
 _TIME_OF_CONTAINER = Path("/sys/fs/cgroup/cpu.max")  # microseconds, and the period in which it may use them
 
@@ -68,42 +65,11 @@ def beside(calls: Sequence[Call]) -> None:
     """
     with suppress(RuntimeError):
         for call in calls:
-            _crew.call(call)
+            _pool.submit(_shown, call)
 
 
-class Crew:
-    """Threads that wait for work.
-
-    Attributes:
-        idle: how many have nothing to do.
-    """
-
-    def __init__(self) -> None:
-        self.begin_anew()
-
-    def begin_anew(self) -> None:
-        """Forget all threads: in a child that was forked there are none."""
-        self.idle = 0
-        self._lock = new_lock()
-        self._queue: SimpleQueue[Call] = SimpleQueue()
-
-    def call(self, call: Call) -> None:
-        """Have this called by a thread that has nothing else to do. It is a new one where all are busy."""
-        with self._lock:
-            if self.idle:
-                self.idle -= 1
-            else:
-                threading.Thread(target=self._wait, name="micrograd", daemon=True).start()
-            self._queue.put(call)
-
-    def _wait(self) -> None:
-        while True:
-            _call(self._queue.get())
-            with self._lock:
-                self.idle += 1
-
-
-def _call(call: Call) -> None:
+def _shown(call: Call) -> None:
+    """Call it, and show what it raises."""
     try:
         call()
     except BaseException as error:
@@ -112,6 +78,14 @@ def _call(call: Call) -> None:
         )
 
 
-_crew = Crew()
+def _begin_anew() -> None:
+    """Forget all threads: in a child that was forked there are none."""
+    global _pool
+    _pool = ThreadPoolExecutor(_MOST, "micrograd")
+
+
+_pool: ThreadPoolExecutor
+_MOST = 1 << 16  # threads; one is started where all others are busy
+_begin_anew()
 if hasattr(os, "register_at_fork"):  # pragma: no branch  # Windows does not fork
-    os.register_at_fork(after_in_child=_crew.begin_anew)
+    os.register_at_fork(after_in_child=_begin_anew)
