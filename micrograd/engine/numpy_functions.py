@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions, signals
+from micrograd.engine import further_primitives, linear_algebra, primitives, signals
 from micrograd.engine.array_calls import is_value
 
 if TYPE_CHECKING:
@@ -275,7 +275,23 @@ FUNCTIONS: dict[str, Any] = {
     "fmod": _function(_fmod, 2),
     "divmod": _function(lambda x, y: (x // y, x % y), 2, results=2),
     "modf": _function(lambda x: (_fmod(x, 1.0), _truncated(x)), 1, results=2),
-    **{name: _function(function, count) for name, (function, count) in scipy_functions.OF_ARRAYS.items()},
+    # SciPy's
+    "gammaln": _function(further_primitives.lgamma, 1),
+    "expit": _function(primitives.sigmoid, 1),
+    "logit": _function(further_primitives.logit, 1),
+    "ndtr": _function(primitives.normal_cdf, 1),
+    "log_ndtr": _function(further_primitives.log_ndtr, 1),
+    "ndtri": _function(further_primitives.ndtri, 1),
+    "erf": _function(primitives.erf, 1),
+    "erfc": _function(primitives.erfc, 1),
+    "erfinv": _function(further_primitives.erfinv, 1),
+    "i0": _function(further_primitives.i0, 1),
+    "i1": _function(further_primitives.i1, 1),
+    "psi": _function(further_primitives.digamma, 1),
+    "betaln": _function(further_primitives.betaln, 2),
+    "xlogy": _function(further_primitives.xlogy, 2),
+    "rel_entr": _function(further_primitives.rel_entr, 2),
+    "entr": _function(lambda x: 0.0 - further_primitives.xlogy(x, x), 1),
     "maximum": _function(_larger_of, 2),
     "fmax": _function(_larger_of, 2),
     "minimum": _function(_smaller_of, 2),

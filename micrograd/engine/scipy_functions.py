@@ -8,8 +8,6 @@ from micrograd.engine import further_primitives, primitives
 from micrograd.engine.value import Value, applied_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy import ndarray
 
 Scalar = TypeVar("Scalar", Value, float, "Value | float", "ndarray[Any, Any]")
@@ -190,14 +188,3 @@ def rel_entr(x: Any, y: Any) -> Any:
         (0.0, 0.0)
     """
     return applied_with(x, further_primitives.rel_entr, y)
-
-
-# By the names of SciPy's functions of one and two arrays, and how many there are
-OF_ARRAYS: dict[str, tuple[Callable[..., Any], int]] = {
-    **{function.__name__: (function, 1) for function in (gammaln, expit, logit, ndtr, log_ndtr, ndtri, erfinv, i0, i1)},
-    **{function.__name__: (function, 2) for function in (betaln, xlogy, rel_entr)},
-    "entr": (entr, 1),
-    "erf": (primitives.erf, 1),
-    "erfc": (primitives.erfc, 1),
-    "psi": (further_primitives.digamma, 1),
-}
