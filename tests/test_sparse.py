@@ -380,6 +380,27 @@ def test_numbers_on_both_sides_of_the_diagonal_of_rules_that_are_no_derivatives_
     np.testing.assert_allclose(fast(x).toarray(), mg.hessian(one_sided)(x), rtol=1e-12)
 
 
+def test_a_ring_of_four_needs_three_colours_and_its_matrix_all_four() -> None:
+    ring = {0: [1, 3], 1: [0, 2], 2: [1, 3], 3: [2, 0]}
+    assert star_coloured(ring, 3) == {0: 0, 1: 1, 2: 0, 3: 2}  # of 0 1 0 1 no entry would stand alone
+    assert star_coloured(ring, 2) is None
+
+
+def test_variables_that_nothing_depends_on_have_no_colour() -> None:
+    x = np.linspace(0.5, 1.5, 8)
+    fast = mg.compile(mg.sparse_hessian(lambda x: arrowhead(x[:-1])), backend="numpy")
+    np.testing.assert_allclose(fast(x).toarray(), mg.hessian(lambda x: arrowhead(x[:-1]))(x), rtol=1e-12)
+    assert "by 2 directions" in str(fast.explain())
+
+
+def test_rows_whose_derivatives_need_numbers_of_their_own_are_asked_one_by_one() -> None:
+    nothing = float("nan")  # which is equal to none, so each row writes it down
+    f = mg.sparse_jacobian(lambda x: [each**nothing for each in x])
+    found = mg.compile(f, backend="numpy")(np.arange(1.0, 6.0))
+    assert found.nnz == 5
+    assert np.isnan(found.data).tolist() == np.isnan(f(np.arange(1.0, 6.0)).data).tolist() == [True] * 5
+
+
 @given(st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30))
 def test_in_a_star_colouring_each_entry_or_its_mirror_image_stands_alone(pairs: set[tuple[int, int]]) -> None:
     rows: dict[int, list[int]] = {k: [] for k in range(10)}

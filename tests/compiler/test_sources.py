@@ -37,6 +37,7 @@ from micrograd.compiler.guards.code_names import line_of_made_name
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.library_state import reading_of
 from micrograd.compiler.guards.sources import Sources, _LineFinder, _Observer, _position
+from micrograd.compiler.tracing.trace import Symbol
 from micrograd.engine.primitive import PRIMITIVES
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from tests.compiler.runs import Runs
@@ -497,6 +498,17 @@ class TestObserver:
         frame = types.SimpleNamespace(f_globals={"__name__": "numpy"}, f_back=None)
         observer(frame, "c_call", time.time)
         assert observer.found is None
+
+    def test_it_is_paused_by_operators_of_symbols_until_they_end(self):
+        observer = _Observer(Sources())
+        frame = types.SimpleNamespace(f_code=Symbol.__add__.__code__)
+        observer(frame, "call", None)
+        assert not observer.is_paused  # it does not observe this thread
+        with observer.profiling():
+            observer(frame, "call", None)
+            was_paused = observer.is_paused
+            observer.resume()
+        assert (was_paused, observer.is_paused) == (True, False)
 
     def test_it_rests_and_goes_on_in_its_own_thread(self):
         observer, others = _Observer(Sources()), []

@@ -586,9 +586,8 @@ class Tape(Tracer):
         """The rows of a Jacobian, each from the gradients of its output."""
         found: list[Any] = [None if isinstance(output, Symbol) else {} for output in outputs]
         for each in alike:
-            for row, slopes in zip(
-                each.rows.tolist(), self._of_alike(outputs, each, dependence, values, create_graph), strict=False
-            ):
+            gradients = self._of_alike(outputs, each, dependence, values, create_graph)
+            for slopes, row in zip(gradients, each.rows.tolist(), strict=False):
                 found[row] = slopes
         return [
             self._gradients(output, dependence, values, create_graph) if row is None else row
