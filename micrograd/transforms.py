@@ -371,7 +371,7 @@ class Inputs:
         for number in chosen:
             scalars, rebuild = flatten(arguments[number], f"argument {number}")
             self.look_at(scalars)
-            fresh = [_fresh(scalar, self._run) for scalar in scalars]
+            fresh = _fresh(scalars, self._run)
             self._arguments[number] = rebuild(list(fresh))
             self._parts.append((len(fresh), rebuild))
             self.fresh += fresh
@@ -497,20 +497,25 @@ def _number(output: Value) -> Any:
     return output.data if (tracer := tracer_on_top()) is None else tracer.number_of(output)
 
 
-def _fresh(scalar: Any, run: Differentiation) -> Value:
+def _fresh(scalars: list[Any], run: Differentiation) -> list[Value]:
     # Of a Value in the arguments f gets a copy, and is differentiated with respect to that. Where f uses the Value
     # itself as well, from a closure, it is a constant to this derivative.
-    if isinstance(scalar, Value):
-        check_class(scalar, "a function that is differentiated is given other Values in place of its arguments")
+    for scalar in scalars:
+        if isinstance(scalar, Value):
+            check_class(scalar, "a function that is differentiated is given other Values in place of its arguments")
     with differentiating():
         tracer = tracer_on_top()
-        if tracer is not None and (copied := tracer.copied(scalar, run)) is not None:
-            return copied
-        if isinstance(scalar, Value) and scalar.requires_grad:
-            return primitives.identity(scalar)
-        leaf = Value(scalar.data if isinstance(scalar, Value) else scalar)
-        leaf._x = INPUT_OF_A_TRANSFORM
-        return leaf
+        if tracer is not None and (copies := tracer.copies(scalars, run)) is not None:
+            return copies
+        return list(map(_leaf, scalars))
+
+
+def _leaf(scalar: Any) -> Value:
+    if isinstance(scalar, Value) and scalar.requires_grad:
+        return primitives.identity(scalar)
+    leaf = Value(scalar.data if isinstance(scalar, Value) else scalar)
+    leaf._x = INPUT_OF_A_TRANSFORM
+    return leaf
 
 
 # Solutions of equations

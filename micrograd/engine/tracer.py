@@ -57,8 +57,8 @@ class Tracer(Recorder):
         """Someone gives a Value a derivative that is a closure: raise, because that cannot be recorded."""
         raise NotImplementedError
 
-    def copied(self, scalar: Any, source: Any) -> Any:
-        """A copy of a number or Value for a transform, the source, to differentiate by; None for an ordinary one."""
+    def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
+        """Copies of numbers and Values for a transform, the source, to differentiate by; None for ordinary ones."""
         raise NotImplementedError
 
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:

@@ -167,11 +167,26 @@ def test_derivatives_inside_mean_what_they_mean_eagerly(function, transform):
 
 def test_derivatives_of_gradients_that_are_constant_in_part():
     def slopes(x, y):
-        return np.arctan2(mg.grad(lambda x: x.sum() + (x[0] * x[0]).sum())(x), y).sum()
+        slope = mg.grad(lambda x: x.sum() + (x[0] * x[0]).sum())(x)
+        return sum([np.arctan2(slope, y * n).sum() for n in range(1, 6)])
 
     slope = mg.grad(slopes, (0, 1))
     found, expected = mg.compile(slope, backend="numpy")(mg.array(X), Y), slope(mg.array(X), Y)
     assert numbers_of(found) == pytest.approx(numbers_of(expected))
+
+
+def test_gradients_as_graphs_inside():
+    def function(x):
+        slopes = mg.gradient((x**3 * x).sum(), list(x.flat), create_graph=True)
+        return [(np.array(slopes) * X.ravel()).sum(), mg.gradient(sum(slopes), x[0, 0])]
+
+    compiled = mg.compile(function, backend="numpy")(mg.array(X))
+    assert numbers_of(compiled) == pytest.approx(numbers_of(function(mg.array(X))))
+
+
+def test_derivatives_by_nothing():
+    compiled = mg.compile(mg.grad(lambda x, y: (y * y).sum()), backend="numpy")
+    assert compiled([], X) == []
 
 
 def test_a_gradient_of_what_comes_before_other_arrays():

@@ -19,7 +19,8 @@ from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
+from itertools import chain, repeat
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from micrograd.engine.primitive import Primitive
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.engine.value import Value
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
@@ -126,9 +127,10 @@ class Entries:
         names: what the inputs are called.
         numbers: what the literals are.
         blocks: which of them were written many at a time; in order.
+        in_lanes: how many operations these are.
     """
 
-    __slots__ = ("blocks", "first", "further", "names", "numbers", "primitives", "second")
+    __slots__ = ("blocks", "first", "further", "in_lanes", "names", "numbers", "primitives", "second")
 
     def __init__(self) -> None:
         self.primitives: list[Primitive] = []
@@ -137,6 +139,7 @@ class Entries:
         self.names: list[Any] = []
         self.numbers: list[float] = []
         self.blocks: list[Block] = []
+        self.in_lanes = 0
 
     def append(self, primitive: Primitive, first: int = NO_PLACE, second: int = NO_PLACE, *further: int) -> int:
         """Write one down, and give its place."""
@@ -153,13 +156,17 @@ class Entries:
         made = Entries()
         made.primitives, made.first, made.second = self.primitives.copy(), self.first[:], self.second[:]
         made.further, made.names, made.numbers = self.further.copy(), self.names.copy(), self.numbers.copy()
-        made.blocks = self.blocks.copy()
+        made.blocks, made.in_lanes = self.blocks.copy(), self.in_lanes
         return made
 
+    def are_literals(self) -> Booleans:
+        """Which of them are plain numbers."""
+        return np.fromiter(map(is_, self.primitives, repeat(LITERAL)), bool, len(self))
+
     @property
-    def has_lanes(self) -> bool:
-        """Whether operations were written many at a time."""
-        return not all(block.is_of_leaves for block in self.blocks)
+    def are_mostly_in_lanes(self) -> bool:
+        """Whether at least half of the operations were written many at a time."""
+        return 2 * self.in_lanes >= len(self) - len(self.names) - len(self.numbers)
 
     def are_whole(self) -> bool:
         """Whether none was left half written, by an exception between two lists."""
@@ -201,9 +208,10 @@ class Entries:
                 others = zip(*[column[:, number].ravel().tolist() for column in block[2 : len(of_one)]], strict=True)
                 self.further.update(zip(made.places(number).ravel().tolist(), others, strict=True))
         self.blocks.append(made)
-        self.first.frombytes(block[0].data.cast("B"))
-        self.second.frombytes(block[1].data.cast("B"))
-        self.primitives += [primitive for primitive in primitives for _ in range(width)] * steps
+        self.in_lanes += made.end - begin
+        self.first.frombytes(block[0].tobytes())
+        self.second.frombytes(block[1].tobytes())
+        self.primitives += list(chain.from_iterable(repeat(primitive, width) for primitive in primitives)) * steps
         return begin
 
     def append_chains(self, primitive: Primitive, first: Integers, second: Integers) -> None:

@@ -50,6 +50,7 @@ class GradientsInLanes:
         self.tape, self.written, self._root = tape, written, root
         self._equal = first_equals(written)
         self._first = array("q", self._equal.tobytes())  # the same, for places one by one
+        self._is_literal = written.operations.are_literals()
         self._runs = list(written.operations.runs(0, root + 1))
         self._reached = self._marks_of(root, sources)
         self._is_reached = np.frombuffer(self._reached, dtype=bool)
@@ -166,8 +167,7 @@ class GradientsInLanes:
         if (column == column[0]).all():
             place = int(column[0])
             return entries.numbers[entries.first[place]] if entries.primitives[place] is LITERAL else place
-        applied = entries.primitives
-        return None if any(applied[place] is LITERAL for place in column.tolist()) else ()
+        return None if self._is_literal[column].any() else ()
 
     def _is_sum_alone(self, run: Run) -> bool:
         """Whether in a chain ``((a + b) + c) + d`` nothing else reads a sum, and gradients flow to all operands."""

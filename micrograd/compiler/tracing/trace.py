@@ -148,6 +148,7 @@ class Tape(Tracer):
         self.maps: list[Mapped] = []
         self.decisions: list[Decided] = []
         self.remarks: list[str] = []
+        self._gone_through = 0  # how many operations there were when gradients were written many at a time
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -427,12 +428,14 @@ class Tape(Tracer):
             (TAKE, self.place(index), number), number < before, kind_of_result(TAKE, (index, *elements))
         )
 
-    def copied(self, scalar: Any, source: Any) -> Any:
-        """The number times one, which is a product that no other operation is equal to."""
-        one = self.operations.append_literal(1.0)  # which is used nowhere else
-        copy = self.operations.append(primitives.mul, self.place(scalar), one)
-        self._copies[copy] = source
-        return self._symbol(copy, Symbol)
+    def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
+        """The numbers times one, which are products that no other operation is equal to."""
+        places = np.array([self.place(scalar) for scalar in scalars], dtype=np.int64)
+        ones = self.operations.append_literals([1.0] * len(places))  # each of which is used nowhere else
+        begin = self.operations.append_block([primitives.mul], 1, len(places), [[places, np.array(ones)]])
+        made = range(begin, begin + len(places))
+        self._copies.update(dict.fromkeys(made, source))
+        return self.symbols(made, Symbol)
 
     @_unobserved
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
@@ -503,15 +506,21 @@ class Tape(Tracer):
         if not isinstance(root, Symbol) or wanted is None:
             return None
         places = self._places_of(wanted, create_graph)
-        if self._has_lanes:
+        if self._goes_through_lanes():
             return self._gradients_in_lanes(root, _by_place(places), create_graph)
         dependence = self._dependence([root], set(places.values()))
         return self._gradients(root, dependence, _by_place(places), create_graph)
 
-    @property
-    def _has_lanes(self) -> bool:
-        """Whether operations were written many at a time."""
-        return self.operations.has_lanes and not self.maps
+    def _goes_through_lanes(self) -> bool:
+        """Whether gradients are written many at a time: where most operations were, and many are new since the last.
+
+        This goes through the whole tape. So who asks for many gradients would wait for the square of their number.
+        """
+        is_new = 2 * len(self.operations) >= 3 * self._gone_through
+        if not is_new or self.maps or self.decisions or not self.operations.are_mostly_in_lanes:
+            return False
+        self._gone_through = len(self.operations)
+        return True
 
     def _gradients_in_lanes(self, root: Symbol, values: Mapping[int, list[Any]], create_graph: bool) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some places, written many at a time."""
@@ -527,7 +536,7 @@ class Tape(Tracer):
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
-        if self._has_lanes and len(outputs) == 1 and isinstance(outputs[0], Symbol):
+        if len(outputs) == 1 and isinstance(outputs[0], Symbol) and self._goes_through_lanes():
             places = self._places_of(inputs, create_graph)
             return [self._gradients_in_lanes(outputs[0], _by_place(places), create_graph)]
         roots, places, dependence = self._prepared(outputs, inputs, create_graph)
@@ -931,9 +940,9 @@ class QuietTape(Tracer):
         """One that writes as the tape does: a derivative is asked for on purpose."""
         return LoudTape(self.tape)
 
-    def copied(self, scalar: Any, source: Any) -> Any:
-        """The copy that the tape makes."""
-        return self.tape.copied(scalar, source)
+    def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
+        """The copies that the tape makes."""
+        return self.tape.copies(scalars, source)
 
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """What the tape says."""
