@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from micrograd.engine.value import Value
 from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
@@ -29,11 +27,6 @@ def seventh(x: float) -> float:
 def fourth(x: float) -> float:
     """One that bends more and more."""
     return x**4
-
-
-def _slope(f: Any, x: float) -> float:
-    step = 1e-6
-    return (f(x + step) - f(x - step)) / (2 * step)
 
 
 def _two_products() -> Value:
@@ -80,9 +73,7 @@ EXERCISES = (
         "A slope by differences",
         "Write slope(f, x): the slope of the function f at the number x, by a difference. Four digits must be right.",
         Same(
-            _slope,
             [(square, 3.0), (cube, 2.0), (cube, -1.0), (seventh, 5.0), (square, -0.5), (cube, 0.0), (fourth, -1.5)],
-            "takes a function and a number and gives the slope there",
             draw=lambda source: (source.choice([square, cube, fourth]), round(source.uniform(-3.0, 3.0), 2)),
             tolerance=1e-4,
         ),
@@ -125,11 +116,7 @@ EXERCISES = (
         "1.4",
         "A slope by rules",
         "Write slope(x), the derivative of x**3 - 2*x at any x, without differences.",
-        Same(
-            lambda x: 3 * x**2 - 2,
-            [(2.0,), (-1.5,), (0.5,), (0.0,)],
-            "takes a number and gives the derivative of x**3 - 2*x there",
-        ),
+        Same([(2.0,), (-1.5,), (0.5,), (0.0,)]),
         (
             "The derivative of a sum is the sum of the derivatives.",
             "The derivative of x**n is n * x**(n - 1), and that of 2*x is 2.",

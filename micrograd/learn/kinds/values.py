@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from micrograd.learn.comparing import alike, same_words
+from micrograd.learn.exercise import answer_of
 from micrograd.learn.kinds.kind import Kind
 from micrograd.learn.running import AnswerError, finite, items, mapping, shown
 from micrograd.learn.shares import about_sum, as_sum, labelled, shares_under
@@ -112,11 +113,11 @@ class Choice(Kind):
     """One of several texts.
 
     Args:
-        options: each with what is wrong about it; the right one with "".
+        *options: all that may be chosen, the solution among them.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.options = dict(options)
+    def __init__(self, *options: str) -> None:
+        self.options = options
 
     def read(self, answer: Any) -> str:
         """The option, however it is written: alone, as the only item of a list, or before what it stands for."""
@@ -131,5 +132,5 @@ class Choice(Kind):
         raise AnswerError(f"{shown(answer)} is not on the list: {meant}")
 
     def fault(self, answer: str, probe: None) -> str | None:
-        """What is wrong about the option."""
-        return self.options[answer] or None
+        """That it is another one."""
+        return None if answer == answer_of(self.solution) else f"It is not {answer!r}."
