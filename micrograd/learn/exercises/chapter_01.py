@@ -74,7 +74,10 @@ EXERCISES = (
         "Write slope(f, x): the slope of the function f at the number x, by a difference. Four digits must be right.",
         Same(
             [(square, 3.0), (cube, 2.0), (cube, -1.0), (seventh, 5.0), (square, -0.5), (cube, 0.0), (fourth, -1.5)],
-            draw=lambda source: (source.choice([square, cube, fourth]), round(source.uniform(-3.0, 3.0), 2)),
+            draw=lambda source: (
+                source.choice([square, cube, fourth]),
+                source.choice([-1, 1]) * round(source.uniform(0.5, 3.0), 2),
+            ),
             tolerance=1e-4,
         ),
         (

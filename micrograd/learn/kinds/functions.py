@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Point = tuple[Any, ...]
 
-DRAWN = 5  # arguments by chance
+DRAWN = 20  # arguments by chance
 
 
 def required_function(answer: Any, what: str) -> Callable[..., Any]:
