@@ -231,7 +231,7 @@ EXERCISES = (
         "2.8",
         "Twice",
         "Take f = x * x with x = 3, and call f.backward() two times. What is x.grad then?",
-        Number(12.0),
+        Number(),
         ("Once gives 6.", "A leaf adds up what it is given, until its grad is set to 0."),
         "12.0",
         "Leaves add up over calls. That is how a batch is summed, and why each training step begins with zeros.",

@@ -79,7 +79,7 @@ EXERCISES = (
         "How many numbers?",
         "A network has 2 inputs, a layer of 16 neurons, another one of 16, and 1 neuron at the end. Every neuron has a "
         "weight for each number that comes in, and a bias. How many weights and biases are there together?",
-        Number(337),
+        Number(),
         (
             "A neuron of the first layer has 2 weights and a bias: 3 numbers. There are 16 of them.",
             "In the second layer each has 16 weights and a bias.",
@@ -183,7 +183,7 @@ EXERCISES = (
         "One step down",
         "A weight is 2, its gradient is 3, and the learning rate is 0.1. What is the weight after one step of gradient "
         "descent?",
-        Number(1.7),
+        Number(),
         ("The loss grows with the weight. So the weight becomes smaller.", "2 - 0.1 * 3"),
         "2 - 0.1 * 3",
         "Against the gradient, as far as the rate says.",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from micrograd.learn.exercise import Exercise, Mistake, without
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Number
@@ -218,7 +216,7 @@ EXERCISES = (
         "What to expect at first",
         "A network is to tell ten digits apart. It has learned nothing yet, and gives each of them the same "
         "probability. What is its cross-entropy? Three digits are enough.",
-        Number(math.log(10), digits=3),
+        Number(digits=3),
         ("Each has a probability of 0.1.", "Minus the natural log of that: -math.log(0.1)."),
         "-math.log(0.1)",
         "If the first loss of a training is far from this, something is wrong before anything was learned.",

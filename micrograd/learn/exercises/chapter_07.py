@@ -63,7 +63,7 @@ EXERCISES = (
         "How long may a step be?",
         "Take the loss 3 * w**2. A step goes from w to w - rate * 6 * w. With a small rate w comes nearer to 0. From "
         "which rate on does it not come nearer any more, but jumps as far to the other side, or farther?",
-        Number(1 / 3, digits=3),
+        Number(digits=3),
         ("After a step, w is (1 - 6 * rate) * w.", "It is as far on the other side where 1 - 6 * rate is -1."),
         "2 / 6",
         "2 divided by the curvature. The steepest direction of a loss decides how long a step may be.",

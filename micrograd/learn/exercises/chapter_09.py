@@ -133,7 +133,7 @@ EXERCISES = (
         "Better than nothing?",
         "Of 1,000 images 900 show a 0, and 100 something else. A program that has not looked at any of them always "
         "says 0. What is its accuracy?",
-        Number(0.9),
+        Number(),
         ("How often is it right?", "It is right for every image that shows a 0."),
         "900 / 1000",
         "So an accuracy says little before you know what a stone would have got.",

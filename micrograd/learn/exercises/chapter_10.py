@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from micrograd.learn.exercise import Exercise, Mistake, without
@@ -186,7 +185,7 @@ EXERCISES = (
         "Knowing nothing",
         "A program that knows nothing gives each of 27 signs the same chance. What is its loss for a letter, the minus "
         "log of the chance of the right one?",
-        Number(math.log(27), digits=3),
+        Number(digits=3),
         ("Each chance is 1 / 27.", "-log(1 / 27) is log(27)."),
         "math.log(27)",
         "Whoever is below this has learned something.",
@@ -246,7 +245,7 @@ EXERCISES = (
         "10.6",
         "Logs as scores",
         "Three scores are the logs of 0.5, 0.25 and 0.25, each plus 7. Which chance does softmax give to the first?",
-        Number(0.5),
+        Number(),
         ("What is exp(log(0.5) + 7)?", "It is 0.5 * exp(7). What does the division by the sum do to exp(7)?"),
         "0.5",
         "Softmax undoes the log, and what is added to all of them cancels.",

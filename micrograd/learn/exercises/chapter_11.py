@@ -192,7 +192,7 @@ EXERCISES = (
         "Ten layers stand one after the other, and each has a slope of 0.1. Without the way round, x becomes g(x), ten "
         "times. With it, x becomes x + g(x), ten times. By how many times is the gradient at the very beginning larger "
         "with the way round than without it?",
-        Number(11**10, digits=2),
+        Number(digits=2),
         (
             "Along a chain, slopes are multiplied. What is the slope of x + g(x)?",
             "1.1 ten times, beside 0.1 ten times.",
@@ -212,7 +212,7 @@ EXERCISES = (
         "How many questions?",
         "A name of 9 letters has a dot before it, so 10 signs go in. Each asks itself and all before it. How many dot "
         "products of a query and a key are that?",
-        Number(55.0),
+        Number(),
         ("The first sign asks 1, the second 2.", "1 + 2 + ... + 10"),
         "sum(range(1, 11))",
         "Twice as long a text has four times as many. That is what makes long texts expensive.",

@@ -33,7 +33,7 @@ EXERCISES = (
         "How many multiplications?",
         "A layer of 10 neurons sees 64 numbers, as that of chapter 9. A batch has 100 images. How many multiplications "
         "of a weight and a number are that, forward?",
-        Number(64_000.0),
+        Number(),
         ("Each neuron has a weight for each number.", "10 * 64 for one image."),
         "10 * 64 * 100",
         "None of them needs any of the others.",
@@ -227,7 +227,7 @@ EXERCISES = (
         "Adding in pairs",
         "1,024 numbers are added in pairs, all pairs at the same time; then the results, in pairs again, until one is "
         "left. How many turns does that take?",
-        Number(10.0),
+        Number(),
         ("After one turn 512 are left, after two 256.", "How often can 1,024 be halved?"),
         "10.0",
         "As many additions as before, 1,023, but in 10 turns: this is what makes a sum wide.",
@@ -244,7 +244,7 @@ EXERCISES = (
         "Once fetched",
         "A layer of 10 neurons sees 64 numbers. With one image, each weight that is fetched is used in one "
         "multiplication. In how many is it used with a batch of 100 images?",
-        Number(100.0),
+        Number(),
         (
             "A weight belongs to one neuron, and to one of the 64 numbers.",
             "It is multiplied by one number of each image.",

@@ -21,14 +21,13 @@ class Number(Kind):
     """One number.
 
     Args:
-        expected: the right one.
         digits: how many must be right, where it is no whole number; the answer may be rounded to them.
     """
 
     tolerance = 1e-9
 
-    def __init__(self, expected: float, digits: int = 4) -> None:
-        self.expected, self.digits = float(expected), digits
+    def __init__(self, digits: int = 4) -> None:
+        self.digits = digits
 
     def read(self, answer: Any) -> float:
         """The number, which must be finite."""
@@ -36,11 +35,12 @@ class Number(Kind):
 
     def fault(self, answer: float, probe: None) -> str | None:
         """The right number is not told: a guess should not end the exercise."""
-        if alike(answer, self.expected, self.tolerance, self.digits):
+        expected = answer_of(self.solution)
+        if alike(answer, expected, self.tolerance, self.digits):
             return None
-        if alike(answer, -self.expected, self.tolerance, self.digits):
+        if alike(answer, -expected, self.tolerance, self.digits):
             return f"{shown(answer)} has the right size and the wrong sign."
-        return f"It is not {shown(answer)}; the right number is {'larger' if answer < self.expected else 'smaller'}."
+        return f"It is not {shown(answer)}; the right number is {'larger' if answer < expected else 'smaller'}."
 
 
 def by_name(answer: Any, names: Sequence[str], what: str, example: str) -> dict[str, Any]:
