@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import math
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Set
@@ -153,18 +153,10 @@ def finite(thing: Any, what: str) -> float:
     return found
 
 
-class _Nowhere(io.TextIOBase):
-    """Takes a text, and forgets it."""
-
-    def write(self, text: str, /) -> int:
-        """As many characters as there are have been written."""
-        return len(text)
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """Let nothing be printed inside: an answer that prints is run on many probes, and would fill the screen."""
-    with redirect_stdout(_Nowhere()):
+    with open(os.devnull, "w", encoding="utf-8", errors="replace") as nowhere, redirect_stdout(nowhere):
         yield
 
 

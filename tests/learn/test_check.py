@@ -103,7 +103,7 @@ class TestAnswersThatAreNone:
             ("1.1", -math.inf, "The answer is infinite"),
             ("1.1", 10**400, "The answer is larger than any float"),
             ("1.1", [1.0] * 1000, "The answer must be a number, not list: [1, 1, 1"),
-            ("1.3", 3.0, "The answer is a function that takes a function and a number and gives the slope there, not"),
+            ("1.3", 3.0, "The answer is your function slope(f, x), not float: 3"),
             ("1.4", lambda x: [x, x], "your function(2): expected 10, not [2, 2]."),
             ("1.4", lambda x: None, "What your function(2) gave is missing: is there a `return` with a number?"),
             ("1.4", lambda: 1.0, "takes 0 positional arguments but 1 was given"),

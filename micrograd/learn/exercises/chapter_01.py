@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from micrograd.engine.value import Value
 from micrograd.learn.exercise import Exercise, Mistake
 from micrograd.learn.kinds.functions import Same
@@ -31,11 +29,6 @@ def fourth(x: float) -> float:
     return x**4
 
 
-def _slope(f: Any, x: float) -> float:
-    step = 1e-6
-    return (f(x + step) - f(x - step)) / (2 * step)
-
-
 def _two_products() -> Value:
     x, y, z = Value(2.0, label="x"), Value(-3.0, label="y"), Value(4.0, label="z")
     return named("f", named("a", x * y) * z)
@@ -46,7 +39,7 @@ EXERCISES = (
         "1.1",
         "A nudge",
         "Take f = x * y, with x = 2 and y = -3. Now x grows by 0.01, and y stays. By how much does f change?",
-        Number(-0.03),
+        Number(),
         ("Compute f before and after, and subtract.", "Before, f is 2 * -3. After, it is 2.01 * -3."),
         "2.01 * -3 - 2 * -3",
         "Each 0.01 of x is worth -0.03 of f: that is y times as much.",
@@ -64,7 +57,7 @@ EXERCISES = (
         "1.2",
         "The other slope",
         "Again f = x * y, with x = 2 and y = -3. What is the slope of f with respect to y?",
-        Number(2.0),
+        Number(),
         ("Nudge y by 0.01 and look at f.", "(2 * -2.99 - 2 * -3) / 0.01 is the slope."),
         "2.0",
         "If y grows by a little, f grows by x times as much.",
@@ -80,10 +73,11 @@ EXERCISES = (
         "A slope by differences",
         "Write slope(f, x): the slope of the function f at the number x, by a difference. Four digits must be right.",
         Same(
-            _slope,
             [(square, 3.0), (cube, 2.0), (cube, -1.0), (seventh, 5.0), (square, -0.5), (cube, 0.0), (fourth, -1.5)],
-            "takes a function and a number and gives the slope there",
-            draw=lambda source: (source.choice([square, cube, fourth]), round(source.uniform(-3.0, 3.0), 2)),
+            draw=lambda source: (
+                source.choice([square, cube, fourth]),
+                source.choice([-1, 1]) * round(source.uniform(0.5, 3.0), 2),
+            ),
             tolerance=1e-4,
         ),
         (
@@ -125,11 +119,7 @@ EXERCISES = (
         "1.4",
         "A slope by rules",
         "Write slope(x), the derivative of x**3 - 2*x at any x, without differences.",
-        Same(
-            lambda x: 3 * x**2 - 2,
-            [(2.0,), (-1.5,), (0.5,), (0.0,)],
-            "takes a number and gives the derivative of x**3 - 2*x there",
-        ),
+        Same([(2.0,), (-1.5,), (0.5,), (0.0,)]),
         (
             "The derivative of a sum is the sum of the derivatives.",
             "The derivative of x**n is n * x**(n - 1), and that of 2*x is 2.",
@@ -156,7 +146,7 @@ EXERCISES = (
         "1.5",
         "A chain of two",
         "Take a = 2*x + 1 and f = a**2, with x = 3. What is the slope of f with respect to x?",
-        Number(28.0),
+        Number(),
         (
             "Two slopes: of a with respect to x, and of f with respect to a.",
             "a moves 2 times as much as x. f moves 2*a times as much as a, and a is 7.",

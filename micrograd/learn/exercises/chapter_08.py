@@ -108,15 +108,13 @@ EXERCISES = (
         "Write gradient(f, numbers), where f takes a list of numbers: the list of the slopes of f with respect to each "
         "of them, by differences. Four digits must be right.",
         Same(
-            GRADIENT,
             [
                 (product, [2.0, 3.0, 5.0]),
                 (weighted, [1.0, -1.0, 2.0]),
                 (first_of, [4.0, 7.0]),
                 (weighted, [0.0]),
-                (cubes, [3.0, -2.0]),
+                (cubes, [3.0, 2.0]),
             ],
-            "takes a function of a list and a list and gives a list of slopes",
             tolerance=1e-4,
         ),
         (
@@ -155,7 +153,6 @@ EXERCISES = (
         "if they differ by at most a millionth of the larger one's size, and else 0 (or False). Slopes may be as small "
         "as 1e-9 or as large as 1e9.",
         Same(
-            CLOSE,
             [
                 (1.0, 1.0000001),
                 (1.0, 1.001),
@@ -164,12 +161,9 @@ EXERCISES = (
                 (-3.0, 3.0),
                 (0.0, 0.0),
                 (-1e6, -1e6 - 0.5),
-                (2.0, 1.0),
-                (-1e-9, -1e-9),
                 (2.0, 2.0000019),
-                (-5e-3, -5.00001e-3),
+                (-5e-3, -5.000007e-3),
             ],
-            "takes two numbers and says whether they are close",
             draw=_near_the_limit,
         ),
         (
@@ -213,9 +207,7 @@ EXERCISES = (
         "functions of one number between -3 and 3. It must accept the right slope of x**3, and refuse every wrong one "
         "that it meets here: some of them are right at 0, at 1, or on one side.",
         Same(
-            TRUST,
             [(cube, right), (cube, no_factor), (cube, too_low), (cube, wrong_below), (cube, wrong_far_out)],
-            "takes a function and a slope and says whether they belong together",
             draw=_cube_by_chance,
         ),
         (
@@ -262,14 +254,7 @@ EXERCISES = (
         "Which test would have noticed?",
         "Somebody wrote = in place of += in the _backward of a product. Which of these programs shows it? "
         '"x * y", "x * y + z", "x * x", "exp(x * y)".',
-        Choice(
-            {
-                "x * y": "Each of the two is used once. Where nothing is shared, = does what += does.",
-                "x * y + z": "Three numbers, three uses. Nothing is shared, so nothing is overwritten.",
-                "x * x": "",
-                "exp(x * y)": "A longer chain is still a chain: every Value is used once.",
-            }
-        ),
+        Choice("x * y", "x * y + z", "x * x", "exp(x * y)"),
         (
             "With =, the second share takes the place of the first. Where are there two?",
             "Only one of the four uses a Value twice.",
@@ -277,9 +262,15 @@ EXERCISES = (
         '"x * x"',
         "This mistake has passed all the tests of a course elsewhere. Whoever tests an engine shares an operand.",
         (
-            Mistake("the plain one", '"x * y"', "This is what most people try first."),
-            Mistake("with a sum", '"x * y + z"', "More operations do not help. Look for an operand with two uses."),
-            Mistake("with a function", '"exp(x * y)"', "The exp does not matter. Look for an operand with two uses."),
+            Mistake(
+                "the plain one",
+                '"x * y"',
+                "Each of the two is used once. Where nothing is shared, = does what += does.",
+            ),
+            Mistake(
+                "with a sum", '"x * y + z"', "Three numbers, three uses: nothing is shared, so nothing is overwritten."
+            ),
+            Mistake("with a function", '"exp(x * y)"', "A longer chain is still a chain: every Value is used once."),
         ),
     ),
     Exercise(
@@ -287,7 +278,7 @@ EXERCISES = (
         "How many calls?",
         "A network has 1,000 weights. By differences to both sides, how many times must the loss be computed for one "
         "gradient?",
-        Number(2000),
+        Number(),
         ("Each weight is moved by itself.", "It is moved up once and down once."),
         "2 * 1000",
         "One pass forward and one back give the same for the price of a few calls, however many weights there are.",

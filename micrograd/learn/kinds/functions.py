@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from contextlib import suppress
 from functools import cached_property, partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.order import topological_order
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     Point = tuple[Any, ...]
 
-DRAWN = 5  # arguments by chance
+DRAWN = 20  # arguments by chance
 
 
 def required_function(answer: Any, what: str) -> Callable[..., Any]:
@@ -51,9 +52,8 @@ class Same(Kind):
     """A function that gives what another one gives, on each list of arguments.
 
     Args:
-        reference: the right one, or the source of it. It gives a number, or a list of numbers.
         arguments: what both are called with; what fails is shrunk by leaving places out of lists.
-        what: what the function does, for messages.
+        reference: the right one, which gives a number, or a list of numbers; left out, the solution of the exercise.
         draw: makes further arguments by chance; left out, they are those above with other numbers of the same sign
             and about the same size.
         gradients: whether it is to be called with Values too, and have the same gradients.
@@ -63,26 +63,25 @@ class Same(Kind):
 
     def __init__(
         self,
-        reference: Callable[..., Any] | str,
         arguments: Sequence[Point],
-        what: str,
         *,
+        reference: Callable[..., Any] | None = None,
         draw: Callable[[random.Random], Point] | None = None,
         gradients: bool = False,
         most_nodes: int | None = None,
         tolerance: float = 1e-6,
     ) -> None:
-        self._source, self.arguments, self.what, self.draw = reference, arguments, what, draw
+        self.arguments, self.draw, self._reference = arguments, draw, reference
         self.gradients, self.most_nodes, self.tolerance = gradients, most_nodes, tolerance
 
     @cached_property
     def reference(self) -> Callable[..., Any]:
         """The right function."""
-        return answer_of(self._source) if isinstance(self._source, str) else self._source
+        return self._reference or answer_of(self.solution)
 
     def read(self, answer: Any) -> Callable[..., Any]:
         """A function."""
-        return required_function(answer, f"a function that {self.what}")
+        return required_function(answer, f"your function {name_of(self.reference)}{signature(self.reference)}")
 
     def probes(self) -> Sequence[Point]:
         """The arguments."""

@@ -28,6 +28,7 @@ class Kind:
     """A kind of exercise. Each says what it wants, which probes there are, and what is wrong on one of them."""
 
     tolerance = 1e-6
+    solution = ""  # the source of a right answer; the exercise sets it
 
     def read(self, answer: Any) -> Any:
         """The answer in the form in which it is judged.

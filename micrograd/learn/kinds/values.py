@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from micrograd.learn.comparing import alike, same_words
+from micrograd.learn.exercise import answer_of
 from micrograd.learn.kinds.kind import Kind
 from micrograd.learn.running import AnswerError, finite, items, mapping, shown
 from micrograd.learn.shares import about_sum, as_sum, labelled, shares_under
@@ -20,14 +21,13 @@ class Number(Kind):
     """One number.
 
     Args:
-        expected: the right one.
         digits: how many must be right, where it is no whole number; the answer may be rounded to them.
     """
 
     tolerance = 1e-9
 
-    def __init__(self, expected: float, digits: int = 4) -> None:
-        self.expected, self.digits = float(expected), digits
+    def __init__(self, digits: int = 4) -> None:
+        self.digits = digits
 
     def read(self, answer: Any) -> float:
         """The number, which must be finite."""
@@ -35,11 +35,12 @@ class Number(Kind):
 
     def fault(self, answer: float, probe: None) -> str | None:
         """The right number is not told: a guess should not end the exercise."""
-        if alike(answer, self.expected, self.tolerance, self.digits):
+        expected = answer_of(self.solution)
+        if alike(answer, expected, self.tolerance, self.digits):
             return None
-        if alike(answer, -self.expected, self.tolerance, self.digits):
+        if alike(answer, -expected, self.tolerance, self.digits):
             return f"{shown(answer)} has the right size and the wrong sign."
-        return f"It is not {shown(answer)}; the right number is {'larger' if answer < self.expected else 'smaller'}."
+        return f"It is not {shown(answer)}; the right number is {'larger' if answer < expected else 'smaller'}."
 
 
 def by_name(answer: Any, names: Sequence[str], what: str, example: str) -> dict[str, Any]:
@@ -112,11 +113,11 @@ class Choice(Kind):
     """One of several texts.
 
     Args:
-        options: each with what is wrong about it; the right one with "".
+        *options: all that may be chosen, the solution among them.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.options = dict(options)
+    def __init__(self, *options: str) -> None:
+        self.options = options
 
     def read(self, answer: Any) -> str:
         """The option, however it is written: alone, as the only item of a list, or before what it stands for."""
@@ -131,5 +132,5 @@ class Choice(Kind):
         raise AnswerError(f"{shown(answer)} is not on the list: {meant}")
 
     def fault(self, answer: str, probe: None) -> str | None:
-        """What is wrong about the option."""
-        return self.options[answer] or None
+        """That it is another one."""
+        return None if answer == answer_of(self.solution) else f"It is not {answer!r}."
