@@ -201,6 +201,23 @@ def test_an_irregular_program_is_a_table_that_a_function_goes_through(precision,
     np.testing.assert_allclose(gradients, slopes, rtol=1e-3 if single else 1e-10, atol=1e-4 if single else 1e-12)
 
 
+def test_a_loop_before_an_irregular_program(built):
+    def f(x):
+        a, b = x[0], x[1]
+        for _ in range(30):
+            a, b = a + 0.1 * b, b - 0.1 * mg.sin(a)
+        return irregular([a, b, *x[2:]])
+
+    x = [0.3, -0.7, 1.1, 0.9, -1.3]
+    file = built(f, x)
+    value, slopes = of_values(f, x)
+    found, gradients = file.both(x)
+    assert found[0] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(gradients, slopes, rtol=1e-10, atol=1e-12)
+    assert "for (int step = 0" in file.source
+    assert "f_0_run(" in file.source
+
+
 def test_exponentials_of_many_numbers(built):
     """Without calls, so that compilers make vectors of them: within a unit in the last place."""
     x = np.concatenate([np.linspace(-745.0, 709.7, 977), [0.0, -0.0, 710.0, -800.0, math.inf, -math.inf, math.nan]])

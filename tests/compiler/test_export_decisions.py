@@ -178,6 +178,11 @@ def test_what_cannot_be_decided_in_c(built):
         (lambda x: mg.cond(x > 0, lambda: [x], lambda: x), mg.TraceError, "a choice between results of two structures"),
         (lambda x: mg.while_loop(lambda y: [y, y][0] < 1.0, lambda y: [y], x, 3), ValueError, "keep its structure"),
         (lambda x: mg.while_loop(lambda _: x < 1.0, lambda _: (), (), 3), mg.TraceError, "whose state has no numbers"),
+        (
+            lambda x: mg.while_loop(lambda y: y < 1.0 if y is x else [y, y], lambda y: y + 1.0, x, 3),
+            mg.TraceError,
+            "a condition that is no number",
+        ),
         (mg.grad(lambda x: mg.cond(x > 0, lambda: x, lambda: -x)), mg.TraceError, "a derivative behind mg.cond"),
     ]
     for function, kind, message in refused:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 VARIABLES = {"row": "row", "column": "column", "term": "term", "turn": "step"}
 _WIDE = 4  # columns that are worth a loop of their own in a long sum
 _VECTOR = 8  # numbers that a processor computes at once
-_LONG = 4  # terms that are worth the call of a function: a loop each takes compilers longer
+_LONG = 16  # terms that are worth several sums at a time
+_LOOPS = 2  # of a sum; of more, each takes compilers too long, and a call does as well
+_FEWEST = 4  # terms for a call there
 
 
 class Writer:
@@ -154,7 +156,8 @@ class Writer:
         """Sums of many terms, or the largest of them, one result after the other."""
         self._over(kernel.rows, kernel.columns)
         parts = [*_with_factors(kernel, operands)]
-        if not kernel.largest and all(part.terms == 1 or _is_dot(part, factors) for part, factors in parts):
+        least = _LONG if len(parts) <= _LOOPS else _FEWEST
+        if not kernel.largest and all(part.terms == 1 or _is_dot(part, factors, least) for part, factors in parts):
             signed = [self._dot(part, factors) for part, factors in parts]
             self.line(f"{self._at(target)} = {self._added(signed, kernel.from_zero)};")
             self._end(kernel.rows, kernel.columns)
@@ -164,7 +167,7 @@ class Writer:
         start = "-INFINITY" if kernel.largest else literal(0.0 if kernel.from_zero else -0.0, self.single)
         self.line(f"{self.real} {name} = {start};")
         for part, factors in parts:
-            is_dot = not kernel.largest and _is_dot(part, factors)
+            is_dot = not kernel.largest and _is_dot(part, factors, least)
             terms = 1 if is_dot else part.terms
             self._open_if(terms, "term")
             negative, text = self._dot(part, factors) if is_dot else self._product(part, factors)
@@ -279,9 +282,9 @@ def _with_sign(negative: bool, text: str) -> str:
     return (f"-({text})" if text[0] == "-" else f"-{text}") if negative else text
 
 
-def _is_dot(part: Segment, factors: Sequence[Use]) -> bool:
+def _is_dot(part: Segment, factors: Sequence[Use], least: int) -> bool:
     """Whether terms are evenly apart, and enough for a function of their own."""
-    return part.terms >= _LONG and not any(_has_table(use) for use in factors)
+    return part.terms >= least and not any(_has_table(use) for use in factors)
 
 
 def _with_factors(kernel: Reduction, operands: Sequence[Use]) -> Iterator[tuple[Segment, list[Use]]]:
