@@ -197,7 +197,8 @@ def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[s
     """
     name = ufunc.__name__
     function = FUNCTIONS.get(name)
-    if settings.get("dtype") is not None and np.dtype(settings["dtype"]) == float and any(map(_has_values, operands)):
+    dtype = settings.get("dtype") if function is None else None
+    if dtype is not None and np.dtype(dtype) == float and any(map(_has_values, operands)):
         settings = {key: item for key, item in settings.items() if key != "dtype"}  # they are floats, with gradients
     if method == "reduce" and name in IDENTITIES and "where" in settings:
         settings.setdefault("initial", IDENTITIES[name])  # in arrays of objects, NumPy has no identity

@@ -626,7 +626,6 @@ REFUSED = {
     "~ of one comparison": (lambda x, y: ~(x[0, 0] > 0), "np.logical_not"),
     "an element that was picked": (lambda x, y: x.max() == x[0, 0], "x >= x.max()"),
     "an element and what was picked": (lambda x, y: x[0, 0] == x.max(), "x >= x.max()"),
-    "sum as floats": (lambda x, y: x.sum(dtype=float), "the float"),
     "astype(float) of Values": (lambda x, y: x.astype(float), "the float"),
     "a float in an array of numbers": (lambda x, y: operator.setitem(np.zeros(3), 0, x[0, 0]), "the float"),
     "a pickled mask": (lambda x, y: pickle.loads(pickle.dumps(x > 0)), "a deep copy or a pickle"),
