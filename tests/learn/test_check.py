@@ -237,11 +237,19 @@ class TestWhatIsWrong:
         assert said("1.4", lambda x: 3 * x * x - 2.001) == "your function(2): expected 10, not 9.999."
         assert mg.learn.check("1.4", lambda x: [3 * x * x - 2])
 
+    def test_a_function_that_raises_for_some_numbers_is_told_what_was_expected(self):
+        text = said("8.2", lambda one, other: abs(one - other) / max(abs(one), abs(other)) <= 1e-6)
+        assert text == (
+            "your function(0, 0) raised ZeroDivisionError: float division by zero; expected 1.\n"
+            "your function(1, 1.0000001) is right; it must be right for all numbers."
+        )
+        assert said("1.4", lambda x: sys.exit()) == "your function(2) raised SystemExit; expected 10."
+
     def test_a_function_that_is_right_for_some_numbers_is_told_for_which(self):
         text = said("13.2", lambda x, slope, curvature: x - slope / abs(curvature))
         assert text == (
-            "your function(1, 3, -1.5): expected 3, not -1. your function(3, 4, 2) is right; it must be right for all "
-            "numbers."
+            "your function(1, 3, -1.5): expected 3, not -1.\n"
+            "your function(3, 4, 2) is right; it must be right for all numbers."
         )
 
     def test_a_generator_that_never_ends_or_raises_is_named(self):

@@ -70,12 +70,14 @@ class LanesTape(Tracer):
     Attributes:
         tape: where it writes.
         size: how many lanes there are.
+        observer: what looks for sources, which operators let go on.
         checked: takes the places of what raises where it is not finite.
         written: the operations so far: a primitive, its operands and its places, as arrays of lanes or single places.
     """
 
     def __init__(self, tape: Tape, size: int) -> None:
         self.tape, self.size = tape, size
+        self.observer = tape.observer
         self.checked = _Checked(tape.checked)
         self.written: list[tuple[Primitive, list[Any], Integers]] = []
 

@@ -120,8 +120,15 @@ class Same(Kind):
     def fault(self, answer: Callable[..., Any], probe: Point) -> str | None:
         """The first difference: in the value, in the gradients, in the number of nodes."""
         call = call_of(answer, probe)
-        given, right = self.outcome(answer, probe), self.outcome(self.reference, probe)
-        value, wanted = (given[0], right[0]) if self.gradients else (given, right)
+        right = self.outcome(self.reference, probe)
+        wanted = right[0] if self.gradients else right
+        try:
+            given = self.outcome(answer, probe)
+        except AnswerError as error:
+            if error.__cause__ is None:  # the message says what is wanted
+                raise
+            raise AnswerError(f"{str(error).rstrip('.')}; expected {shown(wanted)}.") from error.__cause__
+        value = given[0] if self.gradients else given
         if not alike(value, wanted, self.tolerance):
             return f"{call}: expected {beside(wanted, value)}."
         if self.gradients and not alike(given[1], right[1], self.tolerance):
@@ -132,7 +139,7 @@ class Same(Kind):
 
     def passed(self, answer: Callable[..., Any], probe: Point) -> str:
         """The call, so that the learner can compare the two."""
-        return f" {call_of(answer, probe)} is right; it must be right for all numbers."
+        return f"\n{call_of(answer, probe)} is right; it must be right for all numbers."
 
     def smaller(self, probe: Point) -> Iterable[Point]:
         """Arguments with a place left out of all lists that are as long as each other, also of those inside."""
