@@ -400,6 +400,12 @@ def test_main_ends_with_the_code_of_an_error_where_the_disk_is_full(monkeypatch,
     assert capsys.readouterr().err == f"micrograd: {os.strerror(errno.ENOSPC)}\n"
 
 
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"micrograd {mg.__version__}\n")
+
+
 def test_the_module_runs_as_the_command():
     result = subprocess.run(
         [sys.executable, "-m", "micrograd", "--version"], capture_output=True, text=True, check=True

@@ -346,10 +346,10 @@ def test_ctrl_c_before_the_first_epoch_ends_writes_nothing_and_after_it_the_repo
 ):
     step = BufferSteps.step
 
-    def interrupted(self, batch, epoch):
+    def interrupted(self, batch, epoch, *noise):
         if epoch == epochs:
             raise KeyboardInterrupt
-        return step(self, batch, epoch)
+        return step(self, batch, epoch, *noise)
 
     monkeypatch.setattr(BufferSteps, "step", interrupted)
     words = ["train", small_file(tmp_path), "--target", "kind", "-o", tmp_path / "report", *QUICK, "--epochs", 9]
