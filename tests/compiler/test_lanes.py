@@ -227,6 +227,22 @@ def test_derivatives_by_values_that_are_closed_over():
     assert numbers_of(mg.compile(loss, backend="numpy")(Y)) == pytest.approx(numbers_of(loss(Y)))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x[:, ::-1] * 2.0).sum(axis=1),
+        lambda x: (x.T * 3.0)[:3].T.sum(axis=1),
+        lambda x: np.add.reduce(x.reshape(2, 4, 3).T[::-1] * 1.0, axis=2)[:2].sum(axis=(0, 1), keepdims=True),
+        lambda x: (x.reshape(2, 4, 3).T.sum(axis=2)[:, :2] * 3.0).sum(),
+        lambda x: (x[::-1].T + x.T)[:2].sum(axis=1)[::-1].sum(),
+    ],
+)
+def test_sums_have_the_order_that_they_have_eagerly(function):
+    x = np.array([0.1 * 1.7**n * (-1) ** (n // 2) for n in range(24)]).reshape(6, 4)
+    compiled, eager = mg.compile(function, backend="numpy")(mg.array(x)), function(mg.array(x))
+    assert numbers_of(compiled) == numbers_of(eager)
+
+
 def test_under_no_grad_no_gradient_flows_through_arrays():
     def function(x):
         with mg.no_grad():

@@ -5,6 +5,8 @@ questions.py       the decisions of a function on numbers, and how a program ans
 decisions.py       mg.cond and mg.while_loop where the program decides, as one that is exported does
 promotion.py       of which kind the result of an operator is for plain numbers of several kinds
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
+lanes.py           operations on arrays of symbols, written for all elements at once
+gradients_in_lanes.py  and their gradients
 turns.py           the loops of a traced function, whose body runs a few times and is then repeated
 alike_rows.py      rows of a Jacobian that are computed alike: the rules run for one, and the others are copied
 colours.py         the columns of a sparse Jacobian that one direction computes together

@@ -211,15 +211,39 @@ def _literals(tape: Tape, array: Array) -> _Elements:
     return _Elements(kind, places[inverse].reshape(array.shape), is_known=True)
 
 
-def _array_of(symbol: Any, shape: tuple[int, ...]) -> Any:
-    """Symbols of their own for the lanes of one, in an array; without axes a single symbol."""
+def _array_of(symbol: Any, shape: tuple[int, ...], layout: Array | None = None) -> Any:
+    """Symbols of their own for the lanes of one, in an array; without axes a single symbol.
+
+    Sums go through an array as it lies in memory. So it lies there as NumPy's own result would: as the layout does.
+    """
     if not is_lanes(symbol):
         raise _Declined
     tape = symbol._tape.tape
     made = tape.symbols(symbol._place.tolist(), type(symbol).of_lane)
     if not shape:
         return made[0]
-    return tape.array(np.fromiter(made, object, len(made)).reshape(shape))
+    array = np.fromiter(made, object, len(made)).reshape(shape)
+    if layout is not None and layout.strides != array.strides:
+        array, elements = layout, array
+        array[...] = elements
+    return tape.array(array)
+
+
+def _layout_of(arrays: Sequence[Array]) -> Array:
+    """An empty array that lies in memory as what NumPy computes of arrays element by element."""
+    operands: Any = [*arrays, None]
+    flags: Any = [*[["readonly"]] * len(arrays), ["writeonly", "allocate"]]
+    return np.nditer(operands, ["refs_ok"], flags, [*[None] * len(arrays), np.dtype(object)]).operands[-1]
+
+
+def _layout_of_reduced(array: Array, settings: dict[str, Any]) -> Array:
+    """An empty array that lies in memory as what NumPy computes of an array along axes."""
+    steps = [stride // array.itemsize for stride in array.strides]
+    ends = [step * (length - 1) for step, length in zip(steps, array.shape, strict=True)]
+    first, last = sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)
+    bits = np.ndarray(array.shape, bool, np.zeros(last - first + 1, dtype=bool), -first, steps)
+    made = np.logical_or.reduce(bits, axis=settings.get("axis", 0), keepdims=settings.get("keepdims", False))
+    return np.empty_like(made, dtype=object)
 
 
 # What NumPy is asked for
@@ -301,7 +325,9 @@ def _applied(
         if picks:
             _check_different(lanes, operands)
         with using(lanes.recorder()):
-            return _array_of(rule(*operands), shape)
+            return _array_of(
+                rule(*operands), shape, _layout_of([plain_array(x) for x in inputs if isinstance(x, np.ndarray)])
+            )
     except Exception:  # whatever is wrong is found again, and said, element by element
         return None
 
@@ -329,7 +355,8 @@ def reduced(ufunc: np.ufunc, array: Any, settings: dict[str, Any]) -> Any:
         if name not in _ARITHMETIC and (rows[0] == rows[1]).any():
             return None  # it is asked whether two of them are one
         start = IDENTITIES.get(name) if "where" in settings else None
-        return _array_of(_chain(tape, rule, elements.kind, rows, start), shape)
+        layout = _layout_of_reduced(plain_array(array), settings) if shape else None
+        return _array_of(_chain(tape, rule, elements.kind, rows, start), shape, layout)
     except Exception:  # as above
         return None
 
