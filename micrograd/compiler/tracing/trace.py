@@ -23,7 +23,7 @@ from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, wraps
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
@@ -122,6 +122,7 @@ class Tape(Tracer):
 
     questions: Questions | None = None
     takes_maps = looks_into_maps = takes_decisions = False
+    gradients_in_lanes: ClassVar[type[Any]]  # which stands above this module; symbol_arrays.py sets it
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -524,9 +525,7 @@ class Tape(Tracer):
 
     def _gradients_in_lanes(self, root: Symbol, values: Mapping[int, list[Any]], create_graph: bool) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some places, written many at a time."""
-        from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes  # which needs this module
-
-        found = GradientsInLanes(self, self._so_far(), root._place, values).write(values)
+        found = self.gradients_in_lanes(self, self._so_far(), root._place, values).write(values)
         return {
             value: slope if create_graph else self.number_of(slope)
             for place, slope in found.items()
