@@ -1,6 +1,7 @@
 """The representations of a program, from what a trace writes down to kernels over one buffer.
 
 entries.py      what a trace writes down, one operation after the other
+equals.py       equal operations of a trace become one
 columns.py      the same as arrays, primitive by primitive
 graph.py        sums of products and primitives, which one pass hands to the next
 vectors.py      long dot products, which stay whole in a graph

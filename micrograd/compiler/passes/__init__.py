@@ -2,7 +2,6 @@
 
 lists.py         the lists of the passes, one for each kind of backend
 stages.py        what a pass is, and what runs and times them
-equals.py        equal operations of a trace become one
 normalise.py     everything becomes a sum of products, or a primitive
 checks.py        which numbers must be checked to be finite, as eager would have raised
 packs.py         one program for several examples of a batch

@@ -22,8 +22,7 @@ import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
-from micrograd.compiler.tracing import lanes
-from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
+from micrograd.compiler.tracing import gradients_in_lanes, lanes
 from micrograd.compiler.tracing.promotion import (
     FLOAT64,
     INT64,
@@ -34,7 +33,6 @@ from micrograd.compiler.tracing.promotion import (
     kind_of_number,
     promoted,
 )
-from micrograd.compiler.tracing.trace import Tape
 from micrograd.engine import value_arrays
 from micrograd.engine.array_calls import is_value
 from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, truth
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-Tape.gradients_in_lanes = GradientsInLanes
+gradients_in_lanes.register()
 
 
 class SymbolArray(ValueArray):
