@@ -72,7 +72,7 @@ def _calls(order: list[Value]) -> list[tuple[Any, dict[int, Value]]]:
     found: dict[Any, dict[int, Value]] = {}
     for node in order:
         primitive: Any = node._primitive
-        if hasattr(primitive, "source"):
+        if hasattr(primitive, "origin"):
             found[node] = {} if hasattr(primitive, "results") else {0: node}
         elif hasattr(primitive, "result"):
             found[node._first][primitive.result] = node
