@@ -4,8 +4,8 @@ trace.py           the tape, the symbols, and the trace of a function
 questions.py       the decisions of a function on numbers, and how a program answers them
 promotion.py       of which kind the result of an operator is for plain numbers of several kinds
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
-turns.py           the loops of a traced function, whose body runs a few times and is then repeated
+turns.py           the loops of a traced function, of which a vmap over many items is written down once
 alike_rows.py      rows of a Jacobian that are computed alike: the rules run for one, and the others are copied
 colours.py         the columns of a sparse Jacobian that one direction computes together
-body.py            what one iteration of such a loop writes down
+body.py            what one iteration of such a vmap writes down
 """
