@@ -73,16 +73,3 @@ def test_what_is_farther_in_comes_first_and_products_where_they_were_used(kind, 
 
     expected = sorted(set(range(len(owner))) - set(merged.tolist()), key=key)
     assert _in_order(terms, merged, products, used_as, end, depth).tolist() == expected
-
-
-def test_the_terms_of_several_parts_are_sorted_by_their_owners():
-    owners = [[1, 4, 6], [0, 4], [2, 2, 4], [6, 1]]
-    numbers = iter(range(100))
-    parts = [
-        Terms(np.array(owner), *(np.array([next(numbers) for _ in owner], dtype=kind) for kind in (float, int, int)))
-        for owner in owners
-    ]
-    for chosen in (parts[:2], parts, parts[:1]):
-        found, expected = Terms.sorted(chosen, 8), Terms.joined(chosen).by_owner()
-        for column in ("owner", "coefficient", "first", "second"):
-            assert getattr(found, column).tolist() == getattr(expected, column).tolist()

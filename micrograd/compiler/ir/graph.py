@@ -76,23 +76,6 @@ class Terms:
             np.concatenate([part.second for part in parts]),
         )
 
-    @staticmethod
-    def sorted(parts: Sequence[Terms], size: int) -> Terms:
-        """The same, sorted by their owners, which are among so many nodes. Most parts have a term of each of theirs."""
-        if not all((part.owner[1:] > part.owner[:-1]).all() for part in parts):
-            return Terms.joined(parts).by_owner()
-        counts = np.zeros(size, dtype=np.int64)
-        for part in parts:
-            counts[part.owner] += 1
-        places = np.cumsum(counts) - counts  # of the next term of each
-        owner = np.repeat(np.arange(size), counts)
-        made = Terms(owner, np.empty(len(owner)), np.empty_like(owner), np.empty_like(owner))
-        for part in parts:
-            found = places[part.owner]
-            made.coefficient[found], made.first[found], made.second[found] = part.coefficient, part.first, part.second
-            places[part.owner] += 1
-        return made
-
 
 def no_terms() -> Terms:
     """An empty Terms."""

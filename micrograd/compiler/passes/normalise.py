@@ -87,7 +87,7 @@ def _in_terms(columns: Columns) -> Graph:
         kind=kind,
         constants=constants,
         is_constant=_marks(size, columns.literals),
-        terms=Terms.sorted(parts, size),
+        terms=Terms.joined(parts).by_owner(),
         applications=tuple(applications),
         tables=tuple(np.array(table) for table in trace.tables),
         inputs=tuple(np.array(group, dtype=np.int64) for group in trace.inputs),
