@@ -399,6 +399,15 @@ class TestWritten:
         assert result.data == pytest.approx(factor * sum(x.data for x in xs))
         assert not is_mapped(fast, xs)
 
+    def test_a_derivative_that_depends_on_what_is_from_outside(self):
+        xs, w = values(MANY, start=0.5), mg.Value(0.5)
+
+        def f(given):
+            u = w * given[0]
+            return sum(mg.vmap(lambda x: mg.grad(lambda z: u * z * z)(x) + mg.grad(lambda z: u)(x))(given))
+
+        assert_as_eager(f, [*xs, w], xs, mapped=False)
+
     def test_attributes_of_values_are_those_of_each(self):
         xs = values(MANY)
         for number, x in enumerate(xs):

@@ -21,7 +21,7 @@ import numpy as np
 
 from micrograd._support.containers import remade
 from micrograd.compiler.guards.refusals import in_place_of_others, refuse
-from micrograd.compiler.ir.entries import Trace
+from micrograd.compiler.ir.entries import INPUT, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
 from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, tracing
 from micrograd.engine.node import user_attributes
@@ -176,6 +176,7 @@ class Body(Tape):
     Attributes:
         written: all that two turns have in common if the function does the same in both.
         has_refused: whether the turn has asked what only another Value knows, and may have gone on without the answer.
+        asks_what_is_reached: whether what the turn does depends on which gradients flow to what it is given.
     """
 
     def __init__(self, outer: Tape) -> None:
@@ -187,7 +188,8 @@ class Body(Tape):
         self._uses: dict[int, tuple[int, Primitive | None, int]] = {}
         self._result: Any = None
         self.written: Any = None
-        self.has_refused = False
+        self.has_refused = self.asks_what_is_reached = False
+        self._now: Sequence[Value] = ()  # what is given
 
     def record(self, function: Callable[..., Any], arguments: Any, leaves: Leaves) -> None:
         """Run a function on symbols in the place of the Values among its arguments.
@@ -196,6 +198,7 @@ class Body(Tape):
             UnlikeError: if it cannot be repeated.
             Exception: whatever the function raises, which it may not do where it runs as it is written.
         """
+        self._now = leaves.all
         for number, leaf in enumerate(leaves.all):
             kind: type[Symbol] = type(leaf) if is_plain(leaf) else _Given  # type: ignore[assignment]  # it is plain
             self._given.append(self._symbol(self.operations.append_input(("given", number)), kind))
@@ -225,7 +228,7 @@ class Body(Tape):
         """
         outer, own = self._outer, dict[int, int]()
         filled(self._result, lambda leaf: self._note(leaf, own))
-        if not own:
+        if not own or self.asks_what_is_reached or self.takes_numbers:
             return []
         fixed = [
             outer.place(source, *self._uses[place][1:]) if isinstance(source, Value) else source
@@ -304,13 +307,25 @@ class Body(Tape):
         return super().tangents(outputs, directions, create_graph)
 
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
-        """Nothing asks which gradients flow to what is given: that may differ from turn to turn."""
-        self.has_refused = True
-        return True  # what comes of it is thrown away
+        """Whether a gradient flows to results from a source; see Tape."""
+        self.asks_what_is_reached = True
+        found = super().reaches(results, sources)
+        self._outer.depends_on_recording = self._outer.depends_on_recording or self.depends_on_recording
+        return found
 
-    def numbers_taken(self, output: Any) -> None:
-        """Nothing takes gradients as plain numbers, as that depends on the same."""
-        self.has_refused = True
+    def is_reached(self, result: Value, source: Any) -> bool:
+        """Whether a gradient flows to a symbol of this tape or one around it, or to a Value, from a source."""
+        if isinstance(result, Symbol) and result._tape is not self:
+            return self._outer.is_reached(result, source)
+        return super().is_reached(result, source)
+
+    def _is_source(self, place: int, source: Any) -> bool:
+        if self.operations.primitives[place] is INPUT and isinstance(name := self.operations[place][1], tuple):
+            kind, number = name
+            if kind == "given":
+                return self._outer.is_reached(self._now[number], source)
+            return self._outer.place_is_reached(number, source)
+        return super()._is_source(place, source)
 
     def _check_own(self, results: Collection[Any], sources: Collection[Any]) -> None:
         if not all(map(self._is_own, results)) or not all(
