@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parent / "data" / "digits.csv.gz"
 BATCH_SIZE = 8
+SIDE = 8  # pixels of an image, each way
 MISREAD_SHOWN, ACROSS = 40, 8
 
 
@@ -133,7 +134,9 @@ def main() -> None:
     pixels = table.drop(columns="digit")
     drawn = plot(draw_misread, pixels, digits, probabilities, height=0.5 + 0.8 * height_of(misread))
     more = {"The images that were misread": drawn}
-    page.write_report(pipeline, study, numbers, arguments.output, pictures=True, overwrite=True, more=more)
+    image = {"image": [[f"pixel{SIDE * row + column}" for column in range(SIDE)] for row in range(SIDE)]}
+    how = {"more": more, "inputs": image, "title": "Reading handwritten digits"}
+    page.write_report(pipeline, study, numbers, arguments.output, pictures=True, overwrite=True, **how)
     print(f"Report: {arguments.output / 'report.html'}")
 
 

@@ -66,11 +66,13 @@ def build(site):
     """
     site = Path(os.path.abspath(site))
     _check(site)
-    fetched = packages.fetch()
     site.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=site.parent, prefix=".site-") as folder:
+        installed = Path(folder) / "npm"
+        installed.mkdir()
+        modules = packages.fetch(installed)
         made = _generated(Path(folder))
-        _add_runner(made, fetched)
+        _add_runner(made, modules)
         if site.exists():
             site.rename(Path(folder) / "old")
         made.rename(site)
@@ -110,10 +112,10 @@ def _nav(sections):
     return f"[{', '.join(parts)}]"
 
 
-def _add_runner(made, fetched):
+def _add_runner(made, modules):
     """Add what runs Python on the pages, and the service worker that keeps it."""
     live = made / "live"
-    packages.unpack(fetched, live)
+    packages.unpack(modules, live)
     editor = (WEBSITE / "live" / "editor.js").read_text(encoding="utf-8")
     (live / "editor" / "editor.js").write_text(packages.linked(editor), encoding="utf-8")
     _zip_python(live / "packages.zip")

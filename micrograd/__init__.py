@@ -232,13 +232,20 @@ __all__ = [
     "xlogy",
 ]
 
-__version__ = "1.0.0"
+__version__: str
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 
-def __getattr__(name: str) -> "ModuleType":
+def __getattr__(name: str) -> "ModuleType | str":
+    if name == "__version__":  # importlib.metadata takes longer to load than the rest of micrograd
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("micrograd")
+        except PackageNotFoundError:  # as in the browser
+            return "not installed"
     if name in ("estimators", "learn"):  # scikit-learn, and the learner's exercises, are loaded when asked for
         from importlib import import_module
 

@@ -26,10 +26,10 @@ try:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import accuracy_score, r2_score
     from sklearn.model_selection import train_test_split
-    from sklearn.utils import check_random_state, shuffle
+    from sklearn.utils import check_array, check_consistent_length, check_random_state, shuffle
     from sklearn.utils._param_validation import Interval, Options, StrOptions
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError:
     raise ImportError("micrograd.estimators needs scikit-learn: pip install scikit-learn pandas skops") from None
 
@@ -44,7 +44,7 @@ from micrograd.training.recording import Recording
 from micrograd.training.rows import FUNCTIONS, Course, Plan, State, activated, network_of, outputs_of, train
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from micrograd._support.files import StrPath
     from micrograd.compiler.numbers import Floats
@@ -153,7 +153,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self._learn(X, y, sample_weight, going_on=False)
         return self
 
-    def explore(self, row: Any, path: StrPath, title: str = "") -> None:
+    def explore(self, row: Any, path: StrPath, title: str = "", inputs: Mapping[str, Any] | None = None) -> None:
         """Write a page that opens the graph of one prediction: why this answer.
 
         The page steps through the network at work on the row, and back through the gradients of the answer: of the
@@ -165,6 +165,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
             row: the inputs of one row: a list, an array, or a table of one row.
             path: where to write; ends in ``.html``.
             title: of the page; the answer where left out.
+            inputs: what to draw as one box, by name: names of columns in nested lists, as of the pixels of an image.
 
         Raises:
             NotFittedError: before fit.
@@ -181,9 +182,10 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         if len(numbers) != 1:
             raise ValueError(f"a page is about one row, not {len(numbers)}")
         shown = self._weightiest(numbers[0])
-        inputs = [Value(numbers[0, place].item(), label=str(names[place])) for place in shown]
-        answer = self._answer(outputs_of(self._model(shown, numbers[0]), inputs))
-        explore(answer, path, f"{title or f'Why {answer.label}'}{_not_shown(len(names) - len(shown))}")
+        values = {str(names[place]): Value(numbers[0, place].item(), label=str(names[place])) for place in shown}
+        answer = self._answer(outputs_of(self._model(shown, numbers[0]), list(values.values())))
+        boxes = {name: _replaced(columns, values) for name, columns in (inputs or {}).items()}
+        explore(answer, path, f"{title or f'Why {answer.label}'}{_not_shown(len(names) - len(shown))}", boxes)
 
     def _answer(self, outputs: list[Value]) -> Value:
         """The Value that a page is about, with a label."""
@@ -199,11 +201,10 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, going_on: bool, classes: Any = None) -> None:  # noqa: N803  # see fit
         """Fit, or go on for an epoch from where the last training ended: all is learned, or nothing is changed."""
-        learner = object.__new__(type(self))
-        learner.__dict__ = vars(self).copy()
-        course, converged = learner._taught(X, y, sample_weight, going_on=going_on, classes=classes)
-        self.__dict__ = learner.__dict__  # at once: rows of other classes never meet the weights of before
-        self._warn(course, converged=converged)
+        learner = copy(self)
+        converged = learner._taught(X, y, sample_weight, going_on=going_on, classes=classes)
+        self.__dict__.update(learner.__dict__)  # at once: rows of other classes never meet the weights of before
+        self._warn(converged=converged)
 
     def _taught(
         self,
@@ -213,15 +214,13 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         *,
         going_on: bool,
         classes: Any,
-    ) -> tuple[Course, bool]:
-        """How the training went, and whether it need not go on. An error may leave this estimator half changed."""
+    ) -> bool:
+        """Train; whether it need not go on. An error may leave this estimator half changed."""
         self._validate_params()
         known = hasattr(self, "coefs_") and (going_on or self.warm_start)
         rows, y = validate_data(self, X, y, dtype=float, multi_output=True, reset=not known)
         targets = self._targets(y, known, classes)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows)
-        if weights is not None and not weights.min() >= 0 < weights.max():
-            raise ValueError("Negative values in data passed to `sample_weight`, or nothing but zeros")
+        weights = None if sample_weight is None else _weights(sample_weight, rows)
         chance = check_random_state(self.random_state)
         if not known:
             self._begin(chance, rows.shape[1], targets.shape[1])
@@ -238,7 +237,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
             self._set_parameters(watch.best)
         self.validation_scores_ = watch.scores if watch.scores else None
         self.best_validation_score_ = max(watch.scores, default=None)
-        return course, watch.stopped or going_on or self.n_iter_no_change == math.inf
+        return watch.stopped or going_on or self.n_iter_no_change == math.inf
 
     def _begin(self, chance: Any, inputs: int, outputs: int) -> None:
         """Draw the first weights, as Glorot and Bengio (2010) do, and scikit-learn in this order."""
@@ -302,19 +301,19 @@ class _Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         weights = [part / part.mean() for part in parts[2:]]
         plan = Plan(self._sizes(), self.activation, self.out_activation_, bool(weights), self.solver, settings)
         start = State(_flat(self.coefs_, self.intercepts_), self._solver_state, self._steps)
-        end = train(plan, start, np.column_stack([*parts[:2], *weights]), course)
+        end, history = train(plan, start, np.column_stack([*parts[:2], *weights]), course)
         self._solver_state, self._steps = end.solver, end.steps
         self._set_parameters(end.parameters)
-        self.loss_curve_ = [*self.loss_curve_, *course.losses]
-        self.n_iter_ = len(course.losses)
+        self.loss_curve_ = [*self.loss_curve_, *history.epochs]
+        self.n_iter_ = len(history.epochs)
         self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else math.inf
         self.best_loss_ = None if self.early_stopping else min(self.loss_curve_, default=math.inf)
-        self.t_ += len(course.losses) * len(parts[0])
-        self.interrupted_, self._film = course.interrupted, course.recording
+        self.t_ += len(history.epochs) * len(parts[0])
+        self.interrupted_, self._film = history.interrupted, course.recording
         self.record_ = None if self._film is None else self._shown_part(self._film)
 
-    def _warn(self, course: Course, *, converged: bool) -> None:
-        if course.interrupted:
+    def _warn(self, *, converged: bool) -> None:
+        if self.interrupted_:
             warnings.warn("Training interrupted by user.", stacklevel=4)
         elif not converged:
             message = f"the loss still fell after max_iter={self.max_iter} epochs: more may be better"
@@ -654,9 +653,24 @@ class _Watch:
         return self.stopped
 
 
+def _weights(sample_weight: Any, rows: Floats) -> Floats:
+    weights: Floats = column_or_1d(check_array(sample_weight, ensure_2d=False, dtype=float))
+    check_consistent_length(rows, weights)
+    if not weights.min() >= 0 < weights.max():
+        raise ValueError("Negative values in data passed to `sample_weight`, or nothing but zeros")
+    return weights
+
+
 def _count(sizes: Sequence[int]) -> int:
     """The parameters of a network of these sizes."""
     return sum((inputs + 1) * neurons for inputs, neurons in itertools.pairwise(sizes))
+
+
+def _replaced(columns: Any, values: Mapping[str, Value]) -> Any:
+    """Nested names of columns, each replaced by its Value, or by None where there is none."""
+    if isinstance(columns, (list, tuple)):
+        return [_replaced(column, values) for column in columns]
+    return values.get(columns)
 
 
 def _not_shown(count: int) -> str:

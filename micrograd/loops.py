@@ -81,13 +81,13 @@ def scan(
         raise TypeError("scan needs inputs to go through, or a length")
     count = sequences.length("scan")
     turn, remember = _turns_of(step, count), remembering_turns(step, "scan turn", (state, inputs))
-    form, pairs = _form(state), []
+    form, pairs = form_of(state), []
     outputs: list[Any] = [None] * count
     for index in reversed(range(count)) if reverse else range(count):
         pair = turn(_copied(state), take(index))
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(f"step must return a tuple of the next state and an output, not {pair!r:.80}")
-        if _form(pair[0]) != form:
+        if form_of(pair[0]) != form:
             raise ValueError(
                 f"the state must keep its structure: turn {index} was given {state!r:.60}, and returns {pair[0]!r:.60}"
             )
@@ -194,6 +194,8 @@ def cond(predicate: Any, then: Callable[..., Any], otherwise: Callable[..., Any]
     """
     _check_function(then, "cond")
     _check_function(otherwise, "cond")
+    if (turns := on_top(_turns)) is not None and turns.leave(predicate):
+        return turns.chosen(predicate, (then, otherwise), operands)
     return then(*operands) if predicate else otherwise(*operands)
 
 
@@ -259,17 +261,22 @@ def while_loop(
     _check_function(condition, "while_loop")
     _check_function(body, "while_loop")
     most = None if limit is None else required_count(limit, "limit")
-    form, count = _form(state), 0
-    while condition(_copied(state)):
+    form, count = form_of(state), 0
+    turns = on_top(_turns)
+    while True:
+        holds = condition(_copied(state))
+        if turns is not None and turns.leave(holds):
+            return turns.repeated(condition, body, _copied(state), None if most is None else most - count)
+        if not holds:
+            return state
         if count == most:
             raise ValueError(f"the condition still holds after {limit} iterations: allow more, or see why it does")
         following = body(_copied(state))
-        if _form(following) != form:
+        if form_of(following) != form:
             raise ValueError(
                 f"the state must keep its structure: body was given {state!r:.60}, and returns {following!r:.60}"
             )
         state, count = following, count + 1
-    return state
 
 
 # Who takes the turns
@@ -290,6 +297,18 @@ class Turns(Layer):
             item: gives the item of each iteration.
             count: how many there are.
         """
+        raise NotImplementedError
+
+    def leave(self, number: Any) -> bool:
+        """Whether a decision on a number is left to a program."""
+        raise NotImplementedError
+
+    def chosen(self, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+        """What cond returns where a program decides."""
+        raise NotImplementedError
+
+    def repeated(self, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
+        """What while_loop returns where a program decides."""
         raise NotImplementedError
 
 
@@ -417,20 +436,20 @@ def _copied(nested: Any) -> Any:
     return nested.copy() if is_array(nested) else nested
 
 
-def _form(nested: Any) -> Any:
+def form_of(nested: Any) -> Any:
     """What stays the same from turn to turn: the classes of containers, their lengths, keys and shapes."""
     if isinstance(nested, Operand) or real_number(nested) is not None:
         return "a number"
     if isinstance(nested, (list, tuple, dict)):
-        return type(nested), {name: _form(part) for name, part in _parts(nested).items()}
+        return type(nested), {name: form_of(part) for name, part in _parts(nested).items()}
     return ("an array", nested.shape) if is_array(nested) else type(nested)
 
 
 def _alike(outputs: list[Any]) -> list[Any]:
     """The outputs of all turns, which must have one structure."""
-    form = _form(outputs[0])
+    form = form_of(outputs[0])
     for index, output in enumerate(outputs):
-        if _form(output) != form:
+        if form_of(output) != form:
             raise ValueError(
                 f"every turn must return the same structure: turn 0 returns {outputs[0]!r:.60}, and turn {index} "
                 f"{output!r:.60}"
@@ -456,7 +475,7 @@ def _stacked(outputs: list[Any], axis: Any, in_arrays: bool) -> Any:
             raise ValueError(f"f returns an array of shape {first.shape}: there is no axis {axis} beside its own")
         return np.stack(outputs, axis)
     if axis == 0:
-        return array_of((len(outputs),))(outputs) if in_arrays and _form(first) == "a number" else outputs
+        return array_of((len(outputs),))(outputs) if in_arrays and form_of(first) == "a number" else outputs
     if not isinstance(first, list) or axis < 0:
         raise ValueError(f"f returns {first!r:.60}: there is no axis {axis}")
     return [_stacked(list(column), axis - 1, in_arrays) for column in zip(*outputs, strict=True)]

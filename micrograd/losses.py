@@ -238,7 +238,8 @@ def _cross_entropy_of_row(logits: Sequence[Any], target: Any) -> Any:
         ]
         known = primitives.where(target < 0, math.nan, target)  # NaN is no index: the eager run says what is wrong
         return primitives.softplus(functional.logsumexp(others) - functional.take(logits, known))
-    if isinstance(target, (bool, Value)) or not hasattr(target, "__index__"):
+    is_bool = isinstance(target, bool) or getattr(target, "dtype", None) == "bool"  # which older NumPy gives an index
+    if is_bool or isinstance(target, Value) or not hasattr(target, "__index__"):
         raise TypeError(f"a target of the cross-entropy must be an int, the index of a class, not {target!r:.80}")
     if not hasattr(type(logits), "__len__") or isinstance(logits, str):
         raise TypeError(f"logits must be a sequence of numbers or Values, not {type(logits).__name__}: {logits!r:.80}")

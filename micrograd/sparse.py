@@ -152,7 +152,7 @@ def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None 
     import numpy as np
     from scipy.sparse import csr_array
 
-    if not outputs:
+    if not outputs and inputs.fresh:
         raise ValueError(f"{name} takes a function that returns numbers; this one returned an empty result")
     inputs.connect(outputs)
     if inputs.is_connected:
@@ -163,7 +163,7 @@ def _matrix(inputs: Inputs, outputs: list[Any], name: str, triangle: str | None 
     entries: list[Any] = []
     columns: list[int] = []
     starts = [0]
-    for row, found in enumerate(inputs.sparse_rows(outputs)):
+    for row, found in enumerate(inputs.sparse_rows(outputs, symmetric=name == "sparse_hessian")):
         for column in sorted(found):
             if (triangle == "upper" and column < row) or (triangle == "lower" and column > row):
                 continue
@@ -203,18 +203,22 @@ class NonlinearProgram:
 
         from micrograd.compiler import compile as compiled_function
 
+        for name, function in ("objective", objective), ("constraints", constraints):
+            if not callable(function) and (function is not None or name == "objective"):
+                raise TypeError(f"{name} must be a function of the point, not {type(function).__name__}")
+
         def of_first_order(point: Any) -> Any:
             value, slopes = value_and_grad(objective)(point)
             if constraints is None:
                 return value, slopes, [], None
-            residuals = flatten(constraints(point), OUTPUT)[0]
+            residuals = _residuals(constraints(point))
             return value, slopes, residuals, sparse_jacobian(constraints)(point)
 
         def lagrangian(point: Any, multipliers: Any, factor: Any) -> Any:
             total = factor * objective(point)
             if constraints is None:
                 return total
-            pairs = zip(multipliers, flatten(constraints(point), OUTPUT)[0], strict=True)
+            pairs = zip(multipliers, _residuals(constraints(point)), strict=True)
             return sum((multiplier * residual for multiplier, residual in pairs), total)
 
         def of_second_order(point: Any, multipliers: Any, factor: float) -> Any:
@@ -227,6 +231,8 @@ class NonlinearProgram:
             raise ValueError(f"start must be one number or more in an array with one axis, not of shape {point.shape}")
         self.variables = len(point)
         self._point: Any = None
+        self._is_compiled = compiled
+        self.constraint_count = -1
         _, _, residuals, slopes = self._at(point)
         self.constraint_count = len(residuals)
         self._jacobian_pattern = slopes
@@ -247,7 +253,13 @@ class NonlinearProgram:
 
         point = self._checked(x)
         if self._point is None or not np.array_equal(point, self._point):
-            self._found, self._point = self._first(point), point
+            found = self._first(point)
+            if self.constraint_count not in (-1, len(found[2])):
+                raise ValueError(
+                    f"the constraints are {len(found[2])} numbers at this point, and {self.constraint_count} at the "
+                    "start: return as many at each point"
+                )
+            self._found, self._point = found, point
         return self._found
 
     def objective(self, x: Any) -> float:
@@ -270,7 +282,7 @@ class NonlinearProgram:
 
     def jacobian(self, x: Any) -> Any:
         """These entries at a point."""
-        return _entries(self._at(x)[3], self._jacobian_pattern)
+        return self._entries(self._at(x)[3], self._jacobian_pattern)
 
     def hessianstructure(self) -> tuple[Any, Any]:
         """The rows and the columns of the entries of the Lagrangian's Hessian, its lower triangle."""
@@ -284,7 +296,7 @@ class NonlinearProgram:
             multipliers: of the constraints, an array of ``constraint_count`` floats.
             factor: of the objective.
         """
-        return _entries(self._hessian_matrix(x, multipliers, factor), self._hessian_pattern)
+        return self._entries(self._hessian_matrix(x, multipliers, factor), self._hessian_pattern)
 
     def jacobian_matrix(self, x: Any) -> csr_array[Any]:
         """The Jacobian of the constraints at a point, as a sparse matrix."""
@@ -327,7 +339,26 @@ class NonlinearProgram:
     def _hessian_matrix(self, x: Any, multipliers: Any, factor: float) -> Any:
         import numpy as np
 
-        return self._second(self._checked(x), np.array(multipliers, dtype=float), float(factor))
+        given = np.array(multipliers, dtype=float)
+        if given.shape != (self.constraint_count,):
+            raise ValueError(
+                f"this program has {self.constraint_count} constraints; multipliers of shape {given.shape} were given"
+            )
+        return self._second(self._checked(x), given, float(factor))
+
+    def _entries(self, found: Any, pattern: Any) -> Any:
+        """The entries of a matrix, which must be where those of the pattern are."""
+        import numpy as np
+
+        if pattern is None:
+            return np.zeros(0)
+        if not (np.array_equal(found.indptr, pattern.indptr) and np.array_equal(found.indices, pattern.indices)):
+            instead = "write mg.where in place of if" + ("" if self._is_compiled else ", and compile them")
+            raise ValueError(
+                "the functions did other operations at this point than at the start, so derivatives lie elsewhere: "
+                + instead
+            )
+        return found.data.copy()
 
 
 def nlp(
@@ -370,6 +401,18 @@ def nlp(
     return NonlinearProgram(objective, constraints, start, compile)
 
 
+def _residuals(result: Any) -> list[Any]:
+    """The numbers that the constraints gave."""
+    if result is None or isinstance(result, (Value, float, int)):
+        instead = "return them" if result is None else "of a single one, write [number]"
+        raise TypeError(
+            f"constraints must return numbers in a list or an array, not {type(result).__name__}: {instead}"
+        )
+    if residuals := flatten(result, OUTPUT)[0]:
+        return residuals
+    raise ValueError("the constraints are an empty list: leave out constraints= if there are none")
+
+
 def _places(pattern: Any) -> tuple[Any, Any]:
     """The rows and the columns of the entries of a matrix, in order."""
     import numpy as np
@@ -377,20 +420,6 @@ def _places(pattern: Any) -> tuple[Any, Any]:
     if pattern is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     return np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr)), pattern.indices.copy()
-
-
-def _entries(found: Any, pattern: Any) -> Any:
-    """The entries of a matrix, which must be where those of the pattern are."""
-    import numpy as np
-
-    if pattern is None:
-        return np.zeros(0)
-    if not (np.array_equal(found.indptr, pattern.indptr) and np.array_equal(found.indices, pattern.indices)):
-        raise ValueError(
-            "the functions did other operations at this point than at the start, so derivatives lie elsewhere: write "
-            "mg.where in place of if, or compile them"
-        )
-    return found.data.copy()
 
 
 def _symmetric(lower: Any) -> Any:

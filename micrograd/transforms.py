@@ -39,6 +39,7 @@ from micrograd.engine.differentiation import (
 )
 from micrograd.engine.higher_order import adjoints
 from micrograd.engine.higher_order import jacobian as jacobian_of
+from micrograd.engine.higher_order import sparse_rows as sparse_rows_of
 from micrograd.engine.higher_order import tangents as tangents_of
 from micrograd.engine.recorder import refusing_floats
 from micrograd.engine.tracer import tracer_on_top
@@ -370,7 +371,7 @@ class Inputs:
         for number in chosen:
             scalars, rebuild = flatten(arguments[number], f"argument {number}")
             self.look_at(scalars)
-            fresh = [_fresh(scalar, self._run) for scalar in scalars]
+            fresh = _fresh(scalars, self._run)
             self._arguments[number] = rebuild(list(fresh))
             self._parts.append((len(fresh), rebuild))
             self.fresh += fresh
@@ -445,14 +446,17 @@ class Inputs:
         every = iter(self.constants_or_graphs(slopes))
         return [rebuild(list(islice(every, count))) for count, rebuild in self._parts]
 
-    def sparse_rows(self, outputs: list[Any]) -> Iterator[dict[int, Any]]:
-        """For each output its gradients by those of the inputs that it depends on, by their numbers."""
-        numbers = {value: number for number, value in enumerate(self.fresh)}
+    def sparse_rows(self, outputs: list[Any], symmetric: bool) -> Iterator[dict[int, Any]]:
+        """For each output its gradients by those of the inputs that it depends on, by their numbers.
+
+        Args:
+            outputs: which depend on the inputs.
+            symmetric: whether they are the gradients of one number.
+        """
         with differentiating():
-            rows = jacobian_of(outputs, self.fresh, self.in_graphs, by_rows=True)
+            rows = sparse_rows_of(outputs, self.fresh, self.in_graphs, symmetric)
         for row in rows:
-            found = {numbers[value]: slope for value, slope in row.items() if value in numbers}
-            yield dict(zip(found, self.constants_or_graphs(list(found.values())), strict=True))
+            yield dict(zip(row, self.constants_or_graphs(list(row.values())), strict=True))
 
     def joined(self, parts: list[Any]) -> Any:
         """One result for one argument, a tuple of them for several."""
@@ -493,20 +497,25 @@ def _number(output: Value) -> Any:
     return output.data if (tracer := tracer_on_top()) is None else tracer.number_of(output)
 
 
-def _fresh(scalar: Any, run: Differentiation) -> Value:
+def _fresh(scalars: list[Any], run: Differentiation) -> list[Value]:
     # Of a Value in the arguments f gets a copy, and is differentiated with respect to that. Where f uses the Value
     # itself as well, from a closure, it is a constant to this derivative.
-    if isinstance(scalar, Value):
-        check_class(scalar, "a function that is differentiated is given other Values in place of its arguments")
+    for scalar in scalars:
+        if isinstance(scalar, Value):
+            check_class(scalar, "a function that is differentiated is given other Values in place of its arguments")
     with differentiating():
         tracer = tracer_on_top()
-        if tracer is not None and (copied := tracer.copied(scalar, run)) is not None:
-            return copied
-        if isinstance(scalar, Value) and scalar.requires_grad:
-            return primitives.identity(scalar)
-        leaf = Value(scalar.data if isinstance(scalar, Value) else scalar)
-        leaf._x = INPUT_OF_A_TRANSFORM
-        return leaf
+        if tracer is not None and (copies := tracer.copies(scalars, run)) is not None:
+            return copies
+        return list(map(_leaf, scalars))
+
+
+def _leaf(scalar: Any) -> Value:
+    if isinstance(scalar, Value) and scalar.requires_grad:
+        return primitives.identity(scalar)
+    leaf = Value(scalar.data if isinstance(scalar, Value) else scalar)
+    leaf._x = INPUT_OF_A_TRANSFORM
+    return leaf
 
 
 # Solutions of equations

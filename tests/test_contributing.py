@@ -123,13 +123,16 @@ def test_the_linters_run_before_each_commit_and_the_fast_tests_before_each_push(
     assert entries[True] == 'python -m pytest --quiet -m "not slow"\n'
 
 
-def test_each_path_and_extra_that_is_named_is_there():
+def test_each_path_extra_and_group_that_is_named_is_there():
     written = {written["file"] for written in WRITTEN.finditer(TEXT)}
     for path in set(re.findall(r"`((?:micrograd|tests|docs|\.ci)/[^` ]*)`", TEXT)) - written:
         assert (ROOT / path).exists(), path
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extras, _, groups = project.partition("\n[dependency-groups]")
     named = {name for names in re.findall(r"'\.\[([\w,]+)\]'", TEXT) for name in names.split(",")}
-    assert {"lint", "campaigns"} <= named <= set(re.findall(r"^(\w+) = \[", project, re.MULTILINE))
+    assert {"all"} <= named <= set(re.findall(r"^(\w+) = \[", extras, re.MULTILINE))
+    named = set(re.findall(r"--group (\w+)", TEXT))
+    assert {"test", "lint", "campaigns"} <= named <= set(re.findall(r"^(\w+) = \[", groups, re.MULTILINE))
 
 
 def test_a_block_goes_where_the_text_says(tmp_path):

@@ -214,7 +214,7 @@ class TestExplore:
     @pytest.mark.parametrize("target", ["three classes", "two classes", "labels", "number"])
     def test_a_page_is_about_the_answer_for_one_row(self, tmp_path, monkeypatch, target):
         shown = []
-        monkeypatch.setattr("micrograd.estimators.explore", lambda root, path, title: shown.append((root, path, title)))
+        monkeypatch.setattr("micrograd.estimators.explore", lambda *given: shown.append(given[:3]))
         estimator = quick(target).fit(ROWS, TARGETS[target])
         for row in ROWS[:8]:
             estimator.explore(row, tmp_path / "why.html")
@@ -245,6 +245,16 @@ class TestExplore:
         quick(max_iter=1).fit(ROWS, KINDS).explore(ROWS[:1], tmp_path / "why.html", "Why not")
         assert "<title>Why not" in (tmp_path / "why.html").read_text(encoding="utf-8")
 
+    def test_columns_are_shown_as_one_box_under_a_name(self, tmp_path, monkeypatch):
+        shown = []
+        monkeypatch.setattr("micrograd.estimators.explore", lambda *given: shown.append(given))
+        estimator = quick(max_iter=1).fit(pd.DataFrame(ROWS, columns=list("abcd")), KINDS)
+        row = pd.DataFrame(ROWS[:1], columns=list("abcd"))
+        estimator.explore(row, tmp_path / "why.html", inputs={"image": [["a", "b"], ["c", "missing"]]})
+        ((first, second), (third, missing)) = shown[0][3]["image"]
+        assert [value.label for value in (first, second, third)] == ["a", "b", "c"]
+        assert missing is None
+
     @pytest.mark.parametrize("target", ["three classes", "number"])
     def test_of_a_large_network_the_page_and_the_film_show_what_weighs_most(self, tmp_path, monkeypatch, target):
         estimator = quick(target, record=True).fit(ROWS, TARGETS[target])
@@ -253,7 +263,7 @@ class TestExplore:
         monkeypatch.setattr(estimators, "MOST_SHOWN", 5)
         monkeypatch.setattr(estimators, "PART", 2)
         estimator.explore(ROWS[0], tmp_path / "why.html")
-        root, _, title = shown[0]
+        root, _, title, _ = shown[0]
         answer = estimator.predict(ROWS[:1]) if target == "number" else estimator.predict_proba(ROWS[:1])
         assert root.data == pytest.approx(answer.max(), rel=1e-12)
         assert title == f"Why {root.label} (2 inputs that weigh less are not shown)"
@@ -313,11 +323,11 @@ class TestRunning:
     def test_ctrl_c_ends_the_training_and_keeps_what_was_learned(self, monkeypatch):
         step, done = training.BufferSteps.step, []
 
-        def interrupted(self, batch, epoch):
+        def interrupted(self, batch, epoch, noise):
             if epoch == 1:
                 raise KeyboardInterrupt
             done.append(epoch)
-            return step(self, batch, epoch)
+            return step(self, batch, epoch, noise)
 
         monkeypatch.setattr(training.BufferSteps, "step", interrupted)
         with pytest.warns(UserWarning, match="Training interrupted by user"):

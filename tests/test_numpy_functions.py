@@ -14,6 +14,10 @@ from tests.numpy_expressions import DIFFERENT, NUMBERS, differences, expressions
 X = np.array([[0.5, -1.25, 2.0], [0.0, 3.5, -0.5]])
 Y = np.array([[2.0, 0.5, 3.0], [0.25, 2.0, 1.0]])
 
+MODES = pytest.mark.parametrize(
+    "make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"]
+)
+
 FUNCTIONS = {
     "a number among Values": lambda x, y: np.exp(np.maximum(x, 0)),
     "a number from np.clip": lambda x, y: np.log(np.clip(x, 1e-9, None)),
@@ -114,6 +118,11 @@ REFUSED = {
     "hfft": lambda x, y: np.fft.hfft(x),
     "gcd": lambda x, y: np.gcd(x, y),
     "eig": lambda x, y: np.linalg.eig(x[:, :2]),
+    "ihfft": lambda x, y: np.fft.ihfft(x),
+    "polydiv": lambda x, y: np.polydiv(x[0], y[0]),
+    "roots": lambda x, y: np.roots(x[0]),
+    "linalg.svd": lambda x, y: np.linalg.svd(x),
+    "linalg.pinv": lambda x, y: np.linalg.pinv(x, rcond=1e-3),
 }
 
 
@@ -149,9 +158,9 @@ def test_compiled_as_eagerly(backend, name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@MODES
 def test_a_function_that_values_do_not_have(name, make):
-    with pytest.raises(TypeError, match=rf"micrograd has no np\.{name} of Values: (write|leave) .*micrograd\.numbers"):
+    with pytest.raises(TypeError, match=rf"micrograd has no np\.{name} of Values.*: (write|leave) "):
         make(REFUSED[name])(mg.array(X), mg.array(Y))
 
 
@@ -291,14 +300,14 @@ def test_steps_of_values_are_numbers_of_numpy():
             make(lambda x: np.sign(x))(mg.array([math.nan]))
 
 
-def test_wrong_calls_of_np_gradient():
-    for make in (lambda f: f, lambda f: mg.compile(f, backend="numpy")):
-        with pytest.raises(TypeError, match="one spacing, or one for each of 2 axes, not 3"):
-            make(lambda x: np.gradient(x, 1.0, 1.0, 1.0))(mg.array(X))
-        with pytest.raises(ValueError, match="more than 2 elements along an axis, not 2"):
-            make(lambda x: np.gradient(x, axis=0, edge_order=2))(mg.array(X))
-        with pytest.raises(ValueError, match="as many coordinates as elements: 3, not 2"):
-            make(lambda x: np.gradient(x[0], [0.0, 1.0]))(mg.array(X))
+@MODES
+def test_wrong_calls_of_np_gradient(make):
+    with pytest.raises(TypeError, match="one spacing, or one for each of 2 axes, not 3"):
+        make(lambda x: np.gradient(x, 1.0, 1.0, 1.0))(mg.array(X))
+    with pytest.raises(ValueError, match="more than 2 elements along an axis, not 2"):
+        make(lambda x: np.gradient(x, axis=0, edge_order=2))(mg.array(X))
+    with pytest.raises(ValueError, match="as many coordinates as elements: 3, not 2"):
+        make(lambda x: np.gradient(x[0], [0.0, 1.0]))(mg.array(X))
 
 
 EXPRESSIONS = [expression for expression in expressions() if expression not in DIFFERENT]
@@ -325,7 +334,7 @@ def test_all_expressions(numbers):
     assert [each for expression in EXPRESSIONS for each in differences(expression, numbers)] == []
 
 
-@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@MODES
 def test_signs_of_zeros_and_of_what_is_not_finite(make):
     numbers = np.array([0.0, -0.0, 1.5, -1.5, math.nan, math.inf, -math.inf, 5e-324, -5e-324])
     for function in (np.signbit, lambda x: np.copysign(2.0, x), lambda x: np.heaviside(x, 0.5)):
@@ -336,10 +345,10 @@ def test_signs_of_zeros_and_of_what_is_not_finite(make):
             assert repr(make(lambda x, y: np.fmod(x, y))(Value(x), Value(y)).data) == repr(math.fmod(x, y))
 
 
-def test_wrong_points_of_np_interp():
-    for make in (lambda f: f, lambda f: mg.compile(f, backend="numpy")):
-        with pytest.raises(ValueError, match=r"as many points as values, not arrays of shapes \(2,\) and \(3,\)"):
-            make(lambda x: np.interp(x, [0.0, 1.0], [1.0, 2.0, 3.0]))(mg.array(X))
+@MODES
+def test_wrong_points_of_np_interp(make):
+    with pytest.raises(ValueError, match=r"as many points as values, not arrays of shapes \(2,\) and \(3,\)"):
+        make(lambda x: np.interp(x, [0.0, 1.0], [1.0, 2.0, 3.0]))(mg.array(X))
 
 
 def test_arrays_of_numbers_and_a_value():
@@ -410,7 +419,7 @@ def test_a_value_in_an_array_of_numbers_that_is_an_argument(function):
     assert mg.numbers(fast(mg.array([1.0, 2.0]), Value(3.0))).tolist() == [12.0, 3.0]
 
 
-@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@MODES
 @pytest.mark.parametrize("function", [np.mean, np.var, np.std, np.nanmean, np.nanvar, np.nanstd])
 @pytest.mark.parametrize("kind", [np.array, mg.array])
 @pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|invalid value):RuntimeWarning")
@@ -418,8 +427,169 @@ def test_averages_of_no_elements_are_nan(function, make, kind):
     assert np.isnan(make(lambda x: function(x[:0]))(kind(X)))
 
 
-@pytest.mark.parametrize("make", [lambda f: f, lambda f: mg.compile(f, backend="numpy")], ids=["eager", "compiled"])
+@MODES
 @pytest.mark.parametrize("name", ["pinv", "svd", "qr"])
 def test_what_is_no_matrix_is_refused_by_its_shape(name, make):
     with pytest.raises(np.linalg.LinAlgError, match=rf"{name} takes matrices in the last two axes.*\(3,\)"):
         make(lambda x: getattr(np.linalg, name)(x[0]))(mg.array(X))
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("error", "message", "function"),
+    [
+        (TypeError, "must be an array|must be of ArrayType", lambda x, y: np.fix(x[0, 0], y[0, 0])),
+        (TypeError, "must be an array|must be of ArrayType", lambda x, y: np.isposinf(x[0, 0], y[0, 0])),
+        (TypeError, "integer|would freeze", lambda x, y: np.fft.fft(x, y[0, 0])),
+        (TypeError, "integer", lambda x, y: np.fft.irfft(x, 2.5)),
+        (ValueError, "ambiguous|one int", lambda x, y: np.fft.irfft(x, y)),
+        (AttributeError, "upper", lambda x, y: np.linalg.eigh(x, y)),
+        (ValueError, "UPLO", lambda x, y: np.linalg.eigh(x[:, :2], "M")),
+        (ValueError, "ambiguous|must be a str", lambda x, y: np.linalg.qr(x, y)),
+        (np.linalg.LinAlgError, "at least two-dim|takes matrices", lambda x, y: np.linalg.cond(x[0])),
+        (np.linalg.LinAlgError, "not defined|with elements", lambda x, y: np.linalg.cond(x[:, :0])),
+        (TypeError, "one spacing|invalid number", lambda x, y: np.gradient(x, y)),
+        (ValueError, "one axis|1d", lambda x, y: np.gradient(x[0], y)),
+        (TypeError, "integral", lambda x, y: np.pad(x, y[0, 0])),
+        (ValueError, "broadcast", lambda x, y: x + y[:, :2]),
+    ],
+)
+@pytest.mark.parametrize("kind", [np.array, mg.array])
+def test_wrong_calls_raise_the_same(make, error, message, function, kind):
+    with pytest.raises(error, match=message):
+        make(function)(kind(X), kind(Y))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.transpose(x),
+        lambda x: np.squeeze(x),
+        lambda x: np.real(x),
+        lambda x: np.trim_zeros(x),
+        lambda x: np.isfortran(x),
+        lambda x: np.i0(x),
+        lambda x: np.pad(x, 1) if np.ndim(x) else x,
+    ],
+)
+def test_single_numbers_of_numpy_are_arrays_where_numpy_has_them_so(function):
+    fast = mg.compile(lambda x, t: (function(x), t * 2), backend="numpy")
+    for number in (np.float64(0.5), np.array(0.5)):
+        found, expected = fast(number, 1.0)[0], function(number)
+        assert isinstance(found, np.ndarray) is isinstance(expected, np.ndarray)
+        assert found == pytest.approx(expected, rel=1e-15)
+    assert mg.compile(lambda x: np.real(x) * 2, backend="numpy")(0.5) == 1.0
+    assert np.real(Value(0.5)).shape == mg.compile(np.real, backend="numpy")(Value(0.5)).shape == ()
+    assert mg.compile(lambda x: np.i0(x[0]), backend="numpy")(mg.array([0.0])).data == 1.0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: np.astype(x[0, 0], y[0, 0]),
+        lambda x, y: np.ones_like(x[0, 0], dtype=y[0, 0]),
+        lambda x, y: np.histogramdd(x[0, 0]),
+        lambda x, y: np.nanpercentile(x[0, 0], y[0, 0]),
+        lambda x, y: np.linalg.svd(x),
+    ],
+)
+def test_what_numpy_alone_can_do_is_refused_by_the_compiler(function):
+    function(X, Y)
+    with pytest.raises(mg.TraceError, match=r"would freeze .*(Compute it outside of the function|Write np\.where)"):
+        mg.compile(function, backend="numpy")(X, Y)
+
+
+def test_a_number_as_a_dtype_or_a_width_is_refused_beside_values():
+    with pytest.raises(mg.TraceError, match=r"a number as a dtype would freeze .*Write the dtype itself"):
+        mg.compile(lambda x, y: np.ones_like(x, y), backend="numpy")(Value(1.0), np.float64(2.0))
+    with pytest.raises(mg.TraceError, match=r"a width of np\.pad that depends on numbers would freeze"):
+        mg.compile(lambda x, n: np.pad(x, n), backend="numpy")(X, 2)
+
+
+@MODES
+@pytest.mark.parametrize("p", [None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc"])
+def test_condition_numbers(make, p):
+    numbers = np.array([[2.0, 1.0], [0.5, 3.0]])
+    if make is not MODES.args[1][0] and p in (None, 2, -2, "nuc"):
+        with pytest.raises(mg.TraceError, match="svd would freeze"):
+            make(lambda x: np.linalg.cond(x, p))(mg.array(numbers))
+        return
+    x = mg.array(numbers)
+    found = make(lambda x: np.linalg.cond(x, p))(x)
+    assert found.data == pytest.approx(np.linalg.cond(numbers, p), rel=1e-14)
+    found.backward()
+    step = np.array([[1e-6, 0.0], [0.0, 0.0]])
+    slope = (np.linalg.cond(numbers + step, p) - np.linalg.cond(numbers - step, p)) / 2e-6
+    assert x[0, 0].grad == pytest.approx(slope, rel=1e-6)
+
+
+@MODES
+def test_a_dtype_of_floats_keeps_the_gradients_of_values(make):
+    for function in (np.sum, np.mean, np.cumsum):
+        x = mg.array([1.0, 2.0])
+        np.sum(make(lambda x, function=function: function(x, dtype=float))(x)).backward()
+        assert mg.gradients(x).all()
+    assert make(lambda x: np.sum(x, dtype=np.float64))(np.array([1, 2])) == 3.0
+
+
+@MODES
+@pytest.mark.parametrize("backend", ["values", "numbers"])
+def test_differences_of_neighbours(make, backend):
+    kind = mg.array if backend == "values" else np.array
+    whole = make(lambda x, y: np.ediff1d(x, y[0], y[1, 0]))(kind(X), mg.array(Y))
+    assert mg.numbers(whole).tolist() == np.ediff1d(X, Y[0], Y[1, 0]).tolist()
+    assert mg.numbers(make(np.ediff1d)(kind(X))).tolist() == np.ediff1d(X).tolist()
+
+
+EMPTY = {
+    "a product": lambda a, v: a * v,
+    "a product with a number": lambda a, v: a * 2,
+    "np.exp": lambda a, v: np.exp(a),
+    "itself": lambda a, v: a,
+    "a part": lambda a, v: a[:0] * 1,
+    "np.where": lambda a, v: np.where(a > 0, v, a),
+    "np.maximum": lambda a, v: np.maximum(a, 0),
+    "np.concatenate": lambda a, v: np.concatenate([a, a]),
+    "np.floor": lambda a, v: np.floor(a),
+    "a comparison": lambda a, v: a > 0,
+    "np.isfinite": lambda a, v: np.isfinite(a),
+    "mg.array": lambda a, v: mg.array([]),
+    "np.zeros": lambda a, v: np.zeros(0),
+    "in a list": lambda a, v: np.stack([a, a]),
+    "a sum": lambda a, v: a.sum(),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("kind", [np.array, mg.array, np.float32, np.int8], ids=["floats", "Values", "float32", "int8"])
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "part"])
+def test_an_empty_array_has_the_dtype_that_it_has_eagerly(name, kind, whole):
+    given = kind([]) if whole else kind([1.0, 2.0])
+    function = lambda a, v: (EMPTY[name](a if whole else a[:0], v), v * 2)  # noqa: E731
+    found, expected = mg.compile(function, backend="numpy")(given, Value(0.5))[0], function(given, Value(0.5))[0]
+    assert (type(found), np.shape(found), getattr(found, "dtype", None)) == (
+        type(expected), np.shape(expected), getattr(expected, "dtype", None)
+    )  # fmt: skip
+
+
+@MODES
+def test_a_number_picked_in_the_place_of_a_value_is_a_node_that_gives_it_no_gradient(make):
+    x, constant = mg.array([1.0, -2.0]), mg.array([5.0, 6.0], requires_grad=False)
+    for other, expected in ((0, [1.0, 0.0]), (constant, [1.0, 6.0])):
+        found = make(lambda x, other: np.where(x > 0, x, other))(x, other)
+        assert mg.numbers(found).tolist() == expected
+        assert [each.requires_grad for each in found] == [True, True]
+        found.sum().backward()
+        assert mg.gradients(x).tolist() == [1.0, 0.0]
+        x[0].grad = 0.0
+
+
+def test_a_picked_number_has_derivatives_and_a_picture_as_where_has():
+    x = Value(3.0)
+    found = np.where([False], mg.array([x]), 2.0)[0] * x
+    first = mg.gradient(found, x, create_graph=True)
+    assert (first.data, mg.gradient(first, x)) == (2.0, 0.0)
+    constants = mg.array([1.0, 2.0], requires_grad=False)
+    assert [each.requires_grad for each in np.where([True, False], constants, 0)] == [False, False]
+    with mg.no_grad():
+        assert not np.where([False], mg.array([x]), 2.0)[0].requires_grad

@@ -1,5 +1,6 @@
 """What installing and importing the package brings, and what it does not."""
 
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -29,6 +30,29 @@ def test_the_core_has_no_dependencies():
 
 def test_the_version_is_that_of_the_distribution():
     assert mg.__version__ == metadata.version("micrograd")
+
+
+def test_a_checkout_that_is_not_installed_has_no_version(monkeypatch):
+    def none(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", none)
+    assert mg.__version__ == "not installed"
+
+
+def test_the_top_level_is_that_of_the_design():
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    names = {file.partition("/")[0] for file in files if file and not file.startswith(".")}
+    assert names == {"pyproject.toml", "README.md", "LICENSE", "micrograd", "tests", "demos", "docs"}
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 110
+
+
+@pytest.mark.parametrize("name", ["SECURITY.md", "CONTRIBUTING.md"])
+def test_platforms_find_their_files_and_links_in_them_lead_somewhere(name):
+    page = ROOT / ".github" / name
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_the_package_is_marked_as_typed():

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.tracing.colours import star_coloured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -242,6 +243,65 @@ def test_rules_of_alike_rows_are_asked_twice_and_those_of_a_users_primitive_each
         mg.compile(mg.sparse_jacobian(lambda x: [bad(each) for each in x]), backend="numpy")(np.ones(5))
 
 
+def test_rows_that_read_a_number_twice_are_not_those_that_read_two(way: Any) -> None:
+    def f(x: Any, c: Any) -> list[Any]:
+        return [x[k] * c[k] * c[5 if k == 1 else k + 4] for k in range(4)] + [x[0] * x[0], x[1] * x[2], x[2] * x[0]]
+
+    x, c = np.array([2.0, 3.0, 5.0, 7.0]), np.array([1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5])
+    c[1] = c[5]
+    found = way(mg.sparse_jacobian(f))(x, c)
+    np.testing.assert_allclose(found.toarray(), mg.jacobian(f)(x, c))
+
+    def same(x: Any, c: Any) -> list[Any]:
+        return [x[k] * c[k] * c[1 if k == 1 else k + 4] for k in range(4)]
+
+    np.testing.assert_allclose(way(mg.sparse_jacobian(same))(x, c).toarray(), mg.jacobian(same)(x, c))
+
+
+def test_rows_whose_operations_come_in_another_order_or_differ_far_from_their_ends(way: Any) -> None:
+    def f(x: Any) -> list[Any]:
+        early = [mg.exp(x[k]) * 2.0 if k % 2 else None for k in range(6)]
+        late = [mg.sin(x[k]) for k in range(6)]
+        rows = [(late[k] + x[k]) * (early[k] if k % 2 else mg.exp(x[k]) * 2.0) for k in range(6)]
+        for step in range(9):  # deeper than what is compared at first
+            rows = [mg.tanh(row + (0.5 if step or k < 3 else -0.5)) for k, row in enumerate(rows)]
+        return rows
+
+    x = np.linspace(0.1, 0.6, 6)
+    np.testing.assert_allclose(way(mg.sparse_jacobian(f))(x).toarray(), mg.jacobian(f)(x), rtol=1e-12)
+
+
+def test_rows_that_look_alike_and_are_none_of_them_are_asked_one_by_one(way: Any) -> None:
+    def f(x: Any) -> list[Any]:
+        rows = [mg.sin(x[k]) * float(k) for k in range(12)]
+        for _ in range(8):
+            rows = [mg.tanh(row) for row in rows]
+        return rows
+
+    x = np.linspace(0.1, 0.6, 12)
+    np.testing.assert_allclose(way(mg.sparse_jacobian(f))(x).toarray(), mg.jacobian(f)(x), rtol=1e-12)
+
+
+def test_gradients_that_depend_on_no_variable_are_empty_rows(way: Any) -> None:
+    def f(x: Any, weights: Any) -> Any:
+        return sum((weight * each for weight, each in zip(weights, x, strict=True)), x[0] ** 2)
+
+    found = way(mg.sparse_hessian(f))(np.ones(5), np.arange(5.0))
+    assert (found.nnz, found.toarray()[0, 0]) == (1, 2.0)
+
+
+def test_long_rows_are_asked_one_by_one() -> None:
+    def f(x: Any) -> list[Any]:
+        rows = list(x)
+        for _ in range(600):
+            rows = [mg.sin(row) * 0.9 for row in rows]
+        return rows
+
+    x = np.linspace(0.1, 0.6, 4)
+    found = mg.compile(mg.sparse_jacobian(f), backend="numpy")(x)
+    np.testing.assert_allclose(found.diagonal(), mg.grad(lambda x: sum(f(x), 0.0))(x), rtol=1e-12)
+
+
 def of_one_chain(x: Any) -> list[Any]:
     """Many rows, which have a long chain in common and a variable of their own each; some are constants."""
     chain = x[0]
@@ -255,7 +315,7 @@ def test_rows_with_much_in_common_are_computed_by_directions_of_several_columns(
     fast = mg.compile(mg.sparse_jacobian(of_one_chain), backend="numpy")
     found = fast(x)
     assert found.nnz == 20 * 4 + 1
-    assert found[22].nnz == 1
+    assert found[[22]].nnz == 1
     np.testing.assert_allclose(found.toarray(), mg.jacobian(of_one_chain)(x), rtol=1e-13)
     assert "81 entries of 23 rows, by 4 directions" in str(fast.explain())
     direct = mg.compile(mg.sparse_jacobian(chained), backend="numpy")
@@ -264,6 +324,95 @@ def test_rows_with_much_in_common_are_computed_by_directions_of_several_columns(
     curvature = mg.compile(mg.sparse_hessian(lambda x: sum(of_one_chain(x)[:20], 0.0)), backend="numpy")
     dense = mg.hessian(lambda x: sum(of_one_chain(x)[:20], 0.0))(x)
     np.testing.assert_allclose(curvature(x).toarray(), dense, rtol=1e-11, atol=1e-12)
+
+
+def arrowhead(x: Any) -> Any:
+    """A number with second derivatives by the first variable and each other, and a long chain in all of them."""
+    chain = x[0]
+    for _ in range(20):
+        chain = mg.tanh(chain * 1.1)
+    return sum((chain * each**2 for each in x[1:]), 0.0)
+
+
+@pytest.mark.parametrize("triangle", [None, "upper", "lower"])
+def test_a_hessian_takes_the_directions_of_a_star_colouring(triangle: str | None) -> None:
+    x = np.linspace(0.5, 1.5, 30)
+    fast = mg.compile(mg.sparse_hessian(arrowhead, triangle=triangle), backend="numpy")
+    part: Any = {None: np.array, "upper": np.triu, "lower": np.tril}[triangle]
+    np.testing.assert_allclose(fast(x).toarray(), part(mg.hessian(arrowhead)(x)), rtol=1e-12)
+    assert "88 entries of 30 rows, by 2 directions, one for each colour of a star colouring" in str(fast.explain())
+
+
+def test_a_star_colouring_that_needs_no_fewer_colours_is_not_taken() -> None:
+    def f(x: Any) -> Any:
+        rows = list(x)
+        for _ in range(20):
+            rows = [mg.tanh(row * 1.1) for row in rows]
+        return sum((rows[k] ** 2 * rows[(k + 1) % 4] for k in range(4)), 0.0)
+
+    x = np.linspace(0.5, 1.5, 4)
+    fast = mg.compile(mg.sparse_hessian(f), backend="numpy")
+    np.testing.assert_allclose(fast(x).toarray(), mg.hessian(f)(x), rtol=1e-12)
+
+
+def test_numbers_on_both_sides_of_the_diagonal_of_rules_that_are_no_derivatives_are_their_own() -> None:
+    odd = mg.primitive(
+        "odd_product",
+        "odd",
+        lambda x, y: x * y,
+        lambda gradient, output, x, y: gradient * (3.0 * y),
+        lambda gradient, output, x, y: gradient * x,
+    )
+
+    def f(x: Any) -> Any:
+        chain = arrowhead(x)
+        return sum((odd(chain, each) for each in x[1:]), chain)
+
+    x = np.linspace(0.5, 1.5, 8)
+    found = mg.compile(mg.sparse_hessian(f), backend="numpy")(x)
+    np.testing.assert_allclose(found.toarray(), mg.hessian(f)(x), rtol=1e-12)
+    assert abs(found - found.T).max() > 0.1
+
+    def one_sided(x: Any) -> Any:  # what one gradient does not show, the other does
+        return arrowhead(x) + sum((mg.detach(each) * x[0] * mg.relu(each) for each in x[1:]), 0.0)
+
+    fast = mg.compile(mg.sparse_hessian(one_sided), backend="numpy")
+    np.testing.assert_allclose(fast(x).toarray(), mg.hessian(one_sided)(x), rtol=1e-12)
+
+
+def test_a_ring_of_four_needs_three_colours_and_its_matrix_all_four() -> None:
+    ring = {0: [1, 3], 1: [0, 2], 2: [1, 3], 3: [2, 0]}
+    assert star_coloured(ring, 3) == {0: 0, 1: 1, 2: 0, 3: 2}  # of 0 1 0 1 no entry would stand alone
+    assert star_coloured(ring, 2) is None
+
+
+def test_variables_that_nothing_depends_on_have_no_colour() -> None:
+    x = np.linspace(0.5, 1.5, 8)
+    fast = mg.compile(mg.sparse_hessian(lambda x: arrowhead(x[:-1])), backend="numpy")
+    np.testing.assert_allclose(fast(x).toarray(), mg.hessian(lambda x: arrowhead(x[:-1]))(x), rtol=1e-12)
+    assert "by 2 directions" in str(fast.explain())
+
+
+def test_rows_whose_derivatives_need_numbers_of_their_own_are_asked_one_by_one() -> None:
+    nothing = float("nan")  # which is equal to none, so each row writes it down
+    f = mg.sparse_jacobian(lambda x: [each**nothing for each in x])
+    found = mg.compile(f, backend="numpy")(np.arange(1.0, 6.0))
+    assert found.nnz == 5
+    assert np.isnan(found.data).tolist() == np.isnan(f(np.arange(1.0, 6.0)).data).tolist() == [True] * 5
+
+
+@given(st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30))
+def test_in_a_star_colouring_each_entry_or_its_mirror_image_stands_alone(pairs: set[tuple[int, int]]) -> None:
+    rows: dict[int, list[int]] = {k: [] for k in range(10)}
+    for i, j in {(i, j) for pair in pairs for i, j in (pair, pair[::-1])}:
+        rows[i].append(j)
+    found = star_coloured(rows, 10)
+    assert found is not None
+
+    def is_alone(i: int, j: int) -> bool:
+        return [found[k] for k in rows[i]].count(found[j]) == 1
+
+    assert all(is_alone(i, j) or is_alone(j, i) for i in rows for j in rows[i])
 
 
 def test_rows_with_much_in_common_whose_columns_need_more_colours_are_computed_one_by_one() -> None:
@@ -482,15 +631,73 @@ def test_other_numbers_of_variables_are_refused() -> None:
         mg.nlp(rosenbrock, start=[[1.0], [2.0]])
     with pytest.raises(ValueError, match=r"has 6 variables; a point of shape \(5,\)"):
         mg.nlp(rosenbrock, start=POINT).objective(POINT[1:])
+    with pytest.raises(ValueError, match=r"has 4 constraints; multipliers of shape \(3,\) were given"):
+        mg.nlp(rosenbrock, chained, start=POINT).hessian(POINT, np.ones(3), 1.0)
 
 
-def test_a_pattern_that_changes_from_point_to_point_is_refused() -> None:
+@pytest.mark.parametrize(("compile", "instead"), [(False, "mg.where in place of if, and compile them"), (True, "if$")])
+def test_a_pattern_that_changes_from_point_to_point_is_refused(
+    compile: bool,  # noqa: A002  # as in mg.nlp
+    instead: str,
+) -> None:
     def constraints(x: Any) -> list[Any]:
         return [x[0] * x[1] if x[0] > 0.0 else x[0]]
 
-    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=False)
-    with pytest.raises(ValueError, match="did other operations at this point"):
+    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=compile)
+    with pytest.raises(ValueError, match=f"did other operations at this point.*{instead}"):
         program.jacobian([-1.0, 1.0])
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_number_of_constraints_that_changes_is_refused(compile: bool) -> None:  # noqa: A002  # as in mg.nlp
+    def constraints(x: Any) -> list[Any]:
+        return [x[0], x[1]] if x[0] > 0.0 else [x[0]]
+
+    program = mg.nlp(rosenbrock, constraints, start=[1.0, 1.0], compile=compile)
+    for ask in program.constraints, program.jacobian, program.objective:
+        with pytest.raises(ValueError, match="are 1 numbers at this point, and 2 at the start: return as many"):
+            ask([-1.0, 1.0])
+    assert program.constraints([2.0, 1.0]).tolist() == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize(
+    ("objective", "constraints", "error", "message"),
+    [
+        (1.0, None, TypeError, "objective must be a function of the point, not float"),
+        (None, None, TypeError, "objective must be a function of the point, not NoneType"),
+        (rosenbrock, [1.0], TypeError, "constraints must be a function of the point, not list"),
+        (lambda x: None, None, TypeError, "must return one number, not NoneType"),
+        (lambda x: [x[0]], None, TypeError, "must return one number, not list"),
+        (rosenbrock, lambda x: None, TypeError, "in a list or an array, not NoneType: return them"),
+        (rosenbrock, lambda x: x[0], TypeError, r"in a list or an array, not \w+: of a single one, write \[number\]"),
+        (rosenbrock, lambda x: 1.0, TypeError, r"not float: of a single one, write \[number\]"),
+        (rosenbrock, lambda x: [], ValueError, "an empty list: leave out constraints="),
+    ],
+)
+def test_functions_that_make_no_program_are_refused(
+    objective: Any,
+    constraints: Any,
+    error: type,
+    message: str,
+    compile: bool,  # noqa: A002  # as in mg.nlp
+) -> None:
+    with pytest.raises(error, match=message):
+        mg.nlp(objective, constraints, start=[1.0, 2.0], compile=compile)
+
+
+def test_whole_numbers_are_taken_as_floats(way: Any) -> None:
+    for x in ([1, 2], np.array([1, 2])):
+        assert way(mg.sparse_jacobian(lambda x: [x[0] * x[1], 3]))(x).toarray().tolist() == [[2.0, 1.0], [0.0, 0.0]]
+        assert way(mg.sparse_hessian(lambda x: x[0] * x[1]))(x).toarray().tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    program = mg.nlp(lambda x: x[0] ** 2, lambda x: [x[0] * x[1], 3], start=[1, 2])
+    assert (program.gradient([3, 4]).tolist(), program.constraints([3, 4]).tolist()) == ([6.0, 0.0], [12.0, 3.0])
+
+
+def test_of_no_variables_there_are_no_columns(way: Any) -> None:
+    nothing = np.zeros(0)
+    assert way(mg.sparse_jacobian(lambda x: [1.0, 2.0]))(nothing).shape == (2, 0)
+    assert way(mg.sparse_hessian(lambda x: 1.0))(nothing).shape == (0, 0)
 
 
 def test_scipy_solves_a_program_with_sparse_derivatives() -> None:

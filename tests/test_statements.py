@@ -38,9 +38,8 @@ from tests.testing import test_gradcheck_bar as bar
 from tests.testing import test_gradcheck_low_precision as low
 from tests.testing import test_gradcheck_points as points
 
-OF_BEFORE = ("changelog.md",)  # what it names may be gone
 MADE_BY_RECIPES = ("contributing.md",)  # test_contributing.py looks at the files there
-NOW = [page.name for page in PAGES if page.name not in OF_BEFORE]
+PAGE_NAMES = [page.name for page in PAGES]
 WORDS = {"two": 2, "five": 5, "six": 6, "eight": 8, "ten": 10, "forty": 40, "fifty": 50, "seventy": 70, "fifth": 0.2}
 
 
@@ -59,7 +58,9 @@ def written_in(path, name):
 
 USUAL = parser().parse_args(["train", "table.csv", "--target", "y"])
 NUMBERS = [
-    ("command.md", r"At most ([\d,]+) characters", grammar.LONGEST),
+    ("command.md", r"at most ([\d,]+) characters", grammar.LONGEST),
+    ("command.md", r"([\d,]+) operators and commas", grammar.MOST_OPERATORS),
+    ("command.md", r"(\d+) brackets in one", grammar.DEEPEST),
     ("command.md", r"text with more than (\d+) different values", study.MOST_CATEGORIES),
     ("command.md", r"up to (\d+) different whole numbers", study.MOST_WHOLE_NUMBERS),
     ("command.md", r"A (\w+) of the rows \(`--test`\)", USUAL.test),
@@ -81,8 +82,7 @@ NUMBERS = [
     ("explore.md", r"[Ww]here more than (\d+) would stand", groups.LARGEST),
     ("explore.md", r"dot products of (\d+) terms", patterns.LEAST_TERMS),
     ("explore.md", r"done to (\d+) Values", patterns.LEAST_ELEMENTS),
-    ("explore.md", r"graph of up to (\d+) Values all", written_in("micrograd/explore/page.js", "OPEN_UNASKED")),
-    ("explore.md", r"of more than ([\d,]+) no button", written_in("micrograd/explore/page.js", "SMOOTH")),
+    ("explore.md", r"of more than ([\d,]+) Values no button", written_in("micrograd/explore/page.js", "SMOOTH")),
     ("explore.md", r"at most (\d+) of them \(`frames=`\)", default(mg.Recording, "frames")),
     ("explore.md", r"more than ([\d,]+) numbers in the examples", laboratory.MOST_NUMBERS),
     ("explore.md", r"or ([\d,]+) nodes in all their losses", laboratory.MOST_WORK),
@@ -195,7 +195,7 @@ def wrong_arguments(function, arguments, defaults=False):
         yield f"{given} arguments"
 
 
-@pytest.mark.parametrize("page", [name for name in NOW if name not in ELSEWHERE])
+@pytest.mark.parametrize("page", [name for name in PAGE_NAMES if name not in ELSEWHERE])
 def test_what_is_called_in_the_text_takes_what_it_is_given_there(page):
     found = calls(spans(page_of(page)))
     assert [(span, wrong) for span, *call in found for wrong in wrong_arguments(*call)] == []
@@ -217,7 +217,7 @@ def test_whatever_is_public_is_in_the_overview(module):
     assert [name for name in public(module) if name not in words] == []
 
 
-@pytest.mark.parametrize("page", NOW)
+@pytest.mark.parametrize("page", PAGE_NAMES)
 def test_what_is_said_of_numpy_is_about_what_numpy_has(page):
     names = set(re.findall(r"\bnp\.((?:random\.)?[a-zA-Z_]\w*)", page_of(page)))
     known = {*dir(np), *(f"random.{name}" for name in dir(np.random))}
@@ -238,20 +238,42 @@ def test_the_activations_and_initial_weights_are_all_that_there_are():
 
 
 SPOKEN = {"torch": "pytorch", "cosmic-ray": "cosmic ray", "axe-playwright-python": "axe-core"}
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+# Plugins of pytest, and what others bring or stand for
+NOT_SPOKEN = {"pytest-cov", "pytest-xdist", "numpy", "pandas", "skops", "cffi"}
+
+
+def lists_of(heading):
+    """The lists under a heading of pyproject.toml: their names, and what is in each."""
+    content = PROJECT.partition(f"\n[{heading}]")[2].partition("\n[")[0]
+    return dict(re.findall(r"^(\w+) = (\[.*?\])(?:  #[^\n]*)?$", content, re.DOTALL | re.MULTILINE))
 
 
 def test_the_extras_bring_what_the_overview_says():
     listed = dict(tables(section("api.md", "Extras"))[0])
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[project.optional-dependencies]")[2]
-    project = project.partition("\n[")[0]
-    extras = dict(re.findall(r'^(\w+) = (\[.*?"\])', project, re.DOTALL | re.MULTILINE))
+    extras = lists_of("project.optional-dependencies")
     names = [name for cell in listed for name in re.findall(r"`(\w+)`", cell)]
     assert sorted(names) == sorted(extras)
-    (three,) = re.findall(r"micrograd\[([\w,]*)\]", extras["all"])
-    assert sorted(three.split(",")) == sorted(names[: names.index("all")])
-    for name in ("draw", "train", "compile", "tables", "testing", "campaigns", "browser"):
+    (four,) = re.findall(r"micrograd\[([\w,]*)\]", extras["all"])
+    assert sorted(four.split(",")) == sorted(names[: names.index("all")])
+    for name in set(extras) - {"all"}:
         for package in re.findall(r'"([\w-]+)[><=]', extras[name]):
             assert SPOKEN.get(package, package) in listed[f"`{name}`"].lower(), (name, package)
+
+
+def test_the_groups_bring_what_the_page_for_contributors_says():
+    listed = dict(tables(section("contributing.md", "Set up"))[0])
+    groups = lists_of("dependency-groups")
+    assert sorted(listed) == sorted(f"`{name}`" for name in groups)
+    for name, content in groups.items():
+        for package in {*re.findall(r'"([\w-]+)["\[><=]', content)} - NOT_SPOKEN:
+            assert SPOKEN.get(package, package) in listed[f"`{name}`"].lower(), (name, package)
+
+
+def test_the_classifiers_name_the_pythons_that_all_tests_were_run_on():
+    (rows, *_) = tables(section("contributing.md", "Which versions"))
+    classified = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)
+    assert classified == [python for python, what, _ in rows if what.startswith("all tests")]
 
 
 def test_the_command_calls_the_functions_that_its_page_lists():
@@ -264,7 +286,7 @@ def subcommands():
     return found.choices
 
 
-@pytest.mark.parametrize("page", NOW)
+@pytest.mark.parametrize("page", PAGE_NAMES)
 def test_the_commands_in_the_text_can_be_typed(page):
     options = {option for command in subcommands().values() for option in command._option_string_actions}
     for span in spans(page_of(page)):
@@ -273,7 +295,7 @@ def test_the_commands_in_the_text_can_be_typed(page):
             if words and words != ["--help"]:
                 parser().parse_args(with_minus_signs([command, *words]))
             else:
-                assert command in {"--help", *subcommands()}
+                assert command in {"--help", "--version", *subcommands()}
         elif span.startswith("--") and page == "command.md":
             assert span.split()[0] in options
 
@@ -328,7 +350,7 @@ def commands_of(page):
             yield match[1], paths, [word for word in words if word.startswith("--")]
 
 
-@pytest.mark.parametrize("page", NOW)
+@pytest.mark.parametrize("page", PAGE_NAMES)
 def test_a_command_names_files_that_are_there_and_options_that_they_have(page):
     for what, paths, options in commands_of(page):
         assert [path for path in paths if not (ROOT / path).exists()] == []
@@ -337,7 +359,7 @@ def test_a_command_names_files_that_are_there_and_options_that_they_have(page):
             assert [option for option in options if f'"{option}"' not in text] == [], paths
 
 
-@pytest.mark.parametrize("page", [name for name in NOW if name not in MADE_BY_RECIPES])
+@pytest.mark.parametrize("page", [name for name in PAGE_NAMES if name not in MADE_BY_RECIPES])
 def test_a_file_of_the_repository_that_is_named_is_there(page):
     for span in spans(page_of(page)):
         if re.fullmatch(r"[\w./]+\.(?:py|txt|js)|(?:\w+/)*(?:backends|contexts|engine|tests|demos|docs)/", span):

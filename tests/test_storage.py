@@ -22,6 +22,7 @@ import micrograd as mg
 from micrograd import Value, nn, optim
 from micrograd.engine.stored import LATER, SPECIAL
 from tests import faults
+from tests.engine.test_all_or_nothing import KINDS
 
 COUNT = 20  # parameters: enough for a step to update them at once
 MAKE = {
@@ -600,11 +601,11 @@ def backward_of_eager():
     return loss.backward, lambda: numbers_of(leaves)
 
 
-KINDS = ["call", "signal", *(["memory"] if faults._testcapi else [])]  # not every Python can fail allocations
+CASES = {case.__name__: case for case in (step, zero_grad, look, set_data, backward_of_compiled, backward_of_eager)}
+ALLOWED = {}
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("make", [step, zero_grad, look, set_data, backward_of_compiled, backward_of_eager])
-def test_all_or_nothing_wherever_something_fails(make, kind):
-    assert faults.check_every_place(make, kind) > 0
+@pytest.mark.parametrize("name", CASES)
+def test_all_or_nothing_wherever_something_fails(name, kind):
+    assert faults.check(__name__, name, kind) > 0

@@ -87,15 +87,16 @@ def write_private(path: StrPath, data: bytes, *, durable: bool = True) -> None:
     _put(Path(path), data, path, durable, private=True)
 
 
-def read_text(path: StrPath) -> bytes:
+def read_text(path: StrPath, encoding: str = "utf-8") -> bytes:
     """The bytes of a text in UTF-8, with or without a byte order mark; unpacked, where gzip has packed it.
 
     Args:
         path: of the file; ``-`` for the standard input.
+        encoding: of the file.
 
     Raises:
-        ValueError: if it is not UTF-8, naming the line, or what gzip has packed is damaged or too large; see
-            archives.most_unpacked.
+        ValueError: if it is in another encoding, naming the line, is a workbook or an archive, or what gzip has packed
+            is damaged or too large; see archives.most_unpacked.
         OSError: if it cannot be read.
     """
     import gzip
@@ -109,13 +110,39 @@ def read_text(path: StrPath) -> bytes:
         if data.startswith(b"\x1f\x8b"):
             with gzip.open(io.BytesIO(data)) as file:
                 data = read_at_most(file.read, most_unpacked())
-        data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"line {line} is not UTF-8 (byte {data[error.start]:#x}): save the file as UTF-8") from None
     except (EOFError, OSError, zlib.error) as error:
         raise ValueError(f"the compressed file is damaged: {error}") from error
-    return data
+    _refuse_no_text(data)
+    try:
+        text = data.decode(encoding)
+    except LookupError:
+        raise ValueError(f"Python knows no encoding {encoding!r}: utf-8, cp1252 and utf-16 are common ones") from None
+    except UnicodeDecodeError as error:
+        line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
+        likely = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "cp1252"
+        what = "UTF-8" if encoding == "utf-8" else encoding
+        advice = f"save the file as UTF-8, or give its encoding, which may be {likely}"
+        raise ValueError(f"line {line} is not {what} (byte {byte:#x}): {advice}") from None
+    return data if encoding == "utf-8" else text.encode()
+
+
+def _refuse_no_text(data: bytes) -> None:
+    """Refuse what tables are often kept in, and is no text; say what to do with it."""
+    import zipfile
+
+    if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        raise ValueError("it is a workbook of an older Excel (.xls): save the sheet as CSV")
+    if not data.startswith(b"PK\x03\x04"):
+        return
+    try:
+        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    except zipfile.BadZipFile:
+        raise ValueError("it is a zip archive or a workbook, and damaged") from None
+    if any(name.startswith("xl/") for name in names):
+        raise ValueError("it is an Excel workbook (.xlsx): save the sheet as CSV")
+    if "content.xml" in names:
+        raise ValueError("it is a spreadsheet of LibreOffice (.ods): save the sheet as CSV")
+    raise ValueError(f"it is a zip archive, of {', '.join(map(repr, names)):.200}: unpack it, and give a CSV file")
 
 
 def checksum(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What a text that is no expression may have meant, for those who write mathematics otherwise than Python does.
+"""Suggestions: what a text in mathematical notation may mean in Python's.
 
 x^2            x**2
 2x             2*x
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ELSEWHERE = {"ln": "log", "max": "maximum", "min": "minimum"}  # how other languages and books name functions
 LIKENESS = 0.8  # from 0 to 1: names less alike are not taken for one another
+MOST_UNKNOWN = 10  # different functions that are not known: each costs a comparison with all that are
 _END = Token("end", "", 0, 0)
 
 
@@ -38,7 +39,10 @@ def corrected(text: str, functions: Collection[str]) -> tuple[str, int] | None:
         >>> corrected("x**2 + ", ["sin"]) is None
         True
     """
-    tokens = tokens_of(text)
+    tokens = list(tokens_of(text))
+    called = {token.text for token, following in pairwise(tokens) if token.kind == "name" and following.text == "("}
+    if len(called.difference(functions)) > MOST_UNKNOWN:
+        return None
     pieces: list[str] = []
     changes: list[int] = []
     opened: list[int] = []  # the depths at which a bracket was added that is still to be closed

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from micrograd.tables.models import Model
     from micrograd.tables.study import Study
 
 EXAMPLES = 12_000  # that the network is shown where nobody says how many epochs
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 60
 FOLDS = 10
+TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 LARGE = 200_000  # cells; a table of more is not judged in folds unasked
 
 
@@ -43,12 +45,11 @@ def check_packages() -> None:
         raise ImportError("tables need scikit-learn, pandas and skops: pip install scikit-learn pandas skops") from None
 
 
-def _read(options: argparse.Namespace, text: Collection[str] = ()) -> pd.DataFrame:
+def _read(options: argparse.Namespace, path: str, **columns: Any) -> pd.DataFrame:
     from micrograd.tables.reading import read_table
 
-    return read_table(
-        options.data, delimiter=options.delimiter, decimal=options.decimal, missing=options.missing, text=text
-    )
+    how = {name: getattr(options, name) for name in ("delimiter", "decimal", "missing", "encoding")}
+    return read_table(path, **how, **columns)
 
 
 @contextmanager
@@ -73,10 +74,11 @@ def train(options: argparse.Namespace) -> int:
     from micrograd.tables.study import network_of, prepare
 
     # All checks come before the training: an error after it would lose the training.
-    table = _read(options, [options.target])
-    study = prepare(
-        table, options.target, task=options.task, ignored=options.ignore or (), share=options.test, seed=options.seed
-    )
+    table = _read(options, options.data, text=[options.target])
+    chosen = {"task": options.task, "ignored": options.ignore or (), "kept": options.keep or ()}
+    study = prepare(table, options.target, **chosen, share=options.test, seed=options.seed)
+    if options.balance and not study.of_classes:
+        raise ValueError(f"--balance is for classes, and {options.target!r} is learned as a number")
     folder = options.output or f"{_stem(options.data)}-report"
     check_folder(folder, page.FILES, overwrite=options.overwrite)
     if not options.no_pictures:
@@ -92,7 +94,8 @@ def train(options: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Training interrupted")  # which is said below
         try:
-            pipeline.fit(*study.parts(study.training))
+            weights = {"estimator__sample_weight": scores.weights(study.training[study.target])}
+            pipeline.fit(*study.parts(study.training), **(weights if options.balance else {}))
         except ArithmeticError as error:  # which names an argument of the estimator; the columns are scaled already
             raise ArithmeticError(f"{str(error).partition(':')[0]}: take a smaller --learning-rate") from error
     network, seconds = network_of(pipeline), time.perf_counter() - start
@@ -110,11 +113,15 @@ def train(options: argparse.Namespace) -> int:
         folds = 0
     how = {"pictures": not options.no_pictures, "overwrite": options.overwrite}
     with threadpool_limits(1):  # threads of NumPy wait for one another on tables that are not huge
-        numbers = scores.evaluate(pipeline, study, folds=folds, seed=options.seed)
+        numbers = scores.evaluate(pipeline, study, folds=folds, seed=options.seed, balance=options.balance)
         page.write_report(pipeline, study, numbers, folder, **how)
     say(page.headline(numbers))
+    advice = "" if options.balance else ": --balance has all classes weigh the same"
+    for name, found in numbers["classes never predicted"].items():
+        say(f"Never predicts {name!r}, which {found['rows']:,} of {len(study.rows):,} rows are{advice}")
     for name, score in numbers["folds"].items():
-        say(f"In folds, {name}: {score['mean']:.3f} ({score['low']:.3f} to {score['high']:.3f})")
+        interval = f"{score['mean']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
+        say(f"In folds, {name}: {numbers['measure in folds']} {interval}")
     say(f"Report: {Path(folder) / 'report.html'}")
     if options.json:
         print_json({**numbers, "report": folder})
@@ -161,6 +168,7 @@ def _described(study: Study) -> list[str]:
     columns = [f"{name}{_gaps(missing)}" for name, missing in study.described()["missing"].items()]
     more = f" and {len(columns) - 12} more" if len(columns) > 12 else ""
     lines.append(f"Columns: {', '.join(columns[:12])}{more}")
+    lines += [f"Read as numbers: {name}, where {example}" for name, example in study.as_numbers.items()]
     return lines + [f"Left out: {name}, because {reason}" for name, reason in study.left_out.items()]
 
 
@@ -176,42 +184,79 @@ def _shape(size: dict[str, Any]) -> str:
 
 
 def predict(options: argparse.Namespace) -> int:
-    """Write the predictions for the rows of a file."""
+    """Write the predictions for the rows of a file, or of those in a folder."""
     check_packages()
-    import pandas as pd
-
     from micrograd.tables.models import load
 
+    files = _files(options.data)
     if options.output is not None:
-        _keep_what_is_read(options.output, [options.model, options.data])
-    model = load(options.model)
-    inputs = model.inputs(_read(options, model.columns["categories"]))
-    predictions, classes = model.pipeline.predict(inputs).tolist(), getattr(model.pipeline, "classes_", None)
-    probabilities = None if classes is None else pd.DataFrame(model.pipeline.predict_proba(inputs), columns=classes)
-    for name, count in model.guessed(inputs).items():
-        print(printable(f"micrograd: {count} cells of {name!r} are missing or unknown to the model"), file=sys.stderr)
+        _keep_what_is_read(options.output, [options.model, *files])
+    model, records = load(options.model), []
+    for file in files:
+        named = {} if options.data == file else {"file": Path(file).name}
+        records += [named | record for record in _predicted(options, model, file)]
     text = io.StringIO()
     if options.json:
-        records = [{"prediction": prediction} for prediction in predictions]
-        if probabilities is not None:
-            each = probabilities.to_dict("records")
-            records = [record | {"probabilities": row} for record, row in zip(records, each, strict=True)]
         json.dump(records, text, indent=1, ensure_ascii=False)
         text.write("\n")
     else:
-        writer = csv.writer(text, lineterminator="\n")
-        if probabilities is None:
-            writer.writerow([_defused(model.target)])
-            writer.writerows([f"{number:.10g}"] for number in predictions)
-        else:
-            writer.writerow([_defused(model.target), "probability"])
-            shares = probabilities.max(axis=1)
-            writer.writerows([_defused(name), f"{share:.4f}"] for name, share in zip(predictions, shares, strict=True))
+        _write_csv(records, model.target, text)
     if options.output is None:
         print(text.getvalue(), end="")  # which goes nowhere where the standard output was closed
     else:
         write_atomically(options.output, text.getvalue().encode())
     return OK
+
+
+def _files(data: str) -> list[str]:
+    """The files to predict for: the one that is given, or the tables in a folder."""
+    if not os.path.isdir(data):
+        return [data]
+    files = [str(path) for path in sorted(Path(data).iterdir()) if path.name.lower().endswith(TABLES)]
+    if not files:
+        raise ValueError(f"{data} is a folder without tables, whose names end in {', '.join(TABLES)}")
+    return files
+
+
+def _predicted(options: argparse.Namespace, model: Model, file: str) -> list[dict[str, Any]]:
+    """What is predicted for each row of a file, with the cells that tell it from the others."""
+    import pandas as pd
+
+    from micrograd.tables.study import tells_rows_apart
+
+    table = _read(options, file, numbers=model.columns["numbers"])  # ids keep the zeros in front
+    others = [name for name in table if name not in {*model.pipeline.feature_names_in_, model.target}]
+    ids = [name for name in others if tells_rows_apart(table[name])]
+    try:
+        inputs = model.inputs(table)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+    for name, count in model.guessed(inputs).items():
+        print(printable(f"micrograd: {count} cells of {name!r} are missing or unknown to the model"), file=sys.stderr)
+    records = [{"prediction": prediction} for prediction in model.pipeline.predict(inputs).tolist()]
+    if (classes := getattr(model.pipeline, "classes_", None)) is not None:
+        each = pd.DataFrame(model.pipeline.predict_proba(inputs), columns=classes).to_dict("records")
+        records = [record | {"probabilities": row} for record, row in zip(records, each, strict=True)]
+    if ids:
+        records = [{"ids": row} | record for row, record in zip(table[ids].to_dict("records"), records, strict=True)]
+    return records
+
+
+def _write_csv(records: list[dict[str, Any]], target: str, text: io.StringIO) -> None:
+    """Write a line for each prediction: its file, its ids, the prediction, its probability, and that of each class."""
+    writer = csv.writer(text, lineterminator="\n")
+    ids = [*dict.fromkeys(name for record in records for name in record.get("ids", ()))]
+    files, classes = ["file"] * ("file" in records[0]), [*records[0].get("probabilities", ())]
+    of_each = [f"probability of {name}" for name in classes]
+    writer.writerow(map(_defused, [*files, *ids, target, *(["probability", *of_each] if classes else [])]))
+    for record in records:
+        named = [record[name] for name in files] + [record.get("ids", {}).get(name, "") for name in ids]
+        if classes:
+            shares = [f"{record['probabilities'][name]:.4f}" for name in classes]
+            predicted = [record["prediction"], max(shares, key=float), *shares]
+        else:
+            predicted = [f"{record['prediction']:.10g}"]
+        writer.writerow(map(_defused, [*named, *predicted]))
 
 
 def _keep_what_is_read(output: str, inputs: Collection[str]) -> None:

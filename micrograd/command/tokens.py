@@ -1,4 +1,4 @@
-"""The words of an expression: numbers, names and marks, each with its place in the text.
+"""The tokens of an expression: numbers, names and operators, each with its position in the text.
 
 Numbers and names are those of Python: ``1_000``, ``0x1f``, ``1e-3``; letters of every script.
 """
@@ -6,24 +6,29 @@ Numbers and names are those of Python: ``1_000``, ``0x1f``, ``1e-3``; letters of
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _DIGITS = r"[0-9](?:_?[0-9])*"
-_NUMBER = re.compile(
-    rf"0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+"
-    rf"|(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?"
+_TOKEN = re.compile(
+    rf"""(?P<number>0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+
+                   |(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?)
+       |(?P<name>(?:[^\W\d]|[^\x00-\x7f])(?:\w|[^\x00-\x7f])*)
+       |(?P<mark>\*\*|[-+*/(),])
+       |(?P<other>[^ \t\f\r\n])""",
+    re.VERBOSE,
 )
-_SPACE = re.compile(r"[ \t\f\r\n]+")
-_MARKS = ("**", *"+-*/(),")
 
 
 class Token(NamedTuple):
-    """A word of an expression.
+    """A token of an expression.
 
     Attributes:
-        kind: "number", "name", "mark", or "other" for a character that no expression has.
-        text: the word as it is written.
-        start, end: where it stands in the text.
+        kind: "number", "name", "mark" (an operator, a bracket or a comma), or "other" for what no expression has.
+        text: the token as it is written.
+        start, end: where it is in the text.
     """
 
     kind: str
@@ -32,34 +37,13 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The words of a text, in their order.
+def tokens_of(text: str) -> Iterator[Token]:
+    """The tokens of a text, in order.
 
     Example:
         >>> [token.text for token in tokens_of("2x**-1.5e3")]
         ['2', 'x', '**', '-', '1.5e3']
     """
-    tokens, place = [], 0
-    while place < len(text):
-        if space := _SPACE.match(text, place):
-            place = space.end()
-            continue
-        kind, end = _kind_and_end(text, place)
-        tokens.append(Token(kind, text[place:end], place, end))
-        place = end
-    return tokens
-
-
-def _kind_and_end(text: str, start: int) -> tuple[str, int]:
-    """What kind of word begins at a place, and where it ends."""
-    if number := _NUMBER.match(text, start):
-        return "number", number.end()
-    if text[start].isidentifier():
-        end = start + 1
-        while end < len(text) and f"_{text[end]}".isidentifier():
-            end += 1
-        return "name", end
-    for mark in _MARKS:
-        if text.startswith(mark, start):
-            return "mark", start + len(mark)
-    return "other", start + 1
+    for found in _TOKEN.finditer(text):
+        is_wrong = found.lastgroup == "name" and not found[0].isidentifier()
+        yield Token("other" if is_wrong else str(found.lastgroup), found[0], *found.span())

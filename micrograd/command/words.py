@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    top.add_argument("--version", action="version", version=f"micrograd {micrograd.__version__}")
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = top.add_subparsers(required=True, metavar="command", dest="command")
     add = _adder(commands)
 
@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
 
     predict = add("predict", tables.predict, "predict the column of a CSV file that a saved model learned")
     predict.add_argument("model", help="the model.skops of a report")
-    _table(predict)
+    _table(predict, may_be_folder=True)
     predict.add_argument("-o", "--output", metavar="FILE", help="write there, not to the standard output")
 
     export = add("export", exporting.export, "write an expression with its gradients, or a saved model, as a file of C")
@@ -76,6 +76,14 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("--float32", action="store_true", help="compute with float, not with double")
     export.add_argument("--overwrite", action="store_true", help="replace files that export has not written, too")
     return top
+
+
+class _Version(argparse.Action):
+    """Prints the version, which takes a while to find: no other command looks for it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *of_action: Any) -> None:
+        print(f"micrograd {micrograd.__version__}")
+        parser.exit()
 
 
 def _adder(commands: Any) -> Callable[..., argparse.ArgumentParser]:
@@ -98,11 +106,14 @@ def _expression(command: argparse.ArgumentParser) -> None:
     command.add_argument("names", nargs="*", metavar="name=number", help="what the names stand for: x=2 y=-3")
 
 
-def _table(command: argparse.ArgumentParser) -> None:
+def _table(command: argparse.ArgumentParser, *, may_be_folder: bool = False) -> None:
     add = command.add_argument
-    add("data", help="a CSV file with a header line, in UTF-8; may be compressed by gzip; - for the standard input")
+    data = "a CSV file with a header line; may be compressed by gzip; - for the standard input"
+    add("data", help=f"{data}; or a folder of them" if may_be_folder else data)
+    add("--encoding", default="utf-8", metavar="NAME", help="of the file: cp1252, utf-16 ... (default: utf-8)")
     add("--delimiter", type=_delimiter, metavar="MARK", help="between the cells: ';', tab ... (default: found out)")
-    add("--decimal", default=".", metavar="MARK", help="before the decimals of a number: . or , (default: .)")
+    decimal = "before the decimals of a number: . or , (default: .); the other one parts thousands"
+    add("--decimal", metavar="MARK", help=decimal)
     help_ = "what stands for a missing value, beside an empty cell, NA, N/A, NaN, null, None and ?"
     add("--missing", nargs="+", default=[], metavar="TEXT", help=help_)
 
@@ -118,6 +129,8 @@ def _training(command: argparse.ArgumentParser) -> None:
     tasks = ["classification", "regression"]
     add("--task", "what the target is (default: what it looks like)", choices=tasks)
     add("--ignore", "columns not to predict from", nargs="+", metavar="COLUMN")
+    add("--keep", "columns to predict from though they look like ids", nargs="+", metavar="COLUMN")
+    add("--balance", "have all classes weigh the same, however rare they are", action="store_true")
     hidden = "neurons in each hidden layer; no number for a linear model (default: 16)"
     add("--hidden", hidden, nargs="*", type=_count, metavar="N")
     add("--activation", ", ".join(ACTIVATIONS), "tanh", choices=list(ACTIVATIONS), metavar="NAME")

@@ -80,7 +80,7 @@ def trace(root: Value) -> tuple[list[Value], list[tuple[Value, Value]]]:
 
 
 def draw_dot(
-    root: Value,
+    root: Any,
     format: str = "svg",  # noqa: A002  # the name it has in micrograd's notebooks
     rankdir: str = "LR",
     *,
@@ -88,10 +88,10 @@ def draw_dot(
     style: str = "written",
     fold: bool | None = None,
 ) -> graphviz.Digraph:
-    """Draw the graph under a Value.
+    """Draw the graph under a Value, or the kernels of a compiled function as it was called last.
 
     Args:
-        root: the Value to start from, usually a result.
+        root: the Value to start from, usually a result. Or a compiled function; of what follows, it takes format only.
         format: of the picture: ``"svg"``, ``"png"``, ``"pdf"`` or another that Graphviz has.
         rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
         depth: draw only what is within so many operations of root; what is cut off shows as dots.
@@ -107,7 +107,8 @@ def draw_dot(
         gives its bytes, ``.source`` is its text in Graphviz's language.
 
     Raises:
-        TypeError: if root is not a Value, format no string, or depth no whole number.
+        TypeError: if root is neither, format no string, or depth no whole number; for rankdir, depth, style or fold
+            with a compiled function.
         ValueError: for an unknown format, rankdir or style, for fold with depth or another style, or for a graph
             too large for a picture: of more than 3,000 nodes, and folded of more than 100,000.
         ImportError: if graphviz is not installed; what lays it out then needs pygraphviz, too.
@@ -120,7 +121,18 @@ def draw_dot(
     """
     from micrograd.draw.layout import Picture
 
+    if _draws_itself(root, rankdir, depth, style, fold):
+        return root.draw_dot(format)
     return _drawn(root, format, rankdir, depth, style, fold, Picture)
+
+
+def _draws_itself(root: Any, *settings: Any) -> bool:
+    """Whether this is a compiled function, which draws its kernels, always from left to right."""
+    if not hasattr(type(root), "draw_dot"):
+        return False
+    if settings != ("LR", None, "written", None):
+        raise TypeError("the picture of a compiled function takes no rankdir, depth, style or fold")
+    return True
 
 
 def save(
@@ -132,12 +144,13 @@ def save(
     style: str = "written",
     fold: bool | None = None,
 ) -> None:
-    """Draw the graph under a Value, or the pattern of a sparse matrix, into a file, whose suffix says the format.
+    """Draw a graph, a compiled function or a sparse matrix into a file, whose suffix says the format.
 
     The file is written whole or not at all. A ``.dot`` file is text, and needs nothing to be installed.
 
     Args:
-        root: the Value to start from, usually a result. Or a sparse matrix of SciPy, which is drawn as an ``.svg``.
+        root: the Value to start from, usually a result. Or a compiled function: its kernels with their shapes, as it
+            was called last. Or a sparse matrix of SciPy, whose pattern is drawn as an ``.svg``.
         path: where to write; ends in ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
         rankdir: ``"LR"`` for left to right, ``"TB"`` for top to bottom.
         depth: draw only what is within so many operations of root.
@@ -158,6 +171,9 @@ def save(
     """
     if hasattr(root, "tocoo"):
         _save_pattern(root, path)
+        return
+    if _draws_itself(root, rankdir, depth, style, fold):
+        root.save(path)
         return
     if hasattr(root, "state_dict"):  # a Module or an optimiser
         name = type(root).__name__

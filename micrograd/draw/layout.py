@@ -25,7 +25,7 @@ except ImportError as error:
     raise ImportError("pictures need Graphviz: pip install graphviz pygraphviz") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from micrograd._support.files import StrPath
 
@@ -77,33 +77,25 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package h
     def pipe(
         self,
         format: str | None = None,  # noqa: A002  # Digraph's name for it
-        renderer: str | None = None,
-        formatter: str | None = None,
-        neato_no_op: bool | int | None = None,
-        quiet: bool = False,
         *,
         engine: str | None = None,
         encoding: str | None = None,
+        **options: Any,
     ) -> Any:
         """The picture in a format, as bytes, or as a str where an encoding is given.
 
         Args:
             format: ``"svg"``, ``"png"``, ``"pdf"`` ...; the Digraph's own where left out.
-            renderer: which of Graphviz's renderers to use; this and the next need a ``dot`` program.
-            formatter: which of Graphviz's formatters to use.
-            neato_no_op: how much of a layout there is already; needs a ``dot`` program.
-            quiet: whether a ``dot`` program's messages are dropped.
             engine: the layout; the Digraph's own, ``"dot"``, where left out.
             encoding: of the text, for formats that are text.
+            options: what else graphviz.Digraph.pipe takes; those need a ``dot`` program.
 
         Raises:
             ValueError: for a format or an engine that Graphviz does not know.
             ImportError: if there is neither pygraphviz nor a ``dot`` program.
         """
-        options = {"renderer": renderer, "formatter": formatter, "neato_no_op": neato_no_op}
-        if any(options.values()) or not _has_library():
-            _require_program()
-            return super().pipe(format, quiet=quiet, engine=engine, encoding=encoding, **options)
+        if _needs_program(options):
+            return super().pipe(format, engine=engine, encoding=encoding, **options)
         picture = _laid_out(self.source, (format or self.format).lower(), (engine or self.engine).lower())
         return picture if encoding is None else picture.decode(encoding)
 
@@ -111,12 +103,9 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package h
         self,
         filename: StrPath | None = None,
         directory: StrPath | None = None,
-        view: bool = False,
-        cleanup: bool = False,
-        format: str | None = None,  # noqa: A002  # Digraph's name for it
         *,
         outfile: StrPath | None = None,
-        engine: str | None = None,
+        view: bool = False,
         quiet_view: bool = False,
         **options: Any,
     ) -> str:
@@ -125,30 +114,21 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]  # the graphviz package h
         Args:
             filename: of the source; the picture's is this and its format, as in ``graph.gv.svg``.
             directory: where to write.
-            view: whether to open the picture in the system's viewer.
-            cleanup: whether to delete the source.
-            format: ``"svg"``, ``"png"``, ``"pdf"`` ...; the Digraph's own where left out.
             outfile: the picture's name, in place of filename; its suffix says the format.
-            engine: the layout; the Digraph's own, ``"dot"``, where left out.
+            view: whether to open the picture in the system's viewer.
             quiet_view: as view, and what the viewer prints is dropped.
-            options: what else graphviz.Digraph.render takes; those need a ``dot`` program.
+            options: ``cleanup``, ``format``, ``engine``, and what else graphviz.Digraph.render takes, which needs a
+                ``dot`` program.
 
         Returns:
             The path of the picture.
         """
-        if any(options.values()) or not _has_library():
-            _require_program()
-            return super().render(
-                filename,
-                directory=directory,
-                view=view,
-                cleanup=cleanup,
-                format=format,
-                outfile=outfile,
-                engine=engine,
-                quiet_view=quiet_view,
-                **options,
-            )
+        given = dict(options)
+        cleanup, format, engine = (given.pop(name, None) for name in ("cleanup", "format", "engine"))  # noqa: A001
+        if _needs_program(given):
+            options |= {"directory": directory, "outfile": outfile, "view": view, "quiet_view": quiet_view}
+            path: str = super().render(filename, **options)
+            return path
         if outfile is not None:
             outfile = Path(self.directory if directory is None else directory, outfile)
             format = format or outfile.suffix.removeprefix(".") or None  # noqa: A001
@@ -174,9 +154,13 @@ def _has_library() -> bool:
     return int(pygraphviz.__version__.partition(".")[0]) >= 2  # those before it start a dot program themselves
 
 
-def _require_program() -> None:
+def _needs_program(options: Mapping[str, Any]) -> bool:
+    """Whether a ``dot`` program must lay a graph out; an ImportError where there is none."""
+    if not any(options.values()) and _has_library():
+        return False
     if shutil.which("dot") is None:
         raise ImportError("pictures need pygraphviz 2 or later (or Graphviz's dot): pip install 'pygraphviz>=2'")
+    return True
 
 
 @contextmanager

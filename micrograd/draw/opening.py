@@ -20,7 +20,7 @@ ALONG, ACROSS = 34, 14  # points between items
 TITLE, MARGIN = 22, 10  # points of an open box
 CARD, CONSTANT, CLOSED, STRIP, MATRIX = (90, 62), (40, 22), (100, 66), (172, 66), (150, 94)  # width and height
 COLUMN = 4  # items that nothing connects, up to which they stand in one column
-NEVER = ("dot", "sum", "vector", "part")  # what is in them says no more than they do
+NEVER = ("dot", "sum", "vector", "part", "inputs")  # what is in them says no more than they do
 
 
 class Opening:

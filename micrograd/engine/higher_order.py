@@ -70,22 +70,32 @@ def partial_gradients(
     return {operand: found[operand] for operand in wanted if operand in found}
 
 
-def jacobian(
-    outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool = False
-) -> list[Mapping[Any, Any]]:
-    """For each output, Value or plain number, its gradients by the inputs; those that are 0 may be left out.
-
-    By rows, those of the inputs that the output does not depend on are left out, and no others. A row takes a time that
-    grows with what its output depends on, however many inputs there are.
-    """
+def jacobian(outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
+    """For each output, Value or plain number, its gradients by the inputs; those that are 0 may be left out."""
     if (tracer := tracer_on_top()) is not None:
-        return tracer.jacobian(outputs, inputs, create_graph, by_rows)
+        return tracer.jacobian(outputs, inputs, create_graph)
     start: Any = type(inputs[0])(1.0, requires_grad=False) if create_graph and inputs else 1.0
     wanted = frozenset(inputs)
     return [
         adjoints(output, start, create_graph, wanted) if isinstance(output, Node) and output.requires_grad else {}
         for output in outputs
     ]
+
+
+def sparse_rows(
+    outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+) -> list[dict[int, Any]]:
+    """For each output its gradients by those of the inputs that it depends on, by their numbers, and by no others.
+
+    A row takes a time that grows with what its output depends on, however many inputs there are. The rows are
+    symmetric if the outputs are the gradients of one number by the inputs: then entries may be those on the other side
+    of the diagonal.
+    """
+    if (tracer := tracer_on_top()) is not None:
+        return tracer.sparse_rows(outputs, inputs, create_graph, symmetric)
+    numbers = {value: number for number, value in enumerate(inputs)}
+    rows = jacobian(outputs, inputs, create_graph)
+    return [{numbers[value]: slope for value, slope in row.items() if value in numbers} for row in rows]
 
 
 def tangents(outputs: Sequence[Node], directions: Sequence[Mapping[Node, Any]], create_graph: bool) -> list[list[Any]]:

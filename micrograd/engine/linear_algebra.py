@@ -329,6 +329,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         TypeError: for the modes "complete", unless the matrix is square, and "raw".
     """
     a = np.asarray(a)
+    if not isinstance(mode, str):
+        raise ValueError(f"the mode of np.linalg.qr must be a str, not {type(mode).__name__}: {mode!r:.80}")
     _check_matrix(a, "qr")
     rows, columns = a.shape[-2:]
     if mode not in ("reduced", "r") and not (mode == "complete" and rows == columns):
@@ -396,9 +398,11 @@ def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803  # NumPy's name
     Raises:
         ValueError: in a derivative of vectors, where two eigenvalues are equal (Giles 2008, 3.1).
     """
-    a = np.asarray(a)
+    a, triangle = np.asarray(a), UPLO.upper()
+    if triangle not in EIGEN:
+        raise ValueError(f'UPLO must be "L" or "U", not {UPLO!r:.80}')
     _check_square(a, "eigh")
-    w, v = EIGEN[UPLO.upper()](a)
+    w, v = EIGEN[triangle](a)
     return _like_numpy(np.linalg.eigh(np.eye(1)), w[..., 0], v)
 
 
@@ -440,7 +444,10 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     a = np.asarray(a)
     _check_matrix(a, "svd")
     if compute_uv and full_matrices and a.shape[-1] != a.shape[-2]:
-        raise TypeError("np.linalg.svd of Values takes full_matrices=False: the vectors added have no derivative")
+        raise TypeError(
+            "micrograd has no np.linalg.svd of Values with all vectors: write full_matrices=False, as the vectors that "
+            "are added have no derivative"
+        )
     u, s, vt = SINGULAR(a)
     return _like_numpy(np.linalg.svd(np.eye(1)), u, s[..., 0], vt) if compute_uv else s[..., 0]
 
@@ -473,10 +480,17 @@ def _steps_of_pinv(a: Any) -> tuple[Any, ...]:
 PSEUDOINVERSE = ArrayFunction("pinv", lambda a: (np.linalg.pinv(a),), _rule_of_pinv, _steps_of_pinv)
 
 
-def pinv(a: Any) -> Any:
-    """The pseudoinverse, where the rank stays the same; see np.linalg.pinv (Golub and Pereyra 1973)."""
+def pinv(a: Any, *others: Any, **settings: Any) -> Any:
+    """The pseudoinverse, where the rank stays the same; see np.linalg.pinv (Golub and Pereyra 1973).
+
+    Raises:
+        TypeError: for another argument, such as ``rcond``, which decides what the rank is.
+    """
     a = np.asarray(a)
     _check_matrix(a, "pinv")
+    if others or settings:
+        name = next(iter(settings), "rcond")
+        raise TypeError(f"micrograd has no np.linalg.pinv of Values with {name}=: leave it out")
     return PSEUDOINVERSE(a)[0]
 
 
@@ -496,6 +510,22 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     rank, singular = of_numbers[2:]
     squares = (left * left).sum(axis=0) if rank == a.shape[1] < len(a) else np.empty(0)
     return (x[:, 0] if b.ndim == 1 else x), squares, rank, singular
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """The condition number, by the norm p; see np.linalg.cond.
+
+    Raises:
+        numpy.linalg.LinAlgError: if it is no matrix, or has no elements.
+    """
+    x = np.asarray(x)
+    _check_matrix(x, "cond")
+    if 0 in x.shape[-2:]:
+        raise np.linalg.LinAlgError(f"cond takes matrices with elements, not an array of shape {x.shape}")
+    if p in (None, 2, -2):
+        s = svd(x, compute_uv=False)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    return norm(x, p, axis=(-2, -1)) * norm(inv(x), p, axis=(-2, -1))
 
 
 # Powers
@@ -658,6 +688,7 @@ OF_NUMPY: dict[Any, Callable[..., Any]] = {
     np.linalg.eigvalsh: _eigenvalues,
     np.linalg.svd: svd,
     np.linalg.pinv: pinv,
+    np.linalg.cond: cond,
     np.linalg.lstsq: lstsq,
     np.linalg.matrix_power: matrix_power,
     np.linalg.norm: norm,

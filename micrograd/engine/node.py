@@ -228,7 +228,8 @@ class Node(Operand):
 
     @staticmethod
     def _array(array: Any) -> Any:
-        return _value_arrays().arranged(array if (tracer := tracer_on_top()) is None else tracer.array(array))
+        tracer = tracer_on_top() if array.size else None  # an empty array of Values stays one
+        return _value_arrays().arranged(array if tracer is None else tracer.array(array))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function of NumPy that works element by element makes of this and other inputs."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import partial
 from operator import attrgetter
 from sys import float_info
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.engine import further_primitives, linear_algebra, primitives, scipy_functions, signals
+from micrograd.engine import further_primitives, linear_algebra, primitives, signals
 from micrograd.engine.array_calls import is_value
 
 if TYPE_CHECKING:
@@ -38,11 +39,6 @@ def refuse_function(name: str, error: Exception | None = None) -> NoReturn:
     ) from error
 
 
-def is_refusal(error: Exception) -> bool:
-    """Whether an error is one of those."""
-    return str(error).startswith(_REFUSAL)
-
-
 _REFUSAL = "micrograd has no np."
 
 OF_INTS = (np.gcd, np.lcm)
@@ -53,7 +49,9 @@ _WRITE = {
     "linspace": "leave retstep=, dtype= and axis= out",
     "eig": "write np.linalg.eigh, if the matrix is symmetric",
     "eigvals": "write np.linalg.eigvalsh, if the matrix is symmetric",
-    "cond": "write the quotient of the first and the last of np.linalg.svd(a, compute_uv=False)",
+    "hfft": "write np.fft.irfft of the conjugate",
+    "ihfft": "write the conjugate of np.fft.rfft",
+    "roots": "write one step of Newton's from the roots r of the numbers, r - np.polyval(p, r) / np.polyval(slopes, r)",
 }
 
 
@@ -143,20 +141,14 @@ def picked(condition: Any, x: Any, y: Any) -> Any:
         chosen = chosen if is_unknown(chosen) else float(chosen)
     elif chosen.requires_grad >= other.requires_grad:
         return chosen
-    return other._apply(primitives.where, 1.0, chosen, other)
-
-
-def _larger_of(x: Any, y: Any) -> Any:
-    return _extreme(primitives.maximum, operator.ge, x, y)
-
-
-def _smaller_of(x: Any, y: Any) -> Any:
-    return _extreme(primitives.minimum, operator.le, x, y)
+    return other._picked(chosen, other)
 
 
 def _extreme(primitive: Any, compare: Any, x: Any, y: Any) -> Any:
     """One of two Values or ints: the first if it is not the other one that is larger. Of others NaN is the result."""
     if is_value(x):
+        if type(y) in (float, int):  # most often
+            return x._applied_with(primitive, float(y))
         if is_value(y):
             return picked(compare(x, y), x, y)
         return x._applied_with(primitive, y if is_unknown(y) else float(y))
@@ -167,6 +159,10 @@ def _extreme(primitive: Any, compare: Any, x: Any, y: Any) -> Any:
     if isinstance(x, int) and isinstance(y, int):
         return compare(x, y).picks(x, y)
     return (x if is_unknown(x) else y).one_of(primitive, x, y)
+
+
+_larger_of = partial(_extreme, primitives.maximum, operator.ge)
+_smaller_of = partial(_extreme, primitives.minimum, operator.le)
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:
@@ -212,7 +208,12 @@ def _log_2_of_sum(x: Any, y: Any) -> Any:
 
 def _function(function: Callable[..., Any], count: int, identity: Any = None, results: int = 1) -> Any:
     """A function of single elements as one of arrays; identity None: it has none, and goes in any order of axes."""
-    return np.frompyfunc(function, count, results, identity=identity)
+    made = np.frompyfunc(function, count, results, identity=identity)
+    RULES[made] = function
+    return made
+
+
+RULES: dict[Any, Callable[..., Any]] = {}  # of each function of arrays, that of single elements
 
 
 class _OfNumbers:
@@ -220,6 +221,7 @@ class _OfNumbers:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = _function(function, 1)
+        RULES[self] = function
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
@@ -273,7 +275,23 @@ FUNCTIONS: dict[str, Any] = {
     "fmod": _function(_fmod, 2),
     "divmod": _function(lambda x, y: (x // y, x % y), 2, results=2),
     "modf": _function(lambda x: (_fmod(x, 1.0), _truncated(x)), 1, results=2),
-    **{name: _function(function, count) for name, (function, count) in scipy_functions.OF_ARRAYS.items()},
+    # SciPy's
+    "gammaln": _function(further_primitives.lgamma, 1),
+    "expit": _function(primitives.sigmoid, 1),
+    "logit": _function(further_primitives.logit, 1),
+    "ndtr": _function(primitives.normal_cdf, 1),
+    "log_ndtr": _function(further_primitives.log_ndtr, 1),
+    "ndtri": _function(further_primitives.ndtri, 1),
+    "erf": _function(primitives.erf, 1),
+    "erfc": _function(primitives.erfc, 1),
+    "erfinv": _function(further_primitives.erfinv, 1),
+    "i0": _function(further_primitives.i0, 1),
+    "i1": _function(further_primitives.i1, 1),
+    "psi": _function(further_primitives.digamma, 1),
+    "betaln": _function(further_primitives.betaln, 2),
+    "xlogy": _function(further_primitives.xlogy, 2),
+    "rel_entr": _function(further_primitives.rel_entr, 2),
+    "entr": _function(lambda x: 0.0 - further_primitives.xlogy(x, x), 1),
     "maximum": _function(_larger_of, 2),
     "fmax": _function(_larger_of, 2),
     "minimum": _function(_smaller_of, 2),
@@ -451,7 +469,9 @@ def _correlation(x: Any, y: Any = None, rowvar: bool = True) -> Any:
 def _gradient(f: Any, *spacings: Any, axis: Any = None, edge_order: int = 1) -> Any:
     f = as_values(f)
     axes = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    steps = list(spacings or [1.0]) * (1 if len(spacings) > 1 else len(axes))
+    steps = list(spacings or [1.0])
+    if len(steps) == 1 and not np.ndim(steps[0]):
+        steps *= len(axes)
     if len(steps) != len(axes):
         raise TypeError(f"np.gradient takes one spacing, or one for each of {len(axes)} axes, not {len(steps)}")
     found = [_slopes(f, each, step, edge_order) for each, step in zip(axes, steps, strict=True)]
@@ -463,6 +483,8 @@ def _slopes(f: Any, axis: int, step: Any, edge_order: int) -> Any:
     y = np.moveaxis(f, axis, 0)
     if len(y) <= edge_order:
         raise ValueError(f"np.gradient takes more than {edge_order} elements along an axis, not {len(y)}")
+    if np.ndim(step) > 1:
+        raise ValueError(f"np.gradient takes a spacing that is a number or has one axis, not {np.ndim(step)}")
     if np.ndim(step) and len(step) != len(y):
         raise ValueError(f"np.gradient takes as many coordinates as elements: {len(y)}, not {len(step)}")
     gaps = np.diff(step) if np.ndim(step) else np.full(len(y) - 1, step)
@@ -518,6 +540,12 @@ def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return by_numpy(np.insert, (np.asarray(arr).astype(object), obj, values, axis))  # in floats, Values would be floats
 
 
+def _consecutive_differences(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    a = as_values(ary).ravel()
+    parts = [to_begin, a[1:] - a[:-1], to_end]
+    return np.concatenate([as_values(part).ravel() for part in parts if part is not None])
+
+
 def _into_numbers(function: Any) -> Callable[..., Any]:
     """A function that puts items into an array, which is refused where an array of numbers would lose gradients."""
 
@@ -530,6 +558,16 @@ def _into_numbers(function: Any) -> Callable[..., Any]:
     return put
 
 
+def _refused(name: str, *_: Any, **__: Any) -> NoReturn:
+    refuse_function(name)
+
+
+_REFUSED = (
+    np.fft.hfft,
+    np.fft.ihfft,
+    np.polydiv,
+    np.roots,
+)  # of which NumPy's own would be wrong, or fail in the middle
 _INTO = (np.copyto, np.put, np.putmask, np.place)
 _PICKED = _function(picked, 3)
 
@@ -541,8 +579,10 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.sinc: _function(further_primitives.sinc, 1),
     np.interp: _interpolated,
     **{function: _into_numbers(function) for function in _INTO},
-    np.isposinf: lambda x: x >= math.inf,
-    np.isneginf: lambda x: x <= -math.inf,
+    **{function: partial(_refused, function.__name__) for function in _REFUSED},
+    np.isposinf: lambda x, out=None: np.greater_equal(x, math.inf, out=out),
+    np.isneginf: lambda x, out=None: np.less_equal(x, -math.inf, out=out),
+    np.ediff1d: _consecutive_differences,
     np.nansum: _without_nan(np.sum, 0.0),
     np.nanprod: _without_nan(np.prod, 1.0),
     np.nancumsum: _without_nan(np.cumsum, 0.0),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from micrograd.engine import further_primitives, primitives
+from micrograd.engine.value import Value, applied_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from numpy import ndarray
 
-Scalar = TypeVar("Scalar")  # a float, a Value or an array
+Scalar = TypeVar("Scalar", Value, float, "Value | float", "ndarray[Any, Any]")
 
 
 def gammaln(x: Scalar) -> Scalar:
@@ -22,7 +23,7 @@ def gammaln(x: Scalar) -> Scalar:
         >>> gammaln(1.0)
         0.0
     """
-    return further_primitives.lgamma(x)
+    return x._applied(further_primitives.lgamma) if type(x) is Value else further_primitives.lgamma(x)
 
 
 def polygamma(n: int, x: Any) -> Any:
@@ -57,7 +58,7 @@ def betaln(x: Any, y: Any) -> Any:
         >>> round(betaln(2.0, 1e9), 12)  # the difference of lgammas would keep 7 digits
         -41.446531674893
     """
-    return further_primitives.betaln(x, y)
+    return applied_with(x, further_primitives.betaln, y)
 
 
 def expit(x: Scalar) -> Scalar:
@@ -67,7 +68,7 @@ def expit(x: Scalar) -> Scalar:
         >>> expit(0.0)
         0.5
     """
-    return primitives.sigmoid(x)
+    return x._applied(primitives.sigmoid) if type(x) is Value else primitives.sigmoid(x)
 
 
 def logit(x: Scalar) -> Scalar:
@@ -80,7 +81,7 @@ def logit(x: Scalar) -> Scalar:
         >>> logit(0.5)
         0.0
     """
-    return further_primitives.logit(x)
+    return x._applied(further_primitives.logit) if type(x) is Value else further_primitives.logit(x)
 
 
 def ndtr(x: Scalar) -> Scalar:
@@ -90,7 +91,7 @@ def ndtr(x: Scalar) -> Scalar:
         >>> ndtr(0.0)
         0.5
     """
-    return primitives.normal_cdf(x)
+    return x._applied(primitives.normal_cdf) if type(x) is Value else primitives.normal_cdf(x)
 
 
 def log_ndtr(x: Scalar) -> Scalar:
@@ -100,7 +101,7 @@ def log_ndtr(x: Scalar) -> Scalar:
         >>> log_ndtr(-100.0)
         -5005.524208694205
     """
-    return further_primitives.log_ndtr(x)
+    return x._applied(further_primitives.log_ndtr) if type(x) is Value else further_primitives.log_ndtr(x)
 
 
 def ndtri(x: Scalar) -> Scalar:
@@ -113,7 +114,7 @@ def ndtri(x: Scalar) -> Scalar:
         >>> ndtri(0.975)
         1.9599639845400536
     """
-    return further_primitives.ndtri(x)
+    return x._applied(further_primitives.ndtri) if type(x) is Value else further_primitives.ndtri(x)
 
 
 def erfinv(x: Scalar) -> Scalar:
@@ -126,7 +127,7 @@ def erfinv(x: Scalar) -> Scalar:
         >>> erfinv(0.5)
         0.4769362762044699
     """
-    return further_primitives.erfinv(x)
+    return x._applied(further_primitives.erfinv) if type(x) is Value else further_primitives.erfinv(x)
 
 
 def i0(x: Scalar) -> Scalar:
@@ -136,7 +137,7 @@ def i0(x: Scalar) -> Scalar:
         >>> i0(0.0)
         1.0
     """
-    return further_primitives.i0(x)
+    return x._applied(further_primitives.i0) if type(x) is Value else further_primitives.i0(x)
 
 
 def i1(x: Scalar) -> Scalar:
@@ -146,7 +147,7 @@ def i1(x: Scalar) -> Scalar:
         >>> i1(1.0)
         0.565159103992485
     """
-    return further_primitives.i1(x)
+    return x._applied(further_primitives.i1) if type(x) is Value else further_primitives.i1(x)
 
 
 def xlogy(x: Any, y: Any) -> Any:
@@ -159,7 +160,7 @@ def xlogy(x: Any, y: Any) -> Any:
         >>> xlogy(0.0, 0.0), xlogy(2.0, 1.0)
         (0.0, 0.0)
     """
-    return further_primitives.xlogy(x, y)
+    return applied_with(x, further_primitives.xlogy, y)
 
 
 def entr(x: Any) -> Any:
@@ -172,7 +173,7 @@ def entr(x: Any) -> Any:
         >>> entr(0.0), entr(1.0)
         (0.0, 0.0)
     """
-    return 0.0 - further_primitives.xlogy(x, x)
+    return 0.0 - applied_with(x, further_primitives.xlogy, x)
 
 
 def rel_entr(x: Any, y: Any) -> Any:
@@ -186,15 +187,4 @@ def rel_entr(x: Any, y: Any) -> Any:
         >>> rel_entr(0.5, 0.5), rel_entr(0.0, 0.5)
         (0.0, 0.0)
     """
-    return further_primitives.rel_entr(x, y)
-
-
-# By the names of SciPy's functions of one and two arrays, and how many there are
-OF_ARRAYS: dict[str, tuple[Callable[..., Any], int]] = {
-    **{function.__name__: (function, 1) for function in (gammaln, expit, logit, ndtr, log_ndtr, ndtri, erfinv, i0, i1)},
-    **{function.__name__: (function, 2) for function in (betaln, xlogy, rel_entr)},
-    "entr": (entr, 1),
-    "erf": (primitives.erf, 1),
-    "erfc": (primitives.erfc, 1),
-    "psi": (further_primitives.digamma, 1),
-}
+    return applied_with(x, further_primitives.rel_entr, y)

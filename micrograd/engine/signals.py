@@ -6,6 +6,7 @@ A Fourier transform has complex results, and there are no complex Values: it giv
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -109,9 +110,18 @@ def _resized(a: Any, count: int) -> Any:
     return a if a.shape[-1] == count else np.concatenate([a, np.zeros((*a.shape[:-1], count - a.shape[-1]))], axis=-1)
 
 
+def _check_count(n: Any) -> None:
+    """Refuse a number of elements that is no int."""
+    if np.ndim(n):
+        raise ValueError(f"the number of elements of a Fourier transform must be one int, not {n!r:.80}")
+    if n is not None:
+        operator.index(n[()] if isinstance(n, np.ndarray) else n)
+
+
 def _transformed(a: Any, n: Any, axis: int, norm: Any, inverse: bool) -> Parts:
     if norm not in _SCALES:
         raise ValueError(f'norm must be "backward", "ortho" or "forward", not {norm!r:.80}')
+    _check_count(n)
     real, imag = (np.moveaxis(part, axis, -1) for part in _parts(a))
     if (tracer := tracer_on_top()) is not None and not any(is_value(x) for part in (real, imag) for x in part.flat):
         tracer.refused("a Fourier transform of numbers", "Call it outside of the function, and pass its parts in.")
@@ -143,6 +153,7 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Parts:
 
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
     """The inverse of rfft; see np.fft.irfft."""
+    _check_count(n)
     real, imag = (np.moveaxis(part, axis, -1) for part in _parts(a))
     count = 2 * (real.shape[-1] - 1) if n is None else n
     half = count // 2 + 1

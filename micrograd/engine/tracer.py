@@ -57,8 +57,8 @@ class Tracer(Recorder):
         """Someone gives a Value a derivative that is a closure: raise, because that cannot be recorded."""
         raise NotImplementedError
 
-    def copied(self, scalar: Any, source: Any) -> Any:
-        """A copy of a number or Value for a transform, the source, to differentiate by; None for an ordinary one."""
+    def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
+        """Copies of numbers and Values for a transform, the source, to differentiate by; None for ordinary ones."""
         raise NotImplementedError
 
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
@@ -77,10 +77,14 @@ class Tracer(Recorder):
         """The gradient of a Value by each of those wanted; None if it is known."""
         raise NotImplementedError
 
-    def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
-    ) -> list[Mapping[Any, Any]]:
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; see higher_order.py."""
+        raise NotImplementedError
+
+    def sparse_rows(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+    ) -> list[dict[int, Any]]:
+        """For each output its gradients by the inputs that it depends on; see higher_order.py."""
         raise NotImplementedError
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from micrograd._support.checks import Operand
+from micrograd.engine.array_calls import is_value
 from micrograd.engine.lost_gradients import array_compared_with_numbers
 from micrograd.engine.numpy_functions import (
     CHOICES,
@@ -166,14 +167,20 @@ def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any
     """What another function of NumPy gives, of Values and arrays of them among its arguments."""
     if SPECIAL and (tracer := tracer_on_top()) is not None:
         return tracer.of_arrays(function, arguments, settings)
-    return called(function, *with_arrays(arguments, settings))
+    return called(function, *with_arrays(function, arguments, settings))
 
 
-def with_arrays(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def with_arrays(
+    function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Values among the arguments of a function as arrays without axes, which NumPy takes for arrays."""
+    check_arrays((settings.get("out"), *(arguments[1:2] if function in _WITH_OUT else ())))
     if settings:
         settings = {name: x._array(box(x)) if isinstance(x, Operand) else x for name, x in settings.items()}
     return tuple([x._array(box(x)) if isinstance(x, Operand) else x for x in arguments]), settings
+
+
+_WITH_OUT = (np.fix, np.isposinf, np.isneginf)  # which take it in the second place
 
 
 def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[str, Any]) -> Any:
@@ -190,8 +197,10 @@ def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[s
     """
     name = ufunc.__name__
     function = FUNCTIONS.get(name)
-    if method == "reduce" and name in _IDENTITIES and "where" in settings:
-        settings.setdefault("initial", _IDENTITIES[name])  # in arrays of objects, NumPy has no identity
+    if settings.get("dtype") is not None and np.dtype(settings["dtype"]) == float and any(map(_has_values, operands)):
+        settings = {key: item for key, item in settings.items() if key != "dtype"}  # they are floats, with gradients
+    if method == "reduce" and name in IDENTITIES and "where" in settings:
+        settings.setdefault("initial", IDENTITIES[name])  # in arrays of objects, NumPy has no identity
     if ufunc in OF_INTS:  # NumPy takes the ints of Values
         refuse_function(name)
     if (
@@ -210,8 +219,12 @@ def computed(ufunc: np.ufunc, method: str, operands: list[Any], settings: dict[s
         return getattr(function, method)(*operands, **settings)
 
 
+def _has_values(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype == object and any(map(is_value, x.flat))
+
+
 _NUMPYS = METHODS | TRUTHS
-_IDENTITIES = {"add": 0, "multiply": 1}
+IDENTITIES = {"add": 0, "multiply": 1}
 
 
 def called(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:

@@ -34,7 +34,7 @@ const arrangeGroup = (group) => arrange((isStack(group) && !spread.has(group) ? 
 /** Place what is right inside a container (0 is the whole, then the groups), and in it what is open. */
 function arrange(container) {
   const { shape, items } = passes.contents[container];
-  const { places, routes, width, height } = passes.shapes[shape];
+  const { places, routes, width, height } = wrapped(passes.shapes[shape]);
   const inner = items.map((item) => (item[0] === "g" && isOpen(Number(item.slice(1))) ? arrangeGroup(Number(item.slice(1))) : null));
   const sizes = places.map(([, , w, h], index) =>
     inner[index] ? [inner[index].width + 2 * MARGIN, inner[index].height + 2 * MARGIN + TITLE] : [w, h]);

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from micrograd.draw.layout import Picture
-from micrograd.explore.wrapping import wrapped
 
 POINTS = 72  # an inch; the page counts points as pixels
 CARD, CONSTANT, GROUP = (132, 66), (64, 28), (164, 66)  # width and height; the page draws to this size
@@ -122,7 +121,7 @@ def _laid_out(sizes: list[tuple[int, int]], pairs: list[tuple[int, int]], is_qui
         return _grid(sizes)
     if is_quick or (len(sizes) > STRAIGHT_FROM and len(pairs) > TANGLED * len(sizes)):
         return _in_layers(sizes, pairs)
-    return wrapped(_read(_picture(sizes, pairs).pipe("plain", encoding="utf-8")))
+    return _read(_picture(sizes, pairs).pipe("plain", encoding="utf-8"))
 
 
 def _grid(sizes: list[tuple[int, int]]) -> dict[str, Any]:

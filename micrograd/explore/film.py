@@ -17,10 +17,10 @@ from micrograd.engine.stored import changing, temporary
 from micrograd.engine.value import Value
 from micrograd.explore.formulas import composites
 from micrograd.explore.laboratory import Programs, Untrainable, activations, laboratory, loss_of, run_of
-from micrograd.explore.passes import entry_of, formulas_of, jsonable, passes
+from micrograd.explore.passes import NO_INPUTS, entry_of, formulas_of, jsonable, passes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from micrograd.engine.primitive import Primitive
     from micrograd.training.recording import Moment, Recording
@@ -33,12 +33,16 @@ MOST_OF_NETWORK = 20_000  # Values; of a network with more, there is no map
 MOST_NUMBERS = 500_000  # of parameters, in all frames: 5 MB; of a large network there are fewer frames
 
 
-def film(recording: Recording) -> dict[str, Any]:
+def film(recording: Recording, boxes: Mapping[str, Any] = NO_INPUTS) -> dict[str, Any]:
     """The graph of the loss of the first example, with the film of the parameters, and what it takes to go on training.
 
     Where the loss is not known, the graph is that of the network at work on the first of the inputs. Meanwhile the
     parameters have the numbers of the first moment, with which all of it can be computed, also where the training
     ended with others.
+
+    Args:
+        recording: of a training.
+        boxes: of inputs by name, as explore takes them.
 
     Raises:
         TypeError: if the network gives something else than Values.
@@ -50,7 +54,7 @@ def film(recording: Recording) -> dict[str, Any]:
     parameters = recording.model.parameters()
     stride = math.ceil(len(moments) * len(parameters) / MOST_NUMBERS) or 1
     moments = [*moments[:-1:stride], moments[-1]]
-    return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters))
+    return with_numbers(parameters, moments[0].numbers, lambda: _film(recording, moments, parameters, boxes))
 
 
 def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[], Made]) -> Made:
@@ -68,7 +72,9 @@ def with_numbers(parameters: list[Value], numbers: list[float], make: Callable[[
         commit(undo)
 
 
-def _film(recording: Recording, moments: list[Moment], parameters: list[Value]) -> dict[str, Any]:
+def _film(
+    recording: Recording, moments: list[Moment], parameters: list[Value], boxes: Mapping[str, Any]
+) -> dict[str, Any]:
     inputs = [Value(x, label=f"x{place}") for place, x in enumerate(recording.inputs[0], 1)]
     with evaluating():
         outputs = _outputs(recording.model(inputs))
@@ -82,7 +88,7 @@ def _film(recording: Recording, moments: list[Moment], parameters: list[Value]) 
         hints = {root: "sum of outputs"} if len(outputs) > 1 else {}
         hints |= {output: _name(place, outputs) for place, output in enumerate(outputs, 1)}
         reason = _words(error)
-    data, nodes = passes(root)
+    data, nodes = passes(root, inputs=boxes)
     position = {node: index for index, node in enumerate(nodes)}
     for node, hint in hints.items():
         data["nodes"][position[node]]["hint"] = hint

@@ -55,22 +55,29 @@ function reveal(index, upTo = null) {
   return changed;
 }
 
-const READABLE = 0.65; // the scale at which the smallest text of a card is 8 pixels high
+const READABLE = 0.67; // the scale at which the smallest text of a card is 8 pixels high
 
-/** Open what leaves the whole readable: from the outside to the inside, in the order of the program. */
+/** Open what leaves the whole readable, of a small graph everything: from the outside to the inside, in program order. */
 function openWhatFits() {
-  if (nodes.length <= OPEN_UNASKED && !passes.film) return groups.forEach((group) => group.kind === "parameters" || open.add(group.index));
   const { width, height } = bounds();
-  const wait = groups.filter((group) => group.parent === null && isWorthOpening(group));
-  for (let tries = 0; wait.length && tries < 40; tries++) {
-    const group = wait.shift();
-    open.add(group.index);
-    const whole = arrange(0);
-    if (scaleFor(whole, width, height) < READABLE) open.delete(group.index);
-    else wait.push(...inside(group).map((index) => groups[index]).filter(isWorthOpening));
+  const isReadable = () => scaleFor(arrange(0), width, height) >= READABLE;
+  open.clear();
+  const isSmall = nodes.length <= OPEN_UNASKED && !passes.film;
+  const isWorth = (group) => (isSmall ? !isOfLeaves(group) : isWorthOpening(group));
+  const wait = groups.filter((group) => group.parent === null && isWorth(group));
+  for (let tries = 0; wait.length && (isSmall || tries < 40); tries++) {
+    const together = wait[0].kind === "neuron" ? wait.filter(({ kind }) => kind === "neuron") : [wait[0]]; // all or none
+    for (const group of together) {
+      wait.splice(wait.indexOf(group), 1);
+      open.add(group.index);
+    }
+    if (!isReadable()) together.forEach(({ index }) => open.delete(index));
+    else wait.push(...together.flatMap(inside).map((index) => groups[index]).filter(isWorth));
   }
 }
-const isWorthOpening = (group) => !["parameters", "dot", "sum", "vector", "part"].includes(group.kind) && !isLargeKernel(group);
+/** Whether a box holds leaves: the parameters, or the inputs of a layer. */
+const isOfLeaves = ({ kind }) => kind === "parameters" || kind === "inputs";
+const isWorthOpening = (group) => !["parameters", "inputs", "dot", "sum", "vector", "part"].includes(group.kind) && !isLargeKernel(group);
 /** Whether there is no more to see in a box: a Value that stands for many terms, or just a row of what is done to each. */
 const isLargeKernel = ({ kernel, children, members }) => kernel !== "" && (members.some((index) => nodes[index].terms) || (children.length === 1 && groups[children[0]].kind === "vector" && groups[children[0]].members.length === members.length));
 const inside = (group) => (group.kind === "stack" ? groups[onTop(group.index)].children : group.children);

@@ -4,7 +4,7 @@ const NAMES = { recorded: "as recorded", own: "my own points" };
 
 /** The controls of a training in the page. changed is called after each change. */
 function laboratoryPanel(changed) {
-  if (refusal) return { element: html("p", { class: "soft" }, `This page does not train by itself: ${refusal}.`), update: () => {} };
+  if (refusal) return { element: html("p", { class: "soft" }, `This page replays the training, but cannot go on with it: ${refusal}.`), update: () => {} };
   const { classes, optimizers, activations } = lessons;
   const hasPlane = board !== null && classes.length > 1;
   const field = (text, input) => {

@@ -214,7 +214,7 @@ def run_of(recording: Recording) -> Run:
         Untrainable: if it was not.
     """
     if recording.run is None:
-        raise Untrainable("its steps were not made by mg.fit, so the loss is not known")
+        raise Untrainable("the loss function was not recorded, as mg.fit does")
     return recording.run
 
 

@@ -2,7 +2,15 @@
 
 const MOST_NEURONS = 400;
 const MOST_EDGES = 4000;
+const SMALLEST = 44; // pixels, each way, of a cell: as large as a finger needs
 const MOST_INPUTS = 12; // with more, only the neurons are shown
+
+/** A number in at most five characters: what a cell has room for. */
+function brief(number) {
+  const size = Math.abs(number);
+  if (!Number.isFinite(number)) return Number.isNaN(number) ? "NaN" : number > 0 ? "∞" : "−∞";
+  return minus(size < 1000 ? String(Number(number.toFixed(size < 10 ? 2 : 0))) : number.toExponential(0).replace("e+", "e"));
+}
 
 /** The cells of the network in columns: its inputs, then its layers. */
 function columnsOf({ nodes: made, layers }) {
@@ -53,20 +61,28 @@ function networkView(network, choose) {
   }
   const element = html("div", { id: "network", role: "group", "aria-label": "The network: its neurons, each with a map of what it says" }, field);
 
-  /** Put the cells where there is room. */
+  /** Put the cells where there is room; a layer that is too high for one column stands in several. */
   function lay() {
     const { clientWidth: width, clientHeight: height } = element;
     if (!width) return;
-    const rows = Math.max(...columns.map((column) => column.length));
-    const across = width / columns.length;
-    const side = Math.max(44, Math.min(92, across - 40, (height - 24) / rows - 10));
+    const least = SMALLEST + 10; // with the room below a cell
+    const inHeight = Math.max(1, Math.floor((height - 24) / least));
+    const beside = Math.max(columns.length, Math.floor((width - 2) / (SMALLEST + 16))); // columns that there is room for
+    const parts = columns.map((column) => Math.min(Math.ceil(column.length / inHeight), Math.max(1, Math.floor(beside / columns.length))));
+    const rows = Math.max(...columns.map((column, x) => Math.ceil(column.length / parts[x])));
+    const places = parts.reduce((sum, count) => sum + count, 0);
+    const across = width / places;
+    const side = Math.max(SMALLEST, Math.min(92, across - 40, (height - 24) / rows - 10));
     const tall = Math.max(height - 2, rows * (side + 10) + 24);
-    const wide = Math.max(width - 2, columns.length * (side + 24));
+    const wide = Math.max(width - 2, places * (side + 16));
+    const firstOf = parts.map((_, x) => parts.slice(0, x).reduce((sum, count) => sum + count, 0));
     field.style.width = `${wide}px`;
     field.style.height = `${tall}px`;
     lines.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
     for (const cell of cells) {
-      cell.centre = [((cell.x + 0.5) / columns.length) * wide, ((cell.y + 0.5) / cell.of) * tall];
+      const column = firstOf[cell.x] + (cell.y % parts[cell.x]);
+      const row = Math.floor(cell.y / parts[cell.x]);
+      cell.centre = [((column + 0.5) / places) * wide, ((row + 0.5) / Math.ceil(cell.of / parts[cell.x])) * tall];
       for (const [key, value] of [["left", cell.centre[0] - side / 2], ["top", cell.centre[1] - side / 2], ["width", side], ["height", side]]) cell.element.style[key] = `${value}px`;
     }
     for (const { from, to, element: path } of drawn) {
@@ -87,7 +103,7 @@ function networkView(network, choose) {
     cells.forEach((cell, index) => {
       if (maps) paintNeuron(cell.canvas, maps[index], colours);
       cell.said = said ? readable(said[index]) : "an unknown number";
-      cell.number.textContent = maps ? (cell.x === 0 && !cell.weights.length ? cell.name : "") : said ? cell.said : "";
+      cell.number.textContent = maps ? (cell.x === 0 && !cell.weights.length ? cell.name : "") : said ? brief(said[index]) : "";
       const label = `${cell.name}, says ${cell.said}`;
       if (cell.label !== label) cell.element.setAttribute("aria-label", (cell.label = label));
     });

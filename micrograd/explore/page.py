@@ -26,6 +26,7 @@ SCRIPTS = (
     "order",  # of turns: the right one, or a wrong one to see what goes wrong
     "births",  # where a number that is not finite comes from
     "folding",  # which groups are open, and which member of a stack is shown
+    "wrapping",  # rows that are too long for the page
     "arrangement",  # the room that everything takes
     "drawing",  # the items in their places
     "strips",  # many numbers as colours

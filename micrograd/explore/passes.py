@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from micrograd.draw.folding.boxes import about
 from micrograd.draw.folding.groups import Grouping
+from micrograd.draw.folding.inputs import places_of_inputs
 from micrograd.draw.folding.order import in_program_order, in_their_operations
 from micrograd.draw.text import enclosed, readable
 from micrograd.engine.backward import backpropagate
@@ -53,21 +54,25 @@ class Opened(NamedTuple):
     places: Mapping[Value, Place]
 
 
+NO_INPUTS: Mapping[str, Any] = MappingProxyType({})
 NOTHING = Opened(MappingProxyType({}), MappingProxyType({}))
 
 
-def passes(root: Value, opened: Opened = NOTHING) -> tuple[dict[str, Any], list[Value]]:
+def passes(
+    root: Value, opened: Opened = NOTHING, inputs: Mapping[str, Any] = NO_INPUTS
+) -> tuple[dict[str, Any], list[Value]]:
     """The graph under root, its groups, and both passes through it.
 
     Args:
         root: the Value to backpropagate from, with gradient 1. No gradient of the graph is changed.
         opened: what is known of the compiled functions in it.
+        inputs: boxes of inputs by name, as explore takes them.
 
     Returns:
         Plain data for JSON, and the Values in the order in which it has them.
 
     Raises:
-        ValueError: if the graph has a cycle.
+        TypeError, ValueError: for inputs that are no names and shapes, or if the graph has a cycle.
 
     Example:
         >>> from micrograd import Value
@@ -76,7 +81,8 @@ def passes(root: Value, opened: Opened = NOTHING) -> tuple[dict[str, Any], list[
         [(1, [3.0, 3.0])]
     """
     elements = opened.elements
-    grouping = Grouping(in_program_order(root), opened.places)
+    order = in_program_order(root)
+    grouping = Grouping(order, opened.places, places_of_inputs(order, inputs))
     nodes, places = grouping.in_order(), grouping.places
     number = {node: index for index, node in enumerate(nodes)}
     folded = in_their_operations(nodes, root)

@@ -21,6 +21,12 @@ function start() {
   if (passes.film) startFilm();
   firstView();
   isShown = true;
-  new ResizeObserver(() => graph.hasAttribute("viewBox") || firstView()).observe(graph); // it has one while it is printed
+  let width = bounds().width;
+  new ResizeObserver(() => {
+    if (graph.hasAttribute("viewBox")) return; // it has one while it is printed
+    if (bounds().width !== width) draw(); // rows are wrapped elsewhere
+    width = bounds().width;
+    firstView();
+  }).observe(graph);
 }
 start();

@@ -50,16 +50,15 @@ const ROOM = 24;
 const low = matchMedia("(max-height: 480px) and (max-width: 820px)"); // the page then scrolls as a whole
 const tools = () => (low.matches ? ROOM : 64); // the room below, where buttons lie on the graph
 
-/** The first view: everything where that can be read, else the place of the step at a readable size. */
+/** The first view: everything where that can be read, else as much as can be: the upper part, or the step's place. */
 function firstView() {
-  fit();
-  if (view.scale >= (touch.matches ? READABLE : 0.45) || passes.film) return;
-  const shown = visible.get(itemsOf[steps[Math.min(1, steps.length - 1)].node ?? root]);
-  view.scale = 0.8;
-  centre(shown);
+  const { width, height } = bounds();
+  if (scaleFor(size, width, height) >= READABLE || passes.film) return fit();
+  view.scale = READABLE;
+  const left = (width - size.width * READABLE) / 2;
+  if (left >= ROOM) return moveTo({ scale: READABLE, x: left, y: ROOM });
+  centre(visible.get(itemsOf[steps[Math.min(1, steps.length - 1)].node ?? root]));
 }
-
-const touch = matchMedia("(pointer: coarse)"); // fingers need items of some size
 
 function centre(shown) {
   const { width, height } = bounds();

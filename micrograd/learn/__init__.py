@@ -7,6 +7,8 @@ catalogue.py     all chapters and their exercises, found by number
 keeping.py       what a learner has done so far, in a file on the learner's machine
 data.py          handwritten digits and first names for the chapters
 report.py        that progress as a table
+__main__.py      the progress of a class, for teachers
+comparing.py     comparing what an answer gives with what is right, numbers and words
 running.py       running what a learner wrote, which may raise
 deadline.py      judging an answer in a child process, which is killed if it never ends
 programs.py      small random programs, and simpler ones that show the same failure

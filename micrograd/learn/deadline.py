@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from micrograd.learn.exercise import Verdict
-from micrograd.learn.running import LONGEST, quiet
+from micrograd.learn.running import LONGEST, quiet, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,12 +75,7 @@ def _judged(exercise: Exercise, answer: Any) -> Verdict:
 
 
 def _raised(exercise: Exercise, error: BaseException) -> Verdict:
-    try:
-        said = str(error)
-    except Exception:  # that may raise as well
-        said = ""
-    named = f"{type(error).__name__}: {said}"[:LONGEST] if said else f"{type(error).__name__}."
-    return Verdict(exercise.number, False, f"Something in the answer raised {named}")
+    return Verdict(exercise.number, False, f"Something in the answer raised {told(error)}"[: 2 * LONGEST])
 
 
 def _judged_in_a_child(exercise: Exercise, answer: Any, seconds: float) -> Verdict:

@@ -102,6 +102,9 @@ class Exercise:
     because: str
     mistakes: tuple[Mistake, ...]
 
+    def __post_init__(self) -> None:
+        self.kind.solution = self.solution
+
     def judge(self, answer: Any) -> Verdict:
         """Whether an answer is right; if not, what is wrong and why."""
         try:

@@ -77,8 +77,15 @@ def notes() -> dict[str, Notes]:
     path = place()
     if path in _unsaved:
         return _unsaved[path]
-    if path is None:
-        return {}
+    return {} if path is None else notes_in(path)
+
+
+def notes_in(path: Path) -> dict[str, Notes]:
+    """What is known by a file, by the number of the exercise; nothing where there is none.
+
+    Raises:
+        DamagedError: if the file is there and cannot be read.
+    """
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):

@@ -17,7 +17,7 @@ from micrograd.testing.programs import is_tame
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_NUMBERS = [quarter / 4 for quarter in range(-12, 13) if quarter]
+_NUMBERS = [quarter / 4 for quarter in range(-12, 13)]
 # For each place; no 1 at first, with which much that is wrong looks right
 _SIMPLE = ((2.0, 3.0, 1.0, -1.0, 0.5), (3.0, 2.0, 1.0, -1.0, 0.5), (5.0, 3.0, 2.0, 1.0, -1.0, 0.5))
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
@@ -50,7 +50,10 @@ class Program(NamedTuple):
             value: makes a Value of a number.
             apply: takes the name of a primitive and operands, and applies it.
         """
-        places: list[Any] = [x if place in self.plain else value(x) for place, x in enumerate(self.inputs)]
+        places: list[Any] = [
+            (int(x) if x.is_integer() else x) if place in self.plain else value(x)
+            for place, x in enumerate(self.inputs)
+        ]
         for name, operands in self.steps:
             places.append(apply(name, *(places[operand] for operand in operands)))
         return places
@@ -89,6 +92,7 @@ def programs(names: tuple[str, ...], count: int, *, plain: bool = False, most_st
     """
     source = random.Random(0)
     found = [p for name in names if name != "pow" for p in _of_one_step(name)]
+    found += [p for name in names for p in _at_edges(name, plain)]
     while len(found) < count:
         size = 1 + most_steps * len(found) // count
         inputs = tuple(source.choice(_NUMBERS) for _ in range(source.randint(1, 3)))
@@ -103,6 +107,18 @@ def _of_one_step(name: str) -> Iterator[Program]:
     arity = len(find(name).derivatives)
     for inputs in ((2.0, 3.0)[:arity], (2.0,)):
         program = Program(inputs, frozenset(), (Step(name, ((0, 1) if len(inputs) == 2 else (0, 0))[:arity]),))
+        if _works(program):
+            yield program
+
+
+def _at_edges(name: str, plain: bool) -> Iterator[Program]:
+    """One step at 0; and where plain numbers are allowed, with a negative one that is no whole number on each side."""
+    arity = len(find(name).derivatives)
+    cases = [((0.0, -1.5)[:arity], frozenset[int]())]
+    if plain and arity == 2:
+        cases += [((2.0, -1.5), frozenset({1})), ((-1.5, 2.0), frozenset({0}))]
+    for inputs, kept in cases:
+        program = Program(inputs, kept, (Step(name, (0, 1)[:arity]),))
         if _works(program):
             yield program
 

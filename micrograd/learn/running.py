@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import math
+import os
 import re
+import sys
+from collections.abc import Iterable, Mapping, Set
 from contextlib import contextmanager, redirect_stdout
+from itertools import islice
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +19,7 @@ from micrograd.engine.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+MOST = 1_000  # items of a list; a generator may have no end
 LONGEST = 80  # characters of an answer that a message repeats
 DEEPEST = 5  # lists inside of lists; one that is inside of itself has no end
 
@@ -68,9 +72,55 @@ def called(function: Any, arguments: Sequence[Any], call: str) -> Any:
     """
     try:
         return function(*arguments)
-    except (Exception, SystemExit) as error:
-        said = f": {error}" if str(error) else ""
-        raise AnswerError(f"{call} raised {type(error).__name__}{said}"[: 4 * LONGEST]) from error
+    except (KeyboardInterrupt, AnswerError):
+        raise
+    except BaseException as error:
+        raise AnswerError(f"{call} raised {told(error)}"[: 4 * LONGEST]) from error
+
+
+def told(error: BaseException) -> str:
+    """What an error of the learner's says, after its class; asking for it may raise as well."""
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else f"{type(error).__name__}."
+
+
+def items(thing: Any, what: str, each: Callable[[Any], Any] = lambda item: item) -> list[Any] | None:
+    """What is in a list, a tuple, an array, a generator: in whatever has an order; None for anything else.
+
+    Args:
+        thing: whatever it is.
+        what: how a message calls it.
+        each: what is done with an item before the next one is asked for.
+
+    Raises:
+        AnswerError: if it has no end, or raises.
+
+    Example:
+        >>> items((2.0 * x for x in (1.0, 2.0)), "It"), items("ab", "It"), items({1.0: 2.0}, "It")
+        ([2.0, 4.0], None, None)
+    """
+    if isinstance(thing, (str, bytes, Mapping, Set, Value, type)) or not isinstance(thing, Iterable):
+        return None
+    if getattr(thing, "shape", None) == ():  # an array of no dimensions is a number
+        return None
+    found = called(lambda: [each(item) for item in islice(thing, MOST + 1)], (), what)
+    if len(found) > MOST:
+        raise AnswerError(f"{what} has more than {MOST} items: does it end?")
+    return found
+
+
+def mapping(thing: Any, wanted: str) -> dict[Any, Any]:
+    """The dict that an answer is.
+
+    Raises:
+        AnswerError: if it is none, with what is wanted in its place.
+    """
+    if not isinstance(thing, Mapping):
+        raise AnswerError(f"The answer is {wanted}, not {shown(thing)}")
+    return called(dict, [thing], "The answer")
 
 
 def number(thing: Any, what: str) -> float:
@@ -81,11 +131,12 @@ def number(thing: Any, what: str) -> float:
     """
     if isinstance(thing, Value):
         return thing.data
-    try:
-        found = None if isinstance(thing, bool) else real_number(thing)
-    except OverflowError:
-        raise AnswerError(f"{what} is larger than any float") from None
+    if isinstance(thing, int) and abs(thing) > sys.float_info.max:
+        raise AnswerError(f"{what} is larger than any float")
+    found = None if isinstance(thing, bool) else called(real_number, [thing], what)
     if found is None:
+        if type(thing).__module__ == "numpy" and getattr(thing, "size", None) == 1:
+            return number(thing.item(), what)
         if thing is None or thing is Ellipsis:
             raise AnswerError(f"{what} is missing: is there a `return` with a number?")
         raise AnswerError(f"{what} must be a number, not {type(thing).__name__}: {shown(thing)}")
@@ -102,34 +153,10 @@ def finite(thing: Any, what: str) -> float:
     return found
 
 
-def alike(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
-    """Whether two things that answers gave are the same, numbers to within a relative tolerance.
-
-    Example:
-        >>> alike([1.0, (2.0, "a")], [1.0 + 1e-9, (2.0, "a")]), alike([1.0], [1.0, 1.0]), alike(0.5, "0.5")
-        (True, False, False)
-    """
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-3 * tolerance)
-    if isinstance(one, (list, tuple)) and type(one) is type(other):
-        return len(one) == len(other) and all(alike(a, b, tolerance) for a, b in zip(one, other, strict=True))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(alike(one[key], other[key], tolerance) for key in one)
-    return bool(one == other)
-
-
-class _Nowhere(io.TextIOBase):
-    """Takes a text, and forgets it."""
-
-    def write(self, text: str, /) -> int:
-        """As many characters as there are have been written."""
-        return len(text)
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """Let nothing be printed inside: an answer that prints is run on many probes, and would fill the screen."""
-    with redirect_stdout(_Nowhere()):
+    with open(os.devnull, "w", encoding="utf-8", errors="replace") as nowhere, redirect_stdout(nowhere):
         yield
 
 
@@ -139,5 +166,5 @@ def outcome(function: Callable[[], Any]) -> Any:
         return function()
     except AnswerError as error:
         if error.__cause__ is not None:
-            return Failure(f"{type(error.__cause__).__name__}: {error.__cause__}")
+            return Failure(told(error.__cause__))
         return Failure(re.sub(r"\w+\([^)]*\)", "", str(error)))  # whatever the learner's function is called

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from micrograd.draw.text import readable
 from micrograd.engine.backward import backpropagate
 from micrograd.engine.order import topological_order
-from micrograd.learn.running import alike
+from micrograd.learn.comparing import alike
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

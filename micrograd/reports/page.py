@@ -45,6 +45,7 @@ def headline(numbers: dict[str, Any]) -> str:
     if numbers["task"] == "classification":
         rows = numbers["rows"]["tested on"]
         right = f"{test['accuracy']:.1%} ({round(test['accuracy'] * rows):,} of {rows:,} rows)"
+        right += f", balanced accuracy {test['balanced accuracy']:.1%}"
         return f"Test accuracy: {right}; always guessing the commonest class gets {usual['accuracy']:.1%}"
     explained = "" if test["r2"] is None else f", R² {test['r2']:.3f}"
     error = f"{test['rmse']:.4g} (root mean square){explained}"
@@ -60,6 +61,8 @@ def write_report(
     pictures: bool,
     overwrite: bool,
     more: Mapping[str, str] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    title: str = "",
 ) -> None:
     """Write the folder of a report, whole or not at all.
 
@@ -70,7 +73,9 @@ def write_report(
         path: of the folder.
         pictures: whether to draw pictures, graphs and the film.
         overwrite: whether to replace an older report.
-        more: pictures as SVG, by their captions, that stand after the others.
+        more: pictures as SVG, by their captions, that stand before all others.
+        inputs: columns that graphs show as one box, as the estimators' explore takes them.
+        title: of the page; what is predicted where left out.
 
     Raises:
         ValueError: if there is something else than an empty folder or, with overwrite, an older report.
@@ -82,17 +87,19 @@ def write_report(
         links, drawn = {}, {}
         if pictures:
             rows = scores.tested(pipeline, study)
-            links = _write_graphs(pipeline, study, rows[: scores.WORST], folder)
-            drawn = {**figures(pipeline, study, rows, pd.DataFrame(numbers["columns"]).T), **(more or {})}
+            links = _write_graphs(pipeline, study, rows[: scores.WORST], folder, inputs)
+            drawn = figures(pipeline, study, rows, pd.DataFrame(numbers["columns"]).T)
         write_atomically(folder / "metrics.json", (json.dumps(numbers, indent=1, ensure_ascii=False) + "\n").encode())
         write_atomically(folder / "model.skops", Model(pipeline, study.target).dumped())
-        write_atomically(folder / "report.html", _page(numbers, links, drawn).encode())
+        write_atomically(folder / "report.html", _page(numbers, links, drawn, more or {}, title).encode())
 
     check_folder(path, FILES, overwrite=overwrite)
     write_folder(path, fill)
 
 
-def _write_graphs(pipeline: Pipeline, study: Study, worst: pd.DataFrame, folder: Path) -> dict[str, str]:
+def _write_graphs(
+    pipeline: Pipeline, study: Study, worst: pd.DataFrame, folder: Path, boxes: Mapping[str, Any] | None = None
+) -> dict[str, str]:
     """Write the graphs of the worst rows, and the film if there is one; their names and titles."""
     network, encoder, shown = network_of(pipeline), pipeline[0], {}
     if sum(coef.size for coef in network.coefs_[1:]) > MOST_PARAMETERS:
@@ -102,7 +109,7 @@ def _write_graphs(pipeline: Pipeline, study: Study, worst: pd.DataFrame, folder:
     for place, (line, row) in enumerate(worst.iterrows(), start=1):
         right, predicted = (f"{row[kind]:{'' if study.of_classes else '.6g'}}" for kind in ("right", "predicted"))
         title = f"Why is line {line}, which is {right}, predicted to be {predicted}?"
-        network.explore(inputs.loc[[line]], folder / f"worst-{place}.html", title)
+        network.explore(inputs.loc[[line]], folder / f"worst-{place}.html", title, boxes)
         shown[f"worst-{place}.html"] = title
     if network.record_ is not None:
         some = len(network.record_.inputs[0]) < network.n_features_in_
@@ -111,26 +118,35 @@ def _write_graphs(pipeline: Pipeline, study: Study, worst: pd.DataFrame, folder:
     return shown
 
 
-def _page(numbers: dict[str, Any], links: dict[str, str], drawn: dict[str, str]) -> str:
+def _page(
+    numbers: dict[str, Any], links: dict[str, str], drawn: Mapping[str, str], first: Mapping[str, str], title: str
+) -> str:
     """The page, with names and cells as typed: its numbers, links with what they show, pictures by their captions."""
-    measure = "Accuracy" if numbers["task"] == "classification" else "R²"
+    measure = numbers["measure in folds"]
     parts = [
+        *_figures(first),
         _table("Scores", numbers["scores"]),
-        _table(f"{measure} in folds", numbers["folds"]),
+        _table(f"{measure[0].upper()}{measure[1:]} in folds", numbers["folds"]),
         _table("Classes", numbers["classes"]),
+        _table("Classes never predicted", numbers["classes never predicted"]),
         _table("Worst rows", numbers["worst rows"]),
         *(f'<p><a href="{name}">{escape(text)}</a></p>' for name, text in links.items()),
-        *(f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" for caption, picture in drawn.items()),
+        *_figures(drawn),
         _table("Columns", numbers["columns"]),
         _table("Columns left out", numbers["columns left out"]),
+        _table("Columns read as numbers", numbers["columns read as numbers"]),
         *(
             _table(name.title(), {key: {"": what} for key, what in numbers[name].items()})
             for name in ("rows", "network")
         ),
     ]
     template = Template(files("micrograd.reports").joinpath("page.html").read_text("utf-8"))
-    said = {"title": escape(numbers["target"]), "headline": escape(headline(numbers))}
+    said = {"title": escape(title or f"Predicting {numbers['target']}"), "headline": escape(headline(numbers))}
     return template.substitute(said, body="\n".join(parts))
+
+
+def _figures(drawn: Mapping[str, str]) -> list[str]:
+    return [f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" for caption, picture in drawn.items()]
 
 
 def _table(heading: str, rows: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from sklearn import dummy, ensemble, linear_model, metrics
 from sklearn.base import clone
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+from sklearn.utils.class_weight import compute_sample_weight
 from threadpoolctl import threadpool_limits
 
 from micrograd.tables.study import network_of
@@ -45,7 +46,7 @@ def tested(pipeline: Pipeline, study: Study) -> pd.DataFrame:
     return rows.sort_values("off", key=lambda off: -off.abs(), kind="stable")
 
 
-def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int) -> dict[str, Any]:
+def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int, balance: bool = False) -> dict[str, Any]:
     """The numbers of a pipeline that has learned, as they stand in metrics.json and in the tables of the page.
 
     Args:
@@ -53,14 +54,18 @@ def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int) -> dict
         study: what it learned.
         folds: in how many it is judged again, beside others; below 2 for none.
         seed: of the folds, and of the columns that are shuffled.
+        balance: whether all classes weighed the same when it learned, as they then do in folds.
     """
     network, rows, (inputs, right) = network_of(pipeline), tested(pipeline, study), study.parts(study.test)
-    (learned_from, learned), columns, classes = study.parts(study.training), study.described(), {}
+    (learned_from, learned), columns, classes, never = study.parts(study.training), study.described(), {}, {}
+    of_learned = pipeline.predict(learned_from)
     usual = (dummy.DummyClassifier if study.of_classes else dummy.DummyRegressor)().fit(learned_from, learned)
     if study.of_classes:
         names, given = sorted(set(right)), (rows["right"], rows["predicted"])
         by_class = metrics.precision_recall_fscore_support(*given, labels=names, zero_division=0)
         classes = pd.DataFrame(by_class, ["precision", "recall", "f1-score", "support"], names).to_dict()
+        found, counts = {*rows["predicted"], *of_learned}, study.rows[study.target].value_counts().sort_index()
+        never = {name: {"rows": int(count)} for name, count in counts.items() if name not in found}
     if len(columns) <= MOST_COLUMNS:
         most = min(len(right), MOST_ROWS)
         shuffled = permutation_importance(pipeline, inputs, right, random_state=seed, max_samples=most)
@@ -68,17 +73,20 @@ def evaluate(pipeline: Pipeline, study: Study, *, folds: int, seed: int) -> dict
     return {
         "task": "classification" if study.of_classes else "regression",
         "target": study.target,
-        "training": {"seed": seed, "epochs": network.n_iter_, "losses": network.loss_curve_},
+        "training": {"seed": seed, "epochs": network.n_iter_, "losses": network.loss_curve_, "balance": balance},
         "scores": {
             "on test rows": _measures(study, rows["right"], rows["predicted"]),
-            "on rows learned from": _measures(study, learned, pipeline.predict(learned_from)),
+            "on rows learned from": _measures(study, learned, of_learned),
             "always the usual": _measures(study, right, usual.predict(inputs)),
         },
-        "folds": _in_folds(network, study, folds, seed) if folds > 1 else {},
+        "measure in folds": measure(study, balance),
+        "folds": _in_folds(network, study, folds, seed, balance) if folds > 1 else {},
         "classes": classes,
+        "classes never predicted": never,
         "worst rows": rows[["right", "predicted", "off"]][:WORST].rename("line {}".format).to_dict("index"),
         "columns": columns.to_dict("index"),
         "columns left out": {name: {"because": reason} for name, reason in study.left_out.items()},
+        "columns read as numbers": {name: {"where": example} for name, example in study.as_numbers.items()},
         "rows": {
             "learned from": len(learned),
             "tested on": len(right),
@@ -99,7 +107,9 @@ def described(network: Any) -> dict[str, Any]:
 def _measures(study: Study, right: Any, predicted: Any) -> dict[str, float | None]:
     """How good predictions are."""
     if study.of_classes:
-        return {"accuracy": metrics.accuracy_score(right, predicted)}
+        names = sorted(set(right))
+        balanced = metrics.recall_score(right, predicted, labels=names, average="macro", zero_division=0)
+        return {"accuracy": metrics.accuracy_score(right, predicted), "balanced accuracy": balanced}
     return {
         "rmse": metrics.root_mean_squared_error(right, predicted),
         "mae": metrics.mean_absolute_error(right, predicted),
@@ -107,8 +117,20 @@ def _measures(study: Study, right: Any, predicted: Any) -> dict[str, float | Non
     }
 
 
-def _in_folds(network: Any, study: Study, folds: int, seed: int) -> dict[str, dict[str, float]]:
-    """Accuracy, or R², of the network and of three others on the same folds of all rows.
+def weights(right: pd.Series) -> Any:
+    """A weight for each row, so that all classes weigh the same together."""
+    return compute_sample_weight("balanced", right)
+
+
+def measure(study: Study, balance: bool) -> str:
+    """What is measured in folds."""
+    if not study.of_classes:
+        return "R²"
+    return "balanced accuracy" if balance else "accuracy"
+
+
+def _in_folds(network: Any, study: Study, folds: int, seed: int, balance: bool = False) -> dict[str, dict[str, float]]:
+    """How good the network and three others are on the same folds of all rows; see measure.
 
     There are fewer folds where no class has as many rows.
     """
@@ -124,11 +146,13 @@ def _in_folds(network: Any, study: Study, folds: int, seed: int) -> dict[str, di
     split = kind(min(folds, most), shuffle=True, random_state=seed)
     network = clone(network).set_params(record=False)
     judged = {"this network": network, "always the usual": usual, "a linear model": linear, "boosted trees": boosted}
-    found = {}
+    found, how = {}, {}
+    if balance:
+        how = {"scoring": "balanced_accuracy", "params": {"estimator__sample_weight": weights(right)}}
     for name, estimator in judged.items():
         with warnings.catch_warnings(), threadpool_limits(1):  # threads of OpenMP wait for one another on small tables
             warnings.simplefilter("ignore")  # of rare classes: a fold without a second one is left out
-            scores = cross_val_score(study.pipeline(estimator), inputs, right, cv=split)
+            scores = cross_val_score(study.pipeline(estimator), inputs, right, cv=split, **how)
         found[name] = interval(scores[np.isfinite(scores)], split.n_splits)
     return found
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _STEPS = (ColumnTransformer, TransformedTargetRegressor, Pipeline, SimpleImputer, OneHotEncoder, StandardScaler)
 
 
+# scikit-learn fits them to an imputer: the last one from 1.8 on
+_DTYPES = tuple(name for name in ("_fit_dtype", "_fill_dtype") if hasattr(SimpleImputer().fit([[0.0]]), name))
 TRUSTED = frozenset(
     (*map(name_of, (*_STEPS, MissingIndicator, input_name)), *ESTIMATORS.values(), "builtins.str", "numpy.float64")
 )
@@ -163,14 +165,13 @@ def _check_categories(found: Any, template: Any, columns: list[str]) -> int:
 
 def _imputed(found: Any, template: Any, where: str, columns: list[str], kind: str) -> Mapping[str, Any]:
     """The fields of what fills gaps."""
-    dtypes = ("_fit_dtype", "_fill_dtype")
     fields = fitted_fields(
-        found, template, where, *dtypes, "feature_names_in_", "n_features_in_", "indicator_", "statistics_"
+        found, template, where, *_DTYPES, "feature_names_in_", "n_features_in_", "indicator_", "statistics_"
     )
     names = texts(fields["feature_names_in_"], f"feature_names_in_ of {where}")
     check_same(names, columns, f"feature_names_in_ of {where}")
     check_same(fields["n_features_in_"], len(columns), f"n_features_in_ of {where}")
-    for name in dtypes:
+    for name in _DTYPES:
         check(fields[name] == Described(kind, {}, "DTypeNode"), f"{name} of {where}", f"is not {kind}")
     return fields
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,15 +14,22 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from micrograd.tables.reading import CURRENCIES, plain_numbers
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 FEWEST = 5  # rows with a target
+IDS = frozenset(
+    ("guid", "id", "ids", "idx", "index", "key", "nr", "row", "uid", "uuid")
+)  # what the name of an id may end with
 LARGEST = 1e100  # of a number, whose square is still one
 MOST_CATEGORIES = 50
 MOST_COLUMNS = 100_000  # whose names a saved model may hold, and still be loaded
+SIMILAR = 0.8  # how much of a name another must have, to be suggested
 MOST_WHOLE_NUMBERS = 20  # a target with more of them is a quantity, not a class
-_NUMBER = r"[+-]?\d*[,.]?\d+(?:[eE][+-]?\d+)?"
+_NUMBER = rf"(?=.*\d)[+-]?[{CURRENCIES}]?\s?\d*(?:[,.]\d+)*(?:[eE][+-]?\d+)?\s?[{CURRENCIES}%]?"
+_ID = "it looks like an id: each row has another whole number"
 _DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*"
 
 
@@ -35,6 +43,8 @@ class Study(NamedTuple):
         of_classes: whether it is a class; else it is a number.
         columns: those to predict from, numbers first and each kind sorted: their order in the file does not matter.
         left_out: the columns that are not used, and why.
+        as_numbers: the columns of the file whose numbers were written with a sign or marks between thousands, with an
+            example.
         without_target: how many rows are left out because their target is missing.
     """
 
@@ -44,6 +54,7 @@ class Study(NamedTuple):
     of_classes: bool
     columns: list[str]
     left_out: dict[str, str]
+    as_numbers: dict[str, str]
     without_target: int
 
     @property
@@ -99,6 +110,7 @@ def prepare(
     *,
     task: str | None = None,
     ignored: Collection[str] = (),
+    kept: Collection[str] = (),
     share: float = 0.2,
     seed: int = 1,
 ) -> Study:
@@ -109,6 +121,7 @@ def prepare(
         target: the name of the column to predict.
         task: "classification" or "regression"; None for what the target looks like.
         ignored: the names of columns that are not to be used.
+        kept: the names of columns that are to be used, though they look like ids.
         share: of the rows to test on, from above 0 to 0.5; of each class alike.
         seed: the same seed draws the same rows.
 
@@ -121,7 +134,7 @@ def prepare(
         >>> study.of_classes, len(study.training), len(study.test)
         (True, 8, 4)
     """
-    check_columns([target, *ignored], table)
+    check_columns([target, *ignored, *kept], table)
     if target in ignored:
         raise ValueError(f"{target!r} is the target, and cannot be ignored")
     if not 0 < share <= 0.5:
@@ -133,8 +146,11 @@ def prepare(
     columns = sorted({*table} - {target, *ignored} - unnamed, key=lambda name: (table[name].dtype != float, name))
     if len(columns) > MOST_COLUMNS:
         raise ValueError(f"there are {len(columns):,} columns to predict from, and {MOST_COLUMNS:,} are the most")
-    _refuse_odd_numbers(present[[target, *columns]])
-    quantities = pd.to_numeric(present[target], errors="coerce").astype(float)
+    as_numbers, cells = table.attrs.get("as numbers", {}), present[target]
+    if target in as_numbers:
+        cells = plain_numbers(cells, table.attrs["decimal"])
+    _refuse_odd_numbers(present[columns].assign(**{target: cells}))
+    quantities = pd.to_numeric(cells, errors="coerce").astype(float)
     if task is None:  # text, and up to 20 whole numbers, are classes
         few = quantities.nunique() <= MOST_WHOLE_NUMBERS and (quantities % 1 == 0).all()
         task = "classification" if few or quantities.isna().any() else "regression"
@@ -151,13 +167,16 @@ def prepare(
     is_test = _drawn(present[target] if of_classes else pd.Series("", present.index), share, seed)
     training = present[~is_test]
     left_out = dict.fromkeys(sorted(unnamed), "its header is blank, as over row numbers")
-    left_out |= _tell_nothing(training[columns])
+    if of_classes:
+        as_numbers = {name: example for name, example in as_numbers.items() if name != target}
+    left_out |= {name: f"{_ID} (--keep uses it)" for name in columns if name not in kept and _is_id(present[name])}
+    left_out |= _tell_nothing(training[[name for name in columns if name not in left_out]])
     columns = [name for name in columns if name not in left_out]
     if not columns:
         reasons = "".join(f"\n  {name!r}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"no column is left to predict {target!r} from{reasons}")
     without_target = len(table) - len(present)
-    return Study(training, present[is_test], target, of_classes, columns, left_out, without_target)
+    return Study(training, present[is_test], target, of_classes, columns, left_out, as_numbers, without_target)
 
 
 def check_columns(names: Collection[str], table: pd.DataFrame) -> None:
@@ -168,9 +187,24 @@ def check_columns(names: Collection[str], table: pd.DataFrame) -> None:
     """
     for name in names:
         if name not in table:
-            near = difflib.get_close_matches(name, table, 1, 0.5)
-            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, table)):.300}"
+            others = {other.casefold(): other for other in table if other not in names}
+            near = difflib.get_close_matches(name.casefold(), others, 1, SIMILAR)
+            meant = f"did you mean {others[near[0]]!r}?" if near else f"there are {', '.join(map(repr, table)):.300}"
             raise ValueError(f"there is no column {name!r}; {meant}")
+
+
+def tells_rows_apart(cells: pd.Series) -> bool:
+    """Whether each row has a cell, a text or a whole number, that no other row has."""
+    numbers = pd.to_numeric(cells, errors="coerce")
+    is_measured = bool(numbers.notna().all() and (numbers % 1 != 0).any())
+    return cells.is_unique and bool(cells.notna().all()) and not is_measured
+
+
+def _is_id(cells: pd.Series) -> bool:
+    """Whether whole numbers tell rows apart, and their name says that it is what they are for."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(cells.name))
+    is_named = bool(words) and words[-1].lower() in IDS
+    return cells.dtype == float and (is_named or cells.name == "Unnamed: 0") and tells_rows_apart(cells)
 
 
 def _refuse_odd_numbers(table: pd.DataFrame) -> None:
@@ -185,7 +219,8 @@ def _refuse_odd_numbers(table: pd.DataFrame) -> None:
         if len(with_commas := texts[texts.str.contains(",")]) and texts.str.fullmatch(_NUMBER).all():
             example = with_commas.iloc[0]
             raise ValueError(
-                f"{name!r} has numbers with commas, as {example!r}: if that is a decimal mark, give --decimal ,"
+                f"{name!r} has numbers with commas, as {example!r}: if that is a decimal mark, give --decimal , and "
+                "if it parts thousands, --decimal ."
             )
 
 

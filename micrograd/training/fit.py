@@ -175,24 +175,24 @@ def fit(
             run = compiled(masks.loss, eager=eager, named={"noise": masks.example})
     if record is not None:
         record.start(Run(loss, batches.examples, optimizer, batch_size, seed))
-    _Training(history, batches, optimizer, run, drawing, checked, callback, record, patience, epochs).run(progress)
+    Training(history, batches, optimizer, run, epochs, drawing, checked, callback, record, patience).run(progress)
     return history
 
 
 @dataclass
-class _Training:
+class Training:
     """What a run of fit goes through, epoch by epoch; the history says how far it is."""
 
     history: History
     batches: ListBatches | StreamBatches
     optimizer: Any
     steps: Any
-    noises: Noise | Masks | None
-    validation: Validation | None
-    callback: Callable[[History], object] | None
-    record: Recording | None
-    patience: int | None
     epochs: int
+    noises: Noise | Masks | None = None
+    validation: Validation | None = None
+    callback: Callable[[History], object] | None = None
+    record: Recording | None = None
+    patience: int | None = None
 
     def run(self, progress: bool | None) -> None:
         """Take the steps that are left, and give the Values what they have become."""
@@ -229,7 +229,7 @@ class _Training:
         total, count = 0.0, 0
         for step, mean in enumerate(history.steps[begun.first :]):
             total, count = total + mean * batches.size_of(begun, step), count + batches.size_of(begun, step)
-        noises, record, passes_by = self.noises, self.record, batches.changes
+        noises, passes_by = self.noises, batches.changes
         for batch in batches.batches(begun, done):
             noise = None
             if passes_by:
@@ -240,9 +240,8 @@ class _Training:
                 history._taken = Taken(len(history.steps), batches.taken(batch), drawn)
             mean = steps.step(batch, number, noise)
             history.steps.append(mean)
-            if record is not None:
-                steps.update_values()
-                record.step(mean, batch=batch)
+            if self.record is not None:
+                self._tell(self.record, mean, batch)
             total += mean * len(batch)
             count += len(batch)
             if bar is not None:
@@ -251,6 +250,11 @@ class _Training:
         if count:
             self._finish(number, total / count)
         return count > 0
+
+    def _tell(self, record: Recording, mean: float, batch: list[int]) -> None:
+        """Record a step."""
+        self.steps.update_values()
+        record.step(mean, batch=batch)
 
     def _others(self) -> list[tuple[str, list[float]]]:
         return [("validation", self.history.validation), *self.history.metrics.items()]

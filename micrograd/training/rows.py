@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import signature
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +21,9 @@ from micrograd.engine.stored import changing
 from micrograd.losses import binary_cross_entropy, cross_entropy
 from micrograd.nn import ACTIVATIONS, MLP
 from micrograd.optim import SGD, Adam
-from micrograd.training.progress import progress_bar
+from micrograd.training.batches import ListBatches
+from micrograd.training.fit import Training
+from micrograd.training.history import History
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,8 +95,6 @@ class Course:
             whether to stop.
         progress: whether to show a bar; None for on a terminal, if tqdm is there.
         recording: is told of every step.
-        losses: of the epochs so far.
-        interrupted: whether Ctrl-C ended the run.
     """
 
     epochs: int
@@ -106,19 +105,17 @@ class Course:
     after_epoch: Callable[[list[float], Callable[[], Floats]], bool]
     progress: bool | None = False
     recording: Recording | None = None
-    losses: list[float] = field(default_factory=list)
-    interrupted: bool = False
 
 
-def train(plan: Plan, state: State, rows: Floats, course: Course) -> State:
-    """Train a network, and give the state after the last step.
+def train(plan: Plan, state: State, rows: Floats, course: Course) -> tuple[State, History]:
+    """Train a network: the state after the last step, and the history of the loss.
 
     Args:
         plan: what the network is.
         state: where to start from; it stays as it is.
         rows: of inputs, targets and perhaps a weight; the targets are a class number for "softmax", else a number for
             each output.
-        course: how to train; it is told the losses.
+        course: how to train.
 
     Raises:
         ArithmeticError: if a loss or a parameter is not finite, naming the epoch.
@@ -128,9 +125,9 @@ def train(plan: Plan, state: State, rows: Floats, course: Course) -> State:
     pack = size_of_pack(min(course.batch_size, len(rows)), largest)  # small batches have programs of their own
     key = (plan, bool(course.decay.any()), pack)
     network = _take(key) or _Network(plan, pack)
-    after = network.train(state, np.ascontiguousarray(rows, dtype=float), course)
+    result = network.train(state, np.ascontiguousarray(rows, dtype=float), course)
     _keep(key, network)  # one that an error left half-way is not kept
-    return after
+    return result
 
 
 _networks: OrderedDict[Any, list[_Network]] = OrderedDict()
@@ -195,17 +192,22 @@ class _Network:
     def __init__(self, plan: Plan, pack: int) -> None:
         self._plan, self._pack = plan, pack
         self._model = network_of(plan.sizes, plan.activation)
-        self._parameters = self._model.parameters()
-        kind = _DecayingAdam if plan.solver == "adam" else _DecayingSGD
-        self._solver = kind(self._parameters, plan.settings)
+        groups = [{"parameters": self._model}]  # so that a weight decay is part of the state, one for each parameter
+        if plan.solver == "adam":
+            beta1, beta2, epsilon = plan.settings
+            self._solver: Any = _Adam(groups, betas=(beta1, beta2), epsilon=epsilon)
+        else:
+            momentum, nesterov = plan.settings
+            self._solver = SGD(groups, momentum=momentum, nesterov=bool(nesterov and momentum))
+        self._fresh = np.array(self._solver._state)
         self._steps: BufferSteps | None = None
 
-    def train(self, state: State, rows: Floats, course: Course) -> State:
-        """Take the steps of a course."""
-        solver, count = self._solver, len(self._parameters)
-        kept = np.zeros((count, solver.states)) if state.solver is None else state.solver.copy()
+    def train(self, state: State, rows: Floats, course: Course) -> tuple[State, History]:
+        """Take the steps of a course, with the loop of fit."""
+        solver, parameters = self._solver, self._solver.parameters
+        kept = (self._fresh if state.solver is None else state.solver).copy()
         kept[:, -1] = course.decay
-        _set(self._parameters, state.parameters)
+        _set(parameters, state.parameters)
         solver._kept = [tuple(row) for row in kept.tolist()]
         solver.steps, solver.learning_rate = state.steps, course.rate
         if self._steps is None:
@@ -213,37 +215,35 @@ class _Network:
             self._steps = BufferSteps(Task(loss, rows, solver, _Diverged(), self._pack), "auto")
         else:
             self._steps.give_rows(rows)
-        self._run(self._steps, len(rows), course)
-        numbers = np.array([parameter.data for parameter in self._parameters])
-        return State(numbers, np.array(solver._state), solver.steps)
+        history = History()
+        batches = _Batches(len(rows), course)
+        _Training(history, batches, solver, self._steps, course).run(course.progress)
+        if course.recording is not None:
+            course.recording.end(self._steps.numbers())
+        numbers = np.array([parameter.data for parameter in parameters])
+        return State(numbers, np.array(solver._state), solver.steps), history
 
-    def _run(self, steps: BufferSteps, count: int, course: Course) -> None:
-        batches = math.ceil(count / course.batch_size)
-        bar = progress_bar(course.progress, course.epochs * batches)
-        try:
-            for epoch in range(course.epochs):
-                order, total = course.order(), 0.0
-                for start in range(0, count, course.batch_size):
-                    batch = order[start : start + course.batch_size]
-                    mean = steps.step(batch, epoch)
-                    total += mean * len(batch)
-                    if course.recording is not None:
-                        course.recording.step(mean, steps.numbers() if course.recording.keeps_next() else [])
-                    if bar is not None:
-                        mean_so_far = total / (start + len(batch))
-                        bar.set_postfix_str(f"epoch {epoch + 1}, loss {mean_so_far:.4f}", refresh=False)
-                        bar.update()
-                course.losses.append(total / count)
-                if course.after_epoch(course.losses, lambda: np.array(steps.numbers())):
-                    break
-        except KeyboardInterrupt:
-            course.interrupted = True
-        finally:
-            steps.update_values()
-            if course.recording is not None:
-                course.recording.end(steps.numbers())
-            if bar is not None:
-                bar.close()
+
+class _Batches(ListBatches):
+    """The batches of so many rows, in the orders of a course."""
+
+    def __init__(self, count: int, course: Course) -> None:
+        super().__init__(range(count), course.batch_size, seed=None, shuffle=True, steps=None)
+        self._indices = course.order  # type: ignore[method-assign]  # the only difference
+
+
+class _Training(Training):
+    """The loop of fit, which reads the numbers of the network only where the course asks for them."""
+
+    def __init__(self, history: History, batches: _Batches, solver: Any, steps: BufferSteps, course: Course) -> None:
+        super().__init__(history, batches, solver, steps, course.epochs, record=course.recording)
+        self._after_epoch = course.after_epoch
+
+    def _tell(self, record: Recording, mean: float, batch: list[int]) -> None:
+        record.step(mean, self.steps.numbers() if record.keeps_next() else [])
+
+    def _ends(self) -> bool:
+        return self._after_epoch(self.history.epochs, lambda: np.array(self.steps.numbers()))
 
 
 def _loss_of(plan: Plan, model: MLP) -> Callable[[list[Any]], Any]:
@@ -273,39 +273,14 @@ class _Diverged:
         )
 
 
-class _DecayingAdam(Adam):
-    """Adam with a weight decay of its own for each parameter, the last number of its state.
+class _Adam(Adam):
+    """Adam as scikit-learn has it: epsilon is added to the root of the mean square before its bias is corrected."""
 
-    Epsilon stands where scikit-learn has it: beside the root of the square that is not made unbiased yet.
-    """
-
-    states = 4
-
-    def __init__(self, parameters: Any, settings: Sequence[float]) -> None:
-        beta1, beta2, epsilon = settings
-        super().__init__(parameters, 0.0, (beta1, beta2), epsilon)
-
-    def update(self, parameter: Any, gradient: Any, state: tuple[Any, ...], rate: Any) -> tuple[Any, tuple[Any, ...]]:
-        """Adam's step along the gradient plus the decay."""
-        mean, square, count, decay = state
-        gradient, count = gradient + decay * parameter, count + 1
+    def _adapted(self, parameter: Any, gradient: Any, state: Any, rate: Any, of_group: Any) -> tuple[Any, Any]:
+        mean, square, count = state
         mean = self.beta1 * mean + (1 - self.beta1) * gradient
         square = self.beta2 * square + (1 - self.beta2) * (gradient * gradient)
+        count = count + 1
         rate = rate * primitives.sqrt(1 - self.beta2**count) / (1 - self.beta1**count)
-        return parameter - rate * mean / (primitives.sqrt(square) + self.epsilon), (mean, square, count, decay)
-
-
-class _DecayingSGD(SGD):
-    """SGD with a weight decay of its own for each parameter, the last number of its state."""
-
-    def __init__(self, parameters: Any, settings: Sequence[float]) -> None:
-        momentum, nesterov = settings
-        super().__init__(parameters, 0.0, momentum, bool(nesterov and momentum))
-        self.states += 1
-        self._kept = [(0.0,) * self.states] * len(self.parameters)
-
-    def update(self, parameter: Any, gradient: Any, state: tuple[Any, ...], rate: Any) -> tuple[Any, tuple[Any, ...]]:
-        """SGD's step along the gradient plus the decay."""
-        *velocity, decay = state
-        following, velocity_after = super().update(parameter, gradient + decay * parameter, tuple(velocity), rate)
-        return following, (*velocity_after, decay)
+        stepped = parameter - rate * mean / (primitives.sqrt(square) + self.epsilon)
+        return stepped, (mean, square, count, *of_group)

@@ -39,7 +39,6 @@ class TestWhyGradientsAddUp:
 class TestNotesExample:
     TARGET = 45.0
 
-    @pytest.fixture
     def graph(self):
         a, b = Value(2.0, label="a"), Value(4.0, label="b")
         c = a + b
@@ -50,8 +49,8 @@ class TestNotesExample:
         loss = g - self.TARGET
         return a, b, c, d, e, f, g, loss
 
-    def test_the_gradients_are_those_of_the_formula(self, graph):
-        a, b, *_, g, loss = graph
+    def test_the_gradients_are_those_of_the_formula(self):
+        a, b, *_, g, loss = self.graph()
         loss.backward()
         assert (g.data, loss.data) == (pytest.approx(5.76, rel=1e-15), pytest.approx(5.76 - self.TARGET, rel=1e-15))
         # g = (2c / (c - 1)) ** 2, so dg/dc = 2 (2c / (c - 1)) (-2 / (c - 1) ** 2), with c = 6
@@ -61,14 +60,7 @@ class TestNotesExample:
     @repeatable
     @given(data=st.data())
     def test_any_topological_order_gives_the_same_gradients_node_by_node(self, data):
-        a = Value(2.0)
-        b = Value(4.0)
-        c = a + b
-        d = c * 2
-        e = c - 1
-        f = d / e
-        g = f**2
-        loss = g - self.TARGET
+        a, b, c, d, e, f, g, loss = self.graph()
         loss.grad = 1.0
         waiting = {loss: set(), g: {loss}, f: {g}, d: {f}, e: {f}, c: {d, e}}  # what must take its turn before
         while waiting:

@@ -1,6 +1,6 @@
 """Measure compiled functions beside peers: ``python tests/benchmarks/compiled.py``, about three minutes.
 
-The peers come from the extra: ``pip install -e '.[bench]'``; those that are missing are left out. All run
+The peers come from a group: ``pip install -e '.[all]' --group bench``; those that are missing are left out. All run
 in processes of their own and take turns, the garbage collector on; each turn repeats the step for some
 hundredths of a second and gives the time of one. Prints Markdown tables.
 """

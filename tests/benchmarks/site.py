@@ -1,7 +1,7 @@
 """What the site weighs, and what the first run of a cell costs: python -m tests.benchmarks.site SITE.
 
 Processor time is that of the browser with all of its processes, from a click on Run to the output. The browser is a
-new one each time, with nothing kept. It needs a site that was built, Chromium and `pip install '.[browser]'`.
+new one each time, with nothing kept. It needs a site that was built, Chromium and `pip install --group browser`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Measure the programs of the suite beside peers: ``python tests/benchmarks/suite.py``, some twenty minutes.
 
 Prints one Markdown table; ``--write`` puts it into docs/performance.md, too. ``--only`` picks programs, ``--peers``
-picks peers. They come from the extra: ``pip install -e '.[bench]'``; those that are missing are left out and named.
+picks peers. They come from a group: ``pip install -e '.[all]' --group bench``; those that are missing are left out
+and named.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from micrograd import Value
-from micrograd.command.grammar import LONGEST, ExpressionError, evaluate, functions
+from micrograd.command.grammar import LONGEST, ExpressionError, ParsedExpression, functions
 
 SECONDS = 2.0  # for one input, also while tracing memory on a busy machine; most take less than a millisecond
 BYTES = 30_000_000
@@ -76,7 +76,7 @@ def outcome(text):
     tracemalloc.start()
     start = time.process_time()
     try:
-        result = evaluate(text, names)
+        result = ParsedExpression(text)(names)
     except ExpressionError:
         return "refused"
     else:

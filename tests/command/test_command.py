@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.command.grammar import ExpressionError, ParsedExpression, evaluate
+from micrograd.command.grammar import ExpressionError, ParsedExpression
 from micrograd.command.main import main
 from tests.campaigns.parser import mutants, outcome, texts
 
@@ -100,7 +100,7 @@ def test_draw_takes_the_style_of_the_lecture(capsys, tmp_path):
         (["x + * 2", "x=2"], "before '*' a number, a name or a bracket is missing\n  x + * 2\n      ^"),
         (["()"], "before ')' a number, a name or a bracket is missing"),
         (["2 3"], "before '3' an operator is missing\n  2 3\n    ^"),
-        (["x, y", "x=2"], "a comma stands only between the operands of a function\n  x, y\n   ^"),
+        (["x, y", "x=2"], "a comma stands only between the operands of a function\n  x, y\n  ^^^^"),
         (["(x, y)", "x=2"], "a comma stands only between"),
         (["x)", "x=2"], "no bracket is open here\n  x)\n   ^"),
         (["sin((x + 1)", "x=2"], "this bracket is never closed\n  sin((x + 1)\n     ^"),
@@ -113,12 +113,15 @@ def test_draw_takes_the_style_of_the_lecture(capsys, tmp_path):
         (["log(x)", "x=-1"], "log(x = -1.0)"),
         (["sqrt(x)", "x=0"], "the derivative of sqrt(x = 0.0)"),
         (["x.data", "x=1"], "cannot stand in an expression"),
-        (["__import__('os')"], "'__import__' is no function here"),
+        (["__import__('os')"], "cannot stand in an expression"),
+        (["__import__(os)"], "'__import__' is no function here"),
         (["'os'"], "cannot stand in an expression"),
         (["foo(x)", "x=1"], "'foo' is no function here"),
         (["detach(x)", "x=1"], "'detach' is no function here"),
         (["sin(x, x)", "x=1"], "sin takes 1 operand"),
-        (["sin()"], "sin takes 1 operand\n  sin()\n  ^^^^^"),
+        (["sin()"], "before ')' a number, a name or a bracket is missing\n  sin()\n      ^"),
+        (["2 + sin(x, x)"], "sin takes 1 operand\n  2 + sin(x, x)\n      ^^^^^^^^^"),
+        (["2 + 007"], "leading zeros in decimal integer literals are not permitted"),
         (["sin(x,)", "x=1"], "before ')' a number"),
         (["maximum(x)", "x=1"], "maximum takes 2 operands"),
         (["sin(x=1)"], "'=' cannot stand"),
@@ -149,7 +152,7 @@ def test_what_is_wrong_is_said_on_the_error_output(capsys, words, message):
 
 def test_a_caret_points_at_the_culprit():
     with pytest.raises(ExpressionError) as caught:
-        evaluate("é + x * wrong", {"é": Value(1.0), "x": Value(1.0)})
+        ParsedExpression("é + x * wrong")({"é": Value(1.0), "x": Value(1.0)})
     _, line, carets = str(caught.value).splitlines()
     assert line[carets.index("^") :] == "wrong"
     assert carets.count("^") == len("wrong")
@@ -169,34 +172,36 @@ def test_a_caret_points_at_the_culprit():
 )
 def test_the_carets_stand_below_the_culprit(text, line, carets):
     with pytest.raises(ExpressionError) as caught:
-        evaluate(text, {"x": Value(1.0), "é": Value(1.0)})
+        ParsedExpression(text)({"x": Value(1.0), "é": Value(1.0)})
     assert str(caught.value).split("\n")[1:] == [f"  {line}", f"  {carets}"]
 
 
 def test_of_a_long_line_the_part_around_the_culprit_is_shown():
     with pytest.raises(ExpressionError) as caught:
-        evaluate("x + " * 2000 + "wrong" + " + x" * 400, {"x": Value(1.0)})
+        ParsedExpression("x + " * 500 + "wrong" + " + x" * 400)({"x": Value(1.0)})
     _, line, carets = str(caught.value).splitlines()
     assert len(line) < 80
     assert line[carets.index("^") :].startswith("wrong")
 
 
-def test_a_sum_of_5_000_terms_is_read(capsys):
+def test_a_sum_of_1_000_terms_is_read(capsys):
+    text = "+".join(["x"] * 1_000)
     x = Value(0.5)
-    evaluate("+".join(["x"] * 5_000), {"x": x}).backward()
-    assert x.grad == 5_000
-    code, out, _ = run(capsys, "grad", "+".join(["x"] * 5_000), "x=1")
-    assert (code, out.splitlines()[-1]) == (0, "gradient of x = 5000.0")
+    ParsedExpression(text)({"x": x}).backward()
+    assert x.grad == 1_000
+    code, out, _ = run(capsys, "grad", text, "x=1")
+    assert (code, out.splitlines()[-1]) == (0, "gradient of x = 1000.0")
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["(" * 4_999 + "x" + ")" * 4_999, "-" * 9_998 + "x", "*".join(["x"] * 5_000), "x**" * 3_333 + "1",
-     "abs(" * 1_999 + "x" + ")" * 1_999],
-    ids=["brackets", "signs", "factors", "powers", "functions"],
+    ("begin", "end", "most"),
+    [("(", ")", 100), ("-", "", 1_000), ("x*", "", 1_000), ("x**", "", 1_000), ("x**-", "", 500), ("abs(", ")", 100),
+     ("maximum(x, ", ")", 100)],
 )  # fmt: skip
-def test_nothing_is_nested_too_deep(text):
-    assert evaluate(text, {"x": Value(1.0)}).data == 1.0
+def test_the_depth_of_an_expression_is_limited(begin, end, most):
+    assert ParsedExpression(begin * most + "x" + end * most)({"x": Value(1.0)}).data == 1.0
+    with pytest.raises(ExpressionError, match="at most 1000 operators and commas, and 100 brackets in one another"):
+        ParsedExpression(begin * (most + 1) + "x" + end * (most + 1))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +268,7 @@ def test_of_a_long_text_the_part_around_the_first_correction_is_shown():
 
 
 def test_e_and_pi_are_known(capsys):
-    assert evaluate("pi*x + e", {"x": Value(2.0)}).data == math.pi * 2 + math.e
+    assert ParsedExpression("pi*x + e")({"x": Value(2.0)}).data == math.pi * 2 + math.e
     assert ParsedExpression("pi*x + e").names == ("x",)
     assert run(capsys, "grad", "e**x", "x=0")[1].splitlines() == ["e**x = 1.0", "gradient of x = 1.0"]
     assert run(capsys, "grad", "e*2", "e=3")[1].splitlines() == ["e*2 = 6.0", "gradient of e = 2.0"]
@@ -271,7 +276,7 @@ def test_e_and_pi_are_known(capsys):
 
 def test_numbers_are_those_of_python():
     for text in ("1_000", "0x1f", "0b101", "0o17", "1.", ".5", "1e-3", "2E+2", "12345678901234567890", "1_0.0_1e1_0"):
-        assert evaluate(text, {}).data == float(eval(text))
+        assert ParsedExpression(text)({}).data == float(eval(text))
 
 
 def test_operators_bind_as_in_python():
@@ -280,7 +285,9 @@ def test_operators_bind_as_in_python():
         "-a**2", "a**-b", "a**b**c", "a-b-c", "a/b/c", "-a*b", "a*-b**2", "a**-b**c", "-(a-b)", "2**-b*c", "+a--b",
         "a-b*c+a/b", "(a-b)*c", "a-(b-c)", "--a", "-a/b", "a*b**-c-1",
     ):  # fmt: skip
-        assert evaluate(text, {name: Value(x) for name, x in values.items()}).data == eval(text, dict(values)), text
+        assert ParsedExpression(text)({name: Value(x) for name, x in values.items()}).data == eval(
+            text, dict(values)
+        ), text
 
 
 def test_names_are_python_names_in_every_script(capsys):
@@ -411,7 +418,7 @@ def test_any_text_gives_a_value_or_an_expression_error_soon(text):
 def test_an_expression_means_what_it_means_in_python(x, y):
     text = "2*x**2 - x/y + exp(-x) * (y - 3)"
     expected = eval(text, {"x": x, "y": y, "exp": math.exp})
-    assert evaluate(text, {"x": Value(x), "y": Value(y)}).data == expected
+    assert ParsedExpression(text)({"x": Value(x), "y": Value(y)}).data == expected
 
 
 def test_the_module_is_the_command(monkeypatch, capsys):

@@ -5,6 +5,8 @@ import gc
 import io
 import json
 import os
+import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -45,6 +47,8 @@ def small(small_report):
         ("train small.csv --target kind -o /dev/null/report", "/dev/null/report: "),
         ("predict small.csv small.csv", "no saved model"),
         ("predict none.skops small.csv", "No such file or directory"),
+        ("train small.csv --target weight --balance", "--balance is for classes, and 'weight' is learned as a number"),
+        ("train small.csv --target kind --encoding klingon", "small.csv: Python knows no encoding 'klingon'"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path, monkeypatch, capsys, words, message):
@@ -120,9 +124,10 @@ def test_cells_that_a_spreadsheet_would_run_are_defused(tmp_path, capsys):
     path = written(tmp_path / "t.csv", "x,@kind\n" + "".join(f"{row % 4},{kinds[row % 4]}\n" for row in range(80)))
     assert run(capsys, "train", path, "--target", "@kind", "-o", tmp_path / "report", *QUICK, "--epochs", 40)[0] == 0
     header, *rows = csv.reader(io.StringIO(run(capsys, "predict", tmp_path / "report" / "model.skops", path)[1]))
-    assert header == ["'@kind", "probability"]
-    assert {kind for kind, _ in rows} <= {"'=1+1", "'-cmd", "+5", "ok"}
-    assert len({kind for kind, _ in rows}) > 1
+    names = ["+5", "-cmd", "=1+1", "ok"]
+    assert header == ["'@kind", "probability", *(f"probability of {name}" for name in names)]
+    assert {kind for kind, *_ in rows} <= {"'=1+1", "'-cmd", "+5", "ok"}
+    assert len({kind for kind, *_ in rows}) > 1
 
 
 def test_numbers_are_no_formulas():
@@ -172,15 +177,126 @@ def test_predict_writes_a_line_for_each_row(small, tmp_path, capsys):
     code, out, err = run(capsys, "predict", model, data)
     assert (code, err) == (0, "")
     header, *rows = csv.reader(io.StringIO(out))
-    assert header == ["kind", "probability"]
+    assert header == ["kind", "probability", "probability of large", "probability of small"]
     kinds = [line.split(",")[2] for line in data.read_text().splitlines()[1:]]
-    assert statistics.fmean(kind == right for (kind, _), right in zip(rows, kinds, strict=True)) > 0.8
-    assert all(0.5 <= float(probability) <= 1 for _, probability in rows)
+    assert statistics.fmean(row[0] == right for row, right in zip(rows, kinds, strict=True)) > 0.8
+    for kind, *probabilities in rows:
+        likeliest, large, small = map(float, probabilities)
+        assert likeliest == {"large": large, "small": small}[kind] >= 0.5
+        assert large + small == pytest.approx(1, abs=2e-4)
     assert run(capsys, "predict", model, data, "-o", tmp_path / "predictions.csv")[:2] == (0, "")
     assert (tmp_path / "predictions.csv").read_text(encoding="utf-8") == out
     first = json.loads(run(capsys, "predict", model, data, "--json")[1])[0]
     assert first["prediction"] == max(first["probabilities"], key=first["probabilities"].get)
     assert sum(first["probabilities"].values()) == pytest.approx(1)
+
+
+def with_ids(path, first):
+    """The rows of a table with ids, a measure and a remark that the model does not know."""
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    rows = [f"{first + place:05d},{place + 0.5},same,{line}" for place, line in enumerate(lines)]
+    return "\n".join([f"id,length,remark,{header}", *rows, ""])
+
+
+def test_predict_writes_the_ids_of_the_rows_as_they_are_in_the_file(small, tmp_path, capsys, monkeypatch):
+    data, model = written(tmp_path / "new.csv", with_ids(small[0], 7)), small[1]
+    code, out, err = run(capsys, "predict", model, data)
+    assert (code, err) == (0, "")
+    header, *rows = csv.reader(io.StringIO(out))
+    assert header[:3] == ["id", "kind", "probability"]
+    assert [row[0] for row in rows[:2]] == ["00007", "00008"]
+    assert [row[1:] for row in rows] == [*csv.reader(io.StringIO(run(capsys, "predict", model, small[0])[1]))][1:]
+    first = json.loads(run(capsys, "predict", model, data, "--json")[1])[0]
+    assert (first["ids"], [*first]) == ({"id": "00007"}, ["ids", "prediction", "probabilities"])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data.read_bytes())))
+    assert run(capsys, "predict", model, "-")[1] == out
+
+
+def test_predict_takes_a_folder_and_names_the_file_of_each_row(small, tmp_path, capsys):
+    folder = tmp_path / "new"
+    folder.mkdir()
+    code, out, err = run(capsys, "predict", small[1], folder)
+    assert (code, out) == (2, "")
+    assert f"{folder} is a folder without tables, whose names end in .csv, .tsv, .csv.gz, .tsv.gz" in err
+    written(folder / "b.csv", with_ids(small[0], 100))
+    shutil.copy(small[0], folder / "a.CSV")
+    written(folder / "notes.txt", "these are no rows")
+    code, out, err = run(capsys, "predict", small[1], folder, "-o", tmp_path / "predictions.csv")
+    assert (code, out, err) == (0, "", "")
+    header, *rows = csv.reader(io.StringIO((tmp_path / "predictions.csv").read_text(encoding="utf-8")))
+    assert header[:3] == ["file", "id", "kind"]
+    assert [row[:2] for row in (rows[0], rows[60])] == [["a.CSV", ""], ["b.csv", "00100"]]
+    assert rows[0][2:] == rows[60][2:]
+    assert json.loads(run(capsys, "predict", small[1], folder, "--json")[1])[60]["file"] == "b.csv"
+    written(folder / "c.csv", "size,weight,colour\n1,2,red\nmuch,2,red\n")
+    code, _, err = run(capsys, "predict", small[1], folder)
+    assert (code, f"{folder / 'c.csv'}: line 3, column 'size': 'much' is no finite number" in err) == (2, True)
+
+
+def test_predict_suggests_no_column_that_the_model_has_already(small, tmp_path, capsys):
+    data = written(tmp_path / "new.csv", "size,colour,width\n1,red,2\n")
+    code, _, err = run(capsys, "predict", small[1], data)
+    assert (code, "there is no column 'weight'; there are 'size', 'colour', 'width'" in err) == (2, True)
+
+
+def test_the_encoding_of_a_file_is_given(tmp_path, capsys):
+    lines = "".join(f"{row % 10},{'größer' if row % 10 > 5 else 'kleiner'}\n" for row in range(40))
+    path = written(tmp_path / "t.csv", f"länge,art\n{lines}", "cp1252")
+    words = ["--target", "art", "-o", tmp_path / "report", *QUICK]
+    code, _, err = run(capsys, "train", path, *words)
+    assert (code, "line 1 is not UTF-8 (byte 0xe4)" in err) == (2, True)
+    assert run(capsys, "train", path, *words, "--encoding", "cp1252")[0] == 0
+    code, out, _ = run(capsys, "predict", tmp_path / "report" / "model.skops", path, "--encoding", "cp1252")
+    assert (code, out.splitlines()[0]) == (0, "art,probability,probability of größer,probability of kleiner")
+
+
+def rare_file(folder):
+    """A table in which 7 of 100 rows are "yes": all have a large number, as have four times as many that are "no"."""
+    chance = random.Random(5)
+    yes = [f"{chance.uniform(0.7, 1):.3f},yes" for _ in range(14)]
+    no = [f"{chance.uniform(0, 1):.3f},no" for _ in range(186)]
+    return written(folder / "rare.csv", "\n".join(["x,bought", *yes, *no, ""]))
+
+
+def test_a_rare_class_that_is_never_predicted_is_said_and_balance_finds_it(tmp_path, capsys):
+    path = rare_file(tmp_path)
+    words = ["train", path, "--target", "bought", "-o", tmp_path / "report", "--no-pictures", "--hidden", 2]
+    words += ["--epochs", 20, "--folds", 3, "--overwrite"]
+    code, out, err = run(capsys, *words)
+    assert (code, err) == (0, "")
+    assert "Never predicts 'yes', which 14 of 200 rows are: --balance has all classes weigh the same\n" in out
+    assert re.search(r"Test accuracy: 92\.5% \(37 of 40 rows\), balanced accuracy 50\.0%; always", out)
+    assert re.search(r"In folds, this network: accuracy 0\.9\d\d \(", out)
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "Classes never predicted" in page
+    assert "Accuracy in folds" in page
+    code, out, err = run(capsys, *words, "--balance")
+    assert (code, err, "Never predicts" in out) == (0, "", False)
+    assert float(re.search(r"balanced accuracy ([\d.]+)%; always", out)[1]) > 70
+    assert float(re.search(r"In folds, this network: balanced accuracy ([\d.]+) \(", out)[1]) > 0.7
+    numbers = json.loads((tmp_path / "report" / "metrics.json").read_text(encoding="utf-8"))
+    assert (numbers["measure in folds"], numbers["training"]["balance"]) == ("balanced accuracy", True)
+    assert numbers["folds"]["always the usual"]["mean"] == 0.5
+    assert "Balanced accuracy in folds" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+
+
+def test_ids_are_left_out_and_numbers_with_signs_are_read_aloud(tmp_path, capsys):
+    lines = [f'{row + 1},{row % 20},"${1000 * (row % 7) + 1000:,}.50",{row % 20 * 2.5}%' for row in range(60)]
+    path = written(tmp_path / "t.csv", "\n".join(["id,x,price,share", *lines, ""]))
+    words = ["train", path, "--target", "share", "-o", tmp_path / "report", *QUICK[:5], "--folds", 2, "--overwrite"]
+    code, out, err = run(capsys, *words)
+    assert (code, err) == (0, "")
+    assert "Target: share, a number\n" in out
+    assert "Columns: price, x\n" in out
+    assert "Read as numbers: price, where '$1,000.50' is 1000.5\n" in out
+    assert "Read as numbers: share, where '2.5%' is 2.5\n" in out or "share, where '0.0%' is 0\n" in out
+    assert "Left out: id, because it looks like an id: each row has another whole number (--keep uses it)\n" in out
+    assert "In folds, this network: R² " in out
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "&#x27;$1,000.50&#x27; is 1000.5" in page or "'$1,000.50' is 1000.5" in page
+    assert "Columns: id, price, x\n" in run(capsys, *words, "--keep", "id")[1]
+    model = tmp_path / "report" / "model.skops"
+    assert run(capsys, "predict", model, path)[1].startswith("share\n")
 
 
 @pytest.mark.parametrize("overwritten", ["small.csv", "model.skops"])
@@ -213,7 +329,7 @@ def test_a_delimiter_is_given_as_a_word_too(small, tmp_path, capsys, word):
     words = ["predict", small[1], data, "--decimal", ",", "--delimiter", word]
     code, out, err = run(capsys, *words)
     assert (code, err) == (0, "")
-    assert [line.split(",")[0] for line in out.split()] == ["kind", "small", "large"]
+    assert [line.split(",")[0] for line in out.splitlines()] == ["kind", "small", "large"]
 
 
 def test_predict_says_where_it_guesses(small, tmp_path, capsys):

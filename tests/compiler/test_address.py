@@ -1,8 +1,12 @@
-"""Native functions by their address: for SciPy, ctypes and cffi, from several threads, and what is refused."""
+"""Native functions by their address: for SciPy, Numba, Cython, ctypes and cffi, from threads, and what is refused."""
 
 import ctypes
 import gc
+import importlib.util
 import math
+import subprocess
+import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,6 +16,7 @@ from scipy.integrate import nquad, quad
 from scipy.ndimage import generic_filter
 
 import micrograd as mg
+from tests.compiler.c_files import needs_cc
 
 ARRAYS = "void (double *, double *, double *)"
 
@@ -86,6 +91,59 @@ def test_a_solver_calls_it_by_cffi():
     while abs(x - before) > 1e-15:  # the secant method
         x, before = x - function(x) * (x - before) / (function(x) - function(before)), x
     assert x == pytest.approx(0.7390851332151607, rel=1e-14)
+
+
+def test_a_loop_of_numba_calls_it():
+    numba = pytest.importorskip("numba")
+    bell = mg.compile(lambda x: mg.exp(-x * x)).address(0.5).pointer
+    pair = mg.compile(lambda x: [x[0] * x[1], mg.sin(x[0])]).address([0.5, 1.0]).pointer
+
+    @numba.njit
+    def mean(count):
+        total = 0.0
+        for n in range(count):
+            total += bell(n / count)
+        return total / count
+
+    @numba.njit
+    def filled(x, outputs, slopes):
+        pair(x.ctypes, outputs.ctypes, slopes.ctypes)
+        return outputs
+
+    assert mean(1000) == pytest.approx(np.exp(-((np.arange(1000) / 1000) ** 2)).mean(), rel=1e-14)
+    found = filled(np.array([2.0, 3.0]), np.zeros(2), np.zeros(1))
+    np.testing.assert_allclose(found, [6.0, math.sin(2.0)], rtol=1e-15)
+
+
+LOOP = """
+ctypedef double (*Function)(double) noexcept nogil
+
+def mean(size_t address, int count):
+    cdef Function function = <Function><void *>address
+    cdef double total = 0.0
+    cdef int n
+    with nogil:
+        for n in range(count):
+            total += function(n / <double>count)
+    return total / count
+"""
+
+
+@needs_cc
+def test_a_loop_of_cython_calls_it(tmp_path):
+    pytest.importorskip("Cython")
+    (tmp_path / "loop.pyx").write_text(LOOP)
+    include = sysconfig.get_path("include")
+    for command in (
+        [sys.executable, "-m", "cython", "-3", "loop.pyx"],
+        ["cc", "-O2", "-fPIC", "-shared", f"-I{include}", "loop.c", "-o", "loop.so"],
+    ):
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    spec = importlib.util.spec_from_file_location("loop", tmp_path / "loop.so")
+    loop = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loop)
+    bell = mg.compile(lambda x: mg.exp(-x * x)).address(0.5)
+    assert loop.mean(int(bell), 1000) == pytest.approx(np.exp(-((np.arange(1000) / 1000) ** 2)).mean(), rel=1e-14)
 
 
 def test_what_has_no_native_function(own_registry):

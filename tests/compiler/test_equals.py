@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir import equals
 from micrograd.compiler.ir.entries import EqualsInOrder, equals_in_order
-from micrograd.compiler.passes import equals
-from micrograd.compiler.passes.equals import in_columns
+from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.tracing.trace import Tape, trace, tracing
 from micrograd.compiler.tracing.turns import traced_once
 from micrograd.engine.primitive import Primitive

@@ -4,6 +4,7 @@ import math
 import random
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -170,6 +171,65 @@ def test_twenty_thousand_similar_numbers_are_a_loop(built):
     file = built(lambda x: np.sum(np.tanh(x) * x), x)
     assert len(file.source) < 60_000
     assert file.value(x)[0] == pytest.approx(float((np.tanh(x) * x).sum()), rel=1e-12)
+
+
+def irregular(x):
+    """Sums and products of numbers here and there, with hardly two alike."""
+    pick, numbers = random.Random(5), list(x)
+    for _ in range(700):
+        count = pick.choice([2, 2, 3, 12])
+        terms = [pick.choice(numbers) * pick.choice(numbers) * pick.choice([1.0, -1.0, 0.5]) for _ in range(count)]
+        total = sum(terms) if pick.random() < 0.5 else terms[0] - terms[1]
+        function = pick.choice([mg.sin, mg.tanh, mg.cos, lambda n: mg.maximum(n, 0.25), lambda n: 0.3 * n])
+        numbers.append(function(total / (1.0 + count)))
+    return sum(numbers[-20:])
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_an_irregular_program_is_a_table_that_a_function_goes_through(precision, built):
+    """As statements, tens of thousands of operations keep a compiler busy for minutes."""
+    x = [0.3, -0.7, 1.1, 0.9, -1.3]
+    file = built(irregular, x, precision=precision)
+    value, slopes = of_values(irregular, x)
+    single = precision == "float32"
+    assert (
+        f"static void f_0_run(int count, const int *words, {'float' if single else 'double'} *numbers)" in file.source
+    )
+    assert file.source.count("\n", file.source.index("void f_0_value")) < 600
+    found, gradients = file.both(x)
+    assert found[0] == pytest.approx(value, rel=1e-4 if single else 1e-12)
+    np.testing.assert_allclose(gradients, slopes, rtol=1e-3 if single else 1e-10, atol=1e-4 if single else 1e-12)
+
+
+def test_a_loop_before_an_irregular_program(built):
+    def f(x):
+        a, b = x[0], x[1]
+        for _ in range(30):
+            a, b = a + 0.1 * b, b - 0.1 * mg.sin(a)
+        return irregular([a, b, *x[2:]])
+
+    x = [0.3, -0.7, 1.1, 0.9, -1.3]
+    file = built(f, x)
+    value, slopes = of_values(f, x)
+    found, gradients = file.both(x)
+    assert found[0] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(gradients, slopes, rtol=1e-10, atol=1e-12)
+    assert "for (int step = 0" in file.source
+    assert "f_0_run(" in file.source
+
+
+def test_exponentials_of_many_numbers(built):
+    """Without calls, so that compilers make vectors of them: within a unit in the last place."""
+    x = np.concatenate([np.linspace(-745.0, 709.7, 977), [0.0, -0.0, 710.0, -800.0, math.inf, -math.inf, math.nan]])
+    file = built(lambda x: np.exp(x), x)
+    assert "exp_of_many(" in file.source
+    found, expected = file.value(x), np.array([math.exp(n) if n < 709.8 else n for n in x.tolist()])
+    finite = np.isfinite(found)
+    np.testing.assert_array_equal(finite, np.isfinite(expected) & (x < 709.8))
+    assert (np.abs(found[finite] - expected[finite]) <= 2 * np.spacing(expected[finite])).all()
+    both = built(lambda x: [sum([mg.sigmoid(n) for n in x]), mg.sigmoid(x[0])], x[:40], file="both")
+    expected = [sum(map(mg.sigmoid, x[:40].tolist())), mg.sigmoid(float(x[0]))]
+    np.testing.assert_allclose(both.value(x[:40]), expected, rtol=1e-14)
 
 
 def test_lines_are_short_and_indented(built):
@@ -578,6 +638,33 @@ def test_sanitizers_find_nothing(name, precision, tmp_path):
     np.testing.assert_allclose(
         printed, np.ravel(np.asarray(expected, dtype=float)), rtol=1e-4 if real == "float" else 1e-8
     )
+
+
+def test_threads_call_it_at_the_same_time(built):
+    """It has no numbers of its own but constants, and no memory but what is on the stack, or the caller's."""
+    file = built(swing, 1.0, 0.5, 2.0, work="argument")
+    kept = re.findall(r"^ *static (?!const |inline |double f_0_|int f_0_|void f_0_).*", file.source, re.MULTILINE)
+    assert not kept
+    assert "alloc" not in file.source
+    points = [(1.0 + number / 8, 0.5, 2.0) for number in range(16)]
+    expected = [file.both(point) for point in points]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            np.testing.assert_array_equal(
+                [*pool.map(lambda point: file.both(point)[1], points)], [e[1] for e in expected]
+            )
+
+
+@pytest.mark.slow
+def test_a_thousand_steps_of_runge_and_kutta_have_60_kb(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tests" / "benchmarks")
+    from programs.runge_kutta import runge_kutta
+
+    program = runge_kutta(1000)
+    numbers, given = program.data()
+    fast = mg.compile(lambda weights: program.scalars(weights, given))
+    source, _ = fast.export(tmp_path / "orbit.c", mapped(mg.Value, numbers))
+    assert Path(source).stat().st_size < 60_000
 
 
 @pytest.mark.slow

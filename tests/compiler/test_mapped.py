@@ -599,3 +599,21 @@ class TestSettings:
         assert "sum" in fast.draw_dot().source
         mg.explore(result, tmp_path / "page.html")
         assert (tmp_path / "page.html").exists()
+
+
+@BACKENDS
+def test_two_maps_that_read_the_same_number_made_of_others(backend):
+    """Each hands its gradient of that number on once."""
+    weight = mg.Value(0.3)
+
+    def function(items):
+        scale = mg.exp(weight) * weight
+        first = sum(mg.vmap(lambda x: mg.sin(x * scale))(items))
+        second = sum(mg.vmap(lambda x: mg.cos(x * scale) * x)(items))
+        return first + second * second
+
+    fast = mg.compile(function, backend=backend)
+    items = [number / MANY for number in range(MANY)]
+    expected = derivatives(function, [weight], [items])
+    np.testing.assert_allclose(derivatives(fast, [weight], [items]), expected, rtol=1e-9)
+    assert is_mapped(fast, items) or backend == "jax"

@@ -37,6 +37,7 @@ from micrograd.compiler.guards.code_names import line_of_made_name
 from micrograd.compiler.guards.libraries import is_foreign
 from micrograd.compiler.guards.library_state import reading_of
 from micrograd.compiler.guards.sources import Sources, _LineFinder, _Observer, _position
+from micrograd.compiler.tracing.trace import Symbol
 from micrograd.engine.primitive import PRIMITIVES
 from micrograd.engine.recorder import NO_RECORDER, recorder_on_top
 from tests.compiler.runs import Runs
@@ -316,6 +317,41 @@ def test_an_object_that_cannot_be_read_is_refused_where_it_is_asked():
     connection.close()
 
 
+def test_the_clock_is_found_after_operators_and_derivatives_and_in_rules_of_users():
+    def of_clock(gradient, output, x):
+        return gradient * (2.0 * x + 0.0 * time.perf_counter())
+
+    timed = mg.primitive("timed_rule", "timed", lambda x: x * x, of_clock)
+
+    def slopes(x):
+        return getattr(mg, "gr" + "ad")(lambda x: x * x + 1.0)(x)
+
+    functions = [
+        lambda x: x * x + time.time(),
+        lambda x: slopes(x) + time.time(),
+        lambda x: getattr(mg, "grad")(timed)(x),  # noqa: B009  # by a name, so that the function is observed
+        lambda x: mg.jvp(timed, (x,), (1.0 + slopes(x),))[1],
+        lambda x: getattr(mg, "ja" + "cobian")(lambda x: [timed(x), x])(x)[0],
+        lambda x: slopes(mg.vmap(lambda x: getattr(mg, "grad")(timed)(x))([x, x])[0]),  # noqa: B009
+    ]
+    for f in functions:
+        with pytest.raises(TraceError, match="the clock is read"):
+            compiled(f)(1.0)
+    assert compiled(slopes)(3.0) == 6.0
+
+
+def test_an_operator_of_another_thread_is_not_observed():
+    def f(x):
+        others = threading.Thread(target=lambda: results.append(mg.Value(2.0) * 3.0))
+        others.start()
+        others.join()
+        return getattr(x, "__mul__")(x) + 1.0  # noqa: B009
+
+    results = []
+    assert compiled(f)(Value(3.0)).data == 10.0
+    assert results[0].data == 6.0
+
+
 def test_profilers_go_on():
     seen = []
 
@@ -462,6 +498,30 @@ class TestObserver:
         frame = types.SimpleNamespace(f_globals={"__name__": "numpy"}, f_back=None)
         observer(frame, "c_call", time.time)
         assert observer.found is None
+
+    def test_it_is_paused_by_operators_of_symbols_until_they_end(self):
+        observer = _Observer(Sources())
+        frame = types.SimpleNamespace(f_code=Symbol.__add__.__code__)
+        observer(frame, "call", None)
+        assert not observer.is_paused  # it does not observe this thread
+        with observer.profiling():
+            observer(frame, "call", None)
+            was_paused = observer.is_paused
+            observer.resume()
+        assert (was_paused, observer.is_paused) == (True, False)
+
+    def test_it_rests_and_goes_on_in_its_own_thread(self):
+        observer, others = _Observer(Sources()), []
+        assert not observer.rest()
+        with observer.profiling():
+            assert observer.rest()
+            rests = sys.getprofile()
+            other = threading.Thread(target=lambda: others.append(observer.resume()))
+            other.start()
+            other.join()
+            assert observer.resume()
+            observes = sys.getprofile()
+        assert (rests, observes, others) == (None, observer, [False])
 
     def test_another_profile_function_is_called_first(self):
         seen = []

@@ -16,7 +16,7 @@ import micrograd as mg
 from micrograd import TraceError, Value
 from micrograd.compiler.guards.structure import Structure
 from micrograd.compiler.ir.entries import Trace
-from micrograd.compiler.passes.equals import in_columns
+from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.tracing.trace import Tape, trace, tracing
 from tests.compiler.runs import Runs
@@ -481,6 +481,13 @@ def test_the_kernels_are_drawn_and_saved(tmp_path):
     for word in ("inputs", "matrix-vector", "tanh", "take", "output", "gradients", "2 terms each"):
         assert word in picture
     assert picture.count('class="node"') > 8
+    mg.save(loss, tmp_path / "by_name.svg")
+    assert (tmp_path / "by_name.svg").read_bytes() == (tmp_path / "kernels.svg").read_bytes()
+    assert mg.draw_dot(loss).source == loss.draw_dot().source
+    with pytest.raises(TypeError, match="takes no rankdir, depth, style or fold"):
+        mg.save(loss, tmp_path / "deep.svg", depth=2)
+    with pytest.raises(TypeError, match="of a compiled function, give a result: the page has a box for its kernels"):
+        mg.explore(loss)
     with pytest.raises(ValueError, match="must end in one of"):
         loss.save(tmp_path / "kernels.txt")
     chain = mg.compile(lambda x: loss.function([x, x], 0), backend="numpy")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 import micrograd as mg
 from micrograd import Value
 from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.ir.program import Loop
 from micrograd.compiler.ir.vectors import Combinations
 from micrograd.compiler.passes import normalise as stage
 from micrograd.compiler.passes.adjoint import adjoint
-from micrograd.compiler.passes.equals import in_columns
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.tracing.trace import trace
 from micrograd.functional import sum_of_products

@@ -77,9 +77,12 @@ def test_digits_writes_its_report(digits):
     _, folder = digits
     assert {path.name for path in folder.iterdir()} == page.FILES
     text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<title>How well a small network reads handwritten digits</title>" in text
     captions = re.findall("<figcaption>(.*?)</figcaption>", text)
-    assert captions[0] == "The test rows: what is right, and what is predicted"
-    assert captions[-2:] == ["How the loss fell", "The images that were misread"]
+    assert captions[:2] == ["The images that were misread", "The test rows: what is right, and what is predicted"]
+    assert captions[-1] == "How the loss fell"
+    assert "<h1 tabindex=0>Reading handwritten digits</h1>" in text
+    assert '"name":"image","kind":"inputs"' in (folder / "worst-1.html").read_text(encoding="utf-8")
     assert re.search(r"\d+ of 360 images were misread, these 40 with the most confidence", text)
 
 

@@ -3,7 +3,9 @@
 import base64
 import hashlib
 import io
+import json
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -174,77 +176,85 @@ class TestReference:
         assert reference._prose("a * b < c [0] and `x * y`, ``[z]``") == r"a \* b \< c \[0\] and `x * y`, ``[z]``"
 
 
-def package_of(folder, name, files):
-    """A package as npm packs it, and what pins it."""
-    path = folder / f"{name}.tgz"
-    with tarfile.open(path, "w:gz") as archive:
-        for file, text in files.items():
-            member = tarfile.TarInfo(f"package/{file}")
-            member.size = len(text)
-            archive.addfile(member, io.BytesIO(text))
-    integrity = base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
-    return path, packages.Package(name, "1.0.0", integrity, (("index.js", f"editor/{name}.js"),))
-
-
 @pytest.fixture
 def npm(tmp_path, monkeypatch):
     """A program named npm that does what a shell script says."""
 
     def npm(script):
-        folder = tmp_path / "bin"
-        folder.mkdir(exist_ok=True)
-        program = folder / "npm"
+        program = tmp_path / "npm"
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
     return npm
 
 
 class TestPackages:
-    def test_what_was_fetched_is_kept(self, tmp_path, npm):
-        path, package = package_of(tmp_path, "tiny", {"index.js": b"export const x = 1;\n"})
-        npm(f"echo asked >> {tmp_path}/log; cp {path} .")
-        first = packages.fetch([package], tmp_path / "cache")
-        assert packages.fetch([package], tmp_path / "cache") == first
-        assert (tmp_path / "log").read_text() == "asked\n"
-        ((_, kept),) = first
-        assert kept.read_bytes() == path.read_bytes()
+    def test_what_is_installed_is_what_the_lock_file_names(self, tmp_path, npm):
+        npm("cp package-lock.json seen; echo $@ > asked; mkdir node_modules")
+        assert packages.fetch(tmp_path) == tmp_path / "node_modules"
+        assert (tmp_path / "seen").read_bytes() == (packages.HERE / "package-lock.json").read_bytes()
+        assert (tmp_path / "asked").read_text().startswith("ci --ignore-scripts ")
 
-    def test_a_kept_file_that_was_changed_is_fetched_anew(self, tmp_path, npm):
-        path, package = package_of(tmp_path, "tiny", {"index.js": b""})
-        npm(f"cp {path} .")
-        ((_, kept),) = packages.fetch([package], tmp_path / "cache")
-        kept.write_bytes(b"something else")
-        packages.fetch([package], tmp_path / "cache")
-        assert kept.read_bytes() == path.read_bytes()
-
-    def test_another_package_than_the_one_that_is_meant_is_refused(self, tmp_path, npm):
-        _, package = package_of(tmp_path, "tiny", {"index.js": b"good"})
-        other, _ = package_of(tmp_path, "other", {"index.js": b"evil"})
-        npm(f"cp {other} .")
-        with pytest.raises(packages.PackageError, match=r"tiny 1\.0\.0 is not what was pinned: no file .* sha512-"):
-            packages.fetch([package], tmp_path / "cache")
-        assert list((tmp_path / "cache").iterdir()) == []
+    def test_another_package_than_the_one_that_is_meant_is_refused(self, tmp_path):
+        if shutil.which("npm") is None:
+            pytest.skip("there is no npm")
+        source, target = tmp_path / "source", tmp_path / "target"
+        source.mkdir()
+        target.mkdir()
+        with tarfile.open(target / "tiny.tgz", "w:gz") as archive:
+            text = json.dumps({"name": "tiny", "version": "1.0.0"}).encode()
+            member = tarfile.TarInfo("package/package.json")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+        digest = hashlib.sha512((target / "tiny.tgz").read_bytes()).digest()
+        wanted = {"name": "site", "dependencies": {"tiny": "file:tiny.tgz"}}
+        (source / "package.json").write_text(json.dumps(wanted))
+        for right in (True, False):
+            integrity = "sha512-" + base64.b64encode(digest if right else bytes(64)).decode()
+            tiny = {"version": "1.0.0", "resolved": "file:tiny.tgz", "integrity": integrity}
+            lock = {"lockfileVersion": 3, "packages": {"": wanted, "node_modules/tiny": tiny}}
+            (source / "package-lock.json").write_text(json.dumps(lock))
+            if right:
+                assert (packages.fetch(target, source) / "tiny" / "package.json").read_bytes() == text
+            else:
+                with pytest.raises(packages.PackageError, match=r"could not install the packages:\n.*EINTEGRITY"):
+                    packages.fetch(target, source)
 
     def test_without_npm_it_says_so(self, tmp_path, monkeypatch):
         monkeypatch.setenv("PATH", str(tmp_path))
         with pytest.raises(packages.PackageError, match=r"there is no npm on the PATH: .* Install Node\.js"):
-            packages.fetch(packages.PACKAGES[:1], tmp_path / "cache")
+            packages.fetch(tmp_path)
 
     def test_without_a_network_it_says_what_npm_says(self, tmp_path, npm):
-        _, package = package_of(tmp_path, "tiny", {"index.js": b""})
         npm("echo 'npm error network request failed' >&2; exit 1")
-        with pytest.raises(
-            packages.PackageError, match=r"could not fetch tiny@1\.0\.0:\nnpm error network request failed"
-        ):
-            packages.fetch([package], tmp_path / "cache")
+        message = r"could not install the packages:\nnpm error network request failed"
+        with pytest.raises(packages.PackageError, match=message):
+            packages.fetch(tmp_path)
 
     def test_every_package_is_pinned_to_one_version_and_one_digest(self):
-        for package in packages.PACKAGES:
-            assert re.fullmatch(r"\d+\.\d+\.\d+", package.version)
-            assert len(package.digest) == 128
-        assert len({package.digest for package in packages.PACKAGES}) == len(packages.PACKAGES)
+        lock = json.loads((packages.HERE / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+        wanted = lock.pop("")["dependencies"]
+        assert sorted(wanted) == packages.NAMES
+        for name, version in wanted.items():
+            assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+            assert lock[f"node_modules/{name}"]["version"] == version
+        assert all(re.fullmatch(r"sha512-[\w+/]{86}==", package["integrity"]) for package in lock.values())
+
+    def test_the_site_gets_the_files_that_it_needs_and_the_licences(self, tmp_path):
+        modules, live = tmp_path / "node_modules", tmp_path / "live"
+        for name in packages.NAMES:
+            _, files = packages.FILES.get(name, ("", ["dist/index.js"]))
+            for file in ("package.json", "LICENSE", *files):
+                path = modules / name / file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                module = {"exports": {"import": "./dist/index.js"}} if name == "crelt" else {"module": "dist/index.js"}
+                path.write_text(json.dumps({"version": "1.2.3", **module}))
+        packages.unpack(modules, live)
+        assert {path.name for path in (live / "pyodide").iterdir()} == set(packages.FILES["pyodide"][1])
+        assert (live / "viz" / "viz.js").exists()
+        assert {"codemirror-view.js", "crelt.js"} <= {path.name for path in (live / "editor").iterdir()}
+        assert "@codemirror/view 1.2.3\n\n{" in (live / "licences.txt").read_text()
 
     def test_modules_of_the_editor_import_each_other(self):
         text = "import { a } from '@codemirror/view';\nimport b from './near.js';\n// from 'nowhere'\n"

@@ -9,12 +9,7 @@ from micrograd import Value
 from tests import faults
 
 NO_MEMORY = pytest.mark.skipif(faults._testcapi is None, reason="this Python cannot run short")
-# What fails is measured with calls; the other two kinds stop what measures, but for what makes the next attempt ready.
-KINDS = [
-    "call",
-    pytest.param("signal", marks=pytest.mark.unmeasured),
-    pytest.param("memory", marks=[pytest.mark.unmeasured, NO_MEMORY]),
-]
+KINDS = ["call", "signal", pytest.param("memory", marks=NO_MEMORY)]
 
 
 def grads(*values):
@@ -180,10 +175,8 @@ CASES |= {
 ALLOWED = {"backward_inside_of_another": [[0.0, 4.0]]}
 
 
-# Python itself runs short while it closes a generator, and says so where nobody can catch it
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", CASES)
 def test_all_or_nothing_whatever_fails(name, kind):
-    assert faults.check_every_place(CASES[name], kind, ALLOWED.get(name)) > 0
+    assert faults.check(__name__, name, kind) > 0

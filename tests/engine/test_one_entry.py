@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 
 import pytest
 
 import micrograd as mg
 from micrograd import Value
-from micrograd.command.grammar import evaluate, functions
+from micrograd.command.grammar import ParsedExpression, functions
 from micrograd.engine.primitive import PRIMITIVES, composite
 from micrograd.testing import strategies
 
@@ -111,7 +112,7 @@ def test_in_expressions_of_the_command(entry):
     primitive, true, inputs = entry
     names = dict(zip("xy", inputs, strict=False))
     text = f"{primitive.name}({', '.join(names)})"
-    root = evaluate(text, {name: Value(x, label=name) for name, x in names.items()})
+    root = ParsedExpression(text)({name: Value(x, label=name) for name, x in names.items()})
     assert root.data == pytest.approx(true(*inputs), rel=1e-14)
     assert functions()[primitive.name][0] == len(inputs)
 
@@ -149,3 +150,23 @@ def test_a_formula_over_what_has_no_code_and_over_powers_of_numbers_is_computed_
     )
     for made, expected in ((with_python, 2.0 + 2.5), (power, 2.0**2.5 + 2.5**2)):
         assert mg.compile(lambda x, f=made: f(x) * 1.0, backend=backend)(Value(2.5)).data == pytest.approx(expected)
+
+
+def calls_of(function, *operands):
+    """How many calls Python makes for one of a function."""
+    events = []
+    function(*operands)  # what is made at the first call is made
+    sys.setprofile(lambda frame, event, arg: events.append(event) if event == "call" else None)
+    try:
+        function(*operands)
+    finally:
+        sys.setprofile(None)
+    return len(events)
+
+
+@pytest.mark.parametrize("name", [name for name in functions() if hasattr(mg, name) and hasattr(Value, name)])
+def test_a_function_costs_at_most_one_call_more_than_the_method(name):
+    count, _ = functions()[name]
+    point = Value(1.5 if name == "acosh" else 0.5), Value(0.25)
+    of_method = calls_of(getattr(Value, name), *point[:count])
+    assert calls_of(getattr(mg, name), *point[:count]) <= of_method + 1

@@ -28,7 +28,6 @@ from micrograd.explore import arrangement
 from micrograd.explore.arrangement import arrange
 from micrograd.explore.formulas import FOR_READING, TABLE, formulas, formulas_for_reading
 from micrograd.explore.passes import passes
-from micrograd.explore.wrapping import MOST_ROWS, wrapped
 from tests.folders import ROOT
 from tests.locks import is_held
 from tests.strategies import programs
@@ -59,14 +58,19 @@ def computed(formula, g, out, inputs):
     return float(compare[name](*numbers)) if name in compare else TABLE[name].forward(*numbers)
 
 
+def points_of(primitive, count):
+    """Random gradients of an output, with the output and the operands."""
+    generator = random.Random(primitive.name)
+    for _ in range(count):
+        inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
+        yield generator.uniform(-2, 2), primitive.forward(*inputs), inputs
+
+
 class TestFormulas:
     @pytest.mark.parametrize("name", TABLE)
     def test_say_what_the_rules_compute(self, name):
-        generator = random.Random(name)
         primitive = TABLE[name]
-        for _ in range(20):
-            inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
-            out, g = primitive.forward(*inputs), generator.uniform(-2, 2)
+        for g, out, inputs in points_of(primitive, 20):
             for rule, formula in zip(primitive.derivatives, formulas(primitive), strict=True):
                 if rule is None:
                     assert formula is None
@@ -75,11 +79,8 @@ class TestFormulas:
 
     @pytest.mark.parametrize("name", FOR_READING)
     def test_as_books_have_them_say_the_same(self, name):
-        generator = random.Random(name)
         primitive = TABLE[name]
-        for _ in range(100):
-            inputs = [generator.uniform(max(low, -3) + 1e-3, min(high, 3) - 1e-3) for low, high in primitive.domain]
-            out, g = primitive.forward(*inputs), generator.uniform(-2, 2)
+        for g, out, inputs in points_of(primitive, 100):
             for rule, formula in zip(primitive.derivatives, formulas_for_reading(primitive), strict=True):
                 if formula is not None:
                     assert computed(formula, g, out, inputs) == pytest.approx(rule(g, out, *inputs), rel=1e-12)
@@ -505,56 +506,6 @@ def chain(length):
     for place in range(length):
         y = generator.choice([mg.sin, mg.cos, mg.tanh, mg.exp])(y) + (x if place % 20 == 0 else 0.1 * place)
     return y
-
-
-class TestLongRows:
-    def test_are_wrapped_as_a_text_is(self):
-        data, _ = passes(chain(50))
-        (shape,) = arrange(data)["shapes"]
-        assert 1.2 < shape["width"] / shape["height"] < 3
-        boxes = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for x, y, w, h in shape["places"]]
-        for left, top, right, bottom in boxes:
-            assert 0 <= left < right <= shape["width"]
-            assert 0 <= top < bottom <= shape["height"]
-        for index, one in enumerate(boxes):
-            for other in boxes[:index]:
-                assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-        operations = [place for item, place in zip(data["nodes"], shape["places"], strict=False) if item["operands"]]
-        back = [two for one, two in pairwise(operations) if two[0] < one[0] - 1]
-        assert 3 <= len(back) <= 10  # so many lines
-        assert all(two[1] >= one[1] - 66 for one, two in pairwise(operations))
-
-    def test_arrows_lead_from_line_to_line_beside_all_that_stands_there(self):
-        data, _ = passes(chain(50))
-        (shape,) = arrange(data)["shapes"]
-        places = shape["places"]
-        assert len(shape["routes"]) == sum(
-            data["nodes"][operand]["folded"] is None for node in data["nodes"] for operand in node["operands"]
-        )
-        lines = [route for route in shape["routes"] if places[route[1]][0] < places[route[0]][0]]
-        assert len(lines) > 4
-        for tail, head, points in lines:
-            (x, y, w, _), (u, v, width, _) = places[tail], places[head]
-            assert points[:2] == pytest.approx([x + w / 2, y], abs=0.1)
-            assert points[-2:] == pytest.approx([u - width / 2, v], abs=0.1)
-            for at in range(0, len(points), 2):
-                inside = [
-                    place
-                    for place in places
-                    if abs(points[at] - place[0]) < place[2] / 2 - 1
-                    and abs(points[at + 1] - place[1]) < place[3] / 2 - 1
-                ]
-                assert inside == []
-
-    def test_of_any_length_are_forty_lines_at_most(self):
-        places = [[100.0 * place + 30, 30, 60, 60] for place in range(20_000)]
-        shape = wrapped({"width": 2_000_000.0, "height": 60.0, "places": places, "routes": []})
-        assert len({y for _, y, _, _ in shape["places"]}) == MOST_ROWS
-        assert shape["width"] < 2_000_000 / (MOST_ROWS - 1)
-
-    def test_short_ones_stay_as_they_are(self):
-        (shape,) = arrange(passes(chain(3))[0])["shapes"]
-        assert shape["height"] < 200
 
 
 class TestPage:

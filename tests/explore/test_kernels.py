@@ -74,13 +74,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_kernels_make_the_number_and_the_gradients_of_the_function(name):
-    function, make = CASES[name]
-    arguments = make()
-    result = mg.compile(function)(*arguments) * 2.0
-    with opened_calls(result):
-        data, _ = passes(result)
+def assert_as_eager(data, function, arguments):
+    """A page of twice a function's result has the number and the gradients of the function itself."""
     eager = function(*arguments) * 2.0
     eager.backward()
     assert data["nodes"][data["root"]]["data"] == pytest.approx(eager.data, rel=1e-13)
@@ -88,6 +83,16 @@ def test_the_kernels_make_the_number_and_the_gradients_of_the_function(name):
     for leaf in leaves_of(list(arguments)):
         if isinstance(leaf, Value) and leaf.grad:
             assert found[leaf.label] == pytest.approx(leaf.grad, rel=1e-12), leaf.label
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_kernels_make_the_number_and_the_gradients_of_the_function(name):
+    function, make = CASES[name]
+    arguments = make()
+    result = mg.compile(function)(*arguments) * 2.0
+    with opened_calls(result):
+        data, _ = passes(result)
+    assert_as_eager(data, function, arguments)
     inside = [group for group in data["groups"] if group["parent"] == 0 and group["kind"] in ("run", "stack")]
     assert data["groups"][0]["name"].startswith("compiled ")
     assert inside
@@ -339,13 +344,7 @@ def test_large_programs_of_every_kind_have_the_numbers_of_the_function(name, mon
     function, make = CASES[name]
     arguments = make()
     data = opened(mg.compile(function)(*arguments) * 2.0)
-    eager = function(*arguments) * 2.0
-    eager.backward()
-    assert data["nodes"][data["root"]]["data"] == pytest.approx(eager.data, rel=1e-13)
-    found = gradients(data)
-    for leaf in leaves_of(list(arguments)):
-        if isinstance(leaf, Value) and leaf.grad:
-            assert found[leaf.label] == pytest.approx(leaf.grad, rel=1e-12), leaf.label
+    assert_as_eager(data, function, arguments)
 
 
 def test_a_network_of_fifty_thousand_terms_is_a_page_of_kernels(tmp_path):

@@ -313,7 +313,7 @@ class TestReasons:
         recording = mg.Recording(mg.nn.MLP(2, [1]), [[1.0, 2.0]])
         recording.step(1.0)
         data = explored(recording, tmp_path)
-        assert data["film"]["training"]["reason"] == "its steps were not made by mg.fit, so the loss is not known"
+        assert data["film"]["training"]["reason"] == "the loss function was not recorded, as mg.fit does"
         assert data["nodes"][data["root"]]["hint"] == "output"
 
     def test_a_loss_with_dropout(self, tmp_path):

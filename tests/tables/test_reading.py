@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import zipfile
 
 import pytest
 from hypothesis import given
@@ -49,6 +50,11 @@ def test_the_delimiter_is_found(tmp_path, delimiter, end, encoding):
         ("a,b\n-999,1\nx,2\n", {"missing": ["-999"]}, {"a": [None, "x"], "b": [1.0, 2.0]}),
         (",x, \n1,2,3\n", {}, {"column 1": [1.0], "x": [2.0], "column 3": [3.0]}),
         (PACKED, {}, {"a": [1.0], "b": [2.0]}),
+        ("a,b\n01,1\nx,2\n", {"numbers": ["b"]}, {"a": ["01", "x"], "b": [1.0, 2.0]}),
+        ("a,b\n01,1\n2,2\n", {"numbers": ["b"]}, {"a": ["01", "2"], "b": [1.0, 2.0]}),
+        ("naïve,b\n1,é€\n".encode("cp1252"), {"encoding": "cp1252"}, {"naïve": [1.0], "b": ["é€"]}),
+        ("a;b\n1;ß\n".encode("utf-16"), {"encoding": "utf-16"}, {"a": [1.0], "b": ["ß"]}),
+        (gzip.compress("a,b\n1,é\n".encode("cp1252"), mtime=0), {"encoding": "latin-1"}, {"a": [1.0], "b": ["é"]}),
     ],
 )
 def test_what_is_read(tmp_path, monkeypatch, text, options, cells):
@@ -58,6 +64,66 @@ def test_what_is_read(tmp_path, monkeypatch, text, options, cells):
     assert table.attrs["unnamed"] == [name for name in table if name.startswith("column ")]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
     assert read_table("-", **options).equals(table)
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "numbers", "example"),
+    [
+        (["$1,234.56", "-$7", "$ 12"], None, [1234.56, -7, 12], "'$1,234.56' is 1234.56"),
+        (["40%", "5 %", "-0.5%"], None, [40, 5, -0.5], "'40%' is 40"),
+        (["40%", "NA", "7%"], None, [40, None, 7], "'40%' is 40"),
+        (["7", "1,234,567"], None, [7, 1234567], "'1,234,567' is 1234567"),
+        (["1,234", "2.5"], None, [1234, 2.5], "'1,234' is 1234"),
+        (["1,234", "2,345"], ".", [1234, 2345], "'1,234' is 1234"),
+        (["1.234,56 €", "7 €"], ",", [1234.56, 7], "'1.234,56 €' is 1234.56"),
+        (["1.234", "2.345"], ",", [1234, 2345], "'1.234' is 1234"),
+        (["1,5%", "2%"], ",", [1.5, 2], "'1,5%' is 1.5"),
+        (["€1.5", "€2"], None, [1.5, 2], "'€1.5' is 1.5"),
+    ],
+)
+def test_numbers_with_signs_and_marks_between_thousands_are_read_with_a_note(
+    tmp_path, cells, decimal, numbers, example
+):
+    path = written(tmp_path / "table.csv", "a;b\n" + "".join(f"{cell};x\n" for cell in cells))
+    table = read_table(path, decimal=decimal)
+    assert [row[0] for row in content(table)] == numbers
+    assert table.attrs["as numbers"] == {"a": example}
+    text = read_table(path, decimal=decimal, text=["a"])  # as written, for whoever wants the target of a training
+    assert text["a"].dropna().tolist() == [cell for cell in cells if cell != "NA"]
+    assert text.attrs["as numbers"] == {"a": example}
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal"),
+    [
+        (["1,234", "5,678"], None),  # or 1.234?
+        (["$1,234", "$5,678"], None),
+        (["1,234", "5.678"], None),
+        (["0,123", "1,234,567"], None),
+        (["1,5", "2.5"], None),
+        (["$5", "€5"], None),
+        (["40%", "0.4"], None),
+        (["$5%", "$6%"], None),
+        (["$", "$5"], None),
+        (["$-5", "$5"], None),
+        (["12,34.5", "1,234.5"], None),
+        (["1,234.5", "many"], None),
+        (["1,23", "1,234.5"], "."),
+    ],
+)
+def test_what_may_be_other_numbers_stays_text(tmp_path, cells, decimal):
+    path = written(tmp_path / "table.csv", "a;b\n" + "".join(f"{cell};x\n" for cell in cells))
+    table = read_table(path, decimal=decimal)
+    assert [row[0] for row in content(table)] == cells
+    assert table.attrs["as numbers"] == {}
+
+
+def zipped(*names):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in names:
+            archive.writestr(zipfile.ZipInfo(name), "a,b\n1,2\n")  # no date: test ids are the same in each process
+    return packed.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -91,8 +157,18 @@ def test_missing_values_are_found_as_they_are_commonly_written(tmp_path):
         ("a,b\n1,2\n\n1,2,3\n", "line 4 has 3 cells, and the header 2"),
         ("a,b\n1,2\n1\n", "line 3 has 1 cells, and the header 2"),
         ('a,b\n1,2\n"x,3\n', "line 3: unexpected end of data"),
-        (b"a,b\n1,2\n\xe9,3\n", "line 3 is not UTF-8 (byte 0xe9)"),
-        ("a,b\n1,2\n".encode("utf-16"), "line 1 is not UTF-8"),
+        (b"a,b\n1,2\n\xe9,3\n", "line 3 is not UTF-8 (byte 0xe9): save the file as UTF-8, or give its encoding, which"),
+        (b"a,b\n1,2\n\xe9,3\n", "which may be cp1252"),
+        ("a,b\n1,2\n".encode("utf-16"), "line 1 is not UTF-8 (byte 0xff)"),
+        ("a,b\n1,2\n".encode("utf-16"), "which may be utf-16"),
+        (zipped("[Content_Types].xml", "xl/workbook.xml"), "it is an Excel workbook (.xlsx): save the sheet as CSV"),
+        (zipped("mimetype", "content.xml"), "it is a spreadsheet of LibreOffice (.ods): save the sheet as CSV"),
+        (
+            zipped("data.csv", "more.csv"),
+            "it is a zip archive, of 'data.csv', 'more.csv': unpack it, and give a CSV file",
+        ),
+        (zipped("data.csv")[:40], "it is a zip archive or a workbook, and damaged"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "it is a workbook of an older Excel (.xls)"),
         (PACKED[:-5], "the compressed file is damaged"),
         ("a,b\n" + "x" * 200_000 + ",1\n", "field larger than field limit"),
     ],
@@ -100,6 +176,22 @@ def test_missing_values_are_found_as_they_are_commonly_written(tmp_path):
 def test_what_is_no_table_is_refused(tmp_path, text, message):
     with pytest.raises(ValueError, match=r"table\.csv") as caught:
         read_table(written(tmp_path / "table.csv", text))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "message"),
+    [
+        (b"a,b\n1,2\n", "klingon", "Python knows no encoding 'klingon': utf-8, cp1252 and utf-16 are common ones"),
+        (b"a,b\n1,2\n", "base64", "Python knows no encoding 'base64'"),
+        (b"a,b\n1,\x81\n", "cp1252", "line 2 is not cp1252 (byte 0x81)"),
+        (b"a,b\n1,2\n\n", "utf-16", "line 3 is not utf-16 (byte 0xa)"),
+        (b"a,b\n\xe9,2\n", "ascii", "line 2 is not ascii (byte 0xe9)"),
+    ],
+)
+def test_an_encoding_that_does_not_fit_is_refused(tmp_path, data, encoding, message):
+    with pytest.raises(ValueError, match=r"table\.csv") as caught:
+        read_table(written(tmp_path / "table.csv", data), encoding=encoding)
     assert message in str(caught.value)
 
 

@@ -49,7 +49,7 @@ def trained(target, columns, **settings):
         {
             "size": np.linspace(0.0, 1.0, count),
             "gap": [np.nan if row % 4 == 1 else float(row) for row in range(count)],
-            "colour": ["red", "blue", None, "green"] * (count // 4),
+            "colour": ["red", "blue", np.nan, "green"] * (count // 4),
             "few": ["a", "b", "c"] * (count // 3),
             "two": ["yes", "no"] * (count // 2),
             "weight": np.linspace(5.0, 9.0, count) ** 2,

@@ -66,6 +66,10 @@ class TestColumns:
             ([1.0, np.inf], "line 1: inf in 'x' is not finite"),
             ([1.0, -1e200], "line 1: -1e\\+200 in 'x' is too large"),
             (["1,5", "2"], "'x' has numbers with commas, as '1,5'.*--decimal ,"),
+            (
+                ["$1,234", "$7"],
+                "as '\\$1,234': if .* decimal mark, give --decimal , and if .* thousands, --decimal \\.",
+            ),
         ],
     )
     def test_numbers_that_cannot_be_learned_from(self, cells, message):
@@ -77,6 +81,33 @@ class TestColumns:
         study = prepare(rows, "y")
         encoder = study.pipeline(None)[0].fit(study.parts(study.training)[0])
         assert encoder.get_feature_names_out().tolist() == ["colour = red", "colour = blue", "colour = red"]
+
+    @pytest.mark.parametrize("name", ["id", "PassengerId", "customer_id", "ID", "row nr", "Unnamed: 0"])
+    def test_whole_numbers_that_tell_rows_apart_by_their_name_are_left_out_unless_they_are_kept(self, name):
+        rows = frame(
+            **{name: [1000.0 - row for row in range(20)], "x": [float(row) for row in range(20)], "y": ["a", "b"] * 10}
+        )
+        study = prepare(rows, "y")
+        reason = "it looks like an id: each row has another whole number (--keep uses it)"
+        assert (study.columns, study.left_out) == (["x"], {name: reason})
+        assert prepare(rows, "y", kept=[name]).columns == sorted([name, "x"])
+        with pytest.raises(ValueError, match="there is no column 'idd'"):
+            prepare(rows, "y", kept=["idd"])
+
+    @pytest.mark.parametrize(
+        ("name", "cells"),
+        [
+            ("id", [row + 0.5 for row in range(20)]),
+            ("id", [float(row // 2) for row in range(20)]),
+            ("id", [np.nan, *map(float, range(19))]),
+            ("paid", [float(row) for row in range(20)]),
+            ("day", [float(row) for row in range(20)]),
+            ("7", [float(row) for row in range(20)]),
+        ],
+    )
+    def test_what_may_be_a_measure_is_no_id(self, name, cells):
+        study = prepare(frame(**{name: cells, "y": ["a", "b"] * 10}), "y")
+        assert (study.columns, study.left_out) == ([name], {})
 
     @pytest.mark.parametrize("odd", ["20", "inf", '"1,5"'])
     def test_row_numbers_under_a_blank_header_are_not_learned_from_whatever_they_are(self, tmp_path, odd):
@@ -118,10 +149,36 @@ class TestTargets:
             prepare(frame(x=[float(row) for row in range(len(cells))], y=cells), "y", task=task)
 
     @pytest.mark.parametrize(
+        ("cells", "decimal", "numbers"),
+        [
+            ([f"{row}.5%" for row in range(9)], None, [row + 0.5 for row in range(9)]),
+            ([f"$1,00{row}.50" for row in range(9)], None, [1000.5 + row for row in range(9)]),
+            ([f"1.00{row},50 €" for row in range(9)], ",", [1000.5 + row for row in range(9)]),
+            ([f"1,23{row}" for row in range(9)], ",", [1.23 + row / 1000 for row in range(9)]),
+        ],
+    )
+    def test_a_target_may_be_written_with_a_currency_or_a_percent_sign(self, tmp_path, cells, decimal, numbers):
+        lines = "".join(f"{row};{cell}\n" for row, cell in enumerate(cells))
+        table = read_table(written(tmp_path / "t.csv", f"x;y\n{lines}"), text=["y"], decimal=decimal)
+        study = prepare(table, "y", share=0.3)
+        assert not study.of_classes
+        assert study.rows["y"].tolist() == pytest.approx(numbers)
+        assert [*study.as_numbers] == ([] if cells[0] == "1,230" else ["y"])
+
+    def test_few_percentages_are_classes_as_they_are_written(self, tmp_path):
+        lines = "".join(f"{row},{row},{(40, 60)[row % 2]}%\n" for row in range(20))
+        table = read_table(written(tmp_path / "t.csv", f"x,z,y\n{lines}"), text=["y"])
+        study = prepare(table, "y")
+        assert (study.of_classes, {*study.rows["y"]}, study.as_numbers) == (True, {"40%", "60%"}, {})
+
+    @pytest.mark.parametrize(
         ("settings", "message"),
         [
             ({"target": "knd"}, "there is no column 'knd'; did you mean 'kind'?"),
             ({"target": "x" * 9}, "there are 'size', 'colour'"),
+            ({"target": "KIND"}, "did you mean 'kind'?"),
+            ({"target": "length"}, "there is no column 'length'; there are 'size', 'colour'"),
+            ({"target": "kind", "ignored": ["kinds"]}, "there is no column 'kinds'; there are 'size', 'colour'"),
             ({"target": "kind", "ignored": ["kind"]}, "is the target, and cannot be ignored"),
             ({"target": "kind", "share": 0.9}, "at most 0.5, not 0.9"),
             ({"target": "kind", "ignored": ["size", "colour", "weight"]}, "no column is left to predict 'kind' from"),

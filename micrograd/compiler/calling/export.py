@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from dataclasses import replace
 from inspect import signature
 from math import prod
 from pathlib import Path
@@ -21,20 +22,27 @@ import numpy as np
 from micrograd._support.checks import is_array
 from micrograd._support.containers import Assembled
 from micrograd._support.files import write_atomically
-from micrograd.compiler.backends.c.files import HAS_CODE, MARK, PASSES, Pattern, Source, comment, files_of
+from micrograd.compiler.backends.c.decisions import Region, Step, Straight
+from micrograd.compiler.backends.c.files import HAS_CODE, MARK, PASSES, comment, files_of
 from micrograd.compiler.backends.c.formulas import MATH_H
+from micrograd.compiler.backends.c.functions import Pattern, Source
 from micrograd.compiler.backends.c.memory import Name
 from micrograd.compiler.backends.shared.backend import Backend
+from micrograd.compiler.calling.mapped import part_of_graph
 from micrograd.compiler.calling.specialise import Specialised
 from micrograd.compiler.guards.parameter_names import values_by_name
 from micrograd.compiler.guards.structure import Structure
+from micrograd.compiler.numbers import no_integers
 from micrograd.compiler.passes.lists import COMMON
+from micrograd.compiler.passes.stages import Made, run_stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from micrograd._support.files import StrPath
     from micrograd.compiler.backends.c.files import Files
+    from micrograd.compiler.ir.entries import Decided
+    from micrograd.compiler.ir.graph import Graph
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Integers
     from micrograd.engine.value import Value
@@ -96,7 +104,7 @@ def export(
     if not overwrite:
         for target in targets:
             _check_own(target)
-    files = files_of(_source(function, name, (arguments, dict(named)), **options))
+    files = files_of(*_source(function, name, (arguments, dict(named)), **options))
     _write_both(targets, files)
     return [*map(str, targets)]
 
@@ -135,8 +143,8 @@ def _source(
     gradients: bool = True,
     disable: Sequence[str] = (),
     texts: Mapping[str, str] = MappingProxyType({}),
-) -> Source:
-    """What the file is made of."""
+) -> tuple[Source, Region | None]:
+    """What the file is made of; see files_of."""
     for option, value, choices in (
         ("parameters", parameters, ("table", "argument")),
         ("precision", precision, ("float64", "float32")),
@@ -145,17 +153,27 @@ def _source(
         if value not in choices:
             raise ValueError(f'{option} must be "{choices[0]}" or "{choices[1]}", not {value!r:.80}')
     structure = Structure.of_call(*given)
-    special = Specialised(function, structure, _PLAIN, disable=disable)
+    special = Specialised(function, structure, _PLAIN, disable=disable, takes_decisions=True)
     if not special.results.kinds:
         raise ValueError(f"{special.name} computes nothing from its arguments: there is nothing to export")
     count, leaves = len(special.values), len(structure.leaves)
     if len(special.results.kinds) == 1:  # its gradients by plain numbers, too
         special.want([*(i for i in special.wanted.tolist() if i < count), *range(count, count + leaves)])
     results = [*zip(special.result.leaves, special.results.outputs, strict=True)]
-    programs = [special.program(False)]
-    if gradients and len(special.wanted) and (len(special.results.kinds) == 1 or special.is_differentiable):
-        programs.append(special.program(True))
-    order = np.argsort(programs[-1].inputs[:count], kind="stable")  # of parameters: as they lie
+    is_differentiable = special.is_differentiable or len(special.decisions) > 0
+    gradients = gradients and len(special.wanted) > 0 and (len(special.results.kinds) == 1 or is_differentiable)
+    programs, region = [], None
+    if special.decisions:
+        if gradients and _is_endless(special.decisions):
+            raise ValueError(
+                "gradients of mg.while_loop need its limit, for the memory of its states: give it one, or write "
+                "gradients=False"
+            )
+        region = _region(special.graph, special.decisions, special.needed, gradients)
+        order = np.arange(count)
+    else:
+        programs = [special.program(wants) for wants in ([False, True] if gradients else [False])]
+        order = np.argsort(programs[-1].inputs[:count], kind="stable")  # of parameters: as they lie
     rank = np.argsort(order)
     wanted = special.wanted
     keys = np.concatenate([leaves + rank[wanted[wanted < count]], wanted[wanted >= count] - count])
@@ -168,7 +186,7 @@ def _source(
     if "outputs 0" in texts:
         titles = [texts[f"outputs {number}"] for number in range(len(results))]
         outputs = [Name("outputs", title, (), number, 1) for number, title in enumerate(titles)]
-    if len(programs) == 2:
+    if gradients:
         names["gradients"] = _named_gradients(names, keys[in_file].tolist(), leaves)
         if len(special.results.kinds) > 1:
             seeds = len(special.results.kinds)
@@ -176,21 +194,61 @@ def _source(
                 Name("seeds", "the gradients of these numbers, of each that is computed", (seeds,), 0, seeds)
             ]
     names["outputs"] = outputs
-    return Source(
+    source = Source(
         name,
         texts.get("", _title(special, name)),
-        _finished(programs[0]),
-        _finished(programs[1]) if len(programs) == 2 else None,
-        [_places(program, count, order, leaves, "seeds" in names) for program in programs],
+        [*map(_finished, programs)],
+        [_places(program, count, order, leaves, "seeds" in names) for program in programs]
+        or [{"inputs": count + np.arange(leaves), "parameters": order}],
         np.array([-1 if output is None else output for output in special.results.outputs]),
         np.array([_constant(leaf) if output is None else 0.0 for leaf, output in results]),
-        in_file,
+        (in_file if region is None else special.wanted[in_file]) if gradients else no_integers(),
         names,
         patterns,
         np.array([value.data for value in read]) if parameters == "table" else None,
         precision == "float32",
         work == "argument",
     )
+    return source, region
+
+
+def _is_endless(decisions: Sequence[Decided]) -> bool:
+    """Whether there is a loop without a limit."""
+    return any(
+        (len(each.state) > 0 and each.limit is None) or any(_is_endless(trace.decisions) for trace in each.traces)
+        for each in decisions
+    )
+
+
+def _region(made: Made, decisions: Sequence[Decided], needed: int, gradients: bool) -> Region:
+    """What decides, made of a graph and of the decisions whose results are its last inputs."""
+    graph: Graph = made.thing
+    inputs, outputs = sum(map(len, graph.inputs)), len(graph.outputs) - needed
+    size, steps = inputs + needed, []
+    for each in decisions:
+        targets = np.unique(each.read()[each.read() >= inputs])
+        before = None
+        if len(targets):
+            straight = _straight(made, outputs + targets - inputs, len(targets), gradients, checked=False)
+            before = Region(size, size, (), straight)
+        parts = []
+        for trace in each.traces:
+            part = run_stages(Made(trace, {"trace": 0.0}), "normalise", _PLAIN.request(""))
+            parts.append(_region(part, trace.decisions, trace.needed, gradients))
+        steps.append(Step(before, targets, each, (parts[0], parts[1])))
+    last = _straight(made, slice(outputs), outputs, gradients, checked=True)
+    return Region(inputs - sum(len(each.results) for each in decisions), size, tuple(steps), last)
+
+
+def _straight(made: Made, outputs: Any, count: int, gradients: bool, *, checked: bool) -> Straight:
+    """The programs of some outputs of a graph."""
+    graph, kept = part_of_graph(made.thing, outputs, no_integers(), checked=checked)
+    request = _PLAIN.request("")
+    programs = [
+        _finished(run_stages(made._replace(thing=graph), "transpose", replace(request, wanted=wanted)).thing)
+        for wanted in ([no_integers(), np.arange(len(kept))] if gradients else [no_integers()])
+    ]
+    return Straight(kept, count, programs[0], programs[-1])
 
 
 def _finished(program: Program) -> Program:

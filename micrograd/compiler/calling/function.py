@@ -12,6 +12,7 @@ is traced again, and each program is kept.
 
 from __future__ import annotations
 
+import logging
 import sys
 from functools import partial, update_wrapper
 from inspect import signature
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.ir.program import Program
     from micrograd.compiler.numbers import Floats
 
+_LOG = logging.getLogger("micrograd")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -344,8 +346,8 @@ class CompiledFunction(Generic[P, R]):
             The paths of both files.
 
         Raises:
-            ValueError: if the name cannot be that of a function of C, a file would be lost, or a primitive is Python
-                code only and has no C code of its own.
+            ValueError: if the name cannot be that of a function of C, a file would be lost, a primitive is Python
+                code only and has no C code of its own, or gradients are to go through a while_loop without a limit.
             OSError: if a file cannot be written. Then neither is.
             TraceError: as calls do.
 
@@ -358,8 +360,8 @@ class CompiledFunction(Generic[P, R]):
             void bell_value(const double *inputs, double *outputs)
             {
                 const double x = inputs[0];
-                const double tanh_1 = tanh(x);
-                const double product_1 = x * tanh_1;
+                double tanh_1 = tanh(x);
+                double product_1 = x * tanh_1;
                 outputs[0] = product_1;
             }
         """
@@ -437,6 +439,7 @@ class CompiledFunction(Generic[P, R]):
 
     def _traced(self, given: Structure, is_recorded: bool = True) -> Specialised:
         self._kept.traces += 1
+        _LOG.debug("%r: trace number %d", self, self._kept.traces)
         return self._specialised(given, is_recorded=is_recorded)
 
     def _specialise(self, given: Structure) -> Specialised:
@@ -448,12 +451,15 @@ class CompiledFunction(Generic[P, R]):
                 _warn_of_objects(self, given.objects)
         elif special.is_outdated():
             retraced = max(special.retraced, 0) + 1
+            _LOG.debug("%r: something that it reads was replaced", self)
             if retraced == TOO_OFTEN:
                 _warn_of_retraces(self, special.closed_over.change())
             special = self._kept.programs[given.key] = self._traced(given)
             special.retraced = retraced
         else:
             special.retraced = 0
+            if special is not self._last:
+                _LOG.debug("%r: one of %d kept programs is for these arguments", self, len(self._kept.programs))
         if special is not self._last:
             self._kept.use(given)
             self._last = special

@@ -8,6 +8,7 @@ again later, more than 32 take turns, and the room is doubled.
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from contextlib import suppress
 from types import MethodType
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from micrograd.compiler.guards.structure import Structure
 
 ROOM = 32
+_LOG = logging.getLogger("micrograd")
 
 
 class Kept:
@@ -71,12 +73,14 @@ class Kept:
             left -= special.size()
             self._owners.pop(key, None)
             self.given_up += 1
+            _LOG.debug("%s: a program was given up, as all have more than MICROGRAD_PROGRAMS_MB", special.name)
 
     def _puts_out_the_oldest(self) -> bool:
         """Let a program go; whether that is the first time for one that was not used again."""
         oldest = next(iter(self._owners))
         special = self.programs.pop(oldest)
         self.given_up += 1
+        _LOG.debug("%s: a program was given up, as there are %d for other objects", special.name, self._room)
         for owner in self._owners.pop(oldest):
             with suppress(TypeError):  # nothing can refer to it weakly: then it counts as another object each time
                 self._put_out[id(owner)] = owner

@@ -170,6 +170,25 @@ class _Block:
         self.seeds, self.outputs = part_of(program.seeds), part_of(program.outputs)
 
 
+def part_of_graph(graph: Graph, outputs: Any, wanted: Integers, *, checked: bool) -> tuple[Graph, Integers]:
+    """The graph of some outputs, and the numbers of the inputs that it has: those that it reads, or that are wanted.
+
+    Args:
+        graph: with more outputs.
+        outputs: the numbers of these.
+        wanted: the numbers of inputs.
+        checked: whether it looks for what is not finite.
+    """
+    graph = replace(graph, outputs=graph.outputs[outputs])
+    graph = (graph if checked else replace(graph, checked=no_integers())).without_the_unused()
+    inputs = np.concatenate(graph.inputs)
+    is_read = np.zeros(graph.size + 1, dtype=bool)  # the last is ONE
+    for nodes in (*graph.edges()[1], graph.outputs, inputs[wanted]):
+        is_read[nodes[nodes < graph.size]] = True
+    kept = np.flatnonzero(is_read[inputs])
+    return replace(graph, inputs=tuple(group[is_read[group]] for group in graph.inputs)), kept
+
+
 class _Part:
     """A program that computes some outputs of a graph.
 
@@ -183,15 +202,8 @@ class _Part:
     """
 
     def __init__(self, made: Made, outputs: Any, wanted: Integers, request: Request, *, checked: bool) -> None:
-        graph = replace(made.thing, outputs=made.thing.outputs[outputs])
-        graph = (graph if checked else replace(graph, checked=no_integers())).without_the_unused()
-        inputs = np.concatenate(graph.inputs)
-        is_read = np.zeros(graph.size + 1, dtype=bool)  # the last is ONE
-        for nodes in (*graph.edges()[1], graph.outputs, inputs[wanted]):
-            is_read[nodes[nodes < graph.size]] = True
-        kept = np.flatnonzero(is_read[inputs])
+        graph, kept = part_of_graph(made.thing, outputs, wanted, checked=checked)
         self._inputs = part_of(kept)
-        graph = replace(graph, inputs=tuple(group[is_read[group]] for group in graph.inputs))
         request = replace(request, wanted=np.searchsorted(kept, wanted))
         rolled = run_stages(made._replace(thing=graph), "transpose", request)
         self.made = run_stages(rolled, "compile", request)
@@ -324,5 +336,7 @@ class RunOfMaps:
             np.add.at(total, mapped.fixed[fixed], of_fixed)
             np.add.at(total, mapped.moving[:, moving], of_moving)
             if before is not None:
-                total[sources] += before(state[: maps.inputs], total[needed])[1]
+                of_needed = total[needed]
+                total[needed] = 0.0  # what was handed on is not, once more, by a map before that reads the same number
+                total[sources] += before(state[: maps.inputs], of_needed)[1]
         return total[self._wanted]

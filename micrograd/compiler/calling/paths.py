@@ -7,6 +7,7 @@ that has the same answers up to there, and then the new one. Where there is none
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ PATHS = 64  # that are kept, unless mg.compile is told otherwise
 _ENOUGH_CALLS = 1000  # on known paths, for a trace more where there were too many
 _MANY_MISSES = 16
 _REMEMBERED = 4096  # pairs of a path, and of the answers that its program gave
+_LOG = logging.getLogger("micrograd")
 _BYTES = np.dtype(np.float64).itemsize
 
 
@@ -104,6 +106,7 @@ class Paths:
         self._following.clear()
         self._programs[path.answers] = path
         if len(self._programs) > self._most:
+            _LOG.debug("%s: a path was given up, as %d are kept", path.name, self._most)
             self.forget(next(iter(self._programs.values())))
 
     def forget(self, path: Specialised) -> None:

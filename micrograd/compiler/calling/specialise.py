@@ -7,6 +7,7 @@ outputs, one that computes the gradients too, and so on. They all start from the
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 TOO_OFTEN = 10  # traces in a row, of which the user is warned
 _ALONE = Packing()
+_LOG = logging.getLogger("micrograd")
 
 
 class Compiled(NamedTuple):
@@ -70,6 +72,7 @@ class Specialised:
         verify: whether each pass is checked.
         rounding: where the function may decide on numbers, the relative errors of its programs; see trace.
         takes_maps: whether what mg.vmap runs many times may be a program of its own.
+        takes_decisions: whether what mg.cond and mg.while_loop run may be: for the export, which puts them together.
 
     Attributes:
         name: of the function.
@@ -77,6 +80,8 @@ class Specialised:
         maps: what there is of that.
         values: the Values that the function read from outside.
         result: what the function returned: symbols, where it computed numbers.
+        decisions: what is left to the program, whose results are the last inputs of its graph.
+        needed: how many outputs of the graph, the last ones, are what these read, or what maps read.
         results: how that is made of the outputs of a program.
         wanted: the numbers of the inputs whose gradients are wanted.
         requires_grad: for each output, whether a gradient flows from it to an input that requires one.
@@ -92,6 +97,7 @@ class Specialised:
         answers: what the outputs of its programs end with, if the questions have the answers of the trace.
         paths: the programs for other answers, if it asks.
         taken: how many calls have had these answers.
+        graph: what its programs are made of, in normal form.
         retraced: how many calls in a row found that something was replaced; -1 before the first call that did not.
     """
 
@@ -107,18 +113,22 @@ class Specialised:
         verify: bool = False,
         rounding: float | None = None,
         takes_maps: bool = False,
+        takes_decisions: bool = False,
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
         self._made_unrecorded = partial(self._made_anew, is_recorded=False, rounding=rounding, takes_maps=takes_maps)
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        source = Source(traced_once(function), arguments, first, as_floats, is_recorded, rounding, takes_maps)
-        traced = self._traced(source, [("", function), *_named(arguments.objects)])
-        self._graph = run_stages(traced, "normalise", self._request)
+        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions
+        traced = self._traced(
+            Source(traced_once(function), arguments, *told), [("", function), *_named(arguments.objects)]
+        )
+        self.graph = run_stages(traced, "normalise", self._request)
         columns: Columns = traced.thing
         trace = columns.trace
         self.result: Structure = trace.result
+        self.decisions, self.needed = trace.decisions, trace.needed
         self.values = trace.values
         self._tells_apart = trace.tells_apart
         self.questions = trace.questions
@@ -131,8 +141,8 @@ class Specialised:
         given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
         self.of_floats = not any(isinstance(leaf, Value) for leaf in leaves)
         self.wanted = np.flatnonzero(given)
-        graph: Graph = self._graph.thing
-        self.maps = Maps(self._graph, trace.maps, trace.needed, self._request) if trace.maps else None
+        graph: Graph = self.graph.thing
+        self.maps = Maps(self.graph, trace.maps, trace.needed, self._request) if trace.maps else None
         if self.maps:
             self.requires_grad = self.maps.reached(self.wanted)[1].tolist()
         else:
@@ -162,7 +172,7 @@ class Specialised:
         """
         self.closed_over = ClosedOver(roots)
         try:
-            traced: Made = self.closed_over.refusing_sources(lambda: run_stages(Made(source), "cse", self._request))
+            made = self.closed_over.refusing_sources(lambda: run_stages(Made(source), "trace", self._request))
         except BaseException:
             self.closed_over.put_back()
             raise
@@ -171,6 +181,7 @@ class Specialised:
             self._check_no_symbol_stays(roots)
         else:
             self.closed_over.watch_what_ran()
+        traced = run_stages(made, "cse", self._request)
         if symbols := ClosedOver(_named(traced.thing.trace.result.objects), whole=True).symbols:
             raise TraceError(
                 f"a number is in {symbols[0]}, in an object that the compiled function returns: return numbers in "
@@ -252,7 +263,7 @@ class Specialised:
         if self._size[0] != len(self._compiled):
             runs = [(compiled.program, getattr(compiled.run, "buffer", None)) for compiled in self._compiled.values()]
             held = [each.held() for each in self.maps.all] if self.maps else []
-            self._size = len(self._compiled), bytes_of([self._graph.thing, runs, held])
+            self._size = len(self._compiled), bytes_of([self.graph.thing, runs, held])
         return self._size[1]
 
     def want(self, inputs: Iterable[int]) -> None:
@@ -289,12 +300,14 @@ class Specialised:
             if isinstance(compiled.run, Executable):
                 compiled.run.program = compiled.program
             self._compiled[gradients] = compiled
+            how = "with" if gradients else "without"
+            _LOG.debug("%s: compiled %s gradients in %.3f s", self.name, how, sum(made.seconds.values()))
         return self._compiled[gradients]
 
     def _made(self, gradients: bool, **asked: Any) -> Made:
         """The program of the passes that all backends have."""
         wanted = self.wanted if gradients else self.wanted[:0]
-        return run_stages(self._graph, "transpose", replace(self._request, wanted=wanted, **asked))
+        return run_stages(self.graph, "transpose", replace(self._request, wanted=wanted, **asked))
 
     def after(self, name: str) -> Any:
         """The graph or the program, gradients included, after a pass of this name.
@@ -306,7 +319,7 @@ class Specialised:
         shown = names[names.index("normalise") :]
         if name not in shown:
             raise ValueError(f"show takes one of {', '.join(shown)} for after, not {name!r:.80}")
-        return run_stages(self._graph, name, replace(self._request, wanted=self.wanted)).thing
+        return run_stages(self.graph, name, replace(self._request, wanted=self.wanted)).thing
 
     def _described(self, program: Program, made: Made) -> Program:
         """The program, with what is known of how it was made."""

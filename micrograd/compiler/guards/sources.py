@@ -15,8 +15,9 @@ import random
 import sys
 from contextlib import contextmanager, suppress
 from itertools import count, cycle, repeat
+from threading import get_ident
 from types import BuiltinFunctionType, FunctionType, GeneratorType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
     Line = tuple[str, int]
+
+AnyFunction = TypeVar("AnyFunction", bound="Callable[..., Any]")
 
 _RANDOM = (
     "a random number is drawn",
@@ -291,6 +294,7 @@ class _Observer:
     """A profile function that finds the first call of a source.
 
     Attributes:
+        is_paused: whether it rests until the end of a function that is called resuming.
         found: what is asked, the line, and how the object is written; None if nothing is asked.
         strange: code of the user that is run and not known, with its globals.
     """
@@ -304,6 +308,8 @@ class _Observer:
         self._unwatched = {id(item): path for path, item in sources.unwatched}
         self._generators = [(path, item) for path, item in sources.iterators if isinstance(item, GeneratorType)]
         self._outer: Any = None
+        self._thread = get_ident()
+        self._is_resting = self.is_paused = False
         self.found: tuple[tuple[str, str], Line | None, str] | None = None
 
     @contextmanager
@@ -326,6 +332,9 @@ class _Observer:
         """A call, of Python or C, begins or ends."""
         if self._outer is not None:
             self._outer(frame, event, argument)
+        elif event == "call" and frame.f_code in _RESUMING:
+            self.is_paused = self.rest()
+            return
         if self.found is not None:
             return
         if event == "c_call":
@@ -339,6 +348,22 @@ class _Observer:
         if what is not None and _is_of_user(frame) and not _is_of_collector(frame):
             line = self._made_names[id(frame.f_code)] if what is _MADE_NAME else _line_of_user(frame)
             self.found = what, line, path
+
+    def rest(self) -> bool:
+        """Observe nothing until resume is called; whether it has observed this thread until now."""
+        if self._is_resting or self._outer is not None or sys.getprofile() is not self:
+            return False
+        sys.setprofile(None)
+        self._is_resting = True
+        return True
+
+    def resume(self) -> bool:
+        """Observe again; whether it has rested in this thread."""
+        if not self._is_resting or get_ident() != self._thread:
+            return False
+        self._is_resting = self.is_paused = False
+        sys.setprofile(self)
+        return True
 
     def _take(self, frame: FrameType) -> None:
         """Take note of code of the user that was not reached before the trace, and that such code calls."""
@@ -378,6 +403,43 @@ class _Observer:
             if generator.gi_code is frame.f_code and generator.gi_frame is frame:
                 return _ITERATOR, path
         return None, ""
+
+
+_RESUMING: set[CodeType] = set()
+
+
+def resuming(function: AnyFunction) -> AnyFunction:
+    """Declare that a function asks no source until it calls resume() of an observer that it finds paused."""
+    _RESUMING.add(function.__code__)
+    return function
+
+
+def observing() -> _Observer | None:
+    """What observes this thread."""
+    found = sys.getprofile()
+    return found if isinstance(found, _Observer) else None
+
+
+@contextmanager
+def resting(observer: _Observer | None) -> Generator[None, None, None]:
+    """Let it observe nothing inside, where the library's own code runs: each call costs several times as much else."""
+    rests = observer is not None and observer.rest()
+    try:
+        yield
+    finally:
+        if observer is not None and rests:
+            observer.resume()
+
+
+@contextmanager
+def observing_again(observer: _Observer | None) -> Generator[None, None, None]:
+    """Let what rests observe inside, where code of the user runs."""
+    observes = observer is not None and observer.resume()
+    try:
+        yield
+    finally:
+        if observer is not None and observes:
+            observer.rest()
 
 
 def _is_of_collector(frame: FrameType | None) -> bool:

@@ -15,9 +15,15 @@ does not depend on the sample, in a loop over samples. Others that are equal bec
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from array import array
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, repeat
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from micrograd.engine import primitives
 from micrograd.engine.primitive import Primitive
@@ -25,7 +31,7 @@ from micrograd.engine.primitive import Primitive
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.numbers import Booleans, Integers
     from micrograd.engine.value import Value
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
@@ -35,7 +41,79 @@ SUM_OF_PRODUCTS = Primitive("sum_of_products", "dot", float)  # its operands: th
 TAKE = Primitive("take", "take", float)  # its operands: an index, and the number of a table
 LESS, LESS_EQUAL, EQUAL = primitives.less, primitives.less_equal, primitives.equal
 
+FEWEST_LANES = 16  # fewer are gone through one by one
 NO_PLACE = -1  # of an operand that there is not: in an array, the last element
+
+
+class Block(NamedTuple):
+    """Operations that were written many at a time: in each step some primitives, each in many lanes.
+
+    Attributes:
+        begin: the place of the first.
+        steps: how many there are; a later one may read what an earlier one makes.
+        width: how many lanes, none of which reads another one of the same primitive and step.
+        primitives: of one step.
+        others: the places of all operands but two, where there are more: by operand, step, primitive and lane.
+    """
+
+    begin: int
+    steps: int
+    width: int
+    primitives: tuple[Primitive, ...]
+    others: Integers
+
+    @property
+    def is_of_leaves(self) -> bool:
+        """Whether they are inputs or literals."""
+        return self.primitives[0] is INPUT or self.primitives[0] is LITERAL
+
+    @property
+    def end(self) -> int:
+        """The place after the last."""
+        return self.begin + self.steps * len(self.primitives) * self.width
+
+    def places(self, number: int) -> Integers:
+        """Where the operations of a primitive are, by step and lane."""
+        every = np.arange(self.begin, self.end).reshape(self.steps, len(self.primitives), self.width)
+        return every[:, number]
+
+
+_NO_OTHERS = np.zeros((0, 1, 1, 0), dtype=np.int64)
+
+
+class Run(NamedTuple):
+    """Operations that are gone through at a time.
+
+    Attributes:
+        begin: the place of the first.
+        end: the place after the last.
+        block: that they are of; None where they were written one by one.
+        number: which primitive of the block they apply.
+        step: in which step; of a chain of sums it is all steps.
+    """
+
+    begin: int
+    end: int
+    block: Block | None = None
+    number: int = 0
+    step: int = 0
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether each of them reads what the one before makes."""
+        return self.block is not None and self.block.width < FEWEST_LANES
+
+    def operands(self, entries: Entries) -> list[Integers]:
+        """The places of first operands, of second ones and so on; inputs and literals have none."""
+        assert self.block is not None
+        if self.block.is_of_leaves:
+            return []
+        part = slice(self.begin, self.end)
+        found = [np.frombuffer(column[part], np.int64) for column in (entries.first, entries.second)]
+        if found[1][0] == NO_PLACE:
+            return found[:1]
+        others = self.block.others[:, self.step, self.number]
+        return [*found, *(each for each in others if each[0] != NO_PLACE)]
 
 
 class Entries:
@@ -48,17 +126,20 @@ class Entries:
         further: the other operands of what has more of them, by its place.
         names: what the inputs are called.
         numbers: what the literals are.
+        blocks: which of them were written many at a time; in order.
+        in_lanes: how many operations these are.
     """
 
-    __slots__ = ("first", "further", "names", "numbers", "primitives", "second")
+    __slots__ = ("blocks", "first", "further", "in_lanes", "names", "numbers", "primitives", "second")
 
     def __init__(self) -> None:
         self.primitives: list[Primitive] = []
-        self.first: list[int] = []
-        self.second: list[int] = []
+        self.first, self.second = array("q"), array("q")
         self.further: dict[int, tuple[int, ...]] = {}
         self.names: list[Any] = []
         self.numbers: list[float] = []
+        self.blocks: list[Block] = []
+        self.in_lanes = 0
 
     def append(self, primitive: Primitive, first: int = NO_PLACE, second: int = NO_PLACE, *further: int) -> int:
         """Write one down, and give its place."""
@@ -73,9 +154,19 @@ class Entries:
     def copy(self) -> Entries:
         """The same, to be written on."""
         made = Entries()
-        made.primitives, made.first, made.second = self.primitives.copy(), self.first.copy(), self.second.copy()
+        made.primitives, made.first, made.second = self.primitives.copy(), self.first[:], self.second[:]
         made.further, made.names, made.numbers = self.further.copy(), self.names.copy(), self.numbers.copy()
+        made.blocks, made.in_lanes = self.blocks.copy(), self.in_lanes
         return made
+
+    def are_literals(self) -> Booleans:
+        """Which of them are plain numbers."""
+        return np.fromiter(map(is_, self.primitives, repeat(LITERAL)), bool, len(self))
+
+    @property
+    def are_mostly_in_lanes(self) -> bool:
+        """Whether at least half of the operations were written many at a time."""
+        return 2 * self.in_lanes >= len(self) - len(self.names) - len(self.numbers)
 
     def are_whole(self) -> bool:
         """Whether none was left half written, by an exception between two lists."""
@@ -90,9 +181,72 @@ class Entries:
         """Write several inputs down, and give their places."""
         begin, count, named = len(self.primitives), len(names), len(self.names)
         self.names += names
-        self.first += range(named, named + count)
-        self.second += [NO_PLACE] * count
+        self.first.extend(range(named, named + count))
+        self.second.extend(array("q", [NO_PLACE]) * count)
         self.primitives += [INPUT] * count
+        self.blocks.append(Block(begin, 1, count, (INPUT,), _NO_OTHERS))
+        return range(begin, begin + count)
+
+    def append_block(
+        self, primitives: Sequence[Primitive], steps: int, width: int, operands: Sequence[Sequence[Any]]
+    ) -> int:
+        """Write many down, and give the place of the first: in each step some primitives, each in many lanes.
+
+        Args:
+            primitives: of one step.
+            steps: how many there are.
+            width: how many lanes.
+            operands: for each primitive the places of its operands: for each step and lane, for each lane, or one.
+        """
+        begin, longest = len(self.primitives), max(2, *map(len, operands))
+        block = np.full((longest, steps, len(primitives), width), NO_PLACE)
+        made = Block(begin, steps, width, tuple(primitives), block[2:])
+        for number, of_one in enumerate(operands):
+            for column, places in zip(block, of_one, strict=False):
+                column[:, number] = places
+            if len(of_one) > 2:
+                others = zip(*[column[:, number].ravel().tolist() for column in block[2 : len(of_one)]], strict=True)
+                self.further.update(zip(made.places(number).ravel().tolist(), others, strict=True))
+        self.blocks.append(made)
+        self.in_lanes += made.end - begin
+        self.first.frombytes(block[0].tobytes())
+        self.second.frombytes(block[1].tobytes())
+        self.primitives += list(chain.from_iterable(repeat(primitive, width) for primitive in primitives)) * steps
+        return begin
+
+    def append_chains(self, primitive: Primitive, first: Integers, second: Integers) -> None:
+        """Write down many of two operands, which may be others of them."""
+        self.first.frombytes(first.data.cast("B"))
+        self.second.frombytes(second.data.cast("B"))
+        self.primitives += [primitive] * len(first)
+
+    def runs(self, begin: int, end: int) -> Iterator[Run]:
+        """What is written between two places, in order: lanes, chains of sums, and all else in stretches."""
+        for block in self.blocks[bisect_left(self.blocks, begin, key=attrgetter("begin")) :]:
+            if block.begin >= end:
+                break
+            is_chain = block.primitives == (primitives.add,) and block.width < FEWEST_LANES
+            if not is_chain and block.width < FEWEST_LANES:
+                continue
+            if begin < block.begin:
+                yield Run(begin, block.begin)
+            size = len(block.primitives)
+            width = block.width if not is_chain else block.end - block.begin
+            for number in range(1 if is_chain else block.steps * size):
+                begin = block.begin + number * width
+                yield Run(begin, begin + width, block, number % size, number // size)
+            begin = block.end
+        if begin < end:
+            yield Run(begin, end)
+
+    def append_literals(self, numbers: Sequence[float]) -> range:
+        """Write several plain numbers down, and give their places."""
+        begin, count, named = len(self.primitives), len(numbers), len(self.numbers)
+        self.numbers += numbers
+        self.first.extend(range(named, named + count))
+        self.second.extend(array("q", [NO_PLACE]) * count)
+        self.primitives += [LITERAL] * count
+        self.blocks.append(Block(begin, 1, count, (LITERAL,), _NO_OTHERS))
         return range(begin, begin + count)
 
     def append_literal(self, number: float) -> int:
@@ -124,6 +278,42 @@ class Entries:
         return map(self.__getitem__, range(len(self)))
 
 
+class Decided(NamedTuple):
+    """What ``mg.cond`` or ``mg.while_loop`` does, where the program decides.
+
+    Attributes:
+        traces: of both branches; or of the condition and of the body. Their inputs are the first group.
+        reads: for each of both, where its inputs come from, as those of Mapped do; of a loop the last are its state.
+        predicate: where the number is that a choice depends on; nothing for a loop.
+        state: where the first state of a loop is; nothing for a choice.
+        results: which inputs of the trace around the results go to, one after the other. There a loop has its state.
+        limit: how many iterations there may be; None for any number.
+    """
+
+    traces: tuple[Trace, ...]
+    reads: tuple[Integers, ...]
+    predicate: Integers
+    state: Integers
+    results: Integers
+    limit: int | None
+
+    @property
+    def made(self) -> list[int]:
+        """Where all of its results are."""
+        found: list[int] = self.results.tolist()
+        return found
+
+    def read(self) -> Integers:
+        """All that it reads."""
+        return np.concatenate([*self.reads, self.predicate, self.state])
+
+    def numbered(self, numbers: Integers) -> Decided:
+        """The same with a number for each place."""
+        reads = tuple(numbers[found] for found in self.reads)
+        changed = {name: numbers[getattr(self, name)] for name in ("predicate", "state", "results")}
+        return self._replace(reads=reads, **changed)
+
+
 @dataclass(frozen=True)
 class Mapped:
     """What ``mg.vmap`` does: one function in many iterations, none of which reads what another one computes.
@@ -148,6 +338,15 @@ class Mapped:
         """Where all of its results are, one after the other."""
         found: list[int] = [*self.results.ravel().tolist(), *self.sums.tolist()]
         return found
+
+    def read(self) -> Integers:
+        """All that it reads."""
+        return np.append(self.fixed, self.moving)
+
+    def numbered(self, numbers: Integers) -> Mapped:
+        """The same with a number for each place."""
+        changed = {name: numbers[getattr(self, name)] for name in ("fixed", "moving", "results", "sums")}
+        return replace(self, **changed)
 
     @cached_property
     def _bounds(self) -> tuple[int, int]:
@@ -197,6 +396,7 @@ class Trace(NamedTuple):
         takes_numbers: whether the function takes gradients of what depends on Values as plain numbers.
         questions: what the function asked of numbers; see questions.py.
         maps: the functions that run in many iterations. Their results are the last groups of the inputs.
+        decisions: what is decided when the program runs. Their results are groups of inputs, too.
         needed: how many of the outputs, the last ones, are what these read.
         equals: what has found the equal ones among many of the operations already; None if nothing has.
         remarks: what explain() says of how derivatives are computed.
@@ -215,6 +415,7 @@ class Trace(NamedTuple):
     takes_numbers: bool = False
     questions: tuple[Any, ...] = ()
     maps: tuple[Mapped, ...] = ()
+    decisions: tuple[Decided, ...] = ()
     needed: int = 0
     equals: EqualsInOrder | None = None
     remarks: tuple[str, ...] = ()
@@ -264,22 +465,24 @@ class EqualsInOrder:
         entries, places, known = trace.operations, self._places, self._known
         done = len(places)
         columns = [column[done:] for column in (entries.primitives, entries.first, entries.second)]
-        for primitive, x, y in zip(*columns, strict=True):
-            place = len(places)
+        first, add, further = known.setdefault, places.append, entries.further
+        for place, (primitive, x, y) in enumerate(zip(*columns, strict=True), done):
             key: tuple[Any, ...]
             if primitive is INPUT or primitive is LITERAL:  # a tape has each of them once
-                places.append(place)
+                add(place)
                 continue
-            if primitive is SUM_OF_PRODUCTS:
-                rows = [self._rows.first(trace.rows, number) for number in (y, *entries.further[place])]
-                key = primitive, places[x], *rows
+            if y == NO_PLACE:
+                key = (primitive,) if x == NO_PLACE else (primitive, places[x])
             elif primitive is TAKE:
                 key = primitive, places[x], self._tables.first(trace.tables, y)
-            elif y == NO_PLACE or place in entries.further:
-                key = primitive, *[places[operand] for operand in entries.operands(place)]
-            else:
+            elif place not in further:
                 key = primitive, places[x], places[y]
-            places.append(known.setdefault(key, place))
+            elif primitive is SUM_OF_PRODUCTS:
+                rows = [self._rows.first(trace.rows, number) for number in (y, *further[place])]
+                key = primitive, places[x], *rows
+            else:
+                key = primitive, *[places[operand] for operand in entries.operands(place)]
+            add(first(key, place))
         return places
 
 

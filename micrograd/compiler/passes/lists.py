@@ -20,9 +20,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.passes.adjoint import adjoint
 from micrograd.compiler.passes.allocate import allocate
-from micrograd.compiler.passes.equals import in_columns
 from micrograd.compiler.passes.fusing import fused
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.passes.packs import packed

@@ -43,6 +43,7 @@ class Source(NamedTuple):
         is_recorded: whether calls are recorded; see trace.
         rounding: where the function may decide on numbers, the relative errors of its program; see trace.
         takes_maps: whether functions that run in many iterations may be written once; see trace.
+        takes_decisions: whether some decisions may be left to the program; see trace.
     """
 
     function: Callable[..., Any]
@@ -52,6 +53,7 @@ class Source(NamedTuple):
     is_recorded: bool = True
     rounding: float | None = None
     takes_maps: bool = False
+    takes_decisions: bool = False
 
 
 class Pass(NamedTuple):

@@ -1,85 +1,194 @@
-"""Rows of a Jacobian that are computed alike: the gradients of one are written by the rules, those of others copied.
+"""Rows of a Jacobian that are computed alike: the gradients of two are written by the rules, those of others copied.
 
 In
 
     [x[k] * x[k + 1] for k in range(n - 1)]
 
-each residual is the product of two numbers. The rules of its operations run for two of them. What they wrote for the
-second is kept, with numbers in place of what the operations read:
+each residual is the product of two numbers. The operations of all rows are followed together, from the results to the
+variables, in arrays with an element for each row:
 
-    reads     a, b, a * b
-    writes    1 * b, 1 * a
+    results     a * b        of the rows 0, 1, 2 ...
+    operands    a, b         of each
 
-A further residual whose operations are the same, on the same operands among those that it reads, has its own places
-filled in. So a stencil of many rows takes little longer than one of few.
+Rows that do the same operations, on the same operands among those that they read, are alike. The rules of their
+operations run for two of them. What they wrote for the second is kept, with numbers in place of what the operations
+read, and is written for all the others at once. So a stencil of many rows takes little longer than one of few.
 """
 
 from __future__ import annotations
 
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, SUM_OF_PRODUCTS, TAKE
 from micrograd.engine import further_primitives, primitives, special_functions
 from micrograd.engine.primitive import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from micrograd.compiler.ir.entries import Entries, Trace
+    from micrograd.compiler.numbers import Integers
 
-_MOST = 1000  # operations of a row; longer ones are rarely alike, and take long to compare
+_FEWEST = 3  # rows that are worth the while: the rules run for two
+_MOST = 1000  # numbers that a row reads or computes; longer rows are rarely alike
+_ROUNDS = 6  # of operands that are compared before rows are followed
+_TRIES = 4  # how many rows of those that look alike may be alike to no other
+_AT_ONCE = 1024  # rows to write
 _NOT_COPIED = {INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE}
 _MODULES = primitives, further_primitives, special_functions
 
 # Rules of a user's primitives may do something else each time.
-_PURE = _NOT_COPIED.union(each for module in _MODULES for each in vars(module).values() if isinstance(each, Primitive))
+OF_LIBRARY = _NOT_COPIED.union(
+    each for module in _MODULES for each in vars(module).values() if isinstance(each, Primitive)
+)
 
-Key = tuple[Any, ...]
+
+class Alike(NamedTuple):
+    """Rows that are alike.
+
+    Attributes:
+        rows: their numbers.
+        places: for each row, the places of its result, its operations and their operands.
+        passed: in which columns of places those are that gradients come to.
+    """
+
+    rows: Integers
+    places: Integers
+    passed: list[int]
 
 
-def described(
-    order: Sequence[int],
+def alike(
+    roots: Mapping[int, int],
     written: Trace,
     equal: Sequence[int],
     edges: Mapping[int, Sequence[int]],
     wanted: Container[int],
-) -> tuple[Key, list[int]] | None:
-    """Which operations a row consists of, and on which operands; rows with equal keys are alike.
+) -> Iterator[Alike]:
+    """The rows that are alike.
 
     Args:
-        order: the places that the output depends on.
+        roots: by their numbers, the places of the rows' results.
         written: the trace.
         equal: for each place, the first one that is equal to it.
         edges: for each place that a source reaches, those of its operands that one reaches.
         wanted: the places to differentiate by.
 
-    Returns:
-        The key, and the places of all operands and operations in the order of their numbers in it. None if the rules
-        have to run for this row.
+    Yields:
+        Three rows or more at a time.
     """
-    if len(order) > _MOST:
-        return None
-    numbers: dict[int, int] = {}
-    number = numbers.setdefault
-    entries, operands = written.operations, written.operands
-    applied = entries.primitives
-    key: list[Any] = []
-    for place in order:
-        if not edges[place]:  # the rules are not asked
-            key.append(number(place, len(numbers)))
-            continue
-        if applied[place] not in _PURE:
-            return None
-        key.append(applied[place])
-        for operand in operands(place):
-            first = equal[operand]
-            if applied[operand] is LITERAL:
-                key.append(entries[operand])
-            key.append(number(operand, len(numbers)))
-            key.append(operand in edges if first == operand else (number(first, len(numbers)), operand in edges))
-        key.append((number(place, len(numbers)), place in wanted))
-    return tuple(key), list(numbers)
+    roots = {row: place for row, place in roots.items() if edges.get(equal[place])}
+    if len(roots) < _FEWEST or written.maps:
+        return
+    program = _Program(written, equal, edges, wanted)
+    rows, ends = np.array(list(roots)), program.equal[list(roots.values())]
+    labels = program.labels()[ends]
+    by_label = np.argsort(labels, kind="stable")
+    for looking_alike in np.split(by_label, np.flatnonzero(np.diff(labels[by_label])) + 1):
+        left, tries = looking_alike, 0
+        while len(left) >= _FEWEST and tries < _TRIES and (followed := program.followed(ends[left])) is not None:
+            are_alike, places, passed = followed
+            if np.count_nonzero(are_alike) >= _FEWEST:
+                yield Alike(rows[left[are_alike]], places[are_alike], passed)
+            else:
+                are_alike[1:] = False
+                tries += 1
+            left = left[~are_alike]
+
+
+class _Program:
+    """A trace in arrays, in which many rows are followed at once.
+
+    Attributes:
+        equal: for each place, the first one that is equal to it.
+    """
+
+    def __init__(
+        self, written: Trace, equal: Sequence[int], edges: Mapping[int, Sequence[int]], wanted: Container[int]
+    ) -> None:
+        entries = written.operations
+        size = len(equal)
+        applied = entries.primitives[:size]
+        self.equal = np.array(equal)
+        self._applied, self._edges = applied, edges
+        columns = [entries.first[:size], entries.second[:size]]
+        further = [(place, others) for place, others in entries.further.items() if place < size]
+        width = max((len(others) for _, others in further), default=0)
+        self._operands = np.full((2 + width, size), NO_PLACE)
+        self._operands[:2] = columns
+        for place, others in further:
+            self._operands[2 : 2 + len(others), place] = others
+        kinds = np.fromiter(map(id, applied), np.uint64, size)
+        is_literal = kinds == id(LITERAL)
+        numbers = np.array(entries.numbers, dtype=float).view(np.uint64)
+        kinds[is_literal] += numbers[self._operands[0, is_literal]] * np.uint64(2)
+        reached = np.fromiter(edges, np.int64, len(edges))
+        marks = np.zeros(size, dtype=np.uint64)
+        marks[reached] = [1 + 2 * bool(edges[place]) + 4 * (place in wanted) for place in edges]
+        self._kinds = kinds * np.uint64(8) + marks
+        # of these, operands are numbers of something else; the rules are asked for rows that they are in
+        has_none = is_literal | np.isin(kinds, [id(primitive) for primitive in _NOT_COPIED])
+        self._operands[:, has_none] = NO_PLACE
+
+    def labels(self) -> Integers:
+        """A number for each place, by what is computed there: rows that are alike end at places with equal ones."""
+        labels = self._kinds
+        for _ in range(_ROUNDS):
+            mixed = self._kinds.copy()
+            for operands in self._operands:
+                mixed *= np.uint64(0x9E3779B97F4A7C15)
+                mixed ^= mixed >> np.uint64(29)
+                mixed += np.where(operands == NO_PLACE, np.uint64(0), labels[operands])
+            labels = mixed
+        return labels.view(np.int64)
+
+    def followed(self, ends: Integers) -> tuple[Integers, Integers, list[int]] | None:
+        """Which rows do what the first one does, from their results on.
+
+        Args:
+            ends: the places of the results.
+
+        Returns:
+            Whether each row is alike, its places, and in which columns those are that gradients come to. None if the
+            rules have to run for the first row.
+        """
+        kinds, are_alike = self._kinds, np.ones(len(ends), dtype=bool)
+        columns, numbers, passed = [ends], {int(ends[0]): 0}, [0]
+
+        def number_of(places: Integers) -> int:
+            """The number of the column of an operand, which is a new one if the first row has not met it before."""
+            number = numbers.setdefault(int(places[0]), len(columns))
+            if number == len(columns):
+                columns.append(places)
+                np.logical_and(are_alike, kinds[places] == kinds[places[0]], out=are_alike)
+            else:
+                np.logical_and(are_alike, places == columns[number], out=are_alike)
+            return number
+
+        met = {0}
+        for column in passed:  # which grows
+            place = int(columns[column][0])
+            if not self._edges[place]:
+                continue
+            if self._applied[place] not in OF_LIBRARY or self._applied[place] in _NOT_COPIED or len(columns) > _MOST:
+                return None
+            for operands in self._operands:
+                of_rows = operands[columns[column]]
+                first = int(of_rows[0])
+                if first == NO_PLACE:
+                    np.logical_and(are_alike, of_rows == NO_PLACE, out=are_alike)
+                    continue
+                number_of(of_rows)
+                number = number_of(self.equal[of_rows])
+                if first in self._edges and number not in met:
+                    met.add(number)
+                    passed.append(number)
+        places = np.stack(columns, axis=1)
+        in_order = sorted(passed, key=lambda column: places[0, column])  # as gradients are added up
+        are_alike &= (np.diff(places[:, in_order], axis=1) > 0).all(axis=1)
+        are_alike &= (np.diff(np.sort(places, axis=1), axis=1) > 0).all(axis=1)  # no two are one here and not there
+        return are_alike, places, passed
 
 
 class Copied:
@@ -108,36 +217,34 @@ class Copied:
         self.is_whole = _NOT_COPIED.isdisjoint(self._applied) and all(
             place == NO_PLACE or entries.primitives[place] is LITERAL for place in self._fixed
         )
-        first, second, self._checked, self._by, self._gradients, *further = (
-            _chosen([numbers[place] for place in column]) for column in columns
+        self._first, self._second, self._checked, self._by, self._gradients, *self._others = (
+            [numbers[place] for place in column] for column in columns
         )
-        self._first, self._second = first, second
-        self._further_chosen = [(offset, chosen) for (offset, _), chosen in zip(self._further, further, strict=True)]
 
-    def write(self, entries: Entries, places: Sequence[int], checked: dict[int, None]) -> dict[int, int]:
-        """Write it for another row.
+    def write(
+        self, entries: Entries, places: Integers, checked: dict[int, None]
+    ) -> Iterator[tuple[list[int], list[int]]]:
+        """Write it for other rows.
 
         Args:
             entries: where it is written.
-            places: those that this row reads.
+            places: those that these rows read, row by row.
             checked: takes those of the new ones that are checked.
 
-        Returns:
-            For the places to differentiate by, those of their gradients.
+        Yields:
+            For each row, the places to differentiate by, and those of their gradients.
         """
-        begin = len(entries)
-        every = [*places, *self._fixed, *range(begin, begin + len(self._applied))]
-        entries.first += self._first(every)
-        entries.second += self._second(every)
-        for offset, chosen in self._further_chosen:
-            entries.further[begin + offset] = chosen(every)
-        entries.primitives += self._applied  # the last, so that what is half written is seen
-        checked.update(dict.fromkeys(self._checked(every)))
-        return dict(zip(self._by(every), self._gradients(every), strict=True))
-
-
-def _chosen(numbers: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, ...]]:
-    """What takes the elements with these numbers out of a sequence."""
-    if len(numbers) > 1:
-        return itemgetter(*numbers)
-    return lambda sequence: tuple([sequence[number] for number in numbers])
+        size = len(self._applied)
+        for start in range(0, len(places), _AT_ONCE):
+            given, begin = places[start : start + _AT_ONCE], len(entries)
+            count = len(given)
+            fixed = np.broadcast_to(np.array(self._fixed, dtype=np.int64), (count, len(self._fixed)))
+            every = np.concatenate([given, fixed, begin + np.arange(count * size).reshape(count, size)], axis=1)
+            entries.first.extend(every[:, self._first].ravel().tolist())
+            entries.second.extend(every[:, self._second].ravel().tolist())
+            for (offset, _), chosen in zip(self._further, self._others, strict=True):
+                of_rows = zip(range(begin + offset, begin + count * size, size), every[:, chosen].tolist(), strict=True)
+                entries.further.update((place, tuple(others)) for place, others in of_rows)
+            entries.primitives += self._applied * count  # the last, so that what is half written is seen
+            checked.update(dict.fromkeys(every[:, self._checked].ravel().tolist()))
+            yield from zip(every[:, self._by].tolist(), every[:, self._gradients].tolist(), strict=True)

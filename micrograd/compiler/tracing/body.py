@@ -23,7 +23,7 @@ from micrograd._support.containers import remade
 from micrograd.compiler.guards.refusals import in_place_of_others, refuse
 from micrograd.compiler.ir.entries import INPUT, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
-from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, tracing
+from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, numbered, tracing
 from micrograd.engine.node import user_attributes
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray
@@ -230,10 +230,7 @@ class Body(Tape):
         filled(self._result, lambda leaf: self._note(leaf, own))
         if not own or self.asks_what_is_reached or self.takes_numbers:
             return []
-        fixed = [
-            outer.place(source, *self._uses[place][1:]) if isinstance(source, Value) else source
-            for source, place in self._fixed
-        ]
+        fixed = self._places_outside()
         if all(isinstance(leaf, Symbol) for leaf in rows[0]) and {outer}.issuperset(map(_tape_of, chain(*rows))):
             moving = [list(map(_place_of_symbol, row)) for row in rows]
         else:
@@ -244,6 +241,26 @@ class Body(Tape):
         return [
             self._result_of(given, dict(zip(own, places, strict=True)))
             for given, places in zip(rows, made.results.tolist(), strict=True)
+        ]
+
+    def part(self, outputs: Sequence[int]) -> tuple[Trace, list[int]]:
+        """What was recorded, with outputs at these places, and where its inputs are on the tape around.
+
+        The last inputs are what was given, which is nowhere there yet.
+        """
+        inputs = [[*(place for _, place in self._fixed), *range(len(self._given))]]
+        inputs += [each.made for each in self.decisions]
+        decisions, needed = numbered(self.decisions, inputs, len(self._entries.operations))
+        trace = self._entries._replace(
+            inputs=tuple(map(tuple, inputs)), outputs=(*outputs, *needed), decisions=decisions, needed=len(needed)
+        )
+        return trace, self._places_outside()
+
+    def _places_outside(self) -> list[int]:
+        """Where on the tape around its inputs are, but for what is given."""
+        return [
+            self._outer.place(source, *self._uses[place][1:]) if isinstance(source, Value) else source
+            for source, place in self._fixed
         ]
 
     def _describing(self) -> Callable[[Value], Any]:
@@ -294,12 +311,17 @@ class Body(Tape):
         self._check_own([root], wanted or ())
         return super().adjoints(root, wanted, create_graph)
 
-    def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
-    ) -> list[Mapping[Any, Any]]:
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """The gradients of symbols, by copies that were made in this turn."""
         self._check_own(outputs, inputs)
-        return super().jacobian(outputs, inputs, create_graph, by_rows)
+        return super().jacobian(outputs, inputs, create_graph)
+
+    def sparse_rows(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+    ) -> list[dict[int, Any]]:
+        """The same, by those that each depends on."""
+        self._check_own(outputs, inputs)
+        return super().sparse_rows(outputs, inputs, create_graph, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, from those of copies that were made in this turn."""

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
-from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, refuse
+from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
+from micrograd.compiler.tracing import lanes
 from micrograd.compiler.tracing.promotion import (
     FLOAT64,
     INT64,
@@ -34,7 +35,7 @@ from micrograd.compiler.tracing.promotion import (
 )
 from micrograd.engine import value_arrays
 from micrograd.engine.array_calls import is_value
-from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, is_refusal, truth
+from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, truth
 from micrograd.engine.value import Value
 from micrograd.engine.value_arrays import ValueArray, box, plain, with_arrays
 
@@ -62,10 +63,14 @@ class SymbolArray(ValueArray):
     def __getitem__(self, index: Any) -> Any:
         """The elements at an index, which must be known."""
         try:
-            return super().__getitem__(index)
+            found = super().__getitem__(index)
         except IndexError:
             _check_index(index)
             raise
+        if type(found) is not SymbolArray or found.size or is_seen_by_library():
+            return found
+        kind = kind_of(self.view(np.ndarray))  # which no element of it says
+        return found.view(ValueArray) if kind is None else np.empty(found.shape, kind)
 
     def __setitem__(self, index: Any, item: Any) -> None:
         """Put something at an index, which must be known."""
@@ -177,15 +182,36 @@ for _name in ("argmax", "argmin", "argpartition", "argsort", "choose", "compress
 
 
 def arranged(result: Any) -> Any:
-    """An object array as one whose comparisons are written down; so in a list or tuple. All else stays as it is."""
-    if type(result) in (np.ndarray, ValueArray) and result.dtype == object:
+    """An object array as one whose comparisons are written down; so in a list or tuple. All else stays as it is.
+
+    An empty array has no elements that say whether Values would be in it: an array of Values stays one.
+    """
+    kind = type(result)
+    if kind in (np.ndarray, ValueArray) and result.dtype == object and (result.size or kind is np.ndarray):
         return result.view(SymbolArray)
     if type(result) in (list, tuple):
         return type(result)(map(arranged, result))
     return result
 
 
+def _of_values_too(result: Any, inputs: Any) -> Any:
+    """The result; an empty one as an array of Values, if it was made of such."""
+    is_empty = type(result) is SymbolArray and not result.size
+    return result.view(ValueArray) if is_empty and _has_arrays_of_values(inputs) else result
+
+
+def _has_arrays_of_values(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_has_arrays_of_values, x))
+    return type(x) is ValueArray or _has_values(x)
+
+
 def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """What a function of NumPy that works element by element makes of symbols; see _of_elements."""
+    return _of_values_too(_of_elements(ufunc, method, inputs, settings), inputs)
+
+
+def _of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What a function of NumPy that works element by element makes of symbols.
 
     Args:
@@ -196,6 +222,8 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     """
     if method == "__call__" and not settings and (result := value_arrays.of_single(ufunc, inputs)) is not None:
         return result
+    if (result := _in_lanes(ufunc, method, inputs, settings)) is not None:
+        return result
     name, operands = ufunc.__name__, [plain(operand) for operand in inputs]
     if ufunc is np.divmod and not any(map(_has_values, operands)):
         return np.floor_divide(*inputs, **settings), np.remainder(*inputs, **settings)
@@ -203,7 +231,7 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
         if any(_is_array(x) and not x.size and x.dtype != object for x in operands) and not any(
             map(_has_values, operands)
         ):
-            return getattr(ufunc, method)(*map(_zeros_like, operands), **settings)  # the result is empty
+            return getattr(ufunc, method)(*map(_ones_like, operands), **settings)  # the result is empty
         operands = _of_kinds(ufunc, operands)
     if method in ("__call__", "outer") and settings.get("dtype") is not None:
         operands = _before_computing(name, operands, settings)
@@ -222,7 +250,7 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
     is_empty = method == "reduce" and not np.size(operands[0])  # of which NumPy asks nothing
     function = FUNCTIONS[name] if name in _WRITTEN and not is_empty else None
     if not settings and function is None:
-        return arranged(_unless_of_numbers(value_arrays.computed, ufunc, method, operands, settings))
+        return arranged(_as_eagerly(value_arrays.computed, ufunc, method, operands, settings))
     if _has_symbols(settings.get("where")):
         refuse(f"where= of np.{name}", "Write np.where(condition, x, 0), and leave where= out.")
     if out := settings.get("out", ()):
@@ -241,37 +269,81 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings:
             return getattr(ufunc, method)(*operands, **settings)  # NumPy says what is wrong
         del settings["dtype"]
     if function is None:
-        result = _unless_of_numbers(value_arrays.computed, ufunc, method, operands, settings)
+        result = _as_eagerly(value_arrays.computed, ufunc, method, operands, settings)
     else:
         result = getattr(function, method)(*operands, **settings)
     if len(out) == 1:
         return out[0]
     if finish is not None:
         result = _each(finish, result) if isinstance(result, np.ndarray) else finish(result)
-    if function is not None and isinstance(result, np.ndarray) and all(type(x) is bool for x in result.flat):
+    is_of_truths = isinstance(result, np.ndarray) and all(type(x) is bool for x in result.flat)
+    if is_of_truths and function is not None and (result.size or name in TRUTHS):
         return result.astype(bool)
     return arranged(result)
 
 
+def _in_lanes(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """What is written for all elements at once; None where they come one by one."""
+    if method == "reduce":
+        return lanes.reduced(ufunc, inputs[0], settings)
+    if method != "__call__" or settings:
+        return None
+    return lanes.product(*inputs) if ufunc is np.matmul else lanes.of_elements(ufunc, inputs)
+
+
 def of_arrays(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """What another function of NumPy makes of symbols, such as np.where and np.concatenate."""
-    arguments, settings = with_arrays(arguments, settings)
+    if function in _OF_ONE and len(arguments) == 1 and not settings and _has_itself(function, arguments[0]):
+        return arguments[0]
+    arguments, settings = with_arrays(function, arguments, settings)
     instead = _INSTEAD.get(function)
     if instead is not None and (result := instead(*arguments, **settings)) is not None:
         return result
     if function in _PRODUCTS:
         _check_product(function.__name__, arguments)
-    return arranged(_unless_of_numbers(value_arrays.called, function, arguments, settings))
+    return _of_values_too(arranged(_as_eagerly(value_arrays.called, function, arguments, settings)), arguments)
 
 
-def _unless_of_numbers(compute: Callable[..., Any], function: Any, *parts: Any) -> Any:
-    """What the table gives; where it has nothing, and there are only plain numbers, NumPy would give it eagerly."""
+_OF_ONE = (np.transpose, np.squeeze, np.real, np.trim_zeros)
+
+
+def _has_itself(function: Any, x: Any) -> bool:
+    """Whether NumPy gives a plain number itself, of its own kinds, and no array without axes."""
+    return is_unknown(x) and not is_value(x) and (is_dtype(x.kind) or function is np.real)
+
+
+def _as_eagerly(compute: Callable[..., Any], function: Any, *parts: Any) -> Any:
+    """What the table gives. Where it has nothing for plain numbers, NumPy says what is wrong, or it is refused."""
     try:
         return compute(function, *parts)
-    except TypeError as error:
-        if not is_refusal(error) or any(map(_has_values, parts)):
+    except TraceError:
+        raise
+    except (TypeError, AttributeError, IndexError, ValueError) as error:
+        if _has_arrays_of_values(parts):
+            if any(text in str(error) for text in _OF_NO_DTYPE):
+                refuse("a number as a dtype", "Write the dtype itself, such as float.")
             raise
-        refuse(f"np.{function.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
+    _compute_eagerly(function, *map(_stand_in, parts))
+    return refuse(f"np.{function.__name__} of numbers", "Compute it outside of the function, and pass the result in.")
+
+
+_OF_NO_DTYPE = ("as a data type", "Cannot construct a dtype")
+
+
+def _compute_eagerly(function: Any, *parts: Any) -> None:
+    """Let NumPy say what is wrong with numbers of these kinds and shapes, if there is something."""
+    *method, arguments, settings = parts
+    with np.errstate(all="ignore"):
+        (getattr(function, method[0]) if method else function)(*arguments, **settings)
+
+
+def _stand_in(x: Any) -> Any:
+    """Ones in the place of symbols, in nested lists, tuples and dicts."""
+    if isinstance(x, dict):
+        return {name: _stand_in(part) for name, part in x.items()}
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_stand_in, x))
+    return np.asarray(_ones_like(x))[()] if _is_array(x) and not x.ndim else _ones_like(x)
 
 
 # What the elements of arrays give
@@ -324,10 +396,16 @@ _OF_BOOLS = {
 # What NumPy does not do by functions of elements
 
 
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
+    """np.dot of vectors and matrices, as @; None for others."""
+    return lanes.product(a, b) if out is None and np.ndim(a) in (1, 2) and np.ndim(b) in (1, 2) else None
+
+
 def _where(condition: Any, *branches: Any) -> Any:
-    """np.where of three goes the ordinary way."""
+    """np.where of three, for all elements at once; None where it goes the ordinary way."""
     if not branches and _has_symbols(condition):
         _refuse_order()
+    return lanes.chosen(condition, *branches) if len(branches) == 2 else None
 
 
 def _count_nonzero(array: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -342,6 +420,9 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **settings: Any) ->
     """np.pad, whose constants are of the dtype of the array; None where there are Values, or nothing to convert."""
     kind = kind_of(plain(array)) if _is_array(array) else None
     constants = settings.get("constant_values", 0)
+    if _has_symbols(pad_width):
+        _compute_eagerly(np.pad, [np.zeros(1), _stand_in(pad_width)], {})  # NumPy says what is wrong
+        refuse("a width of np.pad that depends on numbers", "Give it outside of the function: as an int that is known.")
     is_known = mode == "constant" and not _has_symbols(constants)
     if kind is None or mode in _REPEATING:
         return None
@@ -357,6 +438,11 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **settings: Any) ->
 
 
 _REPEATING = ("edge", "empty", "maximum", "minimum", "reflect", "symmetric", "wrap")
+
+
+def _of_no_axes(x: Any) -> Any:
+    """np.i0 of a plain number, of which NumPy makes an array; None of others."""
+    return None if x.ndim or _has_values(x) else arranged(box(FUNCTIONS["i0"](plain(x))))
 
 
 def _copyto(to: Any, array: Any, casting: str = "same_kind", where: Any = True) -> None:
@@ -420,6 +506,8 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     np.put: lambda a, ind, v, mode="raise": _check_room(a, v),
     np.pad: _pad,
     np.where: _where,
+    np.i0: _of_no_axes,
+    np.dot: _dot,
     np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),
     np.count_nonzero: _count_nonzero,
 }
@@ -457,12 +545,12 @@ def _has_values(x: Any) -> bool:
     return any(map(is_value, _symbols(x)))
 
 
-def _zeros_like(x: Any) -> Any:
-    """Known numbers in the place of symbols, of which nothing but the kind is looked at."""
+def _ones_like(x: Any) -> Any:
+    """Ones in the place of symbols, of which nothing but the kind is looked at."""
     if not _is_array(x) or x.dtype != object:
         return x
     kind = kind_of(x)
-    return np.zeros(x.shape, kind) if is_dtype(kind) or x.ndim else kind(0)
+    return np.ones(x.shape, kind) if kind is None or is_dtype(kind) or x.ndim else kind(1)
 
 
 def _python(x: Any) -> Any:
@@ -582,11 +670,11 @@ def _is_array(x: object) -> bool:
 
 
 def _symbols(x: Any) -> Iterable[Any]:
-    """The Values and symbols in nested lists and arrays."""
+    """The Values and symbols in nested lists, dicts and arrays."""
     if isinstance(x, np.ndarray):
         return _symbols(x.ravel().tolist()) if x.dtype == object else ()
-    if isinstance(x, (list, tuple)):
-        return (symbol for item in x for symbol in _symbols(item))
+    if isinstance(x, (list, tuple, dict)):
+        return (symbol for item in (x.values() if isinstance(x, dict) else x) for symbol in _symbols(item))
     return (x,) if isinstance(x, Operand) else ()
 
 

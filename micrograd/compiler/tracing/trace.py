@@ -19,17 +19,18 @@ from __future__ import annotations
 import gc
 import math
 import operator
+from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
 from micrograd._support.checks import is_array, is_unknown, real_number, required_number
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, in_place_of_others, refuse, running_line
 from micrograd.compiler.guards.refusals import TraceError as TraceError  # those who catch it import it from here
+from micrograd.compiler.guards.sources import observing, observing_again, resting, resuming
 from micrograd.compiler.guards.structure import ARRAY, Structure, array_of, is_unchanged, kinds_of
 from micrograd.compiler.ir.entries import (
     EQUAL,
@@ -37,15 +38,17 @@ from micrograd.compiler.ir.entries import (
     LESS,
     LESS_EQUAL,
     LITERAL,
+    NO_PLACE,
     SUM_OF_PRODUCTS,
     TAKE,
+    Decided,
     Entries,
     EqualsInOrder,
     Mapped,
     Trace,
 )
 from micrograd.compiler.tracing import alike_rows, promotion
-from micrograd.compiler.tracing.colours import coloured
+from micrograd.compiler.tracing.colours import coloured, star_coloured
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
@@ -60,6 +63,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
     from types import ModuleType
 
+AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
+
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change places.
@@ -70,6 +75,20 @@ _COMPARISONS: dict[Any, tuple[Primitive, bool]] = {
     operator.ge: (LESS_EQUAL, True),
     operator.eq: (EQUAL, False),  # of plain numbers; Values are equal to themselves only
 }
+
+
+_AS_BEFORE = nullcontext()
+
+
+def _unobserved(method: AnyMethod) -> AnyMethod:
+    """A method of a tape inside of which only rules of derivatives may be code of the user."""
+
+    @wraps(method)
+    def unobserved(self: Tape, *arguments: Any) -> Any:
+        with resting(self.observer):
+            return method(self, *arguments)
+
+    return unobserved  # type: ignore[return-value]  # it has the same arguments
 
 
 class Tape(Tracer):
@@ -95,14 +114,18 @@ class Tape(Tracer):
         questions: what is asked of numbers, where this may be; see questions.py.
         takes_maps: whether a function may be written once for many iterations.
         maps: those that are.
+        takes_decisions: whether the program may decide on numbers.
+        decisions: what it decides.
+        observer: what looks for sources, which may rest while no code of the user runs; see sources.py.
         looks_into_maps: whether somebody asked what such a function does, which has to be written out for that.
     """
 
     questions: Questions | None = None
-    takes_maps = looks_into_maps = False
+    takes_maps = looks_into_maps = takes_decisions = False
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
+        self.observer = observing()
         self.tells_apart = self.depends_on_recording = self.takes_numbers = False
         self._arguments = 0  # the places before this one are those of the arguments
         self.operations = Entries()
@@ -123,7 +146,9 @@ class Tape(Tracer):
         self.attributes: dict[int, Collection[str]] = {}
         self.bounds: dict[int, promotion.Bounds] = {}
         self.maps: list[Mapped] = []
+        self.decisions: list[Decided] = []
         self.remarks: list[str] = []
+        self._gone_through = 0  # how many operations there were when gradients were written many at a time
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -155,11 +180,11 @@ class Tape(Tracer):
 
     def input(self, name: object, kind: Any = Value) -> Symbol:
         """A new number that is given from outside, in the place of a Value or of a plain number of a kind."""
-        return self._symbol(self.operations.append_input(name), _class_of(kind))
+        return self._symbol(self.operations.append_input(name), class_of(kind))
 
     def inputs(self, names: Sequence[object], kind: Any) -> list[Symbol]:
         """New numbers of one kind that are given from outside."""
-        return self.symbols(self.operations.append_inputs(names), _class_of(kind))
+        return self.symbols(self.operations.append_inputs(names), class_of(kind))
 
     def symbols(self, places: Sequence[int], kind: type[Symbol]) -> list[Symbol]:
         """New symbols for what stands at some places."""
@@ -190,13 +215,13 @@ class Tape(Tracer):
             if of_x is Symbol or of_y is Symbol or of_x is Value or of_y is Value:
                 kind = Symbol
             else:
-                kind = _kind_of(primitive, operands)
+                kind = kind_of_result(primitive, operands)
         else:
             places = tuple([self.place(operand, primitive, index) for index, operand in enumerate(operands)])
-            kind = _kind_of(primitive, operands)
+            kind = kind_of_result(primitive, operands)
         if type(primitive) is not Primitive:
             refuse("a derivative that is a closure", "Make it a primitive, with a rule: see mg.primitive.")
-        if primitive in _REWRITES and (instead := _REWRITES[primitive](self, *operands)) is not None:
+        if primitive in REWRITES and (instead := REWRITES[primitive](self, *operands)) is not None:
             return self._symbol(self.place(instead, primitive), kind)
         fresh = [operand for operand in operands if isinstance(operand, Symbol) and not operand._is_used]
         for operand in fresh:
@@ -274,7 +299,7 @@ class Tape(Tracer):
 
     def quietly(self) -> Recorder:
         """What writes on this tape under no_grad."""
-        return _QuietTape(self)
+        return QuietTape(self)
 
     def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> int:
         """The place of an operand: a symbol, a Value from outside, or a plain number.
@@ -300,6 +325,14 @@ class Tape(Tracer):
                 self.roles.setdefault((primitive, index), []).append(operand)
             return self.values[operand]
         return self.place(required_number(operand, "an operand"))
+
+    def places_of_literals(self, numbers: Sequence[float]) -> list[int]:
+        """The places of plain numbers, no two of which are the same; they are written down where they are not yet."""
+        names = [number or (number, math.copysign(1.0, number)) for number in numbers]
+        fresh = [(name, number) for name, number in zip(names, numbers, strict=True) if name not in self.placed]
+        places = self.operations.append_literals([number for _, number in fresh])
+        self.placed.update(zip([name for name, _ in fresh], places, strict=True))
+        return list(map(self.placed.__getitem__, names))
 
     def sum_of_products(self, xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
         """Write start + xs[0] * ys[0] + xs[1] * ys[1] ... as one operation; give None if all are plain numbers."""
@@ -391,15 +424,20 @@ class Tape(Tracer):
         table = tuple(map(self.place, elements))
         before = len(self.tables)
         number = self.tables.setdefault(table, before)
-        return self._written((TAKE, self.place(index), number), number < before, _kind_of(TAKE, (index, *elements)))
+        return self._written(
+            (TAKE, self.place(index), number), number < before, kind_of_result(TAKE, (index, *elements))
+        )
 
-    def copied(self, scalar: Any, source: Any) -> Any:
-        """The number times one, which is a product that no other operation is equal to."""
-        one = self.operations.append_literal(1.0)  # which is used nowhere else
-        copy = self.operations.append(primitives.mul, self.place(scalar), one)
-        self._copies[copy] = source
-        return self._symbol(copy, Symbol)
+    def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
+        """The numbers times one, which are products that no other operation is equal to."""
+        places = np.array([self.place(scalar) for scalar in scalars], dtype=np.int64)
+        ones = self.operations.append_literals([1.0] * len(places))  # each of which is used nowhere else
+        begin = self.operations.append_block([primitives.mul], 1, len(places), [[places, np.array(ones)]])
+        made = range(begin, begin + len(places))
+        self._copies.update(dict.fromkeys(made, source))
+        return self.symbols(made, Symbol)
 
+    @_unobserved
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """Whether a gradient flows to results from a source: a transform, or None for Values that require one."""
         for source in sources:
@@ -420,18 +458,29 @@ class Tape(Tracer):
 
     def place_is_reached(self, place: int, source: Any) -> bool:
         """Whether a gradient flows from a place to a source."""
+        if source is None and not self._trained and not self.values:
+            return False
         reached = self._reached.setdefault(source, _Reached())
         if reached.size < self._arguments:  # there may be a million; few of them are trained
             given = (each for each in (*self._trained, *self.values.values()) if each < self._arguments)
             reached.update(each for each in given if self._is_source(each, source))
             reached.size = self._arguments
         if reached.size <= place:
+            if not reached and not self._has_source(source):
+                reached.size = place + 1
+                return False
             written = self._so_far()
             for further in range(reached.size, place + 1):
                 if self._is_source(further, source) or not reached.isdisjoint(written.receivers(further)):
                     reached.add(further)
             reached.size = place + 1
         return place in reached
+
+    def _has_source(self, source: Any) -> bool:
+        """Whether an input of a transform is on the tape; for None, whether a Value is that requires a gradient."""
+        if source is not None:
+            return any(each is source for each in self._copies.values())
+        return bool(self._trained) or any(value.requires_grad for value in self.values)
 
     def _is_source(self, place: int, source: Any) -> bool:
         """Whether an input of a transform is at a place; for None, whether a Value is that requires a gradient."""
@@ -451,102 +500,161 @@ class Tape(Tracer):
         place = self.place(value)
         return self._symbol(self.operations.append(primitives.detach, place) if self.as_floats else place, FloatSymbol)
 
+    @_unobserved
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """The gradients of a symbol, written on the tape: the rules are run on symbols, from the end of it."""
         if not isinstance(root, Symbol) or wanted is None:
             return None
         places = self._places_of(wanted, create_graph)
+        if self._goes_through_lanes():
+            return self._gradients_in_lanes(root, _by_place(places), create_graph)
         dependence = self._dependence([root], set(places.values()))
         return self._gradients(root, dependence, _by_place(places), create_graph)
 
-    def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
-    ) -> list[Mapping[Any, Any]]:
+    def _goes_through_lanes(self) -> bool:
+        """Whether gradients are written many at a time: where most operations were, and many are new since the last.
+
+        This goes through the whole tape. So who asks for many gradients would wait for the square of their number.
+        """
+        is_new = 2 * len(self.operations) >= 3 * self._gone_through
+        if not is_new or self.maps or self.decisions or not self.operations.are_mostly_in_lanes:
+            return False
+        self._gone_through = len(self.operations)
+        return True
+
+    def _gradients_in_lanes(self, root: Symbol, values: Mapping[int, list[Any]], create_graph: bool) -> dict[Any, Any]:
+        """The gradients of a symbol by the Values at some places, written many at a time."""
+        from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes  # which needs this module
+
+        found = GradientsInLanes(self, self._so_far(), root._place, values).write(values)
+        return {
+            value: slope if create_graph else self.number_of(slope)
+            for place, slope in found.items()
+            for value in values[place]
+        }
+
+    @_unobserved
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
+        if len(outputs) == 1 and isinstance(outputs[0], Symbol) and self._goes_through_lanes():
+            places = self._places_of(inputs, create_graph)
+            return [self._gradients_in_lanes(outputs[0], _by_place(places), create_graph)]
+        roots, places, dependence = self._prepared(outputs, inputs, create_graph)
+        if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
+            columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
+            return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
+        values = _by_place(places)
+        return self._row_by_row(outputs, dependence.alike(outputs, values), dependence, values, create_graph)
+
+    @_unobserved
+    def sparse_rows(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+    ) -> list[dict[int, Any]]:
+        """For each output its gradients by the inputs that it depends on, by their numbers.
+
+        They are computed row by row, or by directions of several columns where that is less to do.
+        """
+        _, by_value, dependence = self._prepared(outputs, inputs, create_graph)
+        places = list(by_value.values())  # all are copies, so each has its own
+        values = {place: [number] for number, place in enumerate(places)}
+        alike = dependence.alike(outputs, values)
+        rows, least = dependence.rows(outputs, alike, values)
+        colours, is_star = coloured(rows, least), False
+        if symmetric and dependence.is_symmetric(rows, places):
+            most = least if colours is None else max(colours.values(), default=0)
+            if (fewer := star_coloured(dict(zip(places, rows, strict=True)), most)) is not None:
+                colours, is_star = fewer, True
+        if colours is None:
+            found = self._row_by_row(outputs, alike, dependence, values, create_graph)
+            how = "each by its own expression, as directions would be no less work"
+        else:
+            found = self._by_colours(outputs, inputs, rows, colours, places, create_graph)
+            kind = "of a star colouring of the columns" if is_star else "of columns"
+            how = f"by {len(set(colours.values())):,} directions, one for each colour {kind}"
+        self.remarks.append(f"Derivatives: {sum(map(len, found)):,} entries of {len(found):,} rows, {how}")
+        return found
+
+    def _prepared(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool
+    ) -> tuple[list[Symbol], dict[Any, int], _Dependence]:
+        """The outputs that may depend on inputs, the places of these, and what lies between."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
         if len(roots) > 1:
             self._look_into_maps()
         places = self._places_of(inputs, create_graph)
-        dependence = self._dependence(roots, set(places.values()))
-        if not by_rows and len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
-            columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
-            return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
-        values = _by_place(places)
-        if not by_rows:
-            return self._row_by_row(outputs, dependence, values, create_graph)
-        rows, least = dependence.rows(outputs, values)
-        colours = coloured(rows, least) if max(map(len, rows)) <= least else None
-        if colours is None:
-            found = self._row_by_row(outputs, dependence, values, create_graph)
-            how = "each by its own expression, as directions would be no less work"
-        else:
-            found = self._by_colours(outputs, rows, colours, values, create_graph)
-            how = f"by {len(set(colours.values())):,} directions, one for each colour of columns"
-        self.remarks.append(f"Derivatives: {sum(map(len, found)):,} entries of {len(found):,} rows, {how}")
-        return found
+        return roots, places, self._dependence(roots, set(places.values()))
 
     def _row_by_row(
-        self, outputs: Sequence[Any], dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
-    ) -> list[Mapping[Any, Any]]:
+        self,
+        outputs: Sequence[Any],
+        alike: Sequence[alike_rows.Alike],
+        dependence: _Dependence,
+        values: Mapping[int, list[Any]],
+        create_graph: bool,
+    ) -> list[Any]:
         """The rows of a Jacobian, each from the gradients of its output."""
-        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None] = {}
+        found: list[Any] = [None if isinstance(output, Symbol) else {} for output in outputs]
+        for each in alike:
+            gradients = self._of_alike(outputs, each, dependence, values, create_graph)
+            for slopes, row in zip(gradients, each.rows.tolist(), strict=False):
+                found[row] = slopes
         return [
-            self._row_of(output, dependence, values, create_graph, copies) if isinstance(output, Symbol) else {}
-            for output in outputs
+            self._gradients(output, dependence, values, create_graph) if row is None else row
+            for output, row in zip(outputs, found, strict=True)
         ]
 
     def _by_colours(
         self,
         outputs: Sequence[Any],
+        inputs: Sequence[Any],
         rows: Sequence[Sequence[int]],
         colours: Mapping[int, int],
-        values: Mapping[int, list[Any]],
+        places: Sequence[int],
         create_graph: bool,
-    ) -> list[Mapping[Any, Any]]:
-        """The rows of a Jacobian from one direction for each colour."""
+    ) -> list[dict[int, Any]]:
+        """The rows of a Jacobian from one direction for each colour; some of a Hessian from the column instead."""
         directions: list[dict[Any, float]] = [{} for _ in set(colours.values())]
-        for place, colour in colours.items():
-            directions[colour] |= dict.fromkeys(values[place], 1.0)
+        for value, place in zip(inputs, places, strict=True):
+            if place in colours:
+                directions[colours[place]][value] = 1.0
         columns = self.tangents(outputs, directions, create_graph)
-        slopes = [
-            {value: columns[colours[place]][number] for place in row for value in values[place]}
-            for number, row in enumerate(rows)
-        ]
-        return [{value: slope for value, slope in row.items() if isinstance(slope, Symbol)} for row in slopes]
+        numbers, found = {place: number for number, place in enumerate(places)}, []
+        for number, row in enumerate(rows):
+            of_colour = Counter(colours[place] for place in row)
+            slopes = {}
+            for place in row:
+                mirrored = of_colour[colours[place]] > 1
+                colour = colours[places[number] if mirrored else place]
+                slopes[numbers[place]] = columns[colour][numbers[place] if mirrored else number]
+            found.append({column: slope for column, slope in slopes.items() if isinstance(slope, Symbol)})
+        return found
 
-    def _row_of(
+    def _of_alike(
         self,
-        root: Symbol,
+        outputs: Sequence[Any],
+        alike: alike_rows.Alike,
         dependence: _Dependence,
         values: Mapping[int, list[Any]],
         create_graph: bool,
-        copies: dict[alike_rows.Key, alike_rows.Copied | bool | None],
-    ) -> dict[Any, Any]:
-        """The gradients of a symbol; those of a row like two before are written without asking the rules again."""
-        order = dependence.order(dependence.equal[root._place])
-        row = alike_rows.described(order, dependence.written, dependence.equal, dependence.edges, values)
-        if row is None:
-            return self._gradients(root, dependence, values, create_graph)
-        key, places = row
-        is_first = key not in copies
-        copied = copies.setdefault(key, None)
-        if isinstance(copied, alike_rows.Copied):
-            kind = Symbol if create_graph else FloatSymbol
-            slopes = copied.write(self.operations, places, self.checked)
-            return {value: self._symbol(slope, kind) for place, slope in slopes.items() for value in values[place]}
-        if is_first or copied is False:
-            return self._gradients(root, dependence, values, create_graph)
+    ) -> Generator[dict[Any, Any], None, None]:
+        """The gradients of rows that are alike: two by the rules, and the others as the second, if that can be."""
+        yield self._gradients(outputs[alike.rows[0]], dependence, values, create_graph)
         begin, checked, known = len(self.operations), len(self.checked), self.known
         self.known = {}  # all that the row needs is written again
         try:
-            found = self._gradients(root, dependence, values, create_graph)
+            found = self._gradients(outputs[alike.rows[1]], dependence, values, create_graph)
         finally:
             self.known = known
-        of_row = [(place, values[place][0]) for place in places if place in values]
-        slopes = {place: self.place(found[value]) for place, value in of_row if value in found}
-        copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], slopes)
-        copies[key] = copied.is_whole and copied
-        return found
+        yield found
+        places = alike.places[1].tolist()
+        of_row = [(place, values[place][0]) for place in dict.fromkeys(places) if place in values]
+        gradients = {place: self.place(found[value]) for place, value in of_row if value in found}
+        copied = alike_rows.Copied(self.operations, begin, places, list(self.checked)[checked:], gradients)
+        if copied.is_whole:
+            kind = Symbol if create_graph else FloatSymbol
+            for by, written in copied.write(self.operations, alike.places[2:], self.checked):
+                slopes = zip(by, self.symbols(written, kind), strict=True)
+                yield {value: slope for place, slope in slopes for value in values[place]}
 
     def _places_of(self, wanted: Collection[Any], create_graph: bool) -> dict[Any, int]:
         """The places of what to differentiate by; a Value that the function has not read has none."""
@@ -622,7 +730,7 @@ class Tape(Tracer):
         seeded = [column for column, row in enumerate(rows) if any(place in found for place in row)]
         summed = [number for number, place in enumerate(mapped.sums.tolist()) if place in found]
         wanted = np.flatnonzero(is_source[fixed]).tolist(), np.flatnonzero(is_source[moving].any(axis=0)).tolist()
-        trace, of_fixed, of_moving = _gradient_of_map(mapped, seeded, summed, *wanted)
+        trace, of_fixed, of_moving = _gradient_of_map(self.observer, mapped, seeded, summed, *wanted)
         seeds = [[self.place(found.get(place, 0.0)) for place in rows[column]] for column in seeded]
         given = [self.place(found[place]) for place in mapped.sums[summed].tolist()]
         made = self.add_map(
@@ -640,6 +748,7 @@ class Tape(Tracer):
                 share = self._symbol(share_at, Symbol)
                 found[place] = found[place] + share if place in found else share
 
+    @_unobserved
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """The tangents of symbols, written on the tape: the rules are run on symbols, from the beginning of it."""
         self._look_into_maps()
@@ -710,11 +819,12 @@ class Tape(Tracer):
         if not primitive.derivatives:
             raise ValueError(f"{primitive.name} has no derivative")
         output = self._symbol(place, Symbol)
-        return [
-            (p, rule(gradient, output, *numbers))
-            for p, rule in zip(operands, primitive.derivatives, strict=True)
-            if rule is not None and p in wanted
-        ]
+        with _AS_BEFORE if primitive in alike_rows.OF_LIBRARY else observing_again(self.observer):
+            return [
+                (p, rule(gradient, output, *numbers))
+                for p, rule in zip(operands, primitive.derivatives, strict=True)
+                if rule is not None and p in wanted
+            ]
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
@@ -730,6 +840,11 @@ class Tape(Tracer):
 
     def _so_far(self) -> Trace:
         """What is written, for derivatives: they are many, and read neither outputs nor what is checked."""
+        if self.decisions:
+            refuse(
+                "a derivative behind mg.cond or mg.while_loop in a function that is exported",
+                "Export the function itself, whose file has the gradients; or write mg.where.",
+            )
         return Trace(self.operations, tuple(self.tables), tuple(self.rows), (), (), maps=tuple(self.maps))
 
     def finish(self) -> None:
@@ -765,108 +880,112 @@ class _Reached(set[int]):
     size = 0
 
 
-class _QuietTape(Tracer):
+class QuietTape(Tracer):
     """What writes on a tape under no_grad: no gradient flows through the results."""
 
     remembers = False
 
     def __init__(self, tape: Tape) -> None:
-        self._tape = tape
+        self.tape = tape
 
     @property
     def is_open(self) -> bool:  # type: ignore[override]  # as long as the tape is
         """Whether the tape records."""
-        return self._tape.is_open
+        return self.tape.is_open
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down, detached."""
         if not self.is_open:
             return self.passed_over(primitive, operands)
-        result = self._tape.apply(primitive, *operands)
-        return result if is_plain(result) else self._tape.apply(primitives.detach, result)
+        result = self.tape.apply(primitive, *operands)
+        return result if is_plain(result) else self.tape.apply(primitives.detach, result)
 
     def compared(self, compare: Callable[..., bool], x: Any, y: Any) -> Any:
         """Write a comparison down, as the tape does."""
-        return self._tape.compared(compare, x, y)
+        return self.tape.compared(compare, x, y)
 
     def symbol(self, value: Any) -> Symbol:
         """What the tape says."""
-        return self._tape.symbol(value)
+        return self.tape.symbol(value)
 
     def array(self, array: Any) -> Any:
         """The array that the tape gives."""
-        return self._tape.array(array)
+        return self.tape.array(array)
 
     def refused(self, what: str, instead: str) -> NoReturn:
         """Refuse, as the tape does."""
-        self._tape.refused(what, instead)
+        self.tape.refused(what, instead)
 
     def number_read(self) -> NoReturn:
         """Refuse, as the tape does."""
-        self._tape.number_read()
+        self.tape.number_read()
 
     def gradient_read(self) -> NoReturn:
         """Refuse, as the tape does."""
-        self._tape.gradient_read()
+        self.tape.gradient_read()
 
     def closure_given(self) -> NoReturn:
         """Refuse, as the tape does."""
-        self._tape.closure_given()
+        self.tape.closure_given()
 
     def take(self, elements: Sequence[Any], index: Any) -> Any:
         """The element at a place that is not known yet."""
-        return self._tape.take(elements, index)
+        return self.tape.take(elements, index)
 
     def quietly(self) -> Recorder:
         """Another one like it."""
-        return _QuietTape(self._tape)
+        return QuietTape(self.tape)
 
     def aloud(self) -> Recorder | None:
         """One that writes as the tape does: a derivative is asked for on purpose."""
-        return _LoudTape(self._tape)
+        return LoudTape(self.tape)
 
-    def copied(self, scalar: Any, source: Any) -> Any:
-        """The copy that the tape makes."""
-        return self._tape.copied(scalar, source)
+    def copies(self, scalars: Sequence[Any], source: Any) -> list[Any] | None:
+        """The copies that the tape makes."""
+        return self.tape.copies(scalars, source)
 
     def reaches(self, results: Sequence[Any], sources: Sequence[Any]) -> bool:
         """What the tape says."""
-        return self._tape.reaches(results, sources)
+        return self.tape.reaches(results, sources)
 
     def numbers_taken(self, output: Any) -> None:
         """They are constants, as all results are."""
 
     def number_of(self, value: Any) -> Any:
         """What the tape says."""
-        return self._tape.number_of(value)
+        return self.tape.number_of(value)
 
     def adjoints(self, root: Any, wanted: Collection[Any] | None, create_graph: bool) -> Any:
         """What the tape says."""
-        return self._tape.adjoints(root, wanted, create_graph)
+        return self.tape.adjoints(root, wanted, create_graph)
 
-    def jacobian(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, by_rows: bool
-    ) -> list[Mapping[Any, Any]]:
+    def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """What the tape says."""
-        return self._tape.jacobian(outputs, inputs, create_graph, by_rows)
+        return self.tape.jacobian(outputs, inputs, create_graph)
+
+    def sparse_rows(
+        self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool, symmetric: bool
+    ) -> list[dict[int, Any]]:
+        """What the tape says."""
+        return self.tape.sparse_rows(outputs, inputs, create_graph, symmetric)
 
     def tangents(self, outputs: Sequence[Any], directions: Sequence[Mapping[Any, Any]], create_graph: bool) -> Any:
         """What the tape says."""
-        return self._tape.tangents(outputs, directions, create_graph)
+        return self.tape.tangents(outputs, directions, create_graph)
 
 
-class _LoudTape(_QuietTape):
+class LoudTape(QuietTape):
     """What writes on a tape where a derivative is asked for under no_grad."""
 
     remembers = True
 
     def numbers_taken(self, output: Any) -> None:
         """Let the tape take note."""
-        self._tape.numbers_taken(output)
+        self.tape.numbers_taken(output)
 
     def apply(self, primitive: Primitive, *operands: Any) -> Any:
         """Write an operation down."""
-        return self._tape.apply(primitive, *operands)
+        return self.tape.apply(primitive, *operands)
 
     def aloud(self) -> None:
         """It is the one."""
@@ -916,14 +1035,46 @@ class _Dependence:
                     stack.append(place)
         return sorted(found)
 
-    def rows(self, outputs: Sequence[Any], sources: Container[int]) -> tuple[list[list[int]], int]:
+    def alike(self, outputs: Sequence[Any], values: Container[int]) -> list[alike_rows.Alike]:
+        """Those of the outputs that are computed alike."""
+        roots = {row: output._place for row, output in enumerate(outputs) if isinstance(output, Symbol)}
+        return list(alike_rows.alike(roots, self.written, self.equal, self.edges, values))
+
+    def rows(
+        self, outputs: Sequence[Any], alike: Sequence[alike_rows.Alike], sources: Container[int]
+    ) -> tuple[list[list[int]], int]:
         """For each output the sources that it depends on; and how many directions are less work than all rows."""
-        rows, steps = [], 0
-        for output in outputs:
-            order = self.order(self.equal[output._place]) if isinstance(output, Symbol) else []
-            rows.append([place for place in order if place in sources])
-            steps += sum([len(self.edges[place]) for place in order])
-        return rows, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
+        rows: list[list[int] | None] = [None if isinstance(output, Symbol) else [] for output in outputs]
+        steps = 0
+        for numbers, places, passed in alike:
+            of_first = places[0].tolist()
+            steps += len(numbers) * sum([len(self.edges[of_first[column]]) for column in passed])
+            chosen = [column for column in passed if of_first[column] in sources]
+            for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
+                rows[number] = row
+        found = []
+        for output, row in zip(outputs, rows, strict=True):
+            if row is None:
+                order = self.order(self.equal[output._place])
+                row = [place for place in order if place in sources]
+                steps += sum([len(self.edges[place]) for place in order])
+            found.append(row)
+        return found, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
+
+    def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int]) -> bool:
+        """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
+
+        A user's rules may give what is no derivative: then only their own numbers are right.
+
+        Args:
+            rows: for each row the columns of its entries.
+            columns: what the columns are, in the order of the rows.
+        """
+        applied = self.written.operations.primitives
+        if not all(applied[place] in alike_rows.OF_LIBRARY for place in self.edges):
+            return False
+        entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
+        return all((place, row) in entries for row, place in entries)
 
     def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
         """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
@@ -946,11 +1097,13 @@ def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
 def _under(roots: Collection[int], begin: int, written: Trace, equal: Sequence[int]) -> dict[int, Sequence[int]]:
     """The operands of the places from begin on that the roots depend on, and of the first that is equal to each."""
     found: dict[int, Sequence[int]] = {}
-    stack, operands = list(roots), written.operands
+    stack, operands, entries = list(roots), written.operands, written.operations
+    applied, firsts, seconds, further = entries.primitives, entries.first, entries.second, entries.further
     while stack:
         place = stack.pop()
         if place not in found:
-            found[place] = read = operands(place)
+            is_usual = seconds[place] != NO_PLACE and place not in further and applied[place] is not TAKE
+            found[place] = read = (firsts[place], seconds[place]) if is_usual else operands(place)
             for operand in read:
                 if operand >= begin:
                     stack.append(operand)
@@ -1004,35 +1157,40 @@ def _operator(primitive: Primitive, general: Any, reflected: bool = False, takes
         takes_numbers: whether it is written as it is also where the other operand is none of the tape's symbols.
     """
 
+    @resuming
     def operator(self: Symbol, other: Any) -> Any:  # tracing spends its time here
         tape: Tape = self._tape
-        recording = recording_in_use()
-        if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
-            kind, place, is_repeatable = type(other), None, self._is_used
-            if kind is Symbol:
-                if other._tape is tape:
-                    place = other._place
-                    is_repeatable = is_repeatable and other._is_used
-                    other._is_used = True
-            elif takes_numbers:
-                if kind is float or kind is int:
-                    place = tape.placed.get(other)
-                    if not place:
-                        place, is_repeatable = tape.place(other), False
-                elif kind is Value:
-                    place = tape.placed.get(other)  # where it is new, its role is noted
-            if place is not None:
-                first, second = (place, self._place) if reflected else (self._place, place)
-                if is_repeatable:
-                    return tape._written((primitive, first, second), True, Symbol)
-                self._is_used = True
-                written = tape.operations
-                symbol = _new(Symbol)
-                symbol._place, symbol._tape, symbol._is_used = len(written.primitives), tape, False
-                written.first.append(first)  # as Entries.append does
-                written.second.append(second)
-                written.primitives.append(primitive)
-                return symbol
+        try:
+            recording = recording_in_use()
+            if type(self) is Symbol and recording is not None and recording.recorder is tape and tape.is_open:
+                kind, place, is_repeatable = type(other), None, self._is_used
+                if kind is Symbol:
+                    if other._tape is tape:
+                        place = other._place
+                        is_repeatable = is_repeatable and other._is_used
+                        other._is_used = True
+                elif takes_numbers:
+                    if kind is float or kind is int:
+                        place = tape.placed.get(other)
+                        if not place:
+                            place, is_repeatable = tape.place(other), False
+                    elif kind is Value:
+                        place = tape.placed.get(other)  # where it is new, its role is noted
+                if place is not None:
+                    first, second = (place, self._place) if reflected else (self._place, place)
+                    if is_repeatable:
+                        return tape._written((primitive, first, second), True, Symbol)
+                    self._is_used = True
+                    written = tape.operations
+                    symbol = _new(Symbol)
+                    symbol._place, symbol._tape, symbol._is_used = len(written.primitives), tape, False
+                    written.first.append(first)  # as Entries.append does
+                    written.second.append(second)
+                    written.primitives.append(primitive)
+                    return symbol
+        finally:
+            if tape.observer is not None and tape.observer.is_paused:
+                tape.observer.resume()
         return general(self, other)
 
     return named(operator, primitive)
@@ -1124,12 +1282,12 @@ class Symbol(Value):
 
     def picks(self, x: Any, y: Any) -> Any:
         """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
-        kind: type[Symbol] = _Picked
-        if _kind_of(primitives.where, (x, y)) is not Symbol:
+        kind: type[Symbol] = Picked
+        if kind_of_result(primitives.where, (x, y)) is not Symbol:
             kind = BoolSymbol
             if not (isinstance(x, bool) and isinstance(y, bool)):
                 x, y = promotion.like_numbers(x, y)
-                kind = _class_of(promotion.kind_of_both(x, y))
+                kind = class_of(promotion.kind_of_both(x, y))
         return self._tape._symbol(self._tape.apply(primitives.where, self, x, y)._place, kind)
 
     def negated(self) -> Any:
@@ -1138,7 +1296,7 @@ class Symbol(Value):
 
     def as_plain(self, kind: Any) -> Any:
         """The same number, as a plain one of a kind: float, int, bool or a dtype."""
-        return self._tape._symbol(self._place, _class_of(kind))
+        return self._tape._symbol(self._place, class_of(kind))
 
     def only_finite(self) -> Any:
         """This symbol; where it is not finite, the function is to run eagerly."""
@@ -1152,7 +1310,7 @@ class Symbol(Value):
         return f"<symbol {self._place}>"
 
 
-class _Picked(Symbol):
+class Picked(Symbol):
     """A symbol in the place of one of two Values, as NumPy's maximum picks them: it is not known which."""
 
     __slots__ = ()
@@ -1211,7 +1369,8 @@ class _Plain(Symbol):
     def __getattr__(self, name: str) -> Any:
         """What numbers of NumPy have, as arrays have it."""
         is_of_numpy = promotion.is_dtype(self.kind) or self.kind is bool
-        if not is_of_numpy or not hasattr(np.ndarray, name) or promotion.is_seen_by_library():
+        is_asked = is_of_numpy and hasattr(np.ndarray, name)
+        if not is_asked or (promotion.is_seen_by_library() and name not in ("shape", "flags")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._array(_symbol_arrays().box(self)), name) if name != "dtype" else np.dtype(self.kind)
 
@@ -1302,7 +1461,7 @@ for _class, _name in ((Symbol, "Value"), (FloatSymbol, "float"), (IntSymbol, "in
 
 
 @cache
-def _class_of(kind: Any) -> type[Symbol]:
+def class_of(kind: Any) -> type[Symbol]:
     """The symbols in the place of numbers of a kind."""
     if promotion.is_dtype(kind):
         base = FloatSymbol if kind.kind == "f" else IntSymbol
@@ -1341,22 +1500,22 @@ def _bound(compare: Callable[..., bool], x: Any, number: Any) -> float | None:
     return nearest if (nearest > number) == upwards else math.nextafter(nearest, math.inf if upwards else -math.inf)
 
 
-def _kind_of(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
+def kind_of_result(primitive: Primitive, operands: Sequence[Any]) -> type[Symbol]:
     """What a result stands for: a Value, or a plain number if the operands are plain, some of them symbols."""
     for operand in operands:
         if type(operand) is Symbol or (isinstance(operand, Value) and not is_plain(operand)):
             return Symbol
     if primitive is TAKE:
-        return _class_of(promotion.kind_of_one(set(map(promotion.kind_of_number, operands[1:]))))
+        return class_of(promotion.kind_of_one(set(map(promotion.kind_of_number, operands[1:]))))
     if (ufunc := promotion.OPERATORS.get(primitive)) is None:
         return FloatSymbol
     kinds = tuple(map(promotion.kind_of_number, operands))
     kind = promotion.promoted(ufunc, *kinds)
-    if primitive is primitives.pow and issubclass(_class_of(kind), IntSymbol):
+    if primitive is primitives.pow and issubclass(class_of(kind), IntSymbol):
         kind = _kind_of_power(kind, operands[1])
     if primitive is not primitives.neg:
         promotion.check_width(kind, kinds)
-    return _class_of(kind)
+    return class_of(kind)
 
 
 def _kind_of_power(kind: Any, exponent: Any) -> Any:
@@ -1417,7 +1576,7 @@ def _lower_power(tape: Tape, x: Any, y: Any, k: Any) -> Any:
     return tape.apply(primitives.pow, x, y - k)
 
 
-_REWRITES: dict[Primitive, Callable[..., Any]] = {
+REWRITES: dict[Primitive, Callable[..., Any]] = {
     primitives.pow: _power,
     primitives.lower_power: _lower_power,
     primitives.div: _quotient,
@@ -1433,6 +1592,7 @@ def trace(
     is_recorded: bool = True,
     rounding: float | None = None,
     takes_maps: bool = False,
+    takes_decisions: bool = False,
 ) -> Trace:
     """Run a function on symbols in the place of the numbers in its arguments.
 
@@ -1444,13 +1604,14 @@ def trace(
         is_recorded: whether calls are recorded, and not under no_grad; see Tape.
         rounding: where the function may decide on numbers, the relative errors of its program; see questions.py.
         takes_maps: whether what ``mg.vmap`` runs many times may be written once.
+        takes_decisions: whether ``mg.cond`` and ``mg.while_loop`` may be left to the program.
 
     Returns:
         The trace. Its inputs are the Values that were read, in a group for each role, then the arguments, and then the
-        results of maps.
+        results of maps and decisions.
     """
     tape = Tape(as_floats, is_recorded)
-    tape.takes_maps = takes_maps
+    tape.takes_maps, tape.takes_decisions = takes_maps, takes_decisions
     try:
         written = _traced(tape, function, arguments, first, rounding)
     except Exception:
@@ -1495,22 +1656,27 @@ def _traced(
                 "an argument is changed in place: a compiled function runs once, on copies of the containers in its "
                 "arguments, so nothing would be changed for the caller. Change a copy, and return what is needed of it"
             )
-        _check_attributes("an argument", symbols)
-        _check_attributes("a result", result.leaves)
-        outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+        with resting(tape.observer):
+            _check_attributes("an argument", symbols)
+            _check_attributes("a result", result.leaves)
+            outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
     questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
     places = [[tape.values[value] for value in values] for values in groups]
     outputs += [question.place for question in questions]
     inputs = [*places, [symbol._place for symbol in symbols], *(each.made for each in tape.maps)]
-    maps, needed = _numbered(tape.maps, inputs, len(tape.operations))
+    inputs += [each.made for each in tape.decisions]
+    maps, needed = numbered(tape.maps, inputs, len(tape.operations))
+    decisions, read = numbered(tape.decisions, inputs, len(tape.operations))
+    needed += read  # no program has both
     written = tape.trace(inputs, outputs + needed)
     tape.finish()
     values = tuple(value for values in groups for value in values)
     return written._replace(
         values=values,
         maps=maps,
+        decisions=decisions,
         needed=len(needed),
         result=result,
         tells_apart=tape.tells_apart,
@@ -1521,30 +1687,35 @@ def _traced(
     )
 
 
-def _numbered(
-    maps: Sequence[Mapped], inputs: Sequence[Sequence[int]], size: int
-) -> tuple[tuple[Mapped, ...], list[int]]:
-    """The maps with numbers in the place of places, and the places that they read beside inputs."""
-    if not maps:
+_Made = TypeVar("_Made", Mapped, Decided)
+
+
+def numbered(made: Sequence[_Made], inputs: Sequence[Sequence[int]], size: int) -> tuple[tuple[_Made, ...], list[int]]:
+    """Maps or decisions with numbers in the place of places, and the places that they read beside inputs."""
+    if not made:
         return (), []
     numbers, given = np.full(size, -1), np.concatenate([np.array(group, dtype=np.int64) for group in inputs])
     numbers[given] = np.arange(len(given))
     is_read = np.zeros(size, dtype=bool)
-    for made in maps:
-        is_read[made.fixed] = is_read[made.moving] = True
+    for each in made:
+        is_read[each.read()] = True
     needed = np.flatnonzero(is_read & (numbers < 0))
     numbers[needed] = len(given) + np.arange(len(needed))
-    names = "fixed", "moving", "results", "sums"
-    numbered = (replace(made, **{name: numbers[getattr(made, name)] for name in names}) for made in maps)
-    return tuple(numbered), needed.tolist()
+    return tuple(each.numbered(numbers) for each in made), needed.tolist()
 
 
 def _gradient_of_map(
-    mapped: Mapped, seeded: Sequence[int], summed: Sequence[int], fixed: Sequence[int], moving: Sequence[int]
+    observer: Any,
+    mapped: Mapped,
+    seeded: Sequence[int],
+    summed: Sequence[int],
+    fixed: Sequence[int],
+    moving: Sequence[int],
 ) -> tuple[Trace, list[int], list[int]]:
     """What one iteration of a map does backwards.
 
     Args:
+        observer: what looks for sources.
         mapped: the map.
         seeded: which of its results have gradients.
         summed: which of its sums.
@@ -1556,6 +1727,7 @@ def _gradient_of_map(
         what differs are its first outputs.
     """
     given, tape = mapped.trace, Tape()
+    tape.observer = observer
     tape.operations = given.operations.copy()
     tape.tables, tape.rows = ({part: n for n, part in enumerate(parts)} for parts in (given.tables, given.rows))
     outputs = [*seeded, *(mapped.results.shape[1] + number for number in summed)]

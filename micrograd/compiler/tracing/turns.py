@@ -16,16 +16,17 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
-from micrograd.compiler.tracing.trace import Tape
+from micrograd.compiler.tracing.decisions import chosen, repeated
+from micrograd.compiler.tracing.trace import Symbol, Tape
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import Turns, taking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from micrograd.engine.value import Value
 
@@ -80,6 +81,24 @@ class TracedOnce(Turns):
         if tape.questions is not None and tape.questions.has_asked():
             return []  # a program with decisions has all of its operations in one
         return _mapped(function, item, count, tape)
+
+    def leave(self, number: Any) -> bool:
+        """Whether a tape records for a program that decides on numbers."""
+        return isinstance(number, Symbol) and _tape_that_decides() is not None
+
+    def chosen(self, predicate: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+        """What cond returns where a program decides."""
+        return chosen(cast("Tape", _tape_that_decides()), predicate, branches, operands)
+
+    def repeated(self, condition: Callable[..., Any], body: Callable[..., Any], state: Any, limit: int | None) -> Any:
+        """What while_loop returns where a program decides."""
+        return repeated(cast("Tape", _tape_that_decides()), condition, body, state, limit)
+
+
+def _tape_that_decides() -> Tape | None:
+    """The tape that records, if its program may decide on numbers."""
+    tape = recorder_on_top()
+    return tape if isinstance(tape, Tape) and tape.takes_decisions else None
 
 
 def _mapped(function: Callable[..., Any], item: Callable[[int], Any], count: int, tape: Tape) -> list[Any]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from micrograd.compiler.ir.equals import in_columns
 from micrograd.compiler.ir.graph import MAXIMUM, ONE
 from micrograd.compiler.ir.layout import Layout
 from micrograd.compiler.ir.program import Access, Kernel, Map, Program, Reduction, Segment
-from micrograd.compiler.passes.equals import in_columns
 from micrograd.compiler.passes.normalise import normalise
 from micrograd.compiler.tracing.trace import Tape, tracing
 

@@ -3,6 +3,7 @@
 boxes.py        a box, and what hangs together with what in it
 groups.py       the tree of boxes around the Values of a graph
 runs.py         boxes of the runs of functions, modules and blocks
+inputs.py       boxes of what goes into a program, by names that are given
 parameters.py   what parameters are called
 samples.py      boxes of samples, each with its loss
 patterns.py     boxes of sums, of dot products, and of what is done to many Values side by side

@@ -36,6 +36,7 @@ class Grouping:
     Args:
         nodes: the Values, each after its operands.
         known: the places of parameters that are known beside those of networks that ran.
+        inputs: the places of inputs, in boxes by name.
 
     Attributes:
         groups: the boxes, each after the one around it.
@@ -49,7 +50,9 @@ class Grouping:
         ['Layer 1', 'Neuron 1', 'Neuron 2', 'Layer 2']
     """
 
-    def __init__(self, nodes: list[Value], known: Mapping[Value, Place] = NONE) -> None:
+    def __init__(
+        self, nodes: list[Value], known: Mapping[Value, Place] = NONE, inputs: Mapping[Value, Place] = NONE
+    ) -> None:
         self.nodes = nodes
         self._box: dict[Value, Box | None] = dict.fromkeys(nodes)
         self._users: dict[Value, list[Value]] = {node: [] for node in nodes}
@@ -62,7 +65,7 @@ class Grouping:
         neurons = [[[run.of for run in layer] for layer in network] for network in networks]
         self.places: dict[Value, Place] = {**known, **places_of_parameters(runs, neurons)}
         self._put_into_runs(taken, networks)
-        self._put_leaves(known)
+        self._put_leaves(known, inputs)
         put_into_samples(self.nodes, self._box)
         Patterns(self.nodes, self._box, self._users, self.places).add()
         self._stack()
@@ -93,8 +96,8 @@ class Grouping:
                     boxes[run] = box if len(layer) == 1 else Box(f"Neuron {index}", "neuron", box, run.start)
         self._box.update({node: box_of(run) for node, run in taken.items()})
 
-    def _put_leaves(self, known: Mapping[Value, Place]) -> None:
-        """Put constants and leaves where they are used, and what several boxes share into a box of parameters."""
+    def _put_leaves(self, known: Mapping[Value, Place], inputs: Mapping[Value, Place]) -> None:
+        """Put constants and leaves where they are used, inputs into boxes, and what boxes share into another."""
         shared: list[Value] = []
         for node in reversed(self.nodes):  # each after its users
             if not node.is_leaf or not self._users[node]:
@@ -110,14 +113,39 @@ class Grouping:
                 while box is not None and box.kind in ("layer", "network"):
                     box = box.parent  # what goes in stands before it
                 self._box[node] = box
+        self._put_inputs(inputs)
         loose: dict[Box | None, list[Value]] = {}
         for node in self.nodes:
-            if node.is_leaf and node.requires_grad and not node.label and node not in self.places:
+            if node.is_leaf and node.requires_grad and not node.label and not self._is_placed(node):
                 loose.setdefault(self._box[node], []).append(node)
         for around, leaves in loose.items():
             if len(leaves) > FEW_LEAVES:
                 self._box.update(dict.fromkeys(leaves, Box("Leaves", "parameters", around)))
         self._put_parameters(shared[::-1])
+
+    def _is_placed(self, leaf: Value) -> bool:
+        box = self._box[leaf]
+        return leaf in self.places or (box is not None and box.kind == "inputs")
+
+    def _put_inputs(self, named: Mapping[Value, Place]) -> None:
+        """Put inputs into boxes by name; and those without one that are many, and go into the same layer."""
+        boxes: dict[Any, Box] = {}
+        for node, place in named.items():
+            around, name = self._box[node], place.boxes[0]
+            box = self._box[node] = boxes.setdefault((around, name), Box(name, "inputs", around))
+            if 1 <= len(place.indices) <= 2:
+                before = box.shape or (0,) * len(place.indices)
+                box.shape = tuple(max(size, index + 1) for size, index in zip(before, place.indices, strict=True))
+        self.places |= named
+        unnamed: dict[Any, list[Value]] = {}
+        for node in self.nodes:
+            if node.is_leaf and node not in self.places:
+                into = frozenset(self._box[user] for user in self._users[node])
+                if len(into) > 1:
+                    unnamed.setdefault((self._box[node], into), []).append(node)
+        for (around, _), leaves in unnamed.items():
+            if len(leaves) > FEW_LEAVES:
+                self._box.update(dict.fromkeys(leaves, Box("Inputs", "inputs", around)))
 
     def _put_parameters(self, parameters: list[Value]) -> None:
         if not parameters:
@@ -192,7 +220,12 @@ class Grouping:
         first: dict[Box, float] = {}
         for index, box in enumerate(boxes):
             for outer in ways[box]:
-                is_numbered = outer.parent is not None and outer.parent.kind in ("stack", "layer", "parameters")
+                is_numbered = outer.parent is not None and outer.parent.kind in (
+                    "stack",
+                    "layer",
+                    "parameters",
+                    "inputs",
+                )
                 first.setdefault(outer, outer.start if is_numbered else index)
         for box in sorted(boxes, key=lambda box: [first[outer] for outer in ways[box]]):
             for outer in ways[box]:

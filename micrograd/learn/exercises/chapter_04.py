@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from micrograd import functional
 from micrograd.learn.exercise import Exercise, Mistake, without
 from micrograd.learn.kinds.engines import Operation
-from micrograd.learn.kinds.functions import Derivative, Same
+from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.graphs import Checkpoints
 from micrograd.learn.kinds.values import Choice
 
@@ -43,16 +40,6 @@ def log_sum_exp(numbers):
     largest = max(numbers)
     return largest + mg.log(sum(mg.exp(number - largest) for number in numbers))
 """
-
-
-def _softplus(x: Any) -> Any:
-    return functional.log(1 + functional.exp(x))
-
-
-def _share(x: Any, y: Any) -> Any:
-    largest = functional.detach(functional.maximum(functional.abs(x), functional.abs(y)))
-    x, y = x / largest, y / largest
-    return x * x / (x * x + y * y)
 
 
 EXERCISES = (
@@ -118,7 +105,7 @@ EXERCISES = (
         "The slope of softplus",
         "softplus(x) = log(1 + exp(x)) is a relu without a corner. Write slope(x), its derivative, with math.exp for a "
         "plain number.",
-        Derivative(_softplus, [(0.0,), (2.0,), (-1.0,)], "log(1 + exp(x))"),
+        Same([(0.0,), (2.0,), (-1.0,), (6.0,)]),
         ("A chain: log of u, where u = 1 + exp(x).", "1 / u times the slope of u, which is exp(x)."),
         "import math\n\ndef slope(x):\n    return 1 / (1 + math.exp(-x))",
         "exp(x) / (1 + exp(x)) is the sigmoid: the slope goes smoothly from 0 to 1.",
@@ -142,23 +129,19 @@ EXERCISES = (
         "Where is the NaN born?",
         "Take a = x * x, b = y * y, s = a + b, p = a / s, q = 1 - p, with x = 1e200 and y = 1. The result q is NaN. "
         'Which of "a", "b", "s", "p", "q" is the first that is NaN?',
-        Choice(
-            {
-                "a": "a is 1e400, which no float can hold: it is infinite. There the trouble begins, but infinity is "
-                "not NaN yet.",
-                "b": "b is 1.",
-                "s": "s is infinity and 1, which is infinity. Not NaN yet.",
-                "p": "",
-                "q": "q is NaN because its operand is. Look further up.",
-            }
-        ),
+        Choice("a", "b", "s", "p", "q"),
         ("Compute them one by one. A float goes up to about 1.8e308.", "What is infinity divided by infinity?"),
         '"p"',
         "Infinity by infinity can be anything, so it is NaN. mg.detect_anomaly() finds such a place by itself.",
         (
-            Mistake("where it overflows", '"a"', "Python: 1e200 * 1e200 is inf, and inf == inf, so it is no NaN."),
-            Mistake("the sum", '"s"', "Only inf - inf, 0 * inf, inf / inf and 0 / 0 make a NaN of numbers."),
-            Mistake("where it is seen", '"q"', "Whatever is computed from a NaN is NaN."),
+            Mistake(
+                "where it overflows",
+                '"a"',
+                "1e400 is more than a float can hold: a is infinite. There the trouble begins, but inf is no NaN yet.",
+            ),
+            Mistake("the other square", '"b"', "b is 1."),
+            Mistake("the sum", '"s"', "inf + 1 is inf. Only inf - inf, 0 * inf, inf / inf and 0 / 0 make a NaN."),
+            Mistake("where it is seen", '"q"', "q is NaN because its operand is. Look further up."),
         ),
     ),
     Exercise(
@@ -167,19 +150,16 @@ EXERCISES = (
         "Write share(x, y), which gives x*x / (x*x + y*y) for floats and for Values, also with x or y as large as "
         "1e200 or as small as 1e-200. Value and gradients stay what they are.",
         Same(
-            _share,
             [
                 (3.0, 4.0),
-                (1.0, 1.0),
-                (-2.0, 1.0),
-                (0.5, -1.5),
                 (0.0, 2.0),
-                (1e200, 1.0),
+                (-3.0, 0.0),
+                (-4.0, -3.0),
+                (-1e200, 1.0),
                 (1.0, 1e200),
                 (1e200, 1e200),
                 (1e-200, 1e-200),
             ],
-            "takes x and y and gives x*x / (x*x + y*y)",
             gradients=True,
         ),
         (
@@ -221,16 +201,15 @@ EXERCISES = (
         "exp(1000) is more than a float can hold, but the result is not: for [1000.0, 1000.0] it is 1000.69. Use "
         "mg.exp and mg.log.",
         Same(
-            functional.logsumexp,
             [
                 ([1.0, 2.0],),
-                ([0.5],),
-                ([-1.0, 0.0, 1.0],),
                 ([1000.0, 1000.0],),
                 ([-1000.0, -1001.0],),
-                ([800.0, -800.0],),
+                ([-800.0, 800.0],),
+                ([0.0, 1000.0, -2000.0],),
+                ([700.0, -1500.0],),
+                ([-2000.0, -1000.0],),
             ],
-            "takes a list of numbers and gives the log of the sum of their exps",
             gradients=True,
         ),
         (

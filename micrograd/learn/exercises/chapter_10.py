@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 from micrograd.learn.exercise import Exercise, Mistake, without
 from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Number
+
+if TYPE_CHECKING:
+    import random
 
 COUNTS = """
 def counts(names, letters):
@@ -40,26 +42,8 @@ def examples(signs, size):
 """
 
 
-def _counts(names: list[str], letters: str) -> list[list[int]]:
-    table = [[0] * len(letters) for _ in letters]
-    for name in names:
-        for one, after in pairwise(f".{name}."):
-            table[letters.index(one)][letters.index(after)] += 1
-    return table
-
-
-def _chances(counts: list[int], extra: int) -> list[float]:
-    total = sum(counts) + extra * len(counts)
-    return [(count + extra) / total for count in counts]
-
-
-def _draw(chances: list[float], number: float) -> int:
-    return next(place for place, total in enumerate(accumulate(chances)) if total > number)
-
-
-def _examples(signs: list[int], size: int) -> list[list[int]]:
-    padded = [0] * size + signs + [0]
-    return [padded[start : start + size + 1] for start in range(len(signs) + 1)]
+def _names(source: random.Random) -> tuple[list[str], str]:
+    return ["".join(source.choices("abc", k=source.randint(1, 5))) for _ in range(source.randint(1, 4))], ".abc"
 
 
 EXERCISES = (
@@ -70,9 +54,8 @@ EXERCISES = (
         "i and column j says how often letters[i] is followed by letters[j]. A dot stands before each name, and after "
         "it.",
         Same(
-            _counts,
             [(["ab", "b"], ".ab"), (["aab", "ba", "aab"], ".ab"), (["cab"], ".abc"), (["a"], ".a"), (["baaa"], ".ab")],
-            "takes names and letters and gives a table of counts",
+            draw=_names,
         ),
         (
             'zip("." + name, name + ".") gives each pair of neighbours in a name.',
@@ -113,9 +96,8 @@ EXERCISES = (
         "Write chances(counts, extra): counts is a row of such a table. Add extra to each count, and divide each by "
         "the sum of all, so that they add up to 1.",
         Same(
-            _chances,
             [([3, 1], 0), ([3, 1, 0], 1), ([0, 0, 0, 0], 1), ([5, 2, 0, 1], 2)],
-            "takes a row of counts and what is added to each, and gives their shares",
+            draw=lambda source: (source.choices(range(9), k=source.randint(1, 6)), source.randint(1, 4)),
         ),
         ("What is the sum, after extra was added to each of them?", "sum(counts) + extra * len(counts)"),
         CHANCES,
@@ -156,7 +138,6 @@ EXERCISES = (
         "Write draw(chances, number): number is anywhere from 0 to 1, but not 1. Add up the chances from the left, and "
         "give the first place at which the sum is greater than number.",
         Same(
-            _draw,
             [
                 ([0.5, 0.25, 0.25], 0.625),
                 ([0.25, 0.25, 0.5], 0.875),
@@ -165,8 +146,7 @@ EXERCISES = (
                 ([0.125, 0.125, 0.5, 0.25], 0.5),
                 ([0.75, 0.25], 0.625),
                 ([0.125, 0.875], 0.375),
-            ],
-            "takes chances and a number and gives a place",
+            ]
         ),
         ("Keep a running sum: total += chance.", "Return the place as soon as total > number."),
         DRAW,
@@ -205,7 +185,7 @@ EXERCISES = (
         "Knowing nothing",
         "A program that knows nothing gives each of 27 signs the same chance. What is its loss for a letter, the minus "
         "log of the chance of the right one?",
-        Number(math.log(27), 1e-2),
+        Number(digits=3),
         ("Each chance is 1 / 27.", "-log(1 / 27) is log(27)."),
         "math.log(27)",
         "Whoever is below this has learned something.",
@@ -223,9 +203,8 @@ EXERCISES = (
         "for the 0 that ends it, give a list: the size numbers before it, in order, and then the number itself. "
         "Before the name there are only zeros.",
         Same(
-            _examples,
             [([1, 14, 14], 3), ([1, 2, 3, 4, 5], 2), ([7], 1), ([5, 6], 4)],
-            "takes a name as numbers and a size, and gives a list of lists",
+            draw=lambda source: (source.choices(range(1, 27), k=source.randint(1, 7)), source.randint(1, 5)),
         ),
         (
             "Begin with before = [0] * size. After each number, drop its first and append the number.",
@@ -266,7 +245,7 @@ EXERCISES = (
         "10.6",
         "Logs as scores",
         "Three scores are the logs of 0.5, 0.25 and 0.25, each plus 7. Which chance does softmax give to the first?",
-        Number(0.5, 1e-3),
+        Number(),
         ("What is exp(log(0.5) + 7)?", "It is 0.5 * exp(7). What does the division by the sum do to exp(7)?"),
         "0.5",
         "Softmax undoes the log, and what is added to all of them cancels.",

@@ -27,35 +27,13 @@ def slopes(gradients, x):
 """
 
 
-def _levels(operands: list[list[int]]) -> list[int]:
-    found: list[int] = []
-    for places in operands:
-        if any(place >= len(found) for place in places):
-            raise IndexError("an operand comes later")  # no program: it is not one to shrink to
-        found.append(1 + max(found[place] for place in places) if places else 0)
-    return found
-
-
-def _times(rows: list[list[float]], x: list[float]) -> list[float]:
-    return [sum(weight * number for weight, number in zip(row, x, strict=True)) for row in rows]
-
-
-def _back(rows: list[list[float]], gradients: list[float]) -> list[float]:
-    columns = zip(*rows, strict=True)
-    return [sum(weight * share for weight, share in zip(column, gradients, strict=True)) for column in columns]
-
-
-def _slopes(gradients: list[float], x: list[float]) -> list[list[float]]:
-    return [[gradient * number for number in x] for gradient in gradients]
-
-
 EXERCISES = (
     Exercise(
         "12.1",
         "How many multiplications?",
         "A layer of 10 neurons sees 64 numbers, as that of chapter 9. A batch has 100 images. How many multiplications "
         "of a weight and a number are that, forward?",
-        Number(64_000.0),
+        Number(),
         ("Each neuron has a weight for each number.", "10 * 64 for one image."),
         "10 * 64 * 100",
         "None of them needs any of the others.",
@@ -73,7 +51,6 @@ EXERCISES = (
         "Write levels(operands): operands has a list for each number, with the places of those that it is made of; "
         "they all stand before it. What is given has an empty list. Give the list of the levels.",
         Same(
-            _levels,
             [
                 ([[]],),
                 ([[], [], [0, 1]],),
@@ -81,7 +58,7 @@ EXERCISES = (
                 ([[], [0], [1], [], [3, 2], [0, 0]],),
                 ([[], [], [0, 1], [0], [3], [4], [2, 5], [6, 0]],),
             ],
-            "takes the operands of each number and gives its level",
+            draw=lambda source: ([source.sample(range(i), source.randint(0, min(i, 3))) for i in range(8)],),
         ),
         (
             "Go from the first to the last: the levels of the operands are known by then.",
@@ -123,14 +100,12 @@ EXERCISES = (
         "Write times(rows, x): rows is a matrix, a list of rows, and x is a list of numbers. Give a list with a number "
         "for each row: the sum of its numbers, each times the one of x at the same place.",
         Same(
-            _times,
             [
                 ([[2.0]], [5.0]),
                 ([[1.0, 2.0], [3.0, -1.0]], [4.0, 0.5]),
                 ([[1.0, 0.0, -2.0], [0.5, 3.0, 1.0]], [2.0, -1.0, 3.0]),
                 ([[1.0, 2.0], [0.0, 1.0], [-1.0, 4.0]], [3.0, 5.0]),
-            ],
-            "takes a matrix and a vector and gives their product",
+            ]
         ),
         ("Each row gives one number.", "sum(weight * number for weight, number in zip(row, x)), for each row."),
         TIMES,
@@ -165,14 +140,12 @@ EXERCISES = (
         "Write back(rows, gradients): gradients are those of the results of times(rows, x), one for each row. Give the "
         "gradients of x, one for each column.",
         Same(
-            _back,
             [
                 ([[2.0]], [5.0]),
                 ([[1.0, 2.0], [3.0, -1.0]], [4.0, 0.5]),
                 ([[1.0, 0.0, -2.0], [0.5, 3.0, 1.0]], [2.0, -1.0]),
                 ([[1.0, 2.0], [0.0, 1.0], [-1.0, 4.0]], [3.0, 5.0, 0.25]),
-            ],
-            "takes a matrix and the gradients of the results and gives those of the inputs",
+            ]
         ),
         (
             "x[j] gets a share from each row i: gradients[i] * rows[i][j].",
@@ -213,9 +186,7 @@ EXERCISES = (
         "The gradients of the weights",
         "Write slopes(gradients, x): the gradients of all the numbers in rows, as a list of rows.",
         Same(
-            _slopes,
-            [([2.0], [5.0]), ([1.0, -2.0], [3.0, 0.5]), ([2.0, 3.0], [1.0, 4.0, -1.0]), ([0.5, 1.5, 3.0], [2.0, -4.0])],
-            "takes the gradients of the results and x, and gives those of the weights",
+            [([2.0], [5.0]), ([1.0, -2.0], [3.0, 0.5]), ([2.0, 3.0], [1.0, 4.0, -1.0]), ([0.5, 1.5, 3.0], [2.0, -4.0])]
         ),
         (
             "The weight in row i and column j goes into result i, times x[j].",
@@ -256,7 +227,7 @@ EXERCISES = (
         "Adding in pairs",
         "1,024 numbers are added in pairs, all pairs at the same time; then the results, in pairs again, until one is "
         "left. How many turns does that take?",
-        Number(10.0),
+        Number(),
         ("After one turn 512 are left, after two 256.", "How often can 1,024 be halved?"),
         "10.0",
         "As many additions as before, 1,023, but in 10 turns: this is what makes a sum wide.",
@@ -273,7 +244,7 @@ EXERCISES = (
         "Once fetched",
         "A layer of 10 neurons sees 64 numbers. With one image, each weight that is fetched is used in one "
         "multiplication. In how many is it used with a batch of 100 images?",
-        Number(100.0),
+        Number(),
         (
             "A weight belongs to one neuron, and to one of the 64 numbers.",
             "It is multiplied by one number of each image.",

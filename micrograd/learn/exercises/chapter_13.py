@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from micrograd.learn.exercise import Exercise, Mistake, without
-from micrograd.learn.kinds.functions import Derivative, Same
+from micrograd.learn.kinds.functions import Same
 from micrograd.learn.kinds.values import Choice, Number
 
 STEP = """
@@ -22,28 +22,12 @@ def step(place, slopes, table):
 """
 
 
-def _step(x: float, slope: float, curvature: float) -> float:
-    return x - slope / curvature
-
-
-def _bends(x: float, y: float) -> list[list[float]]:
-    return [[2 * y, 2 * x], [2 * x, 6 * y]]
-
-
-def _two(place: list[float], slopes: list[float], table: list[list[float]]) -> list[float]:
-    (x, y), (slope_x, slope_y), ((a, b), (c, d)) = place, slopes, table
-    size = a * d - b * c
-    return [x - (d * slope_x - b * slope_y) / size, y - (a * slope_y - c * slope_x) / size]
-
-
 EXERCISES = (
     Exercise(
         "13.1",
         "The slope of the slope",
         "Write curvature(x), the second derivative of x**4 - 3*x**2 at any x.",
-        Derivative(
-            lambda x: 4 * x**3 - 6 * x, [(2.0,), (-1.5,), (0.5,), (0.0,)], "4*x**3 - 6*x, the slope of x**4 - 3*x**2"
-        ),
+        Same([(2.0,), (-1.5,), (0.5,), (0.0,)]),
         (
             "First the slope: 4*x**3 - 6*x. Then the slope of that.",
             "The slope of 4*x**3 is 12*x**2, and that of 6*x is 6.",
@@ -78,11 +62,7 @@ EXERCISES = (
         "A Newton step",
         "Write step(x, slope, curvature): the place of the lowest point of the parabola that has this slope and this "
         "curvature at x.",
-        Same(
-            _step,
-            [(3.0, 4.0, 2.0), (1.0, -6.0, 3.0), (0.0, 0.5, 8.0), (2.0, 0.0, 5.0)],
-            "takes a place, a slope and a curvature and gives the next place",
-        ),
+        Same([(3.0, 4.0, 2.0), (1.0, -6.0, 3.0), (0.0, 0.5, 8.0), (2.0, 0.0, 5.0), (1.0, 3.0, -1.5)]),
         (
             "Where you have gone by d, the slope is slope + d * curvature.",
             "At the lowest point the slope is 0: d is -slope / curvature.",
@@ -119,14 +99,7 @@ EXERCISES = (
         "f = x**4 - 3*x**2 has two valleys, at -1.22 and 1.22, and a hilltop between them, at 0. There the curvature "
         'is -6. Newton\'s method begins at x = 0.1. Where does it go? "the valley at 1.22", "the valley at -1.22", '
         '"the hilltop", or "nowhere".',
-        Choice(
-            {
-                "the valley at 1.22": "Down is to the right, but the step is -slope / curvature, and both are below 0.",
-                "the valley at -1.22": "The step goes to the left, but not nearly so far: 0.6 / 5.9 is about 0.1.",
-                "the hilltop": "",
-                "nowhere": "The slope at 0.1 is -0.6, and not 0, so it moves.",
-            }
-        ),
+        Choice("the valley at 1.22", "the valley at -1.22", "the hilltop", "nowhere"),
         (
             "The slope at 0.1 is about -0.6, and the curvature about -5.9. Which way does the step go?",
             "A parabola that bends down has no lowest point. What does it have?",
@@ -134,9 +107,17 @@ EXERCISES = (
         '"the hilltop"',
         "Newton's method looks for a slope of 0, and a hilltop has one, too.",
         (
-            Mistake("downhill", '"the valley at 1.22"', "Where it bends down, Newton's method goes uphill."),
-            Mistake("too far", '"the valley at -1.22"', "It is a short step, since the slope is small here."),
-            Mistake("it stays", '"nowhere"', "It stays only where the slope is 0."),
+            Mistake(
+                "downhill",
+                '"the valley at 1.22"',
+                "Down is to the right, but the step is -slope / curvature, and both are below 0.",
+            ),
+            Mistake(
+                "too far",
+                '"the valley at -1.22"',
+                "It goes to the left, but not nearly so far: 0.6 / 5.9 is about 0.1.",
+            ),
+            Mistake("it stays", '"nowhere"', "The slope at 0.1 is -0.6, and not 0, so it moves."),
         ),
     ),
     Exercise(
@@ -144,11 +125,7 @@ EXERCISES = (
         "All four",
         "Write bends(x, y): the table of the second derivatives of x*x*y + y**3, as a list of two rows. The first row "
         "says how the slope for x changes with x and with y; the second row, how the slope for y does.",
-        Same(
-            _bends,
-            [(2.0, 5.0), (-1.0, 3.0), (0.5, -0.25), (4.0, 0.0)],
-            "takes two numbers and gives a table of two rows",
-        ),
+        Same([(2.0, 5.0), (-1.0, 3.0), (0.5, -0.25), (4.0, 0.0)]),
         (
             "First the two slopes: 2*x*y for x, and x*x + 3*y**2 for y.",
             "The slope for x, 2*x*y, changes with x by 2*y, and with y by 2*x.",
@@ -191,14 +168,13 @@ EXERCISES = (
         "slopes there, and table has the second derivatives, [[a, b], [c, d]]. The way [p, q] is the one that changes "
         "both slopes to 0: a * p + b * q is minus the first slope, and c * p + d * q minus the second.",
         Same(
-            _two,
             [
                 ([1.0, 2.0], [4.0, 6.0], [[2.0, 1.0], [1.0, 3.0]]),
                 ([0.0, 0.0], [1.0, -1.0], [[4.0, -2.0], [-2.0, 2.0]]),
                 ([-4.0, 1.0], [-8.0, 60.0], [[2.0, 0.0], [0.0, 60.0]]),
                 ([1.5, -0.5], [0.5, 3.0], [[1.0, 2.0], [2.0, 1.0]]),
-            ],
-            "takes a place, slopes and a table and gives the next place",
+                ([1.0, 1.0], [2.0, -1.0], [[2.0, 1.0], [-3.0, 4.0]]),
+            ]
         ),
         (
             "Two equations with two unknowns: multiply the first by d and the second by b, and subtract.",
@@ -242,7 +218,7 @@ EXERCISES = (
         "How many are there?",
         "A network has 1,000 weights. How many second derivatives does its loss have? How the slope for v changes with "
         "w is the same as how the slope for w changes with v: count such a pair once.",
-        Number(500500.0),
+        Number(),
         (
             "The table has 1,000 rows of 1,000 numbers. Which of them are there twice?",
             "1,000 on the diagonal, and half of all others.",

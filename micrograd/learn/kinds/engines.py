@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 from micrograd.engine.order import topological_order
 from micrograd.engine.primitive import find
 from micrograd.engine.value import Value
+from micrograd.learn.comparing import alike
 from micrograd.learn.kinds.functions import name_of, required_function
 from micrograd.learn.kinds.kind import Kind
 from micrograd.learn.programs import Program, programs, simpler
-from micrograd.learn.running import AnswerError, alike, called, finite, shown
+from micrograd.learn.running import AnswerError, called, finite, items, shown
 from micrograd.learn.shares import about_sum, as_sum, shares_under
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _COUNT = 40  # programs
+_BEGUN = 10  # of them are run again
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -166,11 +168,11 @@ class Order(OnPrograms):
         """The places of the program in the order given."""
         nodes = _Place.of(probe)
         given = called(answer, [nodes[-1]], f"{name_of(answer)}(f)")
-        if not isinstance(given, (list, tuple)):
+        if (found := items(given, "What it gave")) is None:
             raise AnswerError(f"It gave {shown(given)}: return the list of Values")
-        if odd := [thing for thing in given if not isinstance(thing, _Place)]:
+        if odd := [thing for thing in found if not isinstance(thing, _Place)]:
             raise AnswerError(f"It gave {shown(odd[0])} in its list, which is no Value of the graph")
-        return [thing.place for thing in given]
+        return [thing.place for thing in found]
 
     def fault(self, answer: Callable[..., Any], probe: Program) -> str | None:
         """One that is there twice, comes too early, or is missing."""
@@ -209,6 +211,12 @@ class _Place:
         return nodes
 
 
+class _Begun(Program):
+    """A program in which Values have gradients before the backward pass."""
+
+    __slots__ = ()
+
+
 class Engine(OnPrograms):
     """A class Value of the learner's own, as far as it has come.
 
@@ -235,11 +243,25 @@ class Engine(OnPrograms):
 
     def probes(self) -> Sequence[Program]:
         """The programs; where there are no operations yet, numbers alone."""
-        alone = [Program((number,), frozenset(), ()) for number in (2.0, -3.5)]
+        alone = [Program(numbers, frozenset(), ()) for numbers in ((2.0,), (-3.5,), (0.0, 1.25))]
         return super().probes() if self.names else alone
 
-    def run(self, answer: type, program: Program) -> list[Any]:
-        """The places of a program on the learner's class, with gradients as far as it has come."""
+    def drawn(self) -> Iterable[Program]:
+        """Some of the programs again, with gradients that are not 0 before the backward pass."""
+        return [_Begun(*program) for program in self.probes()[:_BEGUN]] if self.backward == "itself" else []
+
+    def smaller(self, probe: Program) -> Iterable[Program]:
+        """Programs that are simpler."""
+        return [type(probe)(*program) for program in super().smaller(probe)]
+
+    def run(self, answer: type, program: Program, before: Mapping[int, float]) -> list[Any]:
+        """The places of a program on the learner's class, with gradients as far as it has come.
+
+        Args:
+            answer: the class.
+            program: what is run.
+            before: the gradients that places have before the backward pass, where these are not 0.
+        """
 
         def made(number: float) -> Any:
             found = called(answer, [number], f"Value({shown(number)})")
@@ -255,6 +277,8 @@ class Engine(OnPrograms):
 
         with _in_order(answer):
             places = program.run(made, apply)
+            for place, gradient in before.items():
+                places[place].grad = gradient
             if self.backward == "by hand":
                 order = [place for place in places if isinstance(place, answer)]
                 called(lambda: walk_by_hand(places[-1], order), (), f"For {program}, `_backward()`")
@@ -268,7 +292,7 @@ class Engine(OnPrograms):
     def outcome(self, answer: type, probe: Program) -> Any:
         """All that it has come to: data, memory, gradients."""
         found: list[Any] = []
-        for place, thing in enumerate(self.run(answer, probe)):
+        for place, thing in enumerate(self.run(answer, probe, {})):
             if place in probe.plain:
                 continue
             what = probe.name(place)
@@ -281,7 +305,9 @@ class Engine(OnPrograms):
 
     def fault(self, answer: type, probe: Program) -> str | None:
         """The first wrong number forward, what a result forgot, then the first wrong edge backward."""
-        places, right = self.run(answer, probe), reference(probe)
+        if isinstance(probe, _Begun):
+            return self._overwritten(answer, probe)
+        places, right = self.run(answer, probe, {}), reference(probe)
         for place, (thing, node) in enumerate(zip(places, right, strict=True)):
             if node is None:
                 continue
@@ -296,6 +322,24 @@ class Engine(OnPrograms):
         if not self.backward:
             return None
         return first_wrong_gradient(probe, [getattr(place, "grad", None) for place in places])
+
+    def _overwritten(self, answer: type, program: Program) -> str | None:
+        """A gradient that was not 0 before the backward pass, and is wrong after it."""
+        right = reference(program)
+        right[-1].backward()
+        last = len(right) - 1
+        values = [place for place in range(len(program.inputs)) if place not in program.plain]
+        before = {last: 5.0, **dict.fromkeys(values, 10.0)}
+        places = self.run(answer, program, before)
+        for place, earlier in before.items():
+            expected = 1.0 if place == last else earlier + right[place].grad
+            if not alike(given := finite(places[place].grad, f"The grad of {program.name(place)}"), expected):
+                why = "the backward pass begins at f" if place == last else "each use of a Value adds to its gradient"
+                return (
+                    f"For {program}: {program.name(place)} had a gradient of {shown(earlier)} before f.backward(), and "
+                    f"has {shown(given)} after it; expected {shown(expected)}, as {why}."
+                )
+        return None
 
     def _forgotten(self, program: Program, places: list[Any], place: int) -> str:
         """What a Value does not remember of how it was made; "" for nothing."""
@@ -335,7 +379,7 @@ def _attribute(thing: Any, name: str, what: str) -> Any:
 
 def _operands(thing: Any, what: str) -> Any:
     given = _attribute(thing, "_prev", what)
-    if not isinstance(given, (set, frozenset, list, tuple)):
+    if not isinstance(given, (set, frozenset)):
         raise AnswerError(f"{what}._prev is {shown(given)}; expected the set of its operands")
     return given
 

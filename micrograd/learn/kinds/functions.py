@@ -1,21 +1,27 @@
-"""Answers that are functions of numbers: a derivative, or a program that is to do what another one does."""
+"""Answers that are functions of numbers, and are to do what another function does."""
 
 from __future__ import annotations
 
+import random
 from contextlib import suppress
+from functools import cached_property, partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from micrograd.engine.order import topological_order
 from micrograd.engine.value import Value
+from micrograd.learn.comparing import alike
+from micrograd.learn.exercise import answer_of
 from micrograd.learn.kinds.kind import Kind
-from micrograd.learn.running import DEEPEST, AnswerError, alike, called, finite, shown
-from micrograd.testing.gradcheck import GradientError, gradcheck
+from micrograd.learn.running import DEEPEST, AnswerError, called, finite, items, shown
 from micrograd.transforms import gradient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     Point = tuple[Any, ...]
+
+DRAWN = 20  # arguments by chance
 
 
 def required_function(answer: Any, what: str) -> Callable[..., Any]:
@@ -42,60 +48,14 @@ def beside(expected: Any, given: Any) -> str:
     return "{}, not {}".format(*(short if short[0] != short[1] else (expected, given)))
 
 
-class Derivative(Kind):
-    """A function that gives the derivative of another at a number; of several numbers, as many derivatives.
-
-    Args:
-        function: of floats and Values, whose derivative is asked for.
-        points: where it is checked, by gradcheck.
-        formula: the function as text.
-    """
-
-    def __init__(self, function: Callable[..., Any], points: Sequence[Point], formula: str) -> None:
-        self.function, self.points, self.formula = function, points, formula
-
-    def read(self, answer: Any) -> Callable[..., Any]:
-        """A function."""
-        return required_function(answer, f"a function that gives the derivative of {self.formula}")
-
-    def probes(self) -> Sequence[Point]:
-        """The points."""
-        return self.points
-
-    def outcome(self, answer: Callable[..., Any], probe: Point) -> list[float]:
-        """The derivatives that it gives at a point."""
-        call = call_of(answer, probe)
-        given = called(answer, probe, call)
-        each = given if isinstance(given, (list, tuple)) else [given]
-        numbers = [finite(one, f"What {call} gave") for one in each]
-        if len(numbers) != len(probe):
-            raise AnswerError(
-                f"{call} gave {len(each)} numbers; a derivative for each of {len(probe)} inputs is wanted"
-            )
-        return numbers
-
-    def fault(self, answer: Callable[..., Any], probe: Point) -> str | None:
-        """What gradcheck says, with the numbers side by side."""
-        given = self.outcome(answer, probe)
-        try:
-            gradcheck(self.function, probe, gradient=lambda *_: given, tolerance=self.tolerance)
-        except GradientError as error:
-            index, row = next((i, row) for i, row in enumerate(error.report.rows) if row.verdict == "WRONG")
-            by = f" with respect to input {index + 1}" if len(probe) > 1 else ""
-            return (
-                f"{call_of(answer, probe)}: expected {shown(row.numeric)}{by}, by differences of {self.formula}, "
-                f"not {shown(row.analytic)}."
-            )
-        return None
-
-
 class Same(Kind):
     """A function that gives what another one gives, on each list of arguments.
 
     Args:
-        reference: the right one. It gives a number, or a list of numbers.
-        arguments: what both are called with; what fails is shrunk by leaving items of lists out.
-        what: what the function does, for messages.
+        arguments: what both are called with; what fails is shrunk by leaving places out of lists.
+        reference: the right one, which gives a number, or a list of numbers; left out, the solution of the exercise.
+        draw: makes further arguments by chance; left out, they are those above with other numbers of the same sign
+            and about the same size.
         gradients: whether it is to be called with Values too, and have the same gradients.
         most_nodes: how many results its graph may have; None for any number.
         tolerance: the relative difference allowed.
@@ -103,24 +63,42 @@ class Same(Kind):
 
     def __init__(
         self,
-        reference: Callable[..., Any],
         arguments: Sequence[Point],
-        what: str,
         *,
+        reference: Callable[..., Any] | None = None,
+        draw: Callable[[random.Random], Point] | None = None,
         gradients: bool = False,
         most_nodes: int | None = None,
         tolerance: float = 1e-6,
     ) -> None:
-        self.reference, self.arguments, self.what = reference, arguments, what
+        self.arguments, self.draw, self._reference = arguments, draw, reference
         self.gradients, self.most_nodes, self.tolerance = gradients, most_nodes, tolerance
+
+    @cached_property
+    def reference(self) -> Callable[..., Any]:
+        """The right function."""
+        return self._reference or answer_of(self.solution)
 
     def read(self, answer: Any) -> Callable[..., Any]:
         """A function."""
-        return required_function(answer, f"a function that {self.what}")
+        return required_function(answer, f"your function {name_of(self.reference)}{signature(self.reference)}")
 
     def probes(self) -> Sequence[Point]:
         """The arguments."""
         return self.arguments
+
+    def drawn(self) -> Iterable[Point]:
+        """Arguments by chance, where the reference gives a number."""
+        source = random.Random()
+        draws = [self.draw] * DRAWN if self.draw else [partial(_varied, arguments) for arguments in self.arguments]
+        for draw in draws:
+            yield from self._usable([draw(source)])
+
+    def _usable(self, points: Iterable[Point]) -> Iterator[Point]:
+        for point in points:
+            with suppress(AnswerError):  # there, the reference gives no number
+                self.outcome(self.reference, point)
+                yield point
 
     def outcome(self, answer: Callable[..., Any], probe: Point) -> Any:
         """What it gives, its gradients, and how many results its graph has, as far as these are asked for."""
@@ -142,8 +120,15 @@ class Same(Kind):
     def fault(self, answer: Callable[..., Any], probe: Point) -> str | None:
         """The first difference: in the value, in the gradients, in the number of nodes."""
         call = call_of(answer, probe)
-        given, right = self.outcome(answer, probe), self.outcome(self.reference, probe)
-        value, wanted = (given[0], right[0]) if self.gradients else (given, right)
+        right = self.outcome(self.reference, probe)
+        wanted = right[0] if self.gradients else right
+        try:
+            given = self.outcome(answer, probe)
+        except AnswerError as error:
+            if error.__cause__ is None:  # the message says what is wanted
+                raise
+            raise AnswerError(f"{str(error).rstrip('.')}; expected {shown(wanted)}.") from error.__cause__
+        value = given[0] if self.gradients else given
         if not alike(value, wanted, self.tolerance):
             return f"{call}: expected {beside(wanted, value)}."
         if self.gradients and not alike(given[1], right[1], self.tolerance):
@@ -152,20 +137,38 @@ class Same(Kind):
             return f"{call} is right, but it makes {given[2]} results; {self.most_nodes} are enough."
         return None
 
+    def passed(self, answer: Callable[..., Any], probe: Point) -> str:
+        """The call, so that the learner can compare the two."""
+        return f"\n{call_of(answer, probe)} is right; it must be right for all numbers."
+
     def smaller(self, probe: Point) -> Iterable[Point]:
-        """Arguments with a place left out of all lists that are as long as each other."""
-        for length in sorted({len(argument) for argument in probe if isinstance(argument, list)} - {1}):
+        """Arguments with a place left out of all lists that are as long as each other, also of those inside."""
+        for length in sorted(_lengths(probe) - {1}):
             for place in range(length):
-                changed = tuple(_without(argument, place, length) for argument in probe)
-                with suppress(AnswerError):  # there, the reference gives no number
-                    self.outcome(self.reference, changed)
-                    yield changed
+                yield from self._usable([_without(probe, place, length)])
+
+
+def _lengths(argument: Any) -> set[int]:
+    """How long the lists in the arguments are."""
+    if not isinstance(argument, (list, tuple)):
+        return set()
+    own = {len(argument)} if isinstance(argument, list) else set[int]()
+    return own.union(*map(_lengths, argument))
 
 
 def _without(argument: Any, place: int, length: int) -> Any:
+    if not isinstance(argument, (list, tuple)):
+        return argument
     if isinstance(argument, list) and len(argument) == length:
-        return argument[:place] + argument[place + 1 :]
-    return argument
+        argument = argument[:place] + argument[place + 1 :]
+    return type(argument)(_without(item, place, length) for item in argument)
+
+
+def _varied(argument: Any, source: random.Random) -> Any:
+    """Another number for each float, of the same sign and about the same size; all else stays as it is."""
+    if isinstance(argument, (list, tuple)):
+        return type(argument)([_varied(item, source) for item in argument])
+    return float(f"{argument * source.uniform(0.5, 1.5):.4g}") if isinstance(argument, float) else argument
 
 
 def _copied(argument: Any) -> Any:
@@ -191,6 +194,8 @@ def _values(arguments: Any) -> tuple[Any, list[Value]]:
 
 
 def _numbers(thing: Any, call: str, depth: int = 0) -> Any:
-    if isinstance(thing, (list, tuple)) and depth < DEEPEST:
-        return [_numbers(item, call, depth + 1) for item in thing]
+    if depth < DEEPEST:
+        found = items(thing, f"What {call} gave", lambda item: _numbers(item, call, depth + 1))
+        if found is not None:
+            return found
     return finite(float(thing) if isinstance(thing, bool) else thing, f"What {call} gave")  # True is as good as 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import TYPE_CHECKING, Any
 
+from micrograd.learn.comparing import alike, numbers, same_words, words
 from micrograd.learn.kinds.kind import Kind
-from micrograd.learn.kinds.values import by_name
-from micrograd.learn.running import AnswerError, alike, called, finite, shown
+from micrograd.learn.kinds.values import by_name, known
+from micrograd.learn.running import AnswerError, called, finite, items, mapping, shown
 from micrograd.learn.shares import Share, labelled, shares_under
 
 if TYPE_CHECKING:
@@ -16,17 +18,18 @@ if TYPE_CHECKING:
 
 
 def texts(answer: Any, what: str) -> list[str]:
-    """The names in a list, or in a text with spaces, commas or arrows between them.
+    """The names in a list, or in a text with anything between them.
 
     Example:
         >>> texts("f -> a -> x", "")
         ['f', 'a', 'x']
     """
     if isinstance(answer, str):
-        return answer.replace("->", " ").replace(",", " ").split()
-    if not isinstance(answer, (list, tuple)) or not all(isinstance(name, str) for name in answer):
+        return words(answer)
+    found = items(answer, "The answer")
+    if found is None or not all(isinstance(name, str) for name in found):
         raise AnswerError(f"The answer is {what}, not {shown(answer)}")
-    return list(answer)
+    return [word for name in found for word in words(name)]
 
 
 class Turns(Kind):
@@ -47,10 +50,6 @@ class Turns(Kind):
         if twice := next((name for name in order if order.count(name) > 1), None):
             raise AnswerError(f"{twice} is there {order.count(twice)} times: each Value has one turn")
         return order
-
-    def outcome(self, answer: list[str], probe: None) -> list[str]:
-        """The order itself."""
-        return answer
 
     def fault(self, answer: list[str], probe: None) -> str | None:
         """The first that takes its turn before it has all of its gradient."""
@@ -80,12 +79,8 @@ class Paths(Kind):
     def read(self, answer: Any) -> dict[str, float]:
         """A finite number for each path, whatever is between its names."""
         example = f'{{"f -> ... -> {self.end}": 1.0}}'
-        if not isinstance(answer, dict):
-            raise AnswerError(
-                f"The answer is a dict with a number for each path, such as {example}, not {shown(answer)}"
-            )
         found = {}
-        for path, product in answer.items():
+        for path, product in mapping(answer, f"a dict with a number for each path, such as {example}").items():
             name = " -> ".join(texts(path, f"a dict whose keys are paths, such as {example}"))
             found[name] = finite(product, f"The number of {name}")
         return dict(sorted(found.items()))
@@ -103,10 +98,6 @@ class Paths(Kind):
                 found[" -> ".join([root.label, *(edge.operand for edge in edges)])] = edges
             open_paths += [(share.operand, [*edges, share]) for share in onward.get(name, ())]
         return found
-
-    def outcome(self, answer: dict[str, float], probe: None) -> dict[str, float]:
-        """The products by path."""
-        return answer
 
     def fault(self, answer: dict[str, float], probe: None) -> str | None:
         """A path that is none, or is missing, or has another product."""
@@ -165,10 +156,6 @@ class PlantedMistake(Kind):
             raise AnswerError(f"No share goes from {user} to {operand}{turned}")
         return user, operand
 
-    def outcome(self, answer: tuple[str, str], probe: None) -> tuple[str, str]:
-        """The edge itself."""
-        return answer
-
     def fault(self, answer: tuple[str, str], probe: None) -> str | None:
         """Why an edge is right that was taken for the wrong one."""
         if answer == (self.user, self.operand):
@@ -205,20 +192,14 @@ class Zeros(Kind):
 
     def read(self, answer: Any) -> dict[str, str]:
         """A reason for each name."""
-        if not isinstance(answer, dict):
-            raise AnswerError(
-                f'The answer is a dict such as {{"x": {next(iter(self.reasons))!r}}}, not {shown(answer)}'
-            )
-        names = [*self.gradients()]
-        for name, reason in answer.items():
-            by_name({name: reason}, [name] if name in names else names, "a reason", "")
-            if not isinstance(reason, str) or reason not in self.reasons:
-                raise AnswerError(f"{shown(reason)} is none of the reasons: {', '.join(map(repr, self.reasons))}")
-        return dict(sorted(answer.items()))
-
-    def outcome(self, answer: dict[str, str], probe: None) -> dict[str, str]:
-        """The reasons by name."""
-        return answer
+        found = {}
+        given = mapping(answer, f'a dict such as {{"x": {next(iter(self.reasons))!r}}}')
+        for name, said in known(given, [*self.gradients()]).items():
+            reason = same_words(said, self.reasons) if isinstance(said, str) else None
+            if reason is None:
+                raise AnswerError(f"{shown(said)} is none of the reasons: {', '.join(map(repr, self.reasons))}")
+            found[name] = reason
+        return dict(sorted(found.items()))
 
     def fault(self, answer: dict[str, str], probe: None) -> str | None:
         """A gradient that is not zero, then a reason that is another, then what is missing."""
@@ -244,19 +225,18 @@ class Reach(Kind):
         target: what it should be.
     """
 
-    tolerance = 1e-3  # the answer may be rounded
+    tolerance = 1e-4  # the answer may be rounded
 
     def __init__(self, build: Callable[..., Value], inputs: Mapping[str, float], inside: str, target: float) -> None:
         self.build, self.inputs, self.inside, self.target = build, dict(inputs), inside, target
 
     def read(self, answer: Any) -> dict[str, float]:
         """One of the inputs and its new number."""
-        if not isinstance(answer, dict) or len(answer) != 1:
-            raise AnswerError(
-                f"The answer is a dict with the one input that changes, such as {{'x': 2.0}}, not {shown(answer)}"
-            )
-        ((name, number),) = answer.items()
-        by_name(answer, [name] if name in self.inputs else [*self.inputs], "a number", "")
+        wanted = "a dict with the one input that changes, such as {'x': 2.0}"
+        given = mapping(answer, wanted)
+        if len(given) != 1:
+            raise AnswerError(f"The answer is {wanted}, not {shown(answer)}")
+        ((name, number),) = known(given, [*self.inputs]).items()
         return {name: finite(number, f"The new number of {name}")}
 
     def reached(self, answer: dict[str, float]) -> float:
@@ -297,14 +277,18 @@ class Checkpoints(Kind):
 
     def read(self, answer: Any) -> list[int]:
         """Places in the chain, in order."""
-        if not isinstance(answer, (list, tuple, set, frozenset, range)):
+        given = list(answer) if isinstance(answer, Set) else numbers(answer) if isinstance(answer, str) else answer
+        if (places := items(given, "The answer")) is None:
             raise AnswerError(
                 f"The answer is the list of the results that are kept, such as [2, 5], not {shown(answer)}"
             )
-        for place in answer:
-            if type(place) is not int or not 1 <= place <= self.length:
+        found = set()
+        for place in places:
+            result = finite(place, "What is kept")
+            if result not in range(1, self.length + 1):
                 raise AnswerError(f"The results are 1 to {self.length}; there is no result {shown(place)}")
-        return sorted(set(answer))
+            found.add(int(result))
+        return sorted(found)
 
     def costs(self, kept: list[int]) -> tuple[int, int]:
         """How many are held at the worst moment, and how many are computed again."""

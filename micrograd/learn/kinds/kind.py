@@ -7,9 +7,11 @@ recognised as a mistake that is known, and gets the explanation meant for it.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from micrograd.learn.running import AnswerError, alike, outcome
+from micrograd.learn.comparing import alike
+from micrograd.learn.running import AnswerError, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +28,7 @@ class Kind:
     """A kind of exercise. Each says what it wants, which probes there are, and what is wrong on one of them."""
 
     tolerance = 1e-6
+    solution = ""  # the source of a right answer; the exercise sets it
 
     def read(self, answer: Any) -> Any:
         """The answer in the form in which it is judged.
@@ -39,9 +42,13 @@ class Kind:
         """What the answer is tried on, the same each time."""
         return [None]
 
+    def drawn(self) -> Iterable[Any]:
+        """Further probes, other ones each time, so that nobody can know them."""
+        return []
+
     def outcome(self, answer: Any, probe: Any) -> Any:
-        """What the answer makes of a probe; AnswerError where it fails there."""
-        raise NotImplementedError
+        """What the answer makes of a probe, or the answer itself where nothing is tried; AnswerError where it fails."""
+        return answer
 
     def fault(self, answer: Any, probe: Any) -> str | None:
         """What is wrong with the answer on a probe, with what was expected beside what was given; None if it is right.
@@ -57,10 +64,16 @@ class Kind:
 
     def first_fault(self, answer: Any) -> str | None:
         """What is wrong with an answer, on the simplest probe on which it is wrong; None if it is right."""
-        for probe in self.probes():
+        passed = ""
+        for probe in chain(self.probes(), self.drawn()):
             if (found := self._fault_on(answer, probe)) is not None:
-                return self._on_the_simplest(answer, probe, found)
+                return self._on_the_simplest(answer, probe, found) + passed
+            passed = passed or self.passed(answer, probe)
         return None
+
+    def passed(self, answer: Any, probe: Any) -> str:
+        """What a message adds about a probe on which the answer is right, where it is wrong on another one."""
+        return ""
 
     def _fault_on(self, answer: Any, probe: Any) -> str | None:
         try:
@@ -88,5 +101,7 @@ class Kind:
         It need not be 1 for the same mistake: the operands of a Value are a set, which has no order.
         """
         pairs = [(one, other) for one, other in zip(results, others, strict=True) if one.wrong or other.wrong]
-        agreeing = sum(alike(one.outcome, other.outcome, self.tolerance) for one, other in pairs)
-        return agreeing / len(pairs)
+        agreeing = sum(
+            one.wrong and other.wrong and alike(one.outcome, other.outcome, self.tolerance) for one, other in pairs
+        )
+        return agreeing / len(pairs) if pairs else 0.0

@@ -5,8 +5,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from micrograd.learn.comparing import alike, same_words
+from micrograd.learn.exercise import answer_of
 from micrograd.learn.kinds.kind import Kind
-from micrograd.learn.running import AnswerError, alike, finite, shown
+from micrograd.learn.running import AnswerError, finite, items, mapping, shown
 from micrograd.learn.shares import about_sum, as_sum, labelled, shares_under
 
 if TYPE_CHECKING:
@@ -19,28 +21,26 @@ class Number(Kind):
     """One number.
 
     Args:
-        expected: the right one.
-        tolerance: the relative difference allowed, for answers that are worked out by hand.
+        digits: how many must be right, where it is no whole number; the answer may be rounded to them.
     """
 
-    def __init__(self, expected: float, tolerance: float = 1e-6) -> None:
-        self.expected, self.tolerance = float(expected), tolerance
+    tolerance = 1e-9
+
+    def __init__(self, digits: int = 4) -> None:
+        self.digits = digits
 
     def read(self, answer: Any) -> float:
         """The number, which must be finite."""
         return finite(answer, "The answer")
 
-    def outcome(self, answer: float, probe: None) -> float:
-        """The number itself."""
-        return answer
-
     def fault(self, answer: float, probe: None) -> str | None:
         """The right number is not told: a guess should not end the exercise."""
-        if alike(answer, self.expected, self.tolerance):
+        expected = answer_of(self.solution)
+        if alike(answer, expected, self.tolerance, self.digits):
             return None
-        if alike(answer, -self.expected, self.tolerance):
+        if alike(answer, -expected, self.tolerance, self.digits):
             return f"{shown(answer)} has the right size and the wrong sign."
-        return f"It is not {shown(answer)}; the right number is {'larger' if answer < self.expected else 'smaller'}."
+        return f"It is not {shown(answer)}; the right number is {'larger' if answer < expected else 'smaller'}."
 
 
 def by_name(answer: Any, names: Sequence[str], what: str, example: str) -> dict[str, Any]:
@@ -55,16 +55,26 @@ def by_name(answer: Any, names: Sequence[str], what: str, example: str) -> dict[
     Raises:
         AnswerError: if it is no dict, or a name is missing or unknown.
     """
-    if not isinstance(answer, dict):
-        raise AnswerError(f"The answer is a dict with {what} for each name, such as {example}, not {shown(answer)}")
-    for name in answer:
-        if name not in names:
-            near = get_close_matches(str(name), names, 1)
-            meant = f"did you mean {near[0]!r}?" if near else f"asked for are {', '.join(names)}"
-            raise AnswerError(f"Nothing here is called {shown(name)}: {meant}")
-    if missing := [name for name in names if name not in answer]:
+    given = known(mapping(answer, f"a dict with {what} for each name, such as {example}"), names)
+    if missing := [name for name in names if name not in given]:
         raise AnswerError(f"{what.capitalize()} is missing for {', '.join(missing)}")
-    return {name: answer[name] for name in names}
+    return {name: given[name] for name in names}
+
+
+def known(answer: Mapping[Any, Any], names: Sequence[str]) -> dict[str, Any]:
+    """A dict with its keys written as these names are.
+
+    Raises:
+        AnswerError: if one of them is none of the names.
+    """
+    found = {}
+    for key, item in answer.items():
+        if (name := same_words(key, names) if isinstance(key, str) else None) is None:
+            near = get_close_matches(str(key), names, 1)
+            meant = f"did you mean {near[0]!r}?" if near else f"asked for are {', '.join(names)}"
+            raise AnswerError(f"Nothing here is called {shown(key)}: {meant}")
+        found[name] = item
+    return found
 
 
 class Gradients(Kind):
@@ -83,10 +93,6 @@ class Gradients(Kind):
         order = [name for name in labelled(self.build()) if not self.names or name in self.names]
         found = by_name(answer, order, "a gradient", f"{{{order[0]!r}: 1.0, ...}}")
         return {name: finite(gradient, f"The gradient of {name}") for name, gradient in found.items()}
-
-    def outcome(self, answer: dict[str, float], probe: None) -> dict[str, float]:
-        """The gradients themselves."""
-        return answer
 
     def fault(self, answer: dict[str, float], probe: None) -> str | None:
         """The first wrong one in backward order, with the shares that it is the sum of."""
@@ -107,27 +113,24 @@ class Choice(Kind):
     """One of several texts.
 
     Args:
-        options: each with what is wrong about it; the right one with "".
+        *options: all that may be chosen, the solution among them.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.options = dict(options)
+    def __init__(self, *options: str) -> None:
+        self.options = options
 
     def read(self, answer: Any) -> str:
-        """The option, whatever its case."""
-        if not isinstance(answer, str):
+        """The option, however it is written: alone, as the only item of a list, or before what it stands for."""
+        inside = items(answer, "The answer") or []
+        text = inside[0] if len(inside) == 1 else answer
+        if not isinstance(text, str):
             raise AnswerError(f"The answer is one of {', '.join(map(repr, self.options))}, not {shown(answer)}")
-        for option in self.options:
-            if option.lower() == answer.strip().lower():
-                return option
-        near = get_close_matches(answer, self.options, 1)
+        if option := same_words(text.partition(" = ")[0], self.options):
+            return option
+        near = get_close_matches(text, self.options, 1)
         meant = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(map(repr, self.options))}"
         raise AnswerError(f"{shown(answer)} is not on the list: {meant}")
 
-    def outcome(self, answer: str, probe: None) -> str:
-        """The option itself."""
-        return answer
-
     def fault(self, answer: str, probe: None) -> str | None:
-        """What is wrong about the option."""
-        return self.options[answer] or None
+        """That it is another one."""
+        return None if answer == answer_of(self.solution) else f"It is not {answer!r}."

@@ -135,7 +135,10 @@ def test_a_network_of_other_inputs_has_no_boundary_and_an_unknown_activation_a_n
     one_step(page)
     assert page.locator('.item[aria-label^="loss,"]').count() == 1
     page.get_by_role("button", name="Training", exact=True).click()
-    assert "This page does not train by itself: this page cannot compute squared" in page.locator("#film").inner_text()
+    assert (
+        "This page replays the training, but cannot go on with it: this page cannot compute squared"
+        in page.locator("#film").inner_text()
+    )
     assert "Only the parameters move: this page cannot compute squared" in page.locator("#film").inner_text()
 
 

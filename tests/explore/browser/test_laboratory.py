@@ -344,8 +344,9 @@ class TestWhereThePageDoesNotTrain:
             return lambda place, kind: mg.losses.hinge(model(place), 2 * kind - 1) * random.random()
 
         page = show(recorded(model, noisy, points_of(8), mg.optim.SGD(model.parameters(), 0.1)))
-        assert "This page does not train by itself: the loss of the first step comes out differently" in (
-            page.locator("#film").inner_text()
+        assert (
+            "This page replays the training, but cannot go on with it: the loss of the first step comes out differently"
+            in (page.locator("#film").inner_text())
         )
         assert page.locator("#laboratory").count() == 0
 
@@ -366,7 +367,7 @@ class TestWhereThePageDoesNotTrain:
         model.layers[0].neurons[0].b.data = 3.0
         recording.step(1.0)
         page = show(recording)
-        assert "its steps were not made by mg.fit" in page.locator("#film").inner_text()
+        assert "the loss function was not recorded" in page.locator("#film").inner_text()
         page.locator("#next").click()
         assert page.locator("#film h2").inner_text() == "Step 1 of 1, recorded"
         page.get_by_role("button", name="One step").click()

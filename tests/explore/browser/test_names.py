@@ -97,7 +97,6 @@ def test_the_kernels_of_several_results_are_boxes_with_their_shapes(show):
 
     loss, outputs = mg.compile(losses)(xs, [1.0, -1.0, -1.0, 1.0])
     page = show(loss + outputs[0] * 0.1)
-    page.locator("#collapse").click()
     assert page.locator('.item[aria-label^="compiled losses"]').count() == 1
     page.locator('.item[aria-label^="compiled losses"]').press("Enter")
     kernel = page.locator('.item.closed[aria-label*=": matrix product"]').first

@@ -215,7 +215,7 @@ class TestGraph:
 
     def test_groups_open_and_close_and_nothing_overlaps(self, show):
         random.seed(0)
-        page = show((mg.nn.MLP(2, [3, 2, 1])([1.0, 2.0]) - 1) ** 2)
+        page = show((mg.nn.MLP(2, [3, 2, 1])([1.0, 2.0]) - 1) ** 2, width=3000, height=1500)
         count = page.locator("#nodes .item").count()
         assert_no_overlap(page)
         page.locator("#collapse").click()
@@ -311,10 +311,11 @@ class TestGraph:
         assert page.locator("#nodes .item").count() < 100
         assert page.locator("#expand").is_hidden() == (size > 3000)
 
-    @pytest.mark.parametrize("size", [120, 121])
-    def test_up_to_120_values_all_groups_are_open(self, show, size):
-        page = show(of_size(mg.nn.MLP(2, [2, 1])([1.0, 2.0]), size))
-        assert bool(page.locator("#nodes .item.closed").count()) == (size > 120)
+    @pytest.mark.parametrize("count", [12, 60])
+    def test_where_there_is_room_the_sums_of_a_small_graph_are_open_too(self, show, count):
+        xs = [Value(0.1 * number, label=f"x{number}") for number in range(count)]
+        page = show(mg.dot(xs, xs), width=4000, height=3000)
+        assert bool(page.locator("#nodes .item.closed").count()) == (count == 60)  # 179 Values
 
 
 def of_size(root, size):
@@ -635,7 +636,7 @@ def inside(primitive):
 
 class TestKeyboard:
     def test_everything_can_be_done_with_keys_alone(self, show):
-        page = show((mg.nn.MLP(2, [2, 1])([Value(1.0, label="x"), 2.0]) - 1) ** 2)
+        page = show((mg.nn.MLP(2, [2, 1])([Value(1.0, label="x"), 2.0]) - 1) ** 2, width=3000, height=1500)
         press = page.keyboard.press
         press("ArrowRight")
         assert page.locator("#count").inner_text().startswith("forward 1/")

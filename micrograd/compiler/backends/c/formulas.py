@@ -17,6 +17,7 @@ from inspect import signature
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written
 from micrograd.engine import primitives
 from micrograd.engine.primitive import PRIMITIVES, Operations
 
@@ -53,15 +54,38 @@ HELPERS = {
         "return quotient - whole > 0.5 ? whole + 1.0 : whole;",
     ),
 }
+HELPERS["exp_of_many"] = (
+    "x",
+    "/* Without branches, so that compilers make vectors of a loop over it: within a unit in the last place. */",
+    "const double low = x > -1418.0 ? x : -1418.0, bounded = low < 710.0 ? low : 710.0, round = 6755399441055744.0;",
+    f"const double n = (bounded * {1 / math.log(2)} + round) - round, half = (n * 0.5 + round) - round;",
+    "const double r = (bounded - n * 0.6931471803691238) - n * 1.9082149292705877e-10, square = r * r;",
+    f"double even = {1 / math.factorial(12)}, odd = {1 / math.factorial(13)};",
+    *(
+        f"{name} = {name} * square + {1 / math.factorial(power)};"
+        for power in range(11, 1, -1)
+        for name in ["odd" if power % 2 else "even"]
+    ),
+    "even = even * square + (odd * square * r + r) + 1.0;",
+    "union {",
+    "    double number;",
+    "    unsigned long long bits;",
+    "} first, second; /* 2 to the power of n, in two factors */",
+    "first.number = half + (round + 1023.0);",
+    "second.number = (n - half) + (round + 1023.0);",
+    "first.bits <<= 52;",
+    "second.bits <<= 52;",
+    "return x == x ? even * first.number * second.number : x;",
+)
 _EIGHT = (
-    "double sums[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};",
-    "int n = 0;",
-    "for (; n + 8 <= count; n += 8) {",
+    "double sums[8] = {0.0};",
+    "const int whole = count / 8 * 8;",
+    "for (int n = 0; n < whole; n += 8) {",
     "    for (int lane = 0; lane < 8; lane++) {",
     "        sums[lane] += TERM(n + lane);",
     "    }",
     "}",
-    "for (; n < count; n++) {",
+    "for (int n = whole; n < count; n++) {",
     "    sums[0] += TERM(n);",
     "}",
     "return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));",
@@ -70,15 +94,12 @@ _FIRST, _SECOND = "const double *a", "const double *b"
 for _name, _given, _term in (
     ("dot", (_FIRST, _SECOND), r"a[\1] * b[\1]"),
     ("dot_apart", (_FIRST, "int a_step", _SECOND, "int b_step"), r"a[(\1) * a_step] * b[(\1) * b_step]"),
-    ("sum", (_FIRST,), r"a[\1]"),
-    ("sum_apart", (_FIRST, "int a_step"), r"a[(\1) * a_step]"),
+    ("sum", (_FIRST, "int a_step"), r"a[(\1) * a_step]"),
 ):
-    HELPERS[_name] = ", ".join(["int count", *_given]), *(re.sub(r"TERM\((.*)\)", _term, line) for line in _EIGHT)
-_OF_MATH_H = (
-    "exp expm1 exp2 log log1p log2 log10 sqrt sin cos tan asin acos atan atan2 hypot sinh cosh tanh asinh acosh atanh "
-    "erf erfc floor fma"
-)
-MATH_H = frozenset([*_OF_MATH_H.split(), "fabs", "pow", "fmod", "isfinite"])
+    _lines = (re.sub(r"TERM\((.*)\)", _term, line).replace("(n)", "n") for line in _EIGHT)
+    HELPERS[_name] = ", ".join(["int count", *_given]), *_lines
+_OF_MATH_H = ("exp", "sqrt", "floor", "fma", *OF_THE_LIBRARY)
+MATH_H = frozenset([*_OF_MATH_H, "fabs", "pow", "fmod", "isfinite"])
 
 
 def literal(number: float, single: bool = False) -> str:
@@ -107,7 +128,7 @@ class NoCodeError(ValueError):
     """There is no code in C for a primitive."""
 
 
-class Term:
+class Term(Written):
     """A number of the C code: an operation on others, or a name.
 
     Args:
@@ -117,8 +138,6 @@ class Term:
         truth: the template of the condition that it is 1 for, where it is a comparison.
     """
 
-    __hash__ = None  # type: ignore[assignment]  # == is no question of identity
-
     def __init__(self, code: Code, template: str, *operands: Term, truth: str = "") -> None:
         self.code, self.template, self.operands, self.truth = code, template, operands, truth
         self.text, self.uses = "", 0
@@ -126,34 +145,16 @@ class Term:
     def __neg__(self) -> Term:
         return Term(self.code, "-{}", self)
 
-    @staticmethod
-    def _operator(sign: str) -> tuple[Callable[[Any, Any], Term], Callable[[Any, Any], Term]]:
-        def apply(x: Term, y: Any) -> Term:
-            return Term(x.code, f"{{}} {sign} {{}}", x, x.code.term(y))
+    def operation(self, sign: str, x: Any, y: Any) -> Term:
+        """The expression of an operator, or the call of the function for powers."""
+        if sign == "**":
+            return self.code.call("power", x, y)
+        return Term(self.code, f"{{}} {sign} {{}}", self.code.term(x), self.code.term(y))
 
-        return apply, lambda y, x: apply(y.code.term(x), y)
-
-    __add__, __radd__ = _operator("+")
-    __sub__, __rsub__ = _operator("-")
-    __mul__, __rmul__ = _operator("*")
-    __truediv__, __rtruediv__ = _operator("/")
-
-    def __pow__(self, other: Any) -> Term:
-        return self.code.call("power", self, other)
-
-    def __rpow__(self, other: Any) -> Term:
-        return self.code.call("power", other, self)
-
-    @staticmethod
-    def _comparison(sign: str) -> Callable[[Any, Any], Term]:
-        def compare(x: Term, y: Any) -> Term:
-            truth = f"{{}} {sign} {{}}"
-            return Term(x.code, f"{truth} ? 1.0 : 0.0", x, x.code.term(y), truth=truth)
-
-        return compare
-
-    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
-    __eq__ = _comparison("==")  # type: ignore[assignment]
+    def comparison(self, sign: str, other: Any) -> Term:
+        """The expression of a comparison."""
+        truth = f"{{}} {sign} {{}}"
+        return Term(self.code, f"{truth} ? 1.0 : 0.0", self, self.code.term(other), truth=truth)
 
 
 class Code:
@@ -162,10 +163,11 @@ class Code:
     Args:
         functions: those of the file, which gets what the body calls.
         single: whether its numbers are floats.
+        many: whether it is computed for many numbers, in a loop.
     """
 
-    def __init__(self, functions: Functions, single: bool) -> None:
-        self.functions, self.single = functions, single
+    def __init__(self, functions: Functions, single: bool, many: bool = False) -> None:
+        self.functions, self.single, self.many, self.has_exp = functions, single, many, False
 
     def term(self, x: Any) -> Term:
         """A Term, or a constant as one."""
@@ -173,6 +175,8 @@ class Code:
 
     def call(self, name: str, *operands: Any) -> Term:
         """A call of a function of math.h, or of a helper."""
+        if name == "exp":
+            name, self.has_exp = ("exp_of_many" if self.many else name), True
         name = self.functions.helper(name, self.single) if name in HELPERS else name
         return Term(self, f"{name}({', '.join(['{}'] * len(operands))})", *map(self.term, operands))
 
@@ -250,22 +254,11 @@ def _calling(name: str) -> Callable[..., Term]:
 
 
 BASE: dict[Any, Callable[..., Term]] = {
-    primitives.identity: lambda x: x,
-    primitives.detach: lambda x: x,
-    primitives.is_zero: lambda x: x == 0.0,
-    primitives.equal: lambda x, y: x == y,
-    primitives.less: lambda x, y: x < y,
-    primitives.less_equal: lambda x, y: x <= y,
+    **WITH_OPERATORS,
     primitives.where: _where,
-    primitives.neg: lambda x: -x,
-    primitives.add: lambda x, y: x + y,
-    primitives.sub: lambda x, y: x - y,
-    primitives.mul: lambda x, y: x * y,
-    primitives.div: lambda x, y: x / y,
-    primitives.pow: _calling("power"),
     primitives.abs: _calling("fabs"),
     **{PRIMITIVES[name]: _calling(name) for name in ("maximum", "minimum", "relu", "remainder", "floor_divide")},
-    **{PRIMITIVES[name]: _calling(name) for name in _OF_MATH_H.split()},
+    **{PRIMITIVES[name]: _calling(name) for name in _OF_MATH_H},
 }
 
 
@@ -294,12 +287,14 @@ class Functions:
         self.lines: list[str] = []
         self._names: dict[Any, str] = {}
         self._taken: set[str] = set()
+        self._numbers: dict[Primitive, int] = {}
 
-    def call(self, primitive: Primitive, operands: Sequence[str]) -> str:
-        """The expression of a primitive of operands, which are names or elements of arrays."""
+    def call(self, primitive: Primitive, operands: Sequence[str], many: bool = False) -> str:
+        """The expression of a primitive of operands, which are names or elements of arrays; many is for a loop."""
+        many = many and not self.single
         if primitive not in BASE:
-            return f"{self.of(primitive, len(operands))}({', '.join(operands)})"
-        code = Code(self, self.single)
+            return f"{self.of(primitive, len(operands), many)}({', '.join(operands)})"
+        code = Code(self, self.single, many)
         (line,) = code.lines(BASE[primitive](*(Term(code, f"<{number}>") for number in range(len(operands)))))
         text = line[len("return ") : -1]
         text = in_single(text) if self.single else text
@@ -307,16 +302,16 @@ class Functions:
             text = text.replace(f"<{number}>", f"({operand})" if operand.startswith("-") else operand)
         return text
 
-    def of(self, primitive: Primitive, count: int) -> str:
+    def of(self, primitive: Primitive, count: int, many: bool = False) -> str:
         """The name of the function of a primitive of so many operands.
 
         Raises:
             NoCodeError: if there is no code in C for it.
         """
-        if primitive not in self._names:
+        if (primitive, many) not in self._names:
             names = ["x", "y", "z", *(f"x{number}" for number in range(3, count))][:count]
             single = self.single and primitive.name in _SAFE_IN_SINGLE
-            code = Code(self, single)
+            code = Code(self, single, many)
             if primitive.c:
                 names = _parameters(primitive.forward, names)
                 body = primitive.c.strip("\n").split("\n")
@@ -328,8 +323,9 @@ class Functions:
                     f"the primitive {primitive.name} is Python code only: give it C code of its own, as in "
                     'mg.primitive(..., c="x * x * x"), or write it with other functions of micrograd'
                 )
-            self._names[primitive] = self._written(primitive.name, names, body, single)
-        return self._names[primitive]
+            known = self._names.get((primitive, not many)) if not code.has_exp else None
+            self._names[primitive, many] = known or self._written(primitive.name, names, body, single)
+        return self._names[primitive, many]
 
     def helper(self, name: str, single: bool) -> str:
         """The name of a helper function of doubles or, in a file of floats, of floats."""
@@ -339,6 +335,24 @@ class Functions:
             self._names[name, single] = self._written(shown, parameters.split(", "), body, single)
         return self._names[name, single]
 
+    def number(self, primitive: Primitive) -> int:
+        """The number of a function in words, from 1 on."""
+        return self._numbers.setdefault(primitive, len(self._numbers) + 1)
+
+    def of_words(self) -> list[str]:
+        """The function that goes through words, if there are any; see words.py."""
+        if not self._numbers:
+            return []
+        text = _OF_WORDS.replace("NAME", self.prefix)
+        before, after = (in_single(text) if self.single else text).split("CASES")
+        lines = before.splitlines()
+        for primitive, number in self._numbers.items():
+            count = len(primitive.derivatives)
+            result = self.call(primitive, [f"numbers[words[{place}]]" for place in range(count)])
+            lines += [f"            case -{number}:", f"                *result = {result};"]
+            lines += [f"                words += {count};", "                break;"]
+        return [*lines, *after.splitlines()]
+
     def _written(self, name: str, names: Sequence[str], body: Sequence[str], single: bool) -> str:
         full, count = f"{self.prefix}_{name}", 1
         while full in self._taken:
@@ -346,9 +360,44 @@ class Functions:
             full = f"{self.prefix}_{name}_{count}"
         self._taken.add(full)
         parameters = ", ".join(name if " " in name else f"double {name}" for name in names)
-        lines = [f"static double {full}({parameters})", "{", *(f"    {line}".rstrip() for line in body), "}", ""]
+        inline = "inline " if "exp_of_many" in f"{name} {body}" else ""  # or no loop over it is made of vectors
+        lines = [
+            f"static {inline}double {full}({parameters})",
+            "{",
+            *(f"    {line}".rstrip() for line in body),
+            "}",
+            "",
+        ]
         self.lines += [in_single(line) for line in lines] if single else lines
         return full
+
+
+_OF_WORDS = """\
+/* Computes what a table says, one number after the other, in an array of numbers: a sum of n products is n, the place
+   of the result, and the places of three factors for each; a function is its number below 0, and the places of the
+   result and the operands. */
+static void NAME_run(int count, const int *words, double *numbers)
+{
+    const int *const end = words + count;
+    while (words < end) {
+        const int terms = words[0];
+        double *const result = &numbers[words[1]];
+        words += 2;
+        if (terms > 0) {
+            double sum = -0.0;
+            for (int term = 0; term < terms; term++) {
+                sum += numbers[words[0]] * numbers[words[1]] * numbers[words[2]];
+                words += 3;
+            }
+            *result = sum;
+        } else {
+            switch (terms) {
+CASES            }
+        }
+    }
+}
+
+"""
 
 
 def _parameters(forward: Callable[..., float], names: list[str]) -> list[str]:

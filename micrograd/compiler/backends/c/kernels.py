@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from micrograd.compiler.backends.c.formulas import literal
 from micrograd.compiler.backends.c.memory import kind_of
-from micrograd.compiler.backends.c.regions import is_scalar, uses_of
+from micrograd.compiler.backends.c.regions import Words, is_scalar, uses_of
 from micrograd.compiler.ir.program import Map, Reduction
 
 if TYPE_CHECKING:
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
 
 VARIABLES = {"row": "row", "column": "column", "term": "term", "turn": "step"}
 _WIDE = 4  # columns that are worth a loop of their own in a long sum
+_VECTOR = 8  # numbers that a processor computes at once
 _LONG = 16  # terms that are worth several sums at a time
+_LOOPS = 2  # of a sum; of more, each takes compilers too long, and a call does as well
+_FEWEST = 4  # terms for a call there
 
 
 class Writer:
@@ -52,9 +57,11 @@ class Writer:
         """All blocks, but for local variables that nobody reads."""
         unread = self.memory.places.locals.keys() - _read(blocks, self.memory)  # the compiler of C would warn of these
         uses = uses_of(blocks)
-        for block in blocks:
+        for number, block in enumerate(blocks):
             if block.turns > 1:
                 self._open(f"for (int step = 0; step < {block.turns}; step++)")
+                for line in self.memory.moving(number, self.real):
+                    self.line(line)
             used = [(kernel, [next(uses) for _ in range(len(kernel.reads) + 1)]) for kernel in block.kernels]
             for kernel, (*operands, target) in [each for each in used if each[1][-1].access.base not in unread]:
                 self._kernel(kernel, operands, target)
@@ -66,10 +73,14 @@ class Writer:
             self._number(kernel, operands, target)
         elif isinstance(kernel, Map):
             self._over(kernel.rows, kernel.columns)
-            self.line(f"{self._at(target)} = {self.functions.call(kernel.primitive, [*map(self._at, operands)])};")
+            many = kernel.rows * kernel.columns >= _VECTOR
+            text = self.functions.call(kernel.primitive, [*map(self._at, operands)], many)
+            self.line(f"{self._at(target)} = {text};")
             self._end(kernel.rows, kernel.columns)
         elif isinstance(kernel, Reduction):
             self._reduction(kernel, operands, target)
+        elif isinstance(kernel, Words):
+            self._words(kernel, target)
         else:
             self._take(kernel, operands, target)
 
@@ -91,15 +102,18 @@ class Writer:
         signed = [
             _product(part.coefficient, [next(given) for _ in part.factors], self.single) for part in kernel.segments
         ]
-        terms = [(f"-({text})" if text[0] == "-" else f"-{text}") if minus else text for minus, text in signed]
         if kernel.largest:
-            total = terms[0]
-            for term in terms[1:]:
+            total, *terms = (_with_sign(*term) for term in signed)
+            for term in terms:
                 total = f"{self.functions.helper('maximum', self.single)}({total}, {term})"
             return total
-        zero = literal(0.0, self.single)
-        first = [f"{zero} {'-' if signed[0][0] else '+'} {signed[0][1]}"] if kernel.from_zero else terms[:1]
-        return " ".join([*first, *(f"{'-' if negative else '+'} {text}" for negative, text in signed[1:])])
+        return self._added(signed, kernel.from_zero)
+
+    def _added(self, signed: Sequence[tuple[bool, str]], from_zero: bool) -> str:
+        """The sum of terms in their order."""
+        first = literal(0.0, self.single) if from_zero else _with_sign(*signed[0])
+        others = signed if from_zero else signed[1:]
+        return " ".join([first, *(f"{'-' if negative else '+'} {text}" for negative, text in others)])
 
     def _reduction(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
         if kernel.is_in_order:
@@ -132,7 +146,7 @@ class Writer:
         for part, factors in _with_factors(kernel, operands):
             self._open_if(part.terms, "term")
             self._over(1, kernel.columns)
-            negative, text = _product(part.coefficient, [self._at(factor) for factor in factors], self.single)
+            negative, text = self._product(part, factors)
             self.line(f"{self._at(target)} {'-' if negative else '+'}= {text};")
             self._end(1, kernel.columns)
             self._close_if(part.terms)
@@ -141,35 +155,46 @@ class Writer:
     def _one_by_one(self, kernel: Reduction, operands: Sequence[Use], target: Use) -> None:
         """Sums of many terms, or the largest of them, one result after the other."""
         self._over(kernel.rows, kernel.columns)
+        parts = [*_with_factors(kernel, operands)]
+        least = _LONG if len(parts) <= _LOOPS else _FEWEST
+        if not kernel.largest and all(part.terms == 1 or _is_dot(part, factors, least) for part, factors in parts):
+            signed = [self._dot(part, factors) for part, factors in parts]
+            self.line(f"{self._at(target)} = {self._added(signed, kernel.from_zero)};")
+            self._end(kernel.rows, kernel.columns)
+            return
         self._block(kernel)
         name = "largest" if kernel.largest else "sum"
         start = "-INFINITY" if kernel.largest else literal(0.0 if kernel.from_zero else -0.0, self.single)
         self.line(f"{self.real} {name} = {start};")
-        for part, factors in _with_factors(kernel, operands):
-            if not kernel.largest and part.terms >= _LONG and not any(_has_table(use) for use in factors):
-                self._dot(part, factors)
-                continue
-            self._open_if(part.terms, "term")
-            negative, text = _product(part.coefficient, [self._at(factor) for factor in factors], self.single)
+        for part, factors in parts:
+            is_dot = not kernel.largest and _is_dot(part, factors, least)
+            terms = 1 if is_dot else part.terms
+            self._open_if(terms, "term")
+            negative, text = self._dot(part, factors) if is_dot else self._product(part, factors)
             if kernel.largest:
                 helper = self.functions.helper("maximum", self.single)
                 self.line(f"largest = {helper}(largest, {'-' if negative else ''}{text});")
             else:
                 self.line(f"sum {'-' if negative else '+'}= {text};")
-            self._close_if(part.terms)
+            self._close_if(terms)
         self.line(f"{self._at(target)} = {name};")
         self._end_block(kernel)
         self._end(kernel.rows, kernel.columns)
 
-    def _dot(self, part: Segment, factors: Sequence[Use]) -> None:
-        """A dot product or a sum, by a function that adds up eight numbers at a time."""
-        near = all(use.access.term_step == 1 for use in factors)
+    def _product(self, part: Segment, factors: Sequence[Use]) -> tuple[bool, str]:
+        """Whether a term is negative, and its size."""
+        return _product(part.coefficient, [self._at(factor) for factor in factors], self.single)
+
+    def _dot(self, part: Segment, factors: Sequence[Use]) -> tuple[bool, str]:
+        """The same of a dot product or a sum, by a function that adds up eight numbers at a time."""
+        if part.terms == 1:
+            return self._product(part, factors)
+        near = len(factors) > 1 and all(use.access.term_step == 1 for use in factors)
         steps = ["" if near else f", {use.access.term_step}" for use in factors]
         operands = ", ".join(f"&{self._at(use, 0)}{step}" for use, step in zip(factors, steps, strict=True))
-        name = f"{'dot' if len(factors) > 1 else 'sum'}{'' if near else '_apart'}"
+        name = "dot" if near else "dot_apart" if len(factors) > 1 else "sum"
         name = self.functions.helper(name, self.single)
-        negative, text = _product(part.coefficient, [f"{name}({part.terms}, {operands})"], self.single)
-        self.line(f"sum {'-' if negative else '+'}= {text};")
+        return _product(part.coefficient, [f"{name}({part.terms}, {operands})"], self.single)
 
     def _block(self, kernel: Item) -> None:
         if kernel.rows * kernel.columns == 1:
@@ -197,6 +222,17 @@ class Writer:
         self._close()
         self._end_block(kernel)
         self._end(kernel.rows, kernel.columns)
+
+    def _words(self, kernel: Words, target: Use) -> None:
+        """A table, and the call of what goes through it."""
+        region = self.memory.region(target.reach()[0])
+        assert region is not None
+        name, origin = self.memory.whole(region)
+        words = kernel.words - np.where(kernel.is_place, origin, 0)
+        functions = np.array([0, *(-self.functions.number(primitive) for primitive in kernel.primitives)])
+        is_function = ~kernel.is_place & (words < 0)
+        words[is_function] = functions[-words[is_function]]
+        self.line(f"{self.functions.prefix}_run({len(words)}, {self.memory.tables.name(words)}, {name});")
 
     def _at(self, use: Use, term: int | None = None) -> str:
         """The expression of an operand, of one term where it is said which."""
@@ -239,6 +275,16 @@ def _product(coefficient: float, factors: Sequence[str], single: bool) -> tuple[
     if abs(coefficient) != 1.0:
         kept.append(literal(coefficient, single))
     return negative, " * ".join(kept)
+
+
+def _with_sign(negative: bool, text: str) -> str:
+    """A term as the first of a sum."""
+    return (f"-({text})" if text[0] == "-" else f"-{text}") if negative else text
+
+
+def _is_dot(part: Segment, factors: Sequence[Use], least: int) -> bool:
+    """Whether terms are evenly apart, and enough for a function of their own."""
+    return part.terms >= least and not any(_has_table(use) for use in factors)
 
 
 def _with_factors(kernel: Reduction, operands: Sequence[Use]) -> Iterator[tuple[Segment, list[Use]]]:

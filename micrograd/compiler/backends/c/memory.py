@@ -14,7 +14,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ NAMED = ("inputs", "parameters")  # whose parts have names of their own in the c
 RESULTS = ("outputs", "gradients")
 
 
+_OFTEN = 3  # operands in an array that are worth a name for where an iteration begins in it
 _NUMBER = re.compile(r"-?\d[\w.+-]*\Z")
 
 
@@ -111,7 +112,7 @@ class Tables:
         return [f"static const {kind} {name}[{numbers.size}] = {{", *filled(texts), "};", ""]
 
 
-def filled(texts: Iterable[str], width: int = 116) -> list[str]:
+def filled(texts: Iterable[str], width: int = 120) -> list[str]:
     """Lines of texts with commas between them."""
     lines, line = [], "   "
     for text in texts:
@@ -170,6 +171,7 @@ class Memory:
         self.regions: list[Region] = []
         self._find(blocks)
         self._starts = [region.start for region in self.regions]
+        self._moving = self._find_moving(blocks)
 
     def _find(self, blocks: Sequence[Block]) -> None:
         spans: list[tuple[int, int]] = []
@@ -195,6 +197,39 @@ class Memory:
                 name = self.tables.name(self._constants[start:end])
             self.regions.append(Region(start, end, home, offset, name))
 
+    def _find_moving(self, blocks: Sequence[Block]) -> dict[tuple[int, str, int], tuple[str, int, bool]]:
+        """By loop, array and step: the name of where an iteration begins, its index, and whether it is only read."""
+        found: dict[tuple[int, str, int], list[int]] = {}
+        constant: dict[str, bool] = {}
+        for use in uses_of(blocks):
+            if use.access.turn_step and use.turns > 1:
+                name, start, _ = self._array(use)
+                found.setdefault((use.block, name, use.access.turn_step), []).append(start)
+                constant[name] = cast("Region", self.region(use.reach()[0])).home in (*GIVEN, "table")
+        return {
+            key: (self.unique("now"), min(starts), constant[key[1]])
+            for key, starts in found.items()
+            if len(starts) >= _OFTEN
+        }
+
+    def moving(self, block: int, real: str) -> list[str]:
+        """The lines that say where an iteration begins in the arrays that it reads and writes."""
+        return [
+            f"{'const ' * constant}{real} *const {now} = {name} + {_total(start, '', [(step, 'step')])};"
+            for (number, name, step), (now, start, constant) in self._moving.items()
+            if number == block
+        ]
+
+    def _array(self, use: Use) -> tuple[str, int, Integers | None]:
+        """The array of an operand, the index where it begins, and what a table says from there on."""
+        low, high = use.reach()
+        region = self.region(low)
+        assert region is not None  # each operand of a vector is in one
+        name, origin = self.whole(region, low, high)
+        table = use.access.row_table if use.access.table is None else use.access.table
+        start = use.access.base if table is None else int(table.min())
+        return name, start - origin, table if table is None else table - start
+
     def _home(self, start: int, end: int, is_written: bool) -> tuple[str, int]:
         for home in RESULTS if is_written else GIVEN:
             found = self._index[home][start:end]
@@ -217,7 +252,7 @@ class Memory:
             return f"{real} {self._locals[place]} = {text};"
         known = (text in self._locals.values() and text not in states) or text in self.pointers
         self._locals[place] = text if known or _NUMBER.match(text) else self.unique(kind)
-        return None if self._locals[place] == text else f"const {real} {self._locals[place]} = {text};"
+        return None if self._locals[place] == text else f"{real} {self._locals[place]} = {text};"
 
     def region(self, place: int) -> Region | None:
         """The region that a position is in."""
@@ -255,18 +290,17 @@ class Memory:
         access, (rows, columns, terms) = use.access, use.shape
         if use.is_number:
             return self.number(access.base)
-        low, high = use.reach()
-        region = self.region(low)
-        assert region is not None  # each operand of a vector is in one
-        name, origin = self.whole(region, low, high)
-        table = access.row_table if access.table is None else access.table
+        name, start, table = self._array(use)
         steps = [(access.column_step, columns, "column"), (access.turn_step, use.turns, "turn")]
+        if (key := (use.block, name, access.turn_step)) in self._moving:
+            name, begin, _ = self._moving[key]
+            start -= begin
+            steps.pop()
         steps += [(access.row_step, rows, "row")] if table is None else []
         steps += [(access.term_step, terms, "term")] if access.table is None else []
-        start = access.base if table is None else int(table.min())
-        indices = "" if table is None else self._looked_up(table - start, variables)
-        parts = [(step, variables[name]) for step, count, name in steps if step and count > 1]
-        return f"{name}[{_total(start - origin, indices, parts)}]"
+        indices = "" if table is None else self._looked_up(table, variables)
+        parts = [(step, variables[axis]) for step, count, axis in steps if step and count > 1]
+        return f"{name}[{_total(start, indices, parts)}]"
 
     def whole(self, region: Region, low: int = -1, high: int = -1) -> tuple[str, int]:
         """The name of the array of a region, or of these positions of it, and where it would begin in the buffer."""

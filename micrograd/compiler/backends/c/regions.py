@@ -27,11 +27,52 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.ir.program import Kernel, Program
     from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.engine.primitive import Primitive
 
-Item: TypeAlias = "Reduction | Map | Take"
+Item: TypeAlias = "Reduction | Map | Take | Words"
 
 _SMALL, _FEW = 16, 4  # terms and numbers of a kernel that is written out number by number
 _LOCALS = 128  # local variables of a block, so that they fit into the stack of a small machine
+
+
+@dataclass(frozen=True)
+class Words:
+    """A kernel that goes through a table; see words.py.
+
+    Attributes:
+        words: the table. Functions are -1 for the first of the primitives, -2 for the second, and so on.
+        is_place: which of the words are places.
+        primitives: that are applied.
+    """
+
+    words: Integers
+    is_place: Booleans
+    primitives: tuple[Primitive, ...]
+
+    kind = "numbers"
+    columns = terms = 1
+
+    @property
+    def rows(self) -> int:
+        """How many places there are."""
+        return int(self.is_place.sum())
+
+    @property
+    def target(self) -> Access:
+        """The index map of all places, so that all are in one array."""
+        return Access(row_table=self.words[self.is_place])
+
+    @property
+    def reads(self) -> list[tuple[Access, int]]:
+        """The same, as what is read."""
+        return [(self.target, 1)]
+
+    def changed(self, change: Callable[[Access], Access]) -> Words:
+        """The same with another index map."""
+        words, places = self.words.copy(), change(self.target).row_table
+        assert places is not None
+        words[self.is_place] = places
+        return replace(self, words=words)
 
 
 @dataclass(frozen=True)
@@ -109,26 +150,32 @@ def blocks_of(program: Program) -> list[Block]:
         if isinstance(kernel, Loop):
             blocks += [Block(1, tuple(straight))] if straight else []
             straight = []
-            blocks.append(Block(kernel.turns, tuple(chain.from_iterable(map(_written_out, kernel.kernels)))))
+            blocks.append(Block(kernel.turns, tuple(chain.from_iterable(map(_if_small, kernel.kernels)))))
         else:
-            straight += kernel.unrolled() if isinstance(kernel, Singles) else _written_out(kernel)
+            straight += kernel.unrolled() if isinstance(kernel, Singles) else _if_small(kernel)
     return [*blocks, Block(1, tuple(straight))] if straight else blocks
 
 
 def is_scalar(kernel: Item) -> bool:
     """Whether a kernel computes one number of numbers at fixed positions."""
-    if isinstance(kernel, Take) or kernel.rows * kernel.columns > 1:
+    if not isinstance(kernel, (Map, Reduction)) or kernel.rows * kernel.columns > 1:
         return False
     tables = any(access.table is not None or access.row_table is not None for access, _ in kernel.reads)
     return not tables and (isinstance(kernel, Map) or all(part.terms == 1 for part in kernel.segments))
 
 
-def _written_out(kernel: Kernel) -> list[Item]:
+def _if_small(kernel: Kernel) -> list[Item]:
+    """A kernel of one number for each of the results of a small one."""
     count = kernel.rows * kernel.columns
     if isinstance(kernel, Take) or count > _FEW or count * kernel.terms > _SMALL:
         return [kernel]
     if isinstance(kernel, Reduction) and not (kernel.is_in_order or kernel.largest):
         return [kernel]
+    return [*written_out(kernel)]
+
+
+def written_out(kernel: Reduction | Map) -> Sequence[Reduction | Map]:
+    """A kernel of one number for each of the results, with segments of one term."""
 
     def places(access: Access, terms: int = 1) -> list[list[Access]]:
         found = access.positions(kernel.rows, kernel.columns, terms).reshape(-1, terms).tolist()

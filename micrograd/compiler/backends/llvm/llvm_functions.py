@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from llvmlite import ir
 
+from micrograd.compiler.backends.shared.written import OF_THE_LIBRARY, WITH_OPERATORS, Written
 from micrograd.engine import further_primitives, primitives
 from micrograd.engine.primitive import PRIMITIVES, Operations
 
@@ -100,10 +101,11 @@ class _Code:
         return ir.VectorType(kind, self.lanes) if self.kind is not DOUBLE else kind
 
 
-class Number:
-    """A number of the code, or a vector of them."""
+_INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 
-    __hash__ = None  # type: ignore[assignment]  # == is no question of identity
+
+class Number(Written):
+    """A number of the code, or a vector of them."""
 
     def __init__(self, code: _Code, value: Any) -> None:
         self.code, self.value = code, value
@@ -116,35 +118,16 @@ class Number:
     def __neg__(self) -> Number:
         return Number(self.code, self.code.builder.fneg(self.value))
 
-    @staticmethod
-    def _operator(name: str) -> tuple[Callable[[Any, Any], Number], Callable[[Any, Any], Number]]:
-        """The operator of two numbers, and its reflection."""
+    def operation(self, sign: str, x: Any, y: Any) -> Number:
+        """The instruction of an operator, or the code of a power."""
+        x, y = self.code.number(x), self.code.number(y)
+        if sign == "**":
+            return _power(x, y)
+        return Number(self.code, getattr(self.code.builder, _INSTRUCTIONS[sign])(x.value, y.value))
 
-        def apply(x: Number, y: Any) -> Number:
-            return Number(x.code, getattr(x.code.builder, name)(x.value, x.code.number(y).value))
-
-        return apply, lambda y, x: apply(y.code.number(x), y)
-
-    __add__, __radd__ = _operator("fadd")
-    __sub__, __rsub__ = _operator("fsub")
-    __mul__, __rmul__ = _operator("fmul")
-    __truediv__, __rtruediv__ = _operator("fdiv")
-
-    def __pow__(self, other: Any) -> Number:
-        return _power(self, self.code.number(other))
-
-    def __rpow__(self, other: Any) -> Number:
-        return _power(self.code.number(other), self)
-
-    @staticmethod
-    def _comparison(sign: str) -> Callable[[Any, Any], Condition]:
-        def compare(x: Number, y: Any) -> Condition:
-            return Condition(x.code, x.code.builder.fcmp_ordered(sign, x.value, x.code.number(y).value))
-
-        return compare
-
-    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
-    __eq__ = _comparison("==")  # type: ignore[assignment]
+    def comparison(self, sign: str, other: Any) -> Condition:
+        """The instruction of a comparison, which holds for no NaN."""
+        return Condition(self.code, self.code.builder.fcmp_ordered(sign, self.value, self.code.number(other).value))
 
 
 class Condition(Number):
@@ -330,26 +313,10 @@ def _floor_divide(x: Number, y: Number) -> Number:
     return _where(quotient == 0.0, (x / y) * 0.0, whole)
 
 
-# Functions of the C library that have the name of their primitive.
-_OF_THE_LIBRARY = (
-    "expm1 exp2 log log1p log2 log10 sin cos tan asin acos atan atan2 hypot sinh cosh tanh asinh acosh atanh erf erfc"
-)
-
 # The base operations as code. What is made of them follows, and any other primitive is called back in Python.
 FUNCTIONS: dict[Any, Callable[..., Number]] = {
-    primitives.identity: lambda x: x,
-    primitives.detach: lambda x: x,
-    primitives.is_zero: lambda x: x == 0.0,
-    primitives.equal: lambda x, y: x == y,
-    primitives.less: lambda x, y: x < y,
-    primitives.less_equal: lambda x, y: x <= y,
+    **WITH_OPERATORS,
     primitives.where: _where,
-    primitives.neg: lambda x: -x,
-    primitives.add: lambda x, y: x + y,
-    primitives.sub: lambda x, y: x - y,
-    primitives.mul: lambda x, y: x * y,
-    primitives.div: lambda x, y: x / y,
-    primitives.pow: _power,
     primitives.exp: _exp,
     primitives.relu: _relu,
     further_primitives.floor_divide: _floor_divide,
@@ -360,5 +327,5 @@ FUNCTIONS: dict[Any, Callable[..., Number]] = {
     primitives.abs: partial(_intrinsic, "fabs"),
     primitives.maximum: _maximum,
     primitives.minimum: _minimum,
-    **{PRIMITIVES[name]: partial(_library, name) for name in _OF_THE_LIBRARY.split()},
+    **{PRIMITIVES[name]: partial(_library, name) for name in OF_THE_LIBRARY},
 }

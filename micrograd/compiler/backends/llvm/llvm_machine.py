@@ -13,6 +13,7 @@ the last of them.
 from __future__ import annotations
 
 import hashlib
+import logging
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from micrograd.compiler.backends.llvm import (
     llvm_writer,
 )
 from micrograd.compiler.backends.llvm.object_cache import cached, is_object
+from micrograd.compiler.backends.shared import written
 from micrograd.compiler.backends.shared.limits import limit
 
 if TYPE_CHECKING:
@@ -40,9 +42,10 @@ if TYPE_CHECKING:
 
     from llvmlite import ir
 
+_LOG = logging.getLogger("micrograd")
 _WRITERS = (
     *(llvm_batch_runner, llvm_codes, llvm_functions, llvm_interpreter, llvm_kernels, llvm_products, llvm_runners),
-    *(llvm_scalars, llvm_writer),
+    *(llvm_scalars, llvm_writer, written),
 )
 
 
@@ -121,6 +124,7 @@ class Machine:
 
             def make(missing: list[str]) -> bytes:
                 names = [keys[key] for key in missing]
+                _LOG.debug("native code: %d functions are compiled", len(names))
                 content = self._compiled([functions[name]() for name in names])
                 self._engines[-1].load(names, content)
                 return content
@@ -163,6 +167,7 @@ class Machine:
         if self._engines[-1].size > most / 4:
             self._engines.append(_Engine(self._new_machine(), self._triple))
         while len(self._engines) > 1 and self.size > most:
+            _LOG.debug("native code: the oldest is no longer found, as there is more than MICROGRAD_CODE_MB")
             del self._engines[0]
 
     def _compiled(self, modules: list[ir.Module]) -> bytes:

@@ -24,6 +24,7 @@ compiled anew when they are asked for.
 from __future__ import annotations
 
 import hmac
+import logging
 import os
 import stat
 import sys
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 KEY = "micrograd.key"
+_LOG = logging.getLogger("micrograd")
 _SIZE = 32  # bytes of the key, and of an HMAC
 _NAME = 32  # letters of the name of an entry
 _WHOLE, _ELSEWHERE = b"=", b">"  # after the HMAC: a content, or the name of the entry that has it
@@ -83,6 +85,7 @@ def cached(keys: Sequence[str], make: Callable[[list[str]], bytes], load: Callab
         place = os.fspath(folder())
         entries = _Entries(place)
         missing = entries.load(keys, load)
+        _LOG.debug("native code: %d of %d functions found in %s", len(keys) - len(missing), len(keys), place)
     except _UnsafeError as error:
         entries = None
         _warn(place, str(error))
@@ -197,6 +200,7 @@ def _shrink(place: str, most: float) -> None:
     size = sum(size for _, size, _ in files)
     if size <= most:
         return
+    _LOG.debug("native code: %s has %d bytes, and the entries that were not read for longest go", place, size)
     for _, of_one, path in files:
         if size <= 0.9 * most:
             break

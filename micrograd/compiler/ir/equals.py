@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _MOST_ROUNDS = 16  # so many take a third as long as going through the entries in their order, which then comes on top
 _LARGE_PART = 4  # entries that are looked at once more in the rounds, for so many in all, are too many
-_FEW = 1 << 18  # entries; these are gone through in their order soon
+_FEW = 1 << 12  # entries; these are gone through in their order soon
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio, as in Knuth's multiplicative hashing
 
 
@@ -96,11 +96,8 @@ def in_columns(trace: Trace, merged: bool = True) -> Columns:
         merged: whether equal operations become one.
     """
     entries, equal = trace.operations, Equals(trace)
-    codes: defaultdict[Primitive, int] = defaultdict(count().__next__)
-    code = np.fromiter(map(codes.__getitem__, entries.primitives), np.int64, len(entries))
-    places = {primitive: np.flatnonzero(code == number) for primitive, number in codes.items()}
-    inputs, literals = (places.pop(kind, no_integers()) for kind in (INPUT, LITERAL))
-    code[inputs] = code[literals] = NO_PLACE
+    code, places = _codes(entries)
+    _, literals = (places.pop(kind, no_integers()) for kind in (INPUT, LITERAL))
     operands = _operands(entries, places, equal)
     if merged:
         find_equals(trace, code, operands, equal)
@@ -123,6 +120,24 @@ def in_columns(trace: Trace, merged: bool = True) -> Columns:
     )
     numbers = np.array(entries.numbers, dtype=np.float64)[operands[0, literals]]
     return Columns(trace, len(entries), literals, numbers, tuple(operations))
+
+
+def first_equals(trace: Trace) -> Integers:
+    """For each entry, the place of the first one that is equal to it; and beyond, what no entry reads."""
+    equal = Equals(trace)
+    code, places = _codes(trace.operations)
+    find_equals(trace, code, _operands(trace.operations, places, equal), equal)
+    return equal.first
+
+
+def _codes(entries: Entries) -> tuple[Integers, dict[Primitive, Integers]]:
+    """For each entry a number for its primitive, NO_PLACE for inputs and literals; for each primitive its places."""
+    codes: defaultdict[Primitive, int] = defaultdict(count().__next__)
+    code = np.fromiter(map(codes.__getitem__, entries.primitives), np.int64, len(entries))
+    places = {primitive: np.flatnonzero(code == number) for primitive, number in codes.items()}
+    for kind in (INPUT, LITERAL):
+        code[places.get(kind, no_integers())] = NO_PLACE
+    return code, places
 
 
 def _operands(entries: Entries, places: Mapping[Primitive, Integers], equal: Equals) -> Integers:

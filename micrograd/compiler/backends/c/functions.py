@@ -1,0 +1,284 @@
+"""A function of C, made of a program: where its numbers come from, its lines, and where its results go."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+
+from micrograd.compiler.backends.c.kernels import Writer
+from micrograd.compiler.backends.c.memory import GIVEN, Memory, Places, Tables
+from micrograd.compiler.backends.c.regions import blocks_of, compressed, contracted, local_positions, rolled
+from micrograd.compiler.backends.c.words import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from micrograd.compiler.backends.c.formulas import Functions
+    from micrograd.compiler.backends.c.memory import Name, Region
+    from micrograd.compiler.ir.program import Program
+    from micrograd.compiler.numbers import Booleans, Floats, Integers
+
+STACK = 256  # numbers of a work array that is on the stack: with local variables, a page has room for it
+_FEW = 8  # stretches that are copied by a loop or a statement each
+
+
+class Pattern(NamedTuple):
+    """Where the entries of a sparse matrix among the outputs are, in compressed rows.
+
+    Attributes:
+        name: what its tables are named after.
+        title: which outputs they are, and the shape.
+        starts: where each row begins among the entries, and where the last one ends.
+        columns: of the entries.
+    """
+
+    name: str
+    title: str
+    starts: Integers
+    columns: Integers
+
+    def tables(self) -> list[tuple[str, Integers]]:
+        """The names of its tables, and what is in them."""
+        return [(f"{self.name}_row_starts", self.starts), (f"{self.name}_columns", self.columns)]
+
+
+class Source(NamedTuple):
+    """What a file is made of.
+
+    Attributes:
+        name: of the function in C.
+        title: what it is, as text.
+        programs: of the outputs; and, if there are gradients, of the outputs and of these.
+        given: for each of GIVEN, how many numbers there are.
+        names: the parts of each of GIVEN, of "outputs" and of "gradients" that have names.
+        places: for each program, the positions of its inputs in the order of the file: for each of GIVEN.
+        outputs: for each number of the result, which output of the programs it is, or -1.
+        constants: for each number of the result its value, where it is none.
+        order: of the gradients of the program, in the file.
+        patterns: of the sparse matrices among the outputs.
+        parameters: the numbers of the table; None where they are an argument.
+        single: whether numbers are floats.
+        work: whether the caller supplies all work arrays.
+    """
+
+    name: str
+    title: str
+    programs: Sequence[Program]
+    places: Sequence[dict[str, Integers]]
+    outputs: Integers
+    constants: Floats
+    order: Integers
+    names: dict[str, list[Name]]
+    patterns: Sequence[Pattern]
+    parameters: Floats | None
+    single: bool = False
+    work: bool = False
+
+
+@dataclass
+class Function:
+    """A function of a file: how it is declared, and its lines.
+
+    Attributes:
+        name: its name.
+        given: the names of what it takes.
+        results: the names of what it writes.
+        work: how many numbers its work array has.
+        takes_work: whether the caller supplies that.
+        lines: its body.
+    """
+
+    name: str
+    given: list[str]
+    results: list[str]
+    work: int
+    takes_work: bool
+    lines: list[str]
+
+    def parameters(self, real: str) -> str:
+        """The parameters in its declaration."""
+        work = ["work"] if self.takes_work else []
+        return ", ".join(
+            [*(f"const {real} *{name}" for name in self.given), *(f"{real} *{name}" for name in self.results + work)]
+        )
+
+    @property
+    def arguments(self) -> str:
+        """The arguments that hand on its parameters."""
+        return ", ".join([*self.given, *self.results, *(["work"] if self.takes_work else [])])
+
+
+def function_of(
+    source: Source, name: str, program: Program, given: dict[str, Integers], tables: Tables, functions: Functions
+) -> Function:
+    """The function of a program."""
+    seeds = given["seeds"]
+    if not len(seeds) and len(program.seeds):  # there is one, which is 1
+        program = replace(program, constants=(*program.constants, *((int(seed), np.ones(1)) for seed in program.seeds)))
+    blocks, program = in_words(blocks_of(program), program)
+    with_loops = any(block.turns > 1 for block in blocks)
+    ends: dict[int, int] = {}
+    if with_loops:
+        blocks, ends = rolled(contracted(blocks, program), program)
+        program = replace(program, outputs=np.array([ends.get(n, n) for n in program.outputs.tolist()]))
+    locals_ = local_positions(blocks, program)
+    gradients = np.arange(program.gradients.start, program.gradients.stop)
+    order = gradients[source.order] if len(gradients) else gradients
+    fixed = source.outputs < 0
+    positions = {**given, "outputs": np.where(fixed, -1, program.outputs[source.outputs]), "gradients": order}
+    size, constants = program.size, list(program.constants)
+    if with_loops:
+        blocks, moved = compressed(blocks, program, [*locals_])
+        positions = {home: np.where(found < 0, -1, moved[found]) for home, found in positions.items()}
+        constants = [(int(moved[start]), numbers) for start, numbers in constants]
+        locals_ = {int(moved[place]): inside for place, inside in locals_.items()}
+        size = int(moved.max()) + 1
+        ends = {end: int(moved[state]) for end, state in ends.items()}
+    places = Places(size, positions, constants, source.names, locals_, frozenset(ends.values()))
+    memory = Memory(places, blocks, tables)
+    writer = Writer(memory, functions, "float" if source.single else "double")
+    writer.write(blocks)
+    results = ["outputs", *(["gradients"] if len(order) else [])]
+    for home in results:
+        for line in _copied_out(memory, home, positions[home]):
+            writer.line(line)
+    start = [f"    {line}" for line in [*_filled(source, fixed), *_copied_in(memory, {k: positions[k] for k in given})]]
+    takes = ["inputs", *(["parameters"] if source.parameters is None else []), *(["seeds"] if len(seeds) else [])]
+    takes_work = memory.work > STACK or (source.work and memory.work > 0)
+    real = writer.real
+    body = [*start, *writer.lines]
+    words = _words(body)
+    used = [each for each in memory.pointers.items() if each[0] in words]
+    pointers = [_declared(*each, real) for each in sorted(used, key=lambda each: _order(each[1]))]
+    body = [*pointers, *body]
+    words = _words(body)
+    first = []
+    if memory.work and not takes_work:
+        first.append(f"    {real} work[{memory.work}];")
+    if "parameters" not in takes and "parameters" in words:
+        first.append(f"    const {real} *const parameters = {source.name}_parameters;")
+    work = ["work"] if takes_work else []
+    unused = [f"    (void){each};" for each in [*takes, *results, *work] if each not in words]
+    return Function(name, takes, results, memory.work, takes_work, [*first, *unused, *body])
+
+
+def _declared(name: str, target: str, real: str) -> str:
+    """The line that gives a number, or where an array begins, a name."""
+    star = "" if target.endswith("]") else "*const "
+    return f"    {'' if target.startswith('work') else 'const '}{real} {star}{name} = {target.removesuffix(' + 0')};"
+
+
+def _order(target: str) -> tuple[int, int]:
+    """The order of what names point to: as it is given, and as it lies there."""
+    home, *place = re.findall(r"\w+", target)
+    return [*GIVEN, "work"].index(home), int(place[0]) if place else 0
+
+
+def _words(lines: Iterable[str]) -> set[str]:
+    """The names in some lines."""
+    return set(re.findall(r"[A-Za-z_]\w*", "\n".join(lines)))
+
+
+def _copied_in(memory: Memory, given: dict[str, Integers]) -> list[str]:
+    """The lines that put into the work array what is given of it."""
+    found = [(home, np.arange(len(places)), places) for home, places in given.items()]
+    constants = [
+        (place, number)
+        for start, numbers in memory.places.constants
+        for place, number in enumerate(numbers.tolist(), start)
+        if memory.in_work(place)
+    ]
+    if constants:
+        places, kept = map(np.array, zip(*constants, strict=True))
+        found.append((memory.tables.name(kept), np.arange(len(kept)), places))
+    lines: list[str] = []
+    for source, indices, places in found:
+        of_region: dict[Region, list[int]] = {}
+        for index, place in zip(indices.tolist(), places.tolist(), strict=True):
+            if memory.in_work(place):
+                of_region.setdefault(cast("Region", memory.region(place)), []).append(index)
+        for region, chosen in of_region.items():
+            lines += _copies(memory, memory.whole(region)[0], places[chosen] - region.start, source, np.array(chosen))
+    return lines
+
+
+def _filled(source: Source, fixed: Booleans) -> list[str]:
+    """The lines that put numbers into the outputs which are the same in each call."""
+    if not fixed.any():
+        return []
+    text = Tables("", source.single).text
+    numbers, counts = np.unique(source.constants[fixed], return_counts=True)
+    most = float(numbers[np.argmax(counts)]) if counts.max() > _FEW else None
+    lines = []
+    if most is not None:
+        count = len(source.outputs)
+        lines += [f"for (int index = 0; index < {count}; index++) {{", f"    outputs[index] = {text(most)};", "}"]
+    others = fixed & ((source.constants != most) if most is not None else True)
+    return lines + [f"outputs[{place}] = {text(float(source.constants[place]))};" for place in np.flatnonzero(others)]
+
+
+def _copied_out(memory: Memory, home: str, positions: Integers) -> list[str]:
+    """The lines that put results where the caller wants them, unless they are there."""
+    lines: list[str] = []
+    of_region: dict[Region, list[tuple[int, int]]] = {}
+    for index, place in enumerate(positions.tolist()):
+        if place < 0:
+            continue
+        region = memory.region(place)
+        if region is None or place in memory.places.locals or region.home in GIVEN:
+            lines.append(f"{home}[{index}] = {memory.number(place)};")
+        elif (region.home, region.offset + place - region.start) != (home, index):
+            of_region.setdefault(region, []).append((index, place))
+    for region, pairs in of_region.items():
+        targets, sources = np.array(pairs).T
+        name, origin = memory.whole(region)
+        lines += _copies(memory, home, targets, name, sources - origin)
+    return lines
+
+
+def _copies(memory: Memory, target: str, targets: Integers, source: str, sources: Integers) -> list[str]:
+    """The lines that copy elements of one array to another."""
+    runs = _runs(targets, sources)
+    if len(runs) > _FEW:
+        to, of = memory.tables.name(targets), memory.tables.name(sources)
+        return [
+            f"for (int index = 0; index < {len(targets)}; index++) {{",
+            f"    {target}[{to}[index]] = {source}[{of}[index]];",
+            "}",
+        ]
+    lines = []
+    for start, end in runs:
+        (first, far), (other, apart) = (
+            (int(found[start]), int(found[start + 1] - found[start]) if end - start > 1 else 0)
+            for found in (targets, sources)
+        )
+        if end - start == 1:
+            lines.append(f"{target}[{first}] = {source}[{other}];")
+        else:
+            lines += [
+                f"for (int index = 0; index < {end - start}; index++) {{",
+                f"    {target}[{_index(first, far)}] = {source}[{_index(other, apart)}];",
+                "}",
+            ]
+    return lines
+
+
+def _index(start: int, step: int) -> str:
+    multiple = {1: "index", 0: "", -1: "-index"}.get(step, f"{step} * index")
+    return f"{multiple} + {start}" if multiple and start else multiple or str(start)
+
+
+def _runs(targets: Integers, sources: Integers) -> list[tuple[int, int]]:
+    """Stretches in which both are evenly apart."""
+    runs, start = [], 0
+    steps = np.stack([np.diff(targets), np.diff(sources)]).T.tolist()
+    while start < len(targets):
+        end = start + 1
+        while end < len(targets) and steps[end - 1] == steps[start]:
+            end += 1
+        runs.append((start, end))
+        start = end
+    return runs

@@ -1,0 +1,93 @@
+"""Numbers by themselves, as a table that one small function of the file goes through.
+
+Where hardly two operations of a program are alike, each is a statement of its own, and a compiler of C takes minutes
+over tens of thousands of them. So if there are many, they become words:
+
+    n, target, (first, second, third) * n     a sum of n products
+    -k, target, operands                      the result of function number k
+
+All are places of one array. What has fewer than three factors has 1 for the others, which is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from micrograd.compiler.backends.c.regions import Block, Words, written_out
+from micrograd.compiler.ir.program import Map, Reduction, Take
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.backends.c.regions import Item
+    from micrograd.compiler.ir.program import Program
+    from micrograd.engine.primitive import Primitive
+
+_MANY = 1000  # statements, over which gcc 12 takes about 2 s with -O3
+_FEWEST = 16  # in a row that are worth a table
+_SMALL = 64  # terms for each statement that a kernel would be
+
+
+def in_words(blocks: list[Block], program: Program) -> tuple[list[Block], Program]:
+    """The blocks, with tables where there would be too many statements, and the program with what these read."""
+    if sum(_statements(kernel) for block in blocks if block.turns == 1 for kernel in block.kernels) <= _MANY:
+        return blocks, program
+    constants: dict[float, int] = {}  # and their places, which come after all others
+
+    def place(number: float) -> int:
+        return constants.setdefault(number, program.size + len(constants))
+
+    made = [block if block.turns > 1 else Block(1, tuple(_shortened(block.kernels, place))) for block in blocks]
+    numbers = np.array([*constants])
+    added = (*program.constants, (program.size, numbers))
+    return made, replace(program, size=program.size + len(numbers), constants=added)
+
+
+def _shortened(kernels: Sequence[Item], place: Callable[[float], int]) -> list[Item]:
+    found: list[Item] = []
+    for is_small, group in groupby(kernels, _is_small):
+        row: list[Any] = [*group]
+        found += (
+            [_words([one for kernel in row for one in written_out(kernel)], place)]
+            if (is_small and len(row) >= _FEWEST)
+            else row
+        )
+    return found
+
+
+def _statements(kernel: Item) -> int:
+    """How many a kernel would be."""
+    return len(kernel.segments) if isinstance(kernel, Reduction) and not kernel.is_in_order else 1
+
+
+def _is_small(kernel: Item) -> bool:
+    if isinstance(kernel, Take) or (isinstance(kernel, Reduction) and kernel.largest):
+        return False
+    return kernel.rows * kernel.columns * kernel.terms <= _SMALL * _statements(kernel)
+
+
+def _words(kernels: Sequence[Item], place: Callable[[float], int]) -> Words:
+    """The table of kernels of one number each."""
+    words: list[int] = []
+    kinds: list[int] = []  # where words are no places
+    numbers: dict[Primitive, int] = {}
+    one = place(1.0)
+    for kernel in kernels:
+        kinds.append(len(words))
+        if isinstance(kernel, Map):
+            words += [-1 - numbers.setdefault(kernel.primitive, len(numbers)), kernel.target.base]
+            words += [access.base for access in kernel.operands]
+            continue
+        assert isinstance(kernel, Reduction)
+        words += [len(kernel.segments) + kernel.from_zero, kernel.target.base]
+        words += [place(0.0), one, one] * kernel.from_zero
+        for part in kernel.segments:
+            second = one if part.second is None else part.second.base
+            words += [part.first.base, second, place(part.coefficient)]
+    is_place = np.ones(len(words), dtype=bool)
+    is_place[kinds] = False
+    return Words(np.array(words), is_place, tuple(numbers))

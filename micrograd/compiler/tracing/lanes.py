@@ -1,0 +1,439 @@
+"""Lanes: an operation on arrays of symbols, written down for all elements at once.
+
+For ``x * y`` of two arrays, NumPy would call an operator for each element. Here one symbol stands for all elements of
+an array: its place is an array of places, a lane for each element. Operators, functions of micrograd and the rules of
+numpy_functions.py run once on such symbols, as they run on single ones, and each operation that they write is written
+for all lanes:
+
+    x           lanes at 0, 1, 2
+    y           lanes at 3, 4, 5
+    x * y       mul  0 3, 1 4, 2 5, at 6, 7, 8
+
+What is written are the operations that NumPy's loops would write, on the same operands, so the numbers are the same.
+What depends on single elements (integers whose range is checked, elements of several kinds, questions about numbers) is
+declined: then the elements come one by one, and what is raised is raised there.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from functools import cache
+from itertools import combinations
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from micrograd._support.checks import Operand
+from micrograd.compiler.tracing.promotion import FLOAT64
+from micrograd.compiler.tracing.trace import (
+    REWRITES,
+    BoolSymbol,
+    FloatSymbol,
+    IntSymbol,
+    Picked,
+    QuietTape,
+    Symbol,
+    Tape,
+    class_of,
+    kind_of_result,
+)
+from micrograd.engine import primitives
+from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, RULES, picked
+from micrograd.engine.recorder import recorder_on_top, using
+from micrograd.engine.tracer import Tracer
+from micrograd.engine.value import Value
+from micrograd.engine.value_arrays import IDENTITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from micrograd.compiler.numbers import Integers
+    from micrograd.engine.primitive import Primitive
+
+    Array = np.ndarray[Any, Any]
+
+FEWEST = 16  # elements; of fewer, NumPy's loops are as quick
+_LARGEST_INT = 2**53  # not all of the larger ones are floats
+_place_of, _tape_of = attrgetter("_place"), attrgetter("_tape")
+_new: Callable[[Any], Any] = object.__new__
+
+
+class _Declined(Exception):  # noqa: N818  # nobody sees it: the elements come one by one instead
+    """Something depends on single elements."""
+
+
+class LanesTape(Tracer):
+    """What writes on a tape for many symbols at once.
+
+    Attributes:
+        tape: where it writes.
+        size: how many lanes there are.
+        observer: what looks for sources, which operators let go on.
+        checked: takes the places of what raises where it is not finite.
+        written: the operations so far: a primitive, its operands and its places, as arrays of lanes or single places.
+    """
+
+    def __init__(self, tape: Tape, size: int) -> None:
+        self.tape, self.size = tape, size
+        self.observer = tape.observer
+        self.checked = _Checked(tape.checked)
+        self.written: list[tuple[Primitive, list[Any], Integers]] = []
+
+    def apply(self, primitive: Primitive, *operands: Any) -> Any:
+        """Write an operation down for all lanes."""
+        if not any(map(is_lanes, operands)):
+            return self.tape.apply(primitive, *operands)
+        kind = kind_of_result(primitive, operands)
+        if issubclass(kind, IntSymbol):
+            raise _Declined  # whose range is checked one by one
+        if primitive in REWRITES and (instead := REWRITES[primitive](self, *operands)) is not None:
+            return self._symbol(instead._place, kind)
+        places = [self.place(operand, primitive, index) for index, operand in enumerate(operands)]
+        begin = self.tape.operations.append_block([primitive], 1, self.size, [places])
+        made = np.arange(begin, begin + self.size)
+        self.written.append((primitive, places, made))
+        return self._symbol(made, kind)
+
+    compared = Tape.compared
+
+    def place(self, operand: Any, primitive: Primitive | None = None, index: int = 0) -> Any:
+        """The places of an operand; a single one where it is the same for all lanes."""
+        if not is_lanes(operand):
+            return self.tape.place(operand, primitive, index)
+        if operand._place.dtype == object:  # Values from outside, whose role is noted when they are used first
+            operand._place = _places_of_values(self.tape, operand._place, primitive, index)
+        return operand._place
+
+    def _symbol(self, place: Any, kind: type[Symbol]) -> Symbol:
+        """A symbol at these places."""
+        made: Any = kind
+        symbol = _new(made if hasattr(made, "of_lane") else _lanes_of(made))
+        symbol._place, symbol._tape, symbol._is_used = place, self, True
+        return symbol
+
+    def tell_apart(self, symbol: Symbol) -> NoReturn:
+        """Decline: somebody asks which symbol this is."""
+        raise _Declined
+
+    def recorder(self) -> Tracer:
+        """What writes for all lanes in the place of the recorder in use."""
+        recorder = recorder_on_top()
+        tape: Any = self
+        return type(recorder)(tape) if isinstance(recorder, QuietTape) else self
+
+
+class _Checked:
+    """Where places of many lanes are noted, as those of single symbols are."""
+
+    def __init__(self, checked: dict[int, None]) -> None:
+        self._checked = checked
+        self.noted: list[Integers] = []
+
+    def __setitem__(self, places: Integers, _: None) -> None:
+        self.noted.append(places)
+        self._checked.update(dict.fromkeys(places.tolist()))
+
+
+def is_lanes(x: object) -> bool:
+    """Whether it is a symbol that stands for many."""
+    return hasattr(type(x), "of_lane")
+
+
+@cache
+def _lanes_of(kind: Any) -> type[Symbol]:
+    """The class of symbols that stand for many of a class."""
+    return type(kind.__name__, (kind,), {"__slots__": (), "of_lane": kind, "__hash__": kind.__hash__})
+
+
+def _places_of_values(tape: Tape, values: Array, primitive: Primitive | None, index: int) -> Integers:
+    places = [tape.place(value, primitive, index) for value in values.ravel().tolist()]
+    return np.array(places, dtype=np.int64).reshape(values.shape)
+
+
+# Arrays of symbols, and lanes for them
+
+
+class _Elements(NamedTuple):
+    """The elements of an array.
+
+    Attributes:
+        kind: the class of the symbols.
+        places: where they are; or Values from outside, in an array of objects.
+        is_known: whether they are literals.
+    """
+
+    kind: type[Symbol]
+    places: Array
+    is_known: bool = False
+
+
+_KINDS = {kind: kind for kind in (Symbol, Picked, FloatSymbol, class_of(FLOAT64), BoolSymbol)}
+
+
+def _tape_in_use() -> Tape:
+    """The tape that operators write on."""
+    recorder = recorder_on_top()
+    tape = recorder.tape if isinstance(recorder, QuietTape) else recorder
+    if type(tape) is not Tape or not tape.is_open:
+        raise _Declined
+    return tape
+
+
+def _elements(tape: Tape, array: Any) -> _Elements:
+    """The elements of an array, if they are all symbols of one kind on the tape, all Values, or all numbers."""
+    array = plain_array(array)
+    if array.dtype != object:
+        return _literals(tape, array)
+    elements = array.ravel().tolist()
+    kinds = set(map(type, elements))
+    kind: Any = kinds.pop()
+    if kinds or (kind is not Value and (kind not in _KINDS or set(map(id, map(_tape_of, elements))) != {id(tape)})):
+        raise _Declined
+    if kind is Value:
+        return _Elements(Symbol, array)
+    return _Elements(kind, np.fromiter(map(_place_of, elements), np.int64, len(elements)).reshape(array.shape))
+
+
+def _literals(tape: Tape, array: Array) -> _Elements:
+    """Numbers in an array as literals, each of which is written once."""
+    if array.dtype.kind not in "iu" and array.dtype != FLOAT64:
+        raise _Declined
+    if array.dtype.kind in "iu" and array.size and max(abs(int(array.min())), abs(int(array.max()))) > _LARGEST_INT:
+        raise _Declined
+    kind = class_of(float if array.dtype == FLOAT64 else int)
+    bits = np.ascontiguousarray(array, dtype=float).view(np.int64).ravel()
+    _, first, inverse = np.unique(bits, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # in the order of the elements, not of their sizes
+    places = np.empty(len(first), dtype=np.int64)
+    places[order] = tape.places_of_literals(bits[first[order]].view(np.float64).tolist())
+    return _Elements(kind, places[inverse].reshape(array.shape), is_known=True)
+
+
+def _array_of(symbol: Any, shape: tuple[int, ...]) -> Any:
+    """Symbols of their own for the lanes of one, in an array; without axes a single symbol."""
+    if not is_lanes(symbol):
+        raise _Declined
+    tape = symbol._tape.tape
+    made = tape.symbols(symbol._place.tolist(), type(symbol).of_lane)
+    if not shape:
+        return made[0]
+    return tape.array(np.fromiter(made, object, len(made)).reshape(shape))
+
+
+# What NumPy is asked for
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+}
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    **_ARITHMETIC,
+    "power": operator.pow,
+    "negative": operator.neg,
+    "absolute": operator.abs,
+    "square": lambda x: x * x,
+}
+_COMPARISONS = ("greater", "greater_equal", "less", "less_equal")
+_OF_BOOLS = ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or")
+_REDUCED = {"add": operator.add, "multiply": operator.mul, **dict.fromkeys(("maximum", "minimum"))}
+
+
+def of_elements(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """What a function that works element by element gives; None where its elements have to come one by one."""
+    name = ufunc.__name__
+    if (rule := _rule(name)) is None:
+        return None
+    takes_literals = name in _ARITHMETIC or name in _COMPARISONS
+    return _applied(rule, inputs, takes_literals, of_bools=name in _OF_BOOLS, picks=name in CHOICES)
+
+
+def chosen(condition: Any, x: Any, y: Any) -> Any:
+    """What ``np.where(condition, x, y)`` gives; None where its elements have to come one by one."""
+    if isinstance(condition, np.ndarray) and condition.dtype != object:
+        return None  # it is known
+    return _applied(picked, (condition, x, y), picks=True)
+
+
+def _rule(name: str) -> Callable[..., Any] | None:
+    """The function of single elements that is behind one of NumPy's."""
+    return _OPERATORS.get(name) or RULES.get(FUNCTIONS.get(name))
+
+
+def _applied(
+    rule: Callable[..., Any],
+    inputs: Sequence[Any],
+    takes_literals: bool = True,
+    of_bools: bool = False,
+    picks: bool = False,
+) -> Any:
+    """The array of what a function of symbols gives for each element; None where they have to come one by one.
+
+    Args:
+        rule: the function.
+        inputs: arrays, symbols and numbers.
+        takes_literals: whether a symbol may stand for the numbers of an array.
+        of_bools: whether it is a function of bools.
+        picks: whether it gives one of its operands, so that it asks whether two of them are one.
+    """
+    shapes = [x.shape for x in inputs if isinstance(x, np.ndarray)]
+    if not shapes or max(map(math.prod, shapes)) < FEWEST:
+        return None
+    try:
+        tape, shape = _tape_in_use(), np.broadcast_shapes(*shapes)
+        lanes = LanesTape(tape, math.prod(shape))
+        operands: list[Any] = []
+        for x in inputs:
+            if isinstance(x, np.ndarray):
+                elements = _elements(tape, x)
+                if elements.is_known and not takes_literals:
+                    return None
+                x = lanes._symbol(np.broadcast_to(elements.places, shape).ravel(), elements.kind)
+            elif not isinstance(x, (Operand, float, int)):
+                return None
+            operands.append(x)
+        are_bools = [isinstance(x, (bool, np.bool_)) for x in operands]
+        if all(are_bools) != of_bools:
+            return None
+        if picks:
+            _check_different(lanes, operands)
+        with using(lanes.recorder()):
+            return _array_of(rule(*operands), shape)
+    except Exception:  # whatever is wrong is found again, and said, element by element
+        return None
+
+
+def _check_different(lanes: LanesTape, operands: Sequence[Any]) -> None:
+    """Decline operands that have a lane in common."""
+    places = [lanes.place(operand, primitives.where) for operand in operands if isinstance(operand, Value)]
+    if any(np.equal(x, y).any() for x, y in combinations(places, 2)):
+        raise _Declined
+
+
+def reduced(ufunc: np.ufunc, array: Any, settings: dict[str, Any]) -> Any:
+    """The sum, the product or the extremes of the elements along axes; None where they have to come one by one."""
+    name = ufunc.__name__
+    if name not in _REDUCED or array.size < FEWEST or not _is_plain(settings):
+        return None
+    try:
+        tape = _tape_in_use()
+        elements = _elements(tape, array)
+        found = _along(elements.places, plain_array(array).strides, settings)
+        if found is None or elements.kind is BoolSymbol or elements.is_known or elements.places.dtype == object:
+            return None
+        rows, shape = found
+        rule: Any = _REDUCED[name] or _rule(name)
+        if name not in _ARITHMETIC and (rows[0] == rows[1]).any():
+            return None  # it is asked whether two of them are one
+        start = IDENTITIES.get(name) if "where" in settings else None
+        return _array_of(_chain(tape, rule, elements.kind, rows, start), shape)
+    except Exception:  # as above
+        return None
+
+
+def _is_plain(settings: dict[str, Any]) -> bool:
+    """Whether a reduction has no settings but axes."""
+    return (
+        settings.keys() <= {"axis", "keepdims", "dtype", "where", "out"}
+        and settings.get("where", True) is True
+        and settings.get("dtype") is None
+        and settings.get("out") is None
+    )
+
+
+def _along(
+    places: Integers, strides: Sequence[int], settings: dict[str, Any]
+) -> tuple[Integers, tuple[int, ...]] | None:
+    """Places with those that are reduced in columns, in the order in which NumPy comes to them, and a result's shape.
+
+    NumPy goes through an array as it lies in memory; None where that is not the order of its axes.
+    """
+    axis = settings.get("axis", 0)
+    axes = range(places.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = sorted(each % places.ndim for each in axes)
+    steps = [strides[each] for each in axes if places.shape[each] > 1]
+    if not steps or steps != sorted(steps, reverse=True) or steps[-1] <= 0:
+        return None
+    kept = [each for each in range(places.ndim) if each not in axes]
+    shape = tuple(places.shape[each] for each in kept)
+    rows = places.transpose(*axes, *kept).reshape(-1, math.prod(shape))
+    if settings.get("keepdims"):
+        shape = tuple(1 if each in axes else length for each, length in enumerate(places.shape))
+    return (rows, shape) if len(rows) > 1 and rows.shape[1] else None
+
+
+def product(first: Any, second: Any) -> Any:
+    """The product of matrices, or of a matrix and a vector; None where NumPy has to ask each element."""
+    try:
+        tape = _tape_in_use()
+        x, y = _elements(tape, first), _elements(tape, second)
+        if BoolSymbol in (x.kind, y.kind) or (x.is_known and y.is_known):
+            return None
+        left = x.places[None, :] if x.places.ndim == 1 else x.places
+        right = y.places[:, None] if y.places.ndim == 1 else y.places
+        if left.shape[-1] != right.shape[-2] or left.shape[-1] < 2:
+            return None
+        left, right = np.broadcast_arrays(left[..., :, None, :], right.swapaxes(-1, -2)[..., None, :, :])
+        if left.size < FEWEST:
+            return None
+        *shape, rows, columns, length = left.shape
+        shape += [rows] * (x.places.ndim > 1) + [columns] * (y.places.ndim > 1)
+        lanes = LanesTape(tape, left.size)
+        pairs = [np.moveaxis(each, -1, 0).ravel() for each in (left, right)]
+        with using(lanes.recorder()):
+            terms: Any = lanes._symbol(pairs[0], x.kind) * lanes._symbol(pairs[1], y.kind)
+        return _array_of(
+            _chain(tape, operator.add, type(terms).of_lane, terms._place.reshape(length, -1)), tuple(shape)
+        )
+    except Exception:  # as above
+        return None
+
+
+def _chain(tape: Tape, rule: Callable[..., Any], kind: type[Symbol], rows: Integers, start: float | None = None) -> Any:
+    """What a function of two gives for the first two rows, then for that and the third row, and so on.
+
+    It runs for two rows after the first. What it writes for the others is what it has written for the last of these.
+
+    Args:
+        tape: where it is written.
+        rule: the function.
+        kind: the class of the symbols.
+        rows: their places, with a row for each step.
+        start: a number that comes before the first row.
+    """
+    width = rows.shape[1]
+    result: Any = start
+    if start is None:
+        result, rows = LanesTape(tape, width)._symbol(rows[0], kind), rows[1:]
+    for row in rows[:2]:
+        before, step = result, LanesTape(tape, width)
+        x = step._symbol(row, kind)
+        if is_lanes(before):
+            before = step._symbol(before._place, type(before))
+        with using(step.recorder()):
+            result = rule(before, x)
+    left, operations = rows[2:], [id(made) for *_, made in step.written]
+    if not len(left):
+        return result
+    assert type(result) is type(before)
+    begin, steps, size = len(tape.operations), len(left), len(operations)
+    places = begin + np.arange(steps * size * width).reshape(steps, size, width)
+    last = operations.index(id(result._place))
+    fillings: dict[int, Any] = {made: places[:, number] for number, made in enumerate(operations)}
+    fillings[id(x._place)] = left
+    fillings[id(before._place)] = np.concatenate([result._place[None], places[:-1, last]])
+    operands = [
+        [each if isinstance(each, int) else fillings[id(each)] for each in of_one] for _, of_one, _ in step.written
+    ]
+    tape.operations.append_block([primitive for primitive, *_ in step.written], steps, width, operands)
+    for noted in step.checked.noted:
+        tape.checked.update(dict.fromkeys(fillings[id(noted)].ravel().tolist()))
+    return step._symbol(places[-1, last], type(result))
+
+
+def plain_array(array: Any) -> Array:
+    """An array as NumPy's own."""
+    return np.asarray(array).view(np.ndarray)

@@ -1,0 +1,91 @@
+// ---- Wrapping: a row that is too long for the page goes on below, as a text does --------------------------------
+
+const LANE = 32; // between two rows, where arrows go from one to the next
+const BESIDE = 14; // left of the rows, and beside the ends of arrows
+const MOST_ROWS = 40;
+const MOST_WRAPPED = 400; // items of a box; with more, it stays as it is
+
+let wrappedFor = ""; // the size of the graph on the page, for which shapes were wrapped
+const wrappedShapes = new Map();
+
+/**
+ * A shape, in as many rows as make it largest on this page; it stays as it is where that can be read. One that cannot be
+ * read as a whole, in any number of rows, is as wide as the page: then it is read downwards.
+ */
+function wrapped(shape) {
+  const { width, height } = bounds();
+  if (wrappedFor !== `${width} ${height}`) wrappedShapes.clear();
+  wrappedFor = `${width} ${height}`;
+  if (wrappedShapes.has(shape)) return wrappedShapes.get(shape);
+  const scale = (whole) => scaleFor(whole, width, height);
+  let best = shape;
+  let asWide = null;
+  for (let count = 2; count <= MOST_ROWS && shape.places.length <= MOST_WRAPPED && scale(best) < READABLE; count++) {
+    const rows = inRows(shape, count);
+    if (READABLE * rows.width <= width - 2 * ROOM) asWide ??= rows;
+    if (scale(rows) > scale(best)) best = rows;
+    else if (asWide && rows.height > rows.width) break; // more rows make it higher still
+  }
+  if (scale(best) < READABLE && READABLE * best.width > width - 2 * ROOM && asWide) best = asWide;
+  wrappedShapes.set(shape, best);
+  return best;
+}
+
+/** The same in about so many rows. */
+function inRows({ places, routes, width }, count) {
+  const starts = startsOfRows(places, width / count);
+  const rowOf = places.map(([x]) => starts.findLastIndex((start, row) => row === 0 || start <= x));
+  const inner = routes.filter(([tail, head]) => rowOf[tail] === rowOf[head]);
+  const { tops, lanes, bottom } = heightsOfRows(places, rowOf, inner, starts.length);
+  const across = (x, row) => x - starts[row] + BESIDE;
+  const moved = places.map(([x, y, w, h], index) => [across(x, rowOf[index]), y + tops[rowOf[index]], w, h]);
+  const led = routes.map(([tail, head, points]) => {
+    const row = rowOf[tail];
+    if (row !== rowOf[head]) return [tail, head, around(moved[tail], moved[head], lanes[row], lanes[rowOf[head] - 1] ?? tops[0] - LANE / 2)];
+    return [tail, head, points.map((value, index) => (index % 2 ? value + tops[row] : across(value, row)))];
+  });
+  return { places: moved, routes: led, width: Math.max(...moved.map(([x, , w]) => x + w / 2)) + BESIDE, height: bottom };
+}
+
+/** Where rows of about this length begin: where no item is cut, and the first at 0. */
+function startsOfRows(places, length) {
+  const starts = [0];
+  let right = 0;
+  for (const [x, , w] of [...places].sort((one, other) => one[0] - one[2] / 2 - (other[0] - other[2] / 2))) {
+    const left = x - w / 2;
+    if (left >= right && left - starts[starts.length - 1] > length) starts.push(left);
+    right = Math.max(right, x + w / 2);
+  }
+  return starts;
+}
+
+/** How far down each row moves, where the lanes below the rows are, and where the last row ends. */
+function heightsOfRows(places, rowOf, routes, count) {
+  const extents = Array.from({ length: count }, () => []);
+  places.forEach(([, y, , h], index) => extents[rowOf[index]].push(y - h / 2, y + h / 2));
+  for (const [tail, , points] of routes) extents[rowOf[tail]].push(...points.filter((_, index) => index % 2));
+  const [tops, lanes] = [[], []];
+  let bottom = 0;
+  for (const extent of extents) {
+    const [highest, lowest] = [Math.min(...extent), Math.max(...extent)];
+    tops.push(bottom - highest);
+    bottom += lowest - highest;
+    lanes.push(bottom + LANE / 2);
+    bottom += LANE;
+  }
+  return { tops, lanes, bottom: bottom - LANE };
+}
+
+/** An arrow from one row to another: through the lane below the first and that above the second. */
+function around([x1, y1, w1], [x2, y2, w2], below, above) {
+  const [start, end] = [[x1 + w1 / 2, y1], [x2 - w2 / 2, y2]];
+  const corners = [start, [start[0] + BESIDE / 2, start[1]], [start[0] + BESIDE / 2, below]];
+  if (above !== below) corners.push([BESIDE / 4, below], [BESIDE / 4, above]);
+  corners.push([end[0] - BESIDE / 2, above], [end[0] - BESIDE / 2, end[1]], end);
+  const path = [...start];
+  corners.slice(1).forEach(([u, v], index) => {
+    const [x, y] = corners[index];
+    path.push((2 * x + u) / 3, (2 * y + v) / 3, (x + 2 * u) / 3, (y + 2 * v) / 3, u, v);
+  });
+  return path;
+}

@@ -1,0 +1,287 @@
+"""Operations on arrays of symbols, which are written for all elements at once, against what eager code gives."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import micrograd as mg
+from micrograd import Value
+
+# Small integers, on which float arithmetic is exact, with ties; 24 elements are enough to be written at once
+X = np.array([[1.0, -2.0, 3.0, 4.0], [2.0, 2.0, -1.0, 1.0], [5.0, 1.0, 2.0, -3.0]]).repeat(2, axis=0)
+Y = np.array([[1.0, 1.0, -2.0, 2.0], [4.0, 2.0, 1.0, 1.0], [-1.0, 2.0, 4.0, 2.0]]).repeat(2, axis=0)
+COUNTS = np.arange(24).reshape(6, 4) % 5
+WEIGHTS = [[Value(float(row - column)) for column in range(4)] for row in range(6)]
+CONSTANT = mg.array(WEIGHTS)
+MASK = COUNTS > 2
+
+OF_ELEMENTS = [
+    lambda x, y: x + y,
+    lambda x, y: x - y * 2,
+    lambda x, y: 3.0 - x,
+    lambda x, y: x / y + 1 / y + x / 3,
+    lambda x, y: x**2 + x**3 - y**1,
+    lambda x, y: 2.0**y + abs(x) ** 0.5,
+    lambda x, y: -x + abs(y) + np.square(x),
+    lambda x, y: x[:, None] * y[None],
+    lambda x, y: x[::2, ::-1] * y[1::2] + x[0],
+    lambda x, y: x.T @ y + (y.T @ x).T,
+    lambda x, y: np.exp(x) * np.sin(y) + np.tanh(x) + np.arctan2(x, y),
+    lambda x, y: np.log(abs(x)) + np.cbrt(y) + np.hypot(x, y),
+    lambda x, y: np.rint(x / 2) * y,
+    lambda x, y: np.floor(x / 2) * 1.0,
+    lambda x, y: np.maximum(x, y) + np.minimum(x, 1.0) + np.clip(x, 0.0, 2.0),
+    lambda x, y: np.maximum(x, x) * y,
+    lambda x, y: np.maximum(x, COUNTS) * 1.0,
+    lambda x, y: np.where(x > y, x, y * 2) + np.where(x >= 2, x, 0.0),
+    lambda x, y: np.where(x > y, x, x) + np.where(MASK, x, y),
+    lambda x, y: np.where((x > 0) & (y > 1) | np.logical_not(x < y), 1.0, y),
+    lambda x, y: [x > y, x <= 2, (x < y) | (y < 1), x < COUNTS, x >= Y],
+    lambda x, y: [np.copysign(y, x[0, 0]), (x > y) * COUNTS],
+    lambda x, y: [np.where(x > y, 1.0, 1.0), [*x, [1.0, 2.0, 3.0, 4.0]], x * np.float32(2.0)],
+    lambda x, y: (x > y) + (y > 1),
+    lambda x, y: (x > y) * 2.0 + (x > y).sum(axis=0),
+    lambda x, y: [(x > y).any(), (x > y).all(axis=1), ~(x > y)],
+    lambda x, y: x * COUNTS + COUNTS - y * Y,
+    lambda x, y: x * MASK + y * X.astype(np.float32),
+    lambda x, y: COUNTS / y + x / COUNTS.clip(1),
+    lambda x, y: x * CONSTANT + CONSTANT * y + CONSTANT,
+    lambda x, y: CONSTANT * CONSTANT + x[0, 0],
+    lambda x, y: np.where(x > 0, CONSTANT, y) + np.maximum(x, CONSTANT),
+    lambda x, y: np.append(x.ravel(), 2.0) * 3,
+    lambda x, y: np.append(x.ravel(), WEIGHTS[0]) * 3,
+    lambda x, y: x * y[0, 0] + WEIGHTS[1][1] * x,
+    lambda x, y: np.float64(2.0) * x + np.int64(3) * y,
+    lambda x, y: [mg.sigmoid(x), mg.relu(y) + mg.softplus(x)],
+    lambda x, y: x * 2**53 + x * 10**18,
+    lambda x, y: x * np.full((6, 4), 2**60) + y * np.full((6, 4), 1 - 2**53),
+    lambda x, y: x % 3.0 + y // 2.0,
+]
+OF_AXES = [
+    lambda x, y: x.sum(),
+    lambda x, y: [x.sum(axis=0), x.sum(axis=1, keepdims=True), np.sum(x * y, axis=(0, 1), keepdims=True)],
+    lambda x, y: np.add.reduce(x) + np.add.reduce(y[:2]) + np.add.reduce(y[:3]),
+    lambda x, y: (x[:, None] * y[None]).sum(axis=(0, 2)),
+    lambda x, y: [x.T.sum(), x[::-1].sum(axis=0), x.T.sum(axis=1), np.asfortranarray(x).sum()],
+    lambda x, y: [x.mean(), x.mean(axis=1), x.var(axis=0)],
+    lambda x, y: [x.max(), x.max(axis=0), y.min(axis=1), (x * y).max(axis=1, keepdims=True)],
+    lambda x, y: [np.broadcast_to(x[0], (6, 4)).max(axis=0), np.broadcast_to(x[0], (6, 4)).sum(axis=0)],
+    lambda x, y: [np.stack([x[0]] * 6).max(axis=0), x.reshape(2, 12).max(axis=0), np.add.reduce(x.reshape(2, 12))],
+    lambda x, y: [y[:, :2].prod(axis=1), y[:3].prod()],
+    lambda x, y: [x.sum(axis=0, where=MASK), x.sum(initial=3.0), x[:, :1].sum(axis=1)],
+    lambda x, y: [x @ y.T, x @ y[0], x[0] @ y.T, x.ravel() @ y.ravel(), x @ y.T[None]],
+    lambda x, y: [x @ Y.T, COUNTS @ y.T, X.T @ y[:, 0], CONSTANT @ x.T],
+    lambda x, y: [np.dot(x, y.T), np.dot(x[0], y[0]), np.dot(x, 2.0), np.dot(x[:, :1], y[:1]), np.inner(x, y)],
+    lambda x, y: [x @ MASK.T, (x > y) @ y.T, x[:, :1] @ y[:1]],
+    lambda x, y: [CONSTANT.sum(), CONSTANT.max() * x[0, 0]],
+    lambda x, y: [x.cumsum(axis=0), np.diff(x), np.linalg.norm(x), np.trapezoid(y, axis=0)],
+]
+
+
+def shapes_of(result):
+    """The shapes of the arrays in a result, and the classes of what is none."""
+    if isinstance(result, (list, tuple)):
+        return list(map(shapes_of, result))
+    return (result.shape, result.dtype.kind) if isinstance(result, np.ndarray) else mg.Value
+
+
+def parts_of(result):
+    """The numbers and Values in a result, in order."""
+    if isinstance(result, (list, tuple)):
+        return [part for item in result for part in parts_of(item)]
+    return result.ravel().tolist() if isinstance(result, np.ndarray) else [result]
+
+
+def numbers_of(result):
+    """The numbers in a result, in order."""
+    return [part.data if isinstance(part, Value) else float(part) for part in parts_of(result)]
+
+
+def outcome(function, x, y):
+    """What a function gives for arrays of Values: shapes, numbers, and the gradients of a weighted sum of these."""
+    arrays = mg.array(x), mg.array(y)
+    for value in CONSTANT.flat:
+        value.zero_grad()
+    result = function(*arrays)
+    terms = [n % 7 * part for n, part in enumerate(parts_of(result), 1) if isinstance(part, Value)]
+    if terms:
+        sum(terms[1:], terms[0]).backward()
+    gradients = [mg.gradients(array).tolist() for array in (*arrays, CONSTANT)]
+    return shapes_of(result), numbers_of(result), gradients
+
+
+@pytest.mark.parametrize("function", [*OF_ELEMENTS, *OF_AXES])
+def test_arrays_of_values_mean_what_they_mean_eagerly(function):
+    shapes, values, gradients = outcome(function, X, Y)
+    compiled_shapes, compiled_values, compiled_gradients = outcome(mg.compile(function, backend="numpy"), X, Y)
+    assert compiled_shapes == shapes
+    assert compiled_values == pytest.approx(values, rel=1e-14)
+    for found, expected in zip(compiled_gradients, gradients, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("function", [*OF_ELEMENTS, *OF_AXES])
+@pytest.mark.parametrize("y", [Y, mg.array(Y)], ids=["numbers", "mixed"])
+def test_arrays_of_numbers_mean_what_they_mean_eagerly(function, y):
+    expected, found = function(X, y), mg.compile(function, backend="numpy")(X, y)
+    assert shapes_of(found) == shapes_of(expected)
+    assert numbers_of(found) == pytest.approx(numbers_of(expected), rel=1e-14)
+
+
+def rosenbrock(x, y):
+    return (100.0 * (x[:, 1:] - x[:, :-1] ** 2) ** 2 + (1.0 - x[:, :-1]) ** 2).sum()
+
+
+def nearest(x, y):
+    return ((x[:, None] - y[None]) ** 2).sum(axis=2).min(axis=1).sum()
+
+
+SCALAR = [
+    rosenbrock,
+    nearest,
+    lambda x, y: (x @ y.T @ X).sum() + (x * x).max(),
+    lambda x, y: np.log(np.exp(x - x.max()).sum()) + x.max(),
+    lambda x, y: (np.where(x > y, x * y, y / x) * np.maximum(x, 0.0) * COUNTS).sum(),
+    lambda x, y: ((x / Y) ** 2 * X / 4.0).sum() + (CONSTANT * x).sum() - (2.0 / y).sum(),
+    lambda x, y: np.maximum(x * x, COUNTS).sum() + (x * y[0, 0]).sum() + (x**1.5 if X.min() > 0 else x).sum(),
+    lambda x, y: (x * y).sum() * x.sum() + (x + x).sum(axis=0) @ (x + x).sum(axis=0),
+    lambda x, y: sum((x * y).sum(axis=0)) + mg.dot(x.ravel(), y.ravel()),
+    lambda x, y: (x * mg.detach(y)).sum() + np.rint(x).sum() + mg.detach(x * y).sum() + (3.0 - y[:1]).sum(),
+    lambda x, y: sum([row.sum() * row[0] for row in x * y + 1.0]) + x[0, 0],
+    lambda x, y: np.concatenate([x.ravel(), y.ravel() ** 2]).reshape(2, 24).prod(axis=0)[:3].sum(),
+    lambda x, y: (x.sum(axis=1) + x.sum(axis=1)[::-1]) @ x.max(axis=1),
+    lambda x, y: (np.append(x[0], y) * np.append(np.ones(4), y)).sum(),
+]
+
+
+@pytest.mark.parametrize("function", SCALAR)
+@pytest.mark.parametrize(
+    "transform", [mg.value_and_grad, mg.grad, lambda f: mg.grad(lambda x, y: (mg.grad(f)(x, y) * y).sum())]
+)
+def test_derivatives_inside_mean_what_they_mean_eagerly(function, transform):
+    derivative = transform(function)
+    found, expected = mg.compile(derivative, backend="numpy")(X, Y), derivative(X, Y)
+    assert numbers_of(found) == pytest.approx(numbers_of(expected), rel=1e-12)
+
+
+def test_derivatives_of_gradients_that_are_constant_in_part():
+    def slopes(x, y):
+        slope = mg.grad(lambda x: x.sum() + (x[0] * x[0]).sum())(x)
+        return sum([np.arctan2(slope, y * n).sum() for n in range(1, 6)])
+
+    slope = mg.grad(slopes, (0, 1))
+    found, expected = mg.compile(slope, backend="numpy")(mg.array(X), Y), slope(mg.array(X), Y)
+    assert numbers_of(found) == pytest.approx(numbers_of(expected))
+
+
+def test_gradients_as_graphs_inside():
+    def function(x):
+        slopes = mg.gradient((x**3 * x).sum(), list(x.flat), create_graph=True)
+        return [(np.array(slopes) * X.ravel()).sum(), mg.gradient(sum(slopes), x[0, 0])]
+
+    compiled = mg.compile(function, backend="numpy")(mg.array(X))
+    assert numbers_of(compiled) == pytest.approx(numbers_of(function(mg.array(X))))
+
+
+def test_derivatives_by_nothing():
+    compiled = mg.compile(mg.grad(lambda x, y: (y * y).sum()), backend="numpy")
+    assert compiled([], X) == []
+
+
+def test_a_gradient_of_what_comes_before_other_arrays():
+    def function(x):
+        return mg.grad(lambda x: [(x * 3.0).sum(), np.exp(x)][0])(x)
+
+    assert numbers_of(mg.compile(function, backend="numpy")(X)) == pytest.approx(numbers_of(function(X)))
+
+
+def test_an_array_that_escapes_is_refused_afterwards():
+    kept = []
+
+    def function(x):
+        kept.append(x * 2.0)
+        return x
+
+    with pytest.raises(mg.compiler.TraceError):
+        mg.compile(function, backend="numpy")(X)
+    with pytest.raises(mg.compiler.TraceError):
+        kept[0] + 1.0
+
+
+def test_arrays_of_values_are_compared_and_chosen_from():
+    def function(x, y):
+        return [(x == y).any(), (x == x).all(), np.logical_and(x, y)]
+
+    compiled = mg.compile(function, backend="numpy")(mg.array(X), mg.array(Y))
+    assert numbers_of(compiled) == numbers_of(function(mg.array(X), mg.array(Y)))
+
+
+def test_derivatives_by_values_that_are_closed_over():
+    weights = mg.array(X)
+
+    def loss(y):
+        total = (weights * y).sum() ** 2 + (weights * weights).sum()
+        return [*np.ravel(mg.gradient(total, list(weights.flat))), total]
+
+    assert numbers_of(mg.compile(loss, backend="numpy")(Y)) == pytest.approx(numbers_of(loss(Y)))
+
+
+def test_under_no_grad_no_gradient_flows_through_arrays():
+    def function(x):
+        with mg.no_grad():
+            constant = x * x + np.where(x > 1, x, 2.0)
+        return (constant * x).sum()
+
+    assert mg.compile(mg.grad(function), backend="numpy")(X).tolist() == mg.grad(function)(X).tolist()
+
+
+def test_what_an_element_raises_is_raised():
+    for function, error in ((lambda x: (1.0 / (x - 5.0)).sum(), ZeroDivisionError), (lambda x: np.log(x), ValueError)):
+        with pytest.raises(error):
+            mg.compile(function, backend="numpy")(mg.array(X))
+
+
+def test_an_operation_of_ones_own_comes_element_by_element(own_registry):
+    seen = []
+
+    def rule(g, out, x):
+        seen.append(g)
+        return g * 2.0
+
+    double = mg.primitive("lanes_double", "double", lambda x: 2.0 * x, rule)
+    slope = mg.compile(mg.grad(lambda x: np.frompyfunc(double, 1, 1)(x).sum()), backend="numpy")(X)
+    assert slope.tolist() == [[2.0] * 4] * 6
+    assert len(seen) == X.size
+
+
+def test_an_index_that_depends_on_a_number_still_asks_about_one():
+    compiled = mg.compile(lambda x: x * 2.0 if x[0, 0] > 0 else x + 1.0, backend="numpy")
+    assert compiled(X).tolist() == (X * 2).tolist()
+    assert compiled(-X).tolist() == (1 - X).tolist()
+
+
+def test_an_operation_on_an_array_runs_once_and_not_for_each_element():
+    def function(x):
+        for _ in range(30):
+            x = np.tanh(np.where(x > 0.5, x * 0.9, x + 0.1)) / 2.0 + x
+        return x
+
+    def calls(size):
+        """How many functions of Python run in the first call."""
+        count, compiled, x = 0, mg.compile(function, backend="numpy"), np.linspace(0.0, 1.0, size)
+
+        def seen(frame, event, argument):
+            nonlocal count
+            count += event == "call"
+
+        before = sys.getprofile()
+        sys.setprofile(seen)
+        try:
+            compiled(x)
+        finally:
+            sys.setprofile(before)
+        return count
+
+    calls(100)  # what is imported, and kept, for all functions
+    assert calls(2000) - calls(1000) < 30 * 1000  # eagerly there are 240 operations for each element

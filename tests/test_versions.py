@@ -1,0 +1,129 @@
+"""The command that runs the tests on each Python, and the one that builds what is released."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+from tests import release, versions
+from tests.folders import ROOT
+
+PYTHON = """#!/bin/sh
+case "$*" in
+    "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    *"-m pip install"*) {pip} ;;
+    *"-m pytest"*) echo "$*" >> asked.txt; {tests} ;;
+esac
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder in which Pythons can be put that no test needs; the real one is 3.11 to the command."""
+    monkeypatch.setattr(versions, "ROOT", tmp_path)
+    monkeypatch.setattr(versions, "this_version", lambda: "3.11")
+    monkeypatch.setattr(versions.sys, "executable", str(python(tmp_path, "3.11")))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setattr(versions, "VERSIONS", ("3.11", "3.98", "3.99t"))  # which no machine has
+    return tmp_path
+
+
+def python(folder, version, pip="true", tests="echo '=== 3 passed in 0.1s ==='"):
+    path = folder / f"python{version}"
+    path.write_text(PYTHON.format(pip=pip, tests=tests))
+    path.chmod(0o755)
+    return path
+
+
+def run(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["versions", *words])
+    return versions.main(), capsys.readouterr().out.splitlines()
+
+
+def test_each_python_that_is_there_runs_the_tests_and_the_others_are_named(place, monkeypatch, capsys):
+    python(place, "3.99t", tests="echo '=== 2 passed, 1 skipped in 0.1s ==='")
+    code, lines = run(monkeypatch, capsys)
+    assert code == 0
+    assert lines == [
+        "Python 3.11: 3 passed in 0.1s",
+        "Python 3.98: not on this machine, so not run",
+        "Python 3.99t: 2 passed, 1 skipped in 0.1s",
+    ]
+    assert {folder.name for folder in place.glob(".venv-*")} == {".venv-3.11", ".venv-3.99t"}
+    assert "not slow" in (place / "asked.txt").read_text()
+
+
+def test_pyenvs_pythons_are_found_behind_its_commands_which_only_say_where_they_are(place, monkeypatch, capsys):
+    (place / "python3.98").write_text("#!/bin/sh\necho 'python3.98 exists in 3.98.2'; exit 127\n")
+    (place / "python3.98").chmod(0o755)
+    kept = place / "pyenv" / "versions" / "3.98.2" / "bin"
+    kept.mkdir(parents=True)
+    python(kept, "3.98", tests="echo '= 5 passed in 0.1s ='")
+    assert run(monkeypatch, capsys, "3.98", "3.99t") == (
+        0,
+        ["Python 3.98: 5 passed in 0.1s", "Python 3.99t: not on this machine, so not run"],
+    )
+
+
+def test_others_leaves_out_the_python_that_runs_it(place, monkeypatch, capsys):
+    code, lines = run(monkeypatch, capsys, "--others")
+    assert (code, [line.partition(":")[0] for line in lines]) == (0, ["Python 3.98", "Python 3.99t"])
+
+
+def test_a_failure_ends_with_1_and_what_pytest_printed_is_shown(place, monkeypatch, capsys):
+    python(place, "3.98", tests="echo 'E  1 is not 2'; echo '= 1 failed in 0.1s ='; exit 1")
+    code, lines = run(monkeypatch, capsys)
+    assert (code, "E  1 is not 2" in lines) == (1, True)
+    assert "Python 3.98: 1 failed in 0.1s" in lines
+
+
+def test_a_python_that_packages_are_missing_for_is_a_failure(place, monkeypatch, capsys):
+    python(place, "3.98", pip="echo 'ERROR: no matching distribution'; exit 1")
+    code, lines = run(monkeypatch, capsys)
+    assert (code, "Python 3.98: cannot be set up: ERROR: no matching distribution" in lines) == (1, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("minutes", "broken", "said"),
+    [("0.02", {"tests": "exec sleep 60"}, "stopped after "), ("0", {}, "not run: there was no time left")],
+)
+def test_where_time_runs_out_it_is_said(place, monkeypatch, capsys, minutes, broken, said):
+    python(place, "3.98", **broken)
+    code, lines = run(monkeypatch, capsys, "--others", "--minutes", minutes)
+    assert code == 0
+    assert lines[0].startswith(f"Python 3.98: {said}")
+
+
+def test_the_version_that_runs_this():
+    assert versions.this_version().rstrip("t") == ".".join(map(str, sys.version_info[:2]))
+
+
+def built(folder, *, size=10, lacks=None):
+    """Distributions of all files of the package, empty ones."""
+    names = subprocess.run(["git", "ls-files", "micrograd"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    folder.mkdir()
+    source, wheel = folder / "m-1.tar.gz", folder / "m-1.whl"
+    with tarfile.open(source, "w") as packed:
+        for name in names:
+            packed.addfile(tarfile.TarInfo(f"m-1/{name}"))
+    with zipfile.ZipFile(wheel, "w") as packed:
+        for name in names:
+            if name != lacks:
+                packed.writestr(zipfile.ZipInfo(name), "")
+    with source.open("ab") as file:
+        file.write(bytes(size))
+    return {".gz": source, ".whl": wheel}
+
+
+def test_what_is_wrong_with_a_release_is_said(tmp_path):
+    right, same = built(tmp_path / "right"), built(tmp_path / "same")
+    assert release.wrong_with(right, same) == []
+    large = built(tmp_path / "large", size=1_000_000, lacks="micrograd/py.typed")
+    differs, too_large, lacks = release.wrong_with(large, same)[1:]
+    assert differs == "m-1.whl differs from build to build"
+    assert too_large.endswith("bytes, and 1,000,000 are too many")
+    assert lacks == "the wheel lacks micrograd/py.typed"
