@@ -11,7 +11,7 @@ scan hands a state from turn to turn, and vmap runs every turn by itself:
 They are plain Python loops over Values. A list or an array is a sequence of turns; a tuple or a dict holds several
 sequences that are gone through side by side. What the turns give is put together in the same way.
 
-The compiler has another way of taking turns: it runs the function a few times, and repeats what was written down.
+The compiler has another way of taking many turns of vmap: it runs the function a few times, for all.
 
 cond, switch and while_loop decide on numbers, as Python's own statements do.
 """
@@ -102,8 +102,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
 
     As it is, f runs in Python once for each item: 10,000 items take 10,000 times as long as one, and all of their
     operations are kept for ``backward()``, some 200 bytes each. So compile what contains it: write
-    ``mg.compile(mg.vmap(f))``, or ``mg.compile`` for the whole function. Then f is traced a few times, the other items
-    are read off, and all of them run as array kernels.
+    ``mg.compile(mg.vmap(f))``, or ``mg.compile`` for the whole function. Then all items run as array kernels; f is
+    traced for each of a few, and of many for three.
 
     Args:
         f: a function of the items.

@@ -24,7 +24,6 @@ from micrograd.compiler.calling.function import CompiledFunction
 from micrograd.compiler.ir import program
 from micrograd.compiler.passes import progress
 from micrograd.compiler.passes.lists import NATIVE
-from micrograd.compiler.tracing import turns
 from micrograd.draw.folding import groups, patterns
 from micrograd.engine.further_primitives import TABLE
 from micrograd.explore import NODE_LIMIT, laboratory
@@ -77,8 +76,6 @@ NUMBERS = [
     ("compiler.md", r"the last (\d+) are kept", kept.ROOM),
     ("compiler.md", r"more than (\d+) take turns", kept.ROOM),
     ("compiler.md", r"After (\w+) in a row", function.TOO_OFTEN),
-    ("compiler.md", r"of fewer than (\w+) turns", turns._FEWEST),
-    ("compiler.md", r"more than (\w+) before the turns repeat", turns._MOST_RECORDINGS),
     ("compiler.md", r"A sum of up to (\w+) terms", program.IN_ORDER),
     ("compiler.md", r"A sum of more than (\w+) terms", program.IN_ORDER),
     ("compiler.md", r"In sums of up to (\w+) shares", program.IN_ORDER),

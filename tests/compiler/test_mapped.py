@@ -187,6 +187,17 @@ class TestAsEager:
         assert xs[3].grad == 1.5
         assert w.grad == pytest.approx(MANY + sum(x.data for x in xs))
 
+    def test_inside_no_grad(self, backend):
+        w = mg.Value(0.5)
+
+        def f(xs):
+            with mg.no_grad():
+                total = mg.scan(lambda s, x: (s * w + x, None), 0.0, xs)[0]
+                total += sum(mg.vmap(lambda x: mg.tanh(w * x))(xs))
+            return w * total
+
+        assert_as_eager(f, [w], [0.5] * MANY, mapped=False, backend=backend)
+
     def test_under_no_grad(self, backend):
         w = mg.Value(0.5)
         fast = mg.compile(lambda xs: sum(mg.vmap(lambda x: w * x)(xs)), backend=backend)
@@ -345,13 +356,20 @@ class TestDerivatives:
 class TestWritten:
     """Functions whose iterations differ, or remember something: as before, they are written out."""
 
-    def test_a_body_that_changes_something_runs_in_each_iteration(self):
+    @pytest.mark.parametrize("by_a_variable", [False, True])
+    def test_a_body_that_changes_something_runs_in_each_iteration(self, by_a_variable):
         seen = []
+        append = seen.append
 
         def body(x):
             seen.append(None)
             return x * x
 
+        def body_by_a_variable(x):
+            append(None)
+            return x * x
+
+        body = body_by_a_variable if by_a_variable else body
         fast = mg.compile(lambda xs: sum(mg.vmap(body)(xs)), backend="llvm")
         assert fast([2.0] * MANY) == 4.0 * MANY
         assert len(seen) == MANY
@@ -362,6 +380,66 @@ class TestWritten:
         assert_as_eager(
             lambda given: sum(mg.vmap(lambda x: x if x == given[3] else x * x)(given)), xs, xs, mapped=False
         )
+
+    @pytest.mark.parametrize(
+        ("body", "factor"),
+        [
+            (lambda x, w: mg.gradient(x * x, x, create_graph=True), 2.0),
+            (lambda x, w: mg.gradient(w * x, w, create_graph=True), 1.0),
+            (lambda x, w: mg.jvp(lambda z: z * z + w, (x,), (1.0,))[1] + mg.jvp(lambda z: w, (x,), (1.0,))[1], 2.0),
+            (lambda x, w: x * 3.0 if x > 0 else x, 3.0),
+            (lambda x, w: x + 0.0 * mg.gradient(x * x, x), 1.0),
+        ],
+        ids=["a derivative", "one by a Value from outside", "a tangent", "a decision", "a plain derivative"],
+    )
+    def test_a_body_that_asks_for(self, body, factor):
+        xs, w = values(MANY, start=0.5), mg.Value(0.5)
+        fast = mg.compile(lambda given: sum(mg.vmap(body, (0, None))(given, w)))
+        result = fast(xs)
+        assert result.data == pytest.approx(factor * sum(x.data for x in xs))
+        assert not is_mapped(fast, xs)
+
+    def test_a_derivative_that_depends_on_what_is_from_outside(self):
+        xs, w = values(MANY, start=0.5), mg.Value(0.5)
+
+        def f(given):
+            u = w * given[0]
+            ours = mg.vmap(lambda x: mg.gradient(u * x, x))(given)
+            theirs = mg.vmap(lambda x: mg.gradient(u, x))(given)
+            return sum([*ours, *theirs])
+
+        assert_as_eager(f, [*xs, w], xs, mapped=False)
+
+    def test_attributes_of_values_are_those_of_each(self):
+        xs = values(MANY)
+        for number, x in enumerate(xs):
+            x.scale = float(number % 4)
+        assert_as_eager(lambda: sum(mg.vmap(lambda x: x * x.scale)(xs)), xs, mapped=False)
+
+    def test_an_attribute_of_a_result_is_refused(self):
+        def body(x):
+            made = x * x
+            made.turn = 1
+            return made
+
+        with pytest.raises(mg.TraceError, match="the attribute 'turn' of a result is set"):
+            mg.compile(lambda xs: mg.vmap(body)(xs))(values(MANY))
+
+    def test_one_result_twice(self):
+        xs = values(MANY)
+        fast = mg.compile(lambda given: mg.vmap(lambda x: (y := x * x, y))(given))
+        first, second = fast(xs)
+        assert [y.data for y in first] == pytest.approx([x.data**2 for x in xs])
+        assert all(one is other for one, other in zip(first, second, strict=True))
+
+    def test_behind_a_decision(self):
+        def f(x, xs):
+            factor = x if x > 0 else -x
+            return sum(mg.vmap(lambda y: y * factor)(xs))
+
+        xs, fast = [1.0] * MANY, mg.compile(f)
+        for x in (2.0, -2.0):
+            assert fast(x, xs) == pytest.approx(f(x, xs))
 
     def test_items_of_several_kinds(self):
         xs = [*values(MANY), *[0.5] * MANY, 3]
@@ -471,9 +549,9 @@ class TestErrors:
 
 class TestMemory:
     def test_a_loop_that_does_not_fit_is_refused_before_it_is_written(self, monkeypatch):
-        monkeypatch.setattr(turns, "bytes_of_machine", lambda: 1e6)
+        monkeypatch.setattr(turns, "bytes_of_machine", lambda: 1e5)
         seen = mg.compile(lambda x: mg.scan(lambda s, _: (mg.sin(s) * 0.5, None), x, length=2000)[0])
-        with pytest.raises(MemoryError, match="2,000 iterations of 4 operations each take about"):
+        with pytest.raises(MemoryError, match="2,000 iterations of 2 operations each take about"):
             seen(1.0)
         monkeypatch.undo()
         assert seen(1.0) == pytest.approx(0.0)

@@ -7,8 +7,8 @@ promotion.py       of which kind the result of an operator is for plain numbers 
 symbol_arrays.py   the comparisons and choices of NumPy on arrays of symbols
 lanes.py           operations on arrays of symbols, written for all elements at once
 gradients_in_lanes.py  and their gradients
-turns.py           the loops of a traced function, whose body runs a few times and is then repeated
+turns.py           the loops of a traced function, of which a vmap over many items is written down once
 alike_rows.py      rows of a Jacobian that are computed alike: the rules run for one, and the others are copied
 colours.py         the columns of a sparse Jacobian that one direction computes together
-body.py            what one iteration of such a loop writes down
+body.py            what one iteration of such a vmap writes down
 """

@@ -1,6 +1,6 @@
-"""Body: what one turn of a loop writes down, and how that is written for other turns.
+"""Body: what one iteration of a vmap writes down, which stands for many.
 
-The body of ``scan(lambda h, x: (mg.tanh(w * h + x), None), ...)`` runs on symbols for h and x on a tape of its own:
+The body of ``vmap(lambda h, x: mg.tanh(w * h + x))`` runs on symbols for h and x on a tape of its own:
 
     0  given        h
     1  given        x
@@ -8,15 +8,10 @@ The body of ``scan(lambda h, x: (mg.tanh(w * h + x), None), ...)`` runs on symbo
     3  mul   2 0
     4  add   3 1
     5  tanh  4
-
-For another turn, what is given in that one takes the places 0 and 1, and 3 to 5 are written on the tape around. What
-depends on nothing that differs from turn to turn is written once. Equal operations become one later, as everywhere; so
-what comes out is what the function would have written: the same operations, in the same order.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import chain
 from operator import attrgetter
 from struct import pack
@@ -26,7 +21,7 @@ import numpy as np
 
 from micrograd._support.containers import remade
 from micrograd.compiler.guards.refusals import in_place_of_others, refuse
-from micrograd.compiler.ir.entries import INPUT, LITERAL, SUM_OF_PRODUCTS, TAKE, Trace
+from micrograd.compiler.ir.entries import INPUT, Trace
 from micrograd.compiler.tracing.symbol_arrays import SymbolArray
 from micrograd.compiler.tracing.trace import Symbol, Tape, is_plain, numbered, tracing
 from micrograd.engine.node import user_attributes
@@ -35,12 +30,9 @@ from micrograd.engine.value_arrays import ValueArray
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from typing import NoReturn, TypeAlias
+    from typing import NoReturn
 
     from micrograd.engine.primitive import Primitive
-
-    # How (None for an operation), for which place, and what
-    _Step: TypeAlias = tuple[Callable[[Any, int], int | None] | None, int, tuple[Any, ...]]
 
 
 # What is given and returned
@@ -155,7 +147,7 @@ _attributes_of = attrgetter("__dict__")
 _place_of_symbol, _tape_of = attrgetter("_place"), attrgetter("_tape")
 
 
-# One turn
+# One iteration
 
 
 class _Given(Symbol):
@@ -197,10 +189,6 @@ class Body(Tape):
         self._result: Any = None
         self.written: Any = None
         self.has_refused = self.asks_what_is_reached = False
-        self._steps: list[_Step] = []  # of the next turn
-        self._later: list[_Step] = []  # of those after it
-        self._places: list[Any] = []  # on the tape around, of what stands on this one
-        self._checked: tuple[int, ...] = ()
         self._now: Sequence[Value] = ()  # what is given
 
     def record(self, function: Callable[..., Any], arguments: Any, leaves: Leaves) -> None:
@@ -223,10 +211,9 @@ class Body(Tape):
             *(tuple(self.checked), frozenset(self._copies)),
             *(tuple(self._uses.items()), told(self._result, self._describing())),
         )
-        self._places, self._checked = [None] * len(self.operations), tuple(self.checked)
-        self._steps = self._plan()
-        self._later = self._moving()
-        self._entries = Trace(self.operations, tuple(self.tables), tuple(self.rows), (), (), checked=self._checked)
+        self._entries = Trace(
+            self.operations, tuple(self.tables), tuple(self.rows), (), (), checked=tuple(self.checked)
+        )
         self._fixed: list[tuple[Any, int]] = [*self.values.items(), *self._outside.items()]
         self.finish()
 
@@ -369,64 +356,6 @@ class Body(Tape):
             self.has_refused = True
             refuse("a derivative by what was there before a turn of a loop", "Write the loop in Python.")
 
-    # What is written for other turns
-
-    def _plan(self) -> list[_Step]:
-        """What a turn writes, in order: operations, and what is given where it is first used."""
-        tables, rows = list(self.tables), list(self.rows)
-        ones = {self.operations.second[copy] for copy in self._copies}
-        steps: list[_Step] = []
-        uses = deque((position, place) for place, (position, *_) in self._uses.items() if place < len(self._given))
-        for place, key in enumerate([*self.operations, None]):
-            while uses and uses[0][0] == place:
-                steps.append((self._write_given, uses.popleft()[1], ()))
-            if key is None or place < len(self._given):
-                continue
-            if key[0] is TAKE:
-                steps.append((self._write_taken, place, (key[1], *tables[key[2]])))
-            elif key[0] is SUM_OF_PRODUCTS:
-                steps.append((self._write_dot, place, (key[1], *rows[key[2]], *rows[key[3]])))
-            elif key[0] is INPUT:
-                steps.append((self._write_value if isinstance(key[1], Value) else self._write_outside, place, key))
-            elif key[0] is LITERAL:
-                steps.append((self._write_one if place in ones else self._write_literal, place, key))
-            else:
-                steps.append((self._write_copy if place in self._copies else None, place, key))
-        return steps
-
-    def _moving(self) -> list[_Step]:
-        """The steps whose places on the tape around differ from turn to turn."""
-        moving, steps = {*range(len(self._given)), *self._copies}, []
-        for step in self._steps:
-            write, place, key = step
-            operands = key[1:] if write is None else key if write in (self._write_taken, self._write_dot) else ()
-            if place in moving or write == self._write_one or not moving.isdisjoint(operands):
-                moving.add(place)
-                steps.append(step)
-        return steps
-
-    def repeated(self, given: Sequence[Value]) -> Any:
-        """Write the turn on the tape around this one, and give what the function would return.
-
-        Args:
-            given: the Values of the turn.
-        """
-        outer, count = self._outer, len(self._given)
-        self._now, self._places[:count] = given, [None] * count
-        places, append = self._places, outer.operations.append
-        for write, place, key in self._steps:
-            if write is not None:
-                places[place] = write(key, place)
-                continue
-            primitive, *operands = key
-            places[place] = append(primitive, *[places[operand] for operand in operands])
-        self._steps = self._later
-        for place in self._checked:
-            outer.checked[self._place_of(place)] = None
-        made = dict[int, int]()
-        filled(self._result, lambda leaf: self._note(leaf, made))
-        return self._result_of(given, {place: self._place_of(place) for place in made})
-
     def _note(self, leaf: Any, places: dict[int, int]) -> Any:
         """Number the place of what was made in the turn."""
         if self._is_own(leaf) and not self._is_given(leaf):
@@ -447,40 +376,3 @@ class Body(Tape):
             return made[id(leaf)]
 
         return filled(self._result, now)
-
-    def _place_of(self, place: int) -> int:
-        """Where it is on the tape around: what is given may have been used by no operation yet."""
-        found: int | None = self._places[place]
-        return self._outer.place(self._now[place]) if found is None else found
-
-    def _write_given(self, key: Any, place: int) -> int:
-        return self._outer.place(self._now[place], *self._uses[place][1:])
-
-    def _write_value(self, key: Any, place: int) -> int:
-        return self._outer.place(key[1], *self._uses[place][1:])
-
-    def _write_outside(self, key: Any, place: int) -> int:
-        outside: int = key[1][1]
-        return outside
-
-    def _write_literal(self, key: Any, place: int) -> int:
-        return self._outer.place(key[1])
-
-    def _write_one(self, key: Any, place: int) -> int:
-        return self._outer.operations.append_literal(1.0)  # see Tape.copied
-
-    def _write_copy(self, key: Any, place: int) -> int:
-        copy = self._outer.operations.append(key[0], *[self._places[operand] for operand in key[1:]])
-        self._outer._copies[copy] = self._copies[place]
-        return copy
-
-    def _write_taken(self, key: Any, place: int) -> int:
-        index, *table = [self._places[operand] for operand in key]
-        number = self._outer.tables.setdefault(tuple(table), len(self._outer.tables))
-        return self._outer.operations.append(TAKE, index, number)
-
-    def _write_dot(self, key: Any, place: int) -> int:
-        start, *factors = [self._places[operand] for operand in key]
-        half, rows = len(factors) // 2, self._outer.rows
-        numbers = [rows.setdefault(tuple(row), len(rows)) for row in (factors[:half], factors[half:])]
-        return self._outer.operations.append(SUM_OF_PRODUCTS, start, *numbers)

@@ -1,17 +1,15 @@
-"""Turns: the loops of a traced function, whose body runs a few times and is then repeated on the tape.
+"""Turns: the loops of a traced function, which run turn after turn on the tape; many of a vmap are written once.
 
-    turn 1      runs as it is written
-    turn 2      is recorded: it runs on symbols of its own, and then what it wrote down is written on the tape
-    turn 3      is recorded, too; if both wrote the same, the function does the same in each turn
-    turn 4      is repeated: it is written on the tape with its own numbers, and the function does not run
+A ``vmap`` over many items is a program of its own:
 
-So it goes for turns that are alike: they get numbers of the same kinds, in the same containers, and beside them the
-same strings, flags and plain numbers. For others there is another recording.
+    item 1            runs as it is written
+    items 2 and 3     are recorded, on symbols of their own; if both wrote the same, the function does so for each item
+    all but the first are one recording, which runs for many of them at a time; see calling/mapped.py
 
-A function that remembers something from turn to turn must run in each of them. So all that it can reach is looked at,
-before and after. Every turn runs as it is written if any of that was changed, or cannot be looked into, as iterators
-cannot, or if the function draws random numbers. So it does where a turn asks which Value it is given, or
-differentiates by one that was there before, which a recording cannot know.
+A function that remembers something from item to item must run for each of them. So all that it can reach is looked at,
+before and after. The items are written out if any of that was changed, or cannot be looked into, as iterators cannot,
+or if the function draws random numbers; and where it asks which Value it is given, or differentiates by one that was
+there before, which a recording cannot know.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ from micrograd.compiler.guards.closed_over import ClosedOver
 from micrograd.compiler.tracing.body import Body, Leaves, UnlikeError, told
 from micrograd.compiler.tracing.decisions import chosen, repeated
 from micrograd.compiler.tracing.trace import Symbol, Tape
-from micrograd.engine.differentiation import running
 from micrograd.engine.recorder import recorder_on_top
 from micrograd.loops import Turns, taking
 
@@ -33,16 +30,14 @@ if TYPE_CHECKING:
 
     from micrograd.engine.value import Value
 
-_FEWEST = 5  # turns: of fewer, hardly any would be repeated
 # Iterations of vmap that are compiled once, and operations of all of them. Of fewer, one program is ready as soon when
 # they are written out, and a call takes half the time: 0.2 in place of 0.4 ms for 1,000 iterations of 20 operations.
 _FEWEST_MAPPED, OPERATIONS_MAPPED = 32, 1 << 15
-_MOST_RECORDINGS = 8  # in a loop
 _BYTES_OF_AN_OPERATION = 250  # 3.6 GB for 13 million of them
 
 
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, where loops that it runs on a tape write their bodies down once."""
+    """The function, where what mg.vmap runs for many items on a tape is written down once."""
     turns = TracedOnce(bytes_of_machine())  # asked before the trace, in which the system may not be read
 
     def run(*arguments: Any, **named: Any) -> Any:
@@ -53,7 +48,7 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class TracedOnce(Turns):
-    """Turns that are repeated on the tape, where they are alike.
+    """Turns on a tape.
 
     Args:
         memory: how many bytes the machine has.
@@ -63,9 +58,20 @@ class TracedOnce(Turns):
         self._memory = memory
 
     def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:
-        """What repeats the function's turns where a tape records, and nothing is in between."""
-        tape = recorder_on_top()
-        return _Loop(function, tape, count, self._memory) if isinstance(tape, Tape) and count >= _FEWEST else function
+        """The function, which after its second turn refuses a loop that does not fit into memory."""
+        tape, turns = recorder_on_top(), 0
+        if not isinstance(tape, Tape):
+            return function
+
+        def run(*given: Any) -> Any:
+            nonlocal turns
+            begin, turns = len(tape.operations), turns + 1
+            result = function(*given)
+            if turns == 2:  # the first one may have written what all have in common
+                _check_memory(count, tape.size_from(begin), self._memory)
+            return result
+
+        return run
 
     def mapped(self, function: Callable[..., Any], item: Callable[[int], Any], count: int) -> list[Any]:
         """What the function returns for the first items: for all of them, where one recording stands for many."""
@@ -158,87 +164,3 @@ def bytes_of_machine() -> float:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return math.inf
-
-
-class _Loop:
-    """A function that is called turn after turn.
-
-    Args:
-        function: the body of the loop.
-        tape: on which it is written.
-        count: how often it is called.
-        memory: how many bytes there are.
-
-    Raises:
-        MemoryError: when called, if what it writes in all of these calls does not fit into memory.
-    """
-
-    def __init__(self, function: Callable[..., Any], tape: Tape, count: int, memory: float) -> None:
-        self._function, self._tape, self._count, self._memory = function, tape, count, memory
-        self._reached: ClosedOver | None = None  # before the first turn
-        self._bodies: dict[Any, Body] = {}  # by what turns are told by
-        self._confirmed: set[Any] = set()  # of which another turn has written the same
-        self._recordings = 0
-        self._asks_what_is_reached = False  # whether a turn has
-        self._as_written = False  # whether all turns from now on run as they are written
-
-    def __call__(self, *given: Any) -> Any:
-        """What the function returns in the next turn."""
-        if self._as_written:
-            return self._function(*given)
-        if self._reached is None:
-            return self._first(given)
-        leaves = Leaves()
-        try:
-            key = self._key(told(given, leaves.described), leaves)
-        except UnlikeError:
-            return self._last(given)
-        body = self._bodies[key] if key in self._confirmed else self._recorded(key, given, leaves)
-        return self._last(given) if body is None else body.repeated(leaves.all)
-
-    def _key(self, told_by: Any, leaves: Leaves) -> Any:
-        """What turns that are alike are told by."""
-        if not self._asks_what_is_reached:
-            return told_by
-        sources = [None, *running()]
-        return told_by, tuple([self._tape.is_reached(leaf, source) for leaf in leaves.all for source in sources])
-
-    def _first(self, given: tuple[Any, ...]) -> Any:
-        """Run the first turn, and see whether others can be repeated."""
-        self._reached = ClosedOver([("", self._function)])
-        result = self._function(*given)
-        self._as_written = not self._is_as_before()
-        return result
-
-    def _is_as_before(self) -> bool:
-        assert self._reached is not None
-        return _is_as_before(self._reached)
-
-    def _last(self, given: tuple[Any, ...]) -> Any:
-        """Run a turn as it is written, and all that come after it."""
-        self._as_written = True
-        return self._function(*given)
-
-    def _recorded(self, key: Any, given: tuple[Any, ...], leaves: Leaves) -> Body | None:
-        """Record a turn; None if that could not be done."""
-        assert self._reached is not None
-        if self._recordings == _MOST_RECORDINGS:
-            return None
-        body = Body(self._tape)
-        try:
-            body.record(self._function, given, leaves)
-        except Exception:  # an error of the turn's own comes again where it runs as it is written
-            if not self._is_as_before():
-                raise
-            return None
-        if body.asks_what_is_reached and not self._asks_what_is_reached:
-            self._asks_what_is_reached = True
-            key = self._key(key, leaves)
-        before = self._bodies.get(key)
-        self._bodies[key] = body
-        self._recordings += 1
-        if before is not None and before.written == body.written:
-            self._confirmed.add(key)
-            _check_memory(self._count, len(body.written[0]), self._memory)
-        self._as_written = (before is not None and key not in self._confirmed) or not self._is_as_before()
-        return body

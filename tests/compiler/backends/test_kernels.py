@@ -342,16 +342,19 @@ def test_kernels_of_one_column_that_stay_one_by_one():
     assert not turned(600, even, primitive=OWN)
 
 
-def test_elements_of_a_table_are_computed_in_vectors(backend):
+@pytest.mark.parametrize("same", [True, False])
+def test_elements_that_are_the_same_in_four_columns_are_loaded_once(same, backend):
     rows, columns, terms = 9, 20, 6
     places = np.random.default_rng(10).integers(GIVEN, size=(rows, columns, terms))
+    if same:
+        places = np.repeat(places[:, ::4], 4, axis=1)
     elements, numbers = Access(0, table=places), np.random.default_rng(11).normal(size=GIVEN).tolist()
     product = Reduction(rows, columns, Access(GIVEN, columns, 1), (Segment(1.0, terms, elements, Access(3, 7, 1, 5)),))
     of_terms = Access(0, table=np.concatenate([places[:, :, [term]] for term in range(terms)]))
     quotient = Map(mg.engine.primitives.div, 54, columns, Access(GIVEN, columns, 1), (of_terms, ROW))
     for kernel in (product, quotient):
         code = code_of(kernel)
-        assert (code.along, code.shapes[1].table) == ("columns", "e")
+        assert (code.along, code.shapes[1].table) == ("columns", "f" if same else "e")
         check([kernel], numbers, GIVEN + kernel.rows * kernel.columns, backend)
 
 

@@ -26,6 +26,8 @@ import numpy as np
 
 from micrograd.compiler.backends.llvm.llvm_batches import NativeBatches
 from micrograd.compiler.backends.llvm.llvm_codes import (
+    FOURS,
+    SAME,
     code_of,
     has_many_segments,
     sorted_segments,
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 
     from llvmlite import ir
 
-    from micrograd.compiler.backends.llvm.llvm_codes import Code
+    from micrograd.compiler.backends.llvm.llvm_codes import Code, Shape
     from micrograd.compiler.ir.program import Access, Kernel, Program, Segment
     from micrograd.compiler.numbers import Floats, Integers
     from micrograd.engine.primitive import Primitive
@@ -168,15 +170,16 @@ class NativeExecutable(Executable):
         return self._function(name_of(found), partial(module_of_scalars, found)), 0
 
     def _arguments(self, kernel: Kernel, code: Code) -> Integers:
-        numbers: list[Any] = [kernel.rows, kernel.columns, *self._places(kernel.rows, kernel.target, code)]
+        target, *shapes = code.shapes
+        numbers: list[Any] = [kernel.rows, kernel.columns, *self._places(kernel.rows, kernel.target, target, code)]
         if has_many_segments(kernel):
-            for parts in sorted_segments(kernel).values():
-                table = np.array([self._segment(kernel.rows, part, code) for part in parts], dtype=np.int64)
+            for factors, parts in sorted_segments(kernel).items():
+                table = np.array([self._segment(kernel.rows, part, factors, code) for part in parts], dtype=np.int64)
                 self._kept.append(table)
                 numbers += [len(parts), table.ctypes.data]
             return np.array(numbers, dtype=np.int64)
-        for access in kernel.accesses:
-            numbers += self._places(kernel.rows, access, code)
+        for access, shape in zip(kernel.accesses, shapes, strict=True):
+            numbers += self._places(kernel.rows, access, shape, code)
         if isinstance(kernel, Reduction):
             numbers += [part.terms for part in kernel.segments]
         elif isinstance(kernel, Take):
@@ -188,16 +191,20 @@ class NativeExecutable(Executable):
             numbers.append(ctypes.cast(function, ctypes.c_void_p).value)
         return np.array(numbers, dtype=np.int64)
 
-    def _segment(self, rows: int, part: Segment, code: Code) -> list[int]:
+    def _segment(self, rows: int, part: Segment, shapes: Sequence[Shape], code: Code) -> list[int]:
         """A segment in a table: the bits of its coefficient, how many terms it has, and where its factors are."""
         (bits,) = unpack("q", pack("d", part.coefficient))
-        return [bits, part.terms, *chain.from_iterable(self._places(rows, factor, code) for factor in part.factors)]
+        factors = zip(part.factors, shapes, strict=True)
+        places = (self._places(rows, factor, shape, code) for factor, shape in factors)
+        return [bits, part.terms, *chain.from_iterable(places)]
 
-    def _places(self, rows: int, access: Access, code: Code) -> list[int]:
+    def _places(self, rows: int, access: Access, shape: Shape, code: Code) -> list[int]:
         """Where an operand is: the address of its table, and its steps along columns, terms and, in a loop, turns."""
         table = access.table if access.table is not None else access.row_table
         if table is None:
             table = access.base + access.row_step * np.arange(rows)
+        if shape.table == FOURS:
+            table = table[:, ::SAME]
         self._kept.append(table := np.ascontiguousarray(table, dtype=np.int32))
         return [table.ctypes.data, access.column_step, access.term_step, *([access.turn_step] if code.turning else [])]
 

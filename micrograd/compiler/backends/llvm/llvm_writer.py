@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from micrograd.compiler.backends.llvm.llvm_codes import COLUMNS, ELEMENTS, ROWS, TERMS
+from micrograd.compiler.backends.llvm.llvm_codes import COLUMNS, ELEMENTS, FOURS, ROWS, SAME, SQUARES, TERMS
 from micrograd.compiler.backends.llvm.llvm_functions import (
     DOUBLE,
     FLOAT,
@@ -137,10 +137,12 @@ class Operand:
     def pointer(self, column: Any, term: Any, terms: Any) -> Any:
         """Where an element is."""
         writer, builder = self.writer, self.writer.builder
-        if self.shape.table == ELEMENTS:
+        if self.shape.table in (ELEMENTS, FOURS):
             index = builder.add(builder.mul(self.row, writer.columns), column)
+            if self.shape.table == FOURS:
+                index = builder.sdiv(index, integer(SAME))
             place = self._entry(builder.add(builder.mul(index, terms), term))
-        elif self.shape.table == COLUMNS:
+        elif self.shape.table in (COLUMNS, SQUARES):
             place = builder.add(self._entry(column), builder.mul(term, self.term_step))
         else:
             if self.shape.table == TERMS:
@@ -159,7 +161,9 @@ class Operand:
         if self.shape.step == 0:
             return writer.splat(builder.load(pointer), width)
         if self.shape.step is None:
-            return writer.together([self._number(column, term, terms, place) for place in range(width)])
+            same = SAME if self.shape.table == FOURS else 1
+            vector = writer.together([self._number(column, term, terms, place) for place in range(0, width, same)])
+            return writer.picked(vector, vector, [place // same for place in range(width)]) if same > 1 else vector
         return loaded(builder, pointer, width)
 
     def _number(self, column: Any, term: Any, terms: Any, place: int) -> Any:
@@ -304,6 +308,10 @@ class KernelWriter(Loops):
         for index, number in enumerate(numbers):
             vector = self.builder.insert_element(vector, number, integer(index))
         return vector
+
+    def beside(self, x: Any, y: Any) -> Any:
+        """One vector of two."""
+        return self.picked(x, y, range(2 * x.type.count))
 
     def picked(self, x: Any, y: Any, places: Any) -> Any:
         """A vector of the numbers at these places of two vectors."""
