@@ -12,3 +12,5 @@ alike_rows.py      rows of a Jacobian that are computed alike: the rules run for
 colours.py         the columns of a sparse Jacobian that one direction computes together
 body.py            what one iteration of such a vmap writes down
 """
+
+from micrograd.compiler.tracing import symbol_arrays as symbol_arrays  # which the tape cannot import, and needs

@@ -20,7 +20,7 @@ from micrograd.compiler.ir.entries import LITERAL, NO_PLACE
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.lanes import LanesTape, is_lanes
-from micrograd.compiler.tracing.trace import Symbol, Tape
+from micrograd.compiler.tracing.trace import Symbol
 from micrograd.engine import primitives
 from micrograd.engine.recorder import using
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from micrograd.compiler.ir.entries import Run, Trace
     from micrograd.compiler.numbers import Integers
+    from micrograd.compiler.tracing.trace import Tape
 
 # Their rules do not ask whether an operand is a number, or what they give is rounded alike
 _TAKE_LITERALS = {
@@ -217,8 +218,3 @@ class _Marks:
 
     def __contains__(self, place: Any) -> bool:
         return bool(self._marks[place])
-
-
-def register() -> None:
-    """Tell tapes of the gradients: what is written in lanes has them from here."""
-    Tape.gradients_in_lanes = GradientsInLanes

@@ -16,13 +16,15 @@ in another way than an array of objects. Where a NaN would matter, the function 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from micrograd._support.checks import Operand, is_unknown
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
-from micrograd.compiler.tracing import gradients_in_lanes, lanes
+from micrograd.compiler.tracing import lanes
+from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
 from micrograd.compiler.tracing.promotion import (
     FLOAT64,
     INT64,
@@ -33,6 +35,7 @@ from micrograd.compiler.tracing.promotion import (
     kind_of_number,
     promoted,
 )
+from micrograd.compiler.tracing.trace import Tape
 from micrograd.engine import value_arrays
 from micrograd.engine.array_calls import is_value
 from micrograd.engine.numpy_functions import CHOICES, FUNCTIONS, TRUTHS, is_of_bools, truth
@@ -44,8 +47,6 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     Array = np.ndarray[Any, Any]
-
-gradients_in_lanes.register()
 
 
 class SymbolArray(ValueArray):
@@ -690,3 +691,6 @@ def _check_index(index: Any) -> None:
         refuse(THE_INT, FOR_AN_INDEX)
     if _has_symbols(index):
         refuse("an index that depends on numbers", "Write np.where(x > 0, a, b), or mg.take(sequence, index).")
+
+
+Tape.arrays, Tape.gradients_in_lanes = sys.modules[__name__], GradientsInLanes

@@ -122,7 +122,8 @@ class Tape(Tracer):
 
     questions: Questions | None = None
     takes_maps = looks_into_maps = takes_decisions = False
-    gradients_in_lanes: ClassVar[type[Any]]  # which stands above this module; symbol_arrays.py sets it
+    arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
+    gradients_in_lanes: ClassVar[type[Any]]
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -385,7 +386,7 @@ class Tape(Tracer):
 
     def array(self, array: Any) -> Any:
         """The array as one whose comparisons are written down."""
-        return _symbol_arrays().arranged(array)
+        return Tape.arrays.arranged(array)
 
     def asked(self) -> Questions | None:
         """What takes questions; None where a number would be frozen."""
@@ -396,11 +397,11 @@ class Tape(Tracer):
 
     def of_elements(self, ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Write down what a function of NumPy that works element by element does."""
-        return _symbol_arrays().of_elements(ufunc, method, inputs, settings)
+        return Tape.arrays.of_elements(ufunc, method, inputs, settings)
 
     def of_arrays(self, function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         """Write down what another function of NumPy does."""
-        return _symbol_arrays().of_arrays(function, arguments, settings)
+        return Tape.arrays.of_arrays(function, arguments, settings)
 
     def refused(self, what: str, instead: str) -> NoReturn:
         """Say that this use of numbers cannot be written down."""
@@ -990,14 +991,6 @@ class LoudTape(QuietTape):
         """It is the one."""
 
 
-@cache
-def _symbol_arrays() -> ModuleType:
-    """What NumPy does with symbols; NumPy is not imported before it is needed."""
-    from micrograd.compiler.tracing import symbol_arrays
-
-    return symbol_arrays
-
-
 _new: Callable[[type[Symbol]], Symbol] = object.__new__
 
 
@@ -1273,11 +1266,11 @@ class Symbol(Value):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
         """What a function of NumPy that works element by element makes of symbols."""
-        return _symbol_arrays().of_elements(ufunc, method, inputs, settings)
+        return Tape.arrays.of_elements(ufunc, method, inputs, settings)
 
     def __array_function__(self, function: Any, _: Any, arguments: Any, settings: Any) -> Any:
         """What another function of NumPy makes of symbols."""
-        return _symbol_arrays().of_arrays(function, arguments, settings)
+        return Tape.arrays.of_arrays(function, arguments, settings)
 
     def picks(self, x: Any, y: Any) -> Any:
         """What ``x if condition else y`` is, with this for the condition: one of the two, and no operation on it."""
@@ -1371,7 +1364,7 @@ class _Plain(Symbol):
         is_asked = is_of_numpy and hasattr(np.ndarray, name)
         if not is_asked or (promotion.is_seen_by_library() and name not in ("shape", "flags")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self._array(_symbol_arrays().box(self)), name) if name != "dtype" else np.dtype(self.kind)
+        return getattr(self._array(Tape.arrays.box(self)), name) if name != "dtype" else np.dtype(self.kind)
 
     def __eq__(self, other: object) -> Any:
         """Whether two plain numbers are equal."""
@@ -1750,7 +1743,7 @@ def _array(like: Any, parts: list[Any]) -> Any:
     if not parts:
         return like.copy()
     array = array_of(like, parts)
-    return _symbol_arrays().arranged(array) if any(map(is_unknown, parts)) else array
+    return Tape.arrays.arranged(array) if any(map(is_unknown, parts)) else array
 
 
 def _check_attributes(what: str, leaves: Sequence[Any]) -> None:
