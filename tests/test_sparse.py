@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
+from micrograd.compiler.tracing import alike_rows
 from micrograd.compiler.tracing.colours import star_coloured
+from micrograd.engine import primitives
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,6 +187,49 @@ def test_rows_are_computed_through_what_they_depend_on_and_nothing_else() -> Non
     square = mg.primitive("square_that_counts", "sq", lambda x: x * x, rule)
     found = mg.sparse_jacobian(lambda x: [square(each) for each in x])(np.arange(50.0))
     assert found.nnz == len(visits) == 50
+
+
+def test_a_matrix_under_no_grad_is_the_same(way: Any) -> None:
+    def under_no_grad(x: Any) -> Any:
+        with mg.no_grad():
+            return mg.sparse_jacobian(chained)(x)
+
+    np.testing.assert_allclose(way(under_no_grad)(POINT).toarray(), mg.sparse_jacobian(chained)(POINT).toarray())
+
+
+def test_second_derivatives_by_a_rule_of_another_custom_primitive() -> None:
+    square = mg.primitive("square_in_a_rule", "sq2", lambda x: x**2, lambda gradient, output, x: gradient * 2.0 * x)
+    rule = lambda gradient, output, x: gradient * 3.0 * square(x)  # noqa: E731  # as such rules are written
+    cube = mg.primitive("cube_by_square", "cb", lambda x: x**3, rule)
+
+    def energy(x: Any) -> Any:
+        return sum(cube(x[k] * x[k + 1]) for k in range(len(x) - 1))
+
+    x = np.linspace(0.1, 1.0, 40)
+    found = mg.compile(mg.sparse_hessian(energy))(x).toarray()
+    np.testing.assert_allclose(found, mg.sparse_hessian(energy)(x).toarray(), rtol=1e-10)
+
+
+def test_variables_that_no_residual_reads_have_no_direction() -> None:
+    def residuals(x: Any) -> list[Any]:
+        shared = mg.tanh(x[0] * x[1] * x[2]) * mg.exp(x[0])
+        for _ in range(5):
+            shared = mg.sin(shared) * x[1] + shared
+        return [shared * x[k] for k in range(3, 40)]
+
+    x = np.linspace(0.1, 1.0, 42)
+    fast = mg.compile(mg.sparse_jacobian(residuals))
+    np.testing.assert_allclose(fast(x).toarray(), mg.sparse_jacobian(residuals)(x).toarray(), rtol=1e-10)
+    assert "148 entries of 37 rows, by 4 directions" in fast.explain(x)
+
+
+def test_rows_whose_rules_write_what_is_not_copied_are_differentiated_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(alike_rows, "_NOT_COPIED", alike_rows._NOT_COPIED | {primitives.cos})
+    x = np.linspace(0.1, 1.0, 40)
+    found = mg.compile(mg.sparse_jacobian(lambda x: [mg.sin(each) for each in x]))(x)
+    np.testing.assert_allclose(found.toarray(), np.diag(np.cos(x)), rtol=1e-12)
 
 
 def test_a_matrix_of_a_thousand_rows_is_a_few_kernels() -> None:

@@ -314,6 +314,19 @@ class TestDerivatives:
         with pytest.raises(mg.TraceError, match="a gradient by a result"):
             mg.compile(slope)(values(MANY))
 
+    def test_by_a_result_of_the_body_is_refused(self):
+        def slope(x):
+            square = x * x
+            return mg.gradient(square * square, square)
+
+        with pytest.raises(mg.TraceError, match="a gradient by a result"):
+            mg.compile(mg.vmap(slope))(values(MANY))
+
+    def test_of_a_derivative_in_the_body(self):
+        xs = values(MANY, start=0.5)
+        slope = mg.grad(lambda z: mg.gradient(z * z * z, z, create_graph=True))
+        assert_as_eager(lambda *given: sum(mg.vmap(slope)(list(given))), xs, *xs)
+
     def test_after_the_map(self):
         w, xs = mg.Value(0.5), np.linspace(-1.0, 1.0, MANY)
 
@@ -351,6 +364,14 @@ class TestDerivatives:
         mixed = mg.compile(lambda a, b: mg.vmap(lambda x: x * x)([p * 1.0 for p in [*a, *b]]), backend="llvm")
         made = mixed(xs, constants)
         assert [y.requires_grad for y in made] == [True] * MANY + [False] * MANY
+
+
+def test_a_body_may_look_at_a_sparse_matrix():
+    def body(x):
+        mg.sparse_jacobian(lambda v: [v[0] * x])([1.0])
+        return x * 2.0
+
+    assert mg.compile(lambda xs: sum(mg.vmap(body)(xs)))([0.5] * MANY) == MANY
 
 
 class TestWritten:
@@ -409,6 +430,25 @@ class TestWritten:
             return sum([*ours, *theirs])
 
         assert_as_eager(f, [*xs, w], xs, mapped=False)
+
+    def test_a_derivative_of_a_constant_by_what_is_from_outside(self):
+        xs, w = values(MANY, start=0.5), mg.Value(0.5)
+
+        def f(*given):
+            u = w * given[0]
+            return sum(mg.vmap(lambda x: x * mg.grad(lambda z: z * z * u)(2.0))(list(given)))
+
+        assert_as_eager(f, [*xs, w], *xs, mapped=False)
+
+    def test_a_decision_that_goes_on_where_it_is_refused(self):
+        def body(x):
+            try:
+                return x * 3.0 if x > 0 else x
+            except TypeError:
+                return x
+
+        xs = values(MANY, start=0.5)
+        assert_as_eager(lambda *given: sum(mg.vmap(body)(list(given))), xs, *xs, mapped=False)
 
     def test_attributes_of_values_are_those_of_each(self):
         xs = values(MANY)

@@ -77,7 +77,7 @@ def test_digits_writes_its_report(digits):
     _, folder = digits
     assert {path.name for path in folder.iterdir()} == page.FILES
     text = (folder / "report.html").read_text(encoding="utf-8")
-    assert "<title>How well a small network reads handwritten digits</title>" in text
+    assert "<title>Reading handwritten digits</title>" in text
     captions = re.findall("<figcaption>(.*?)</figcaption>", text)
     assert captions[:2] == ["The images that were misread", "The test rows: what is right, and what is predicted"]
     assert captions[-1] == "How the loss fell"

@@ -2,7 +2,7 @@
 
 import csv
 import json
-import subprocess
+import runpy
 import sys
 
 import pytest
@@ -67,6 +67,10 @@ def test_what_is_no_progress_is_refused_and_nothing_is_written(tmp_path, capsys)
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_it_runs_as_a_module(folder):
-    words = [sys.executable, "-m", "micrograd.learn", "report", str(folder / "Ada.json")]
-    assert "20 of 84" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+def test_it_runs_as_a_module(folder, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["micrograd.learn", "report", str(folder / "Ada.json")])
+    monkeypatch.delitem(sys.modules, "micrograd.learn.__main__")
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("micrograd.learn", run_name="__main__")
+    assert end.value.code == 0
+    assert "20 of 84" in capsys.readouterr().out

@@ -349,6 +349,10 @@ class Body(Tape):
             return self._outer.place_is_reached(number, source)
         return super()._is_source(place, source)
 
+    def _has_source(self, source: Any) -> bool:
+        """What is given may be one, or come from one."""
+        return True
+
     def _check_own(self, results: Collection[Any], sources: Collection[Any]) -> None:
         if not all(map(self._is_own, results)) or not all(
             self._is_own(source) and source._place in self._copies for source in sources

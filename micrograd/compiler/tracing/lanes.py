@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from micrograd._support.checks import Operand
+from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.tracing.promotion import FLOAT64
 from micrograd.compiler.tracing.trace import (
     REWRITES,
@@ -62,6 +63,10 @@ _new: Callable[[Any], Any] = object.__new__
 
 class _Declined(Exception):  # noqa: N818  # nobody sees it: the elements come one by one instead
     """Something depends on single elements."""
+
+
+# What is wrong with operands or settings is found again, and said, element by element; nothing else is caught
+_WRONG = (_Declined, TraceError, ArithmeticError, IndexError, TypeError, ValueError)
 
 
 class LanesTape(Tracer):
@@ -110,7 +115,8 @@ class LanesTape(Tracer):
         """A symbol at these places."""
         made: Any = kind
         symbol = _new(made if hasattr(made, "of_lane") else _lanes_of(made))
-        symbol._place, symbol._tape, symbol._is_used = place, self, True
+        symbol._place = np.full(self.size, place) if isinstance(place, int) else place  # one may be that of all lanes
+        symbol._tape, symbol._is_used = self, True
         return symbol
 
     def tell_apart(self, symbol: Symbol) -> NoReturn:
@@ -328,7 +334,7 @@ def _applied(
             return _array_of(
                 rule(*operands), shape, _layout_of([plain_array(x) for x in inputs if isinstance(x, np.ndarray)])
             )
-    except Exception:  # whatever is wrong is found again, and said, element by element
+    except _WRONG:
         return None
 
 
@@ -357,7 +363,7 @@ def reduced(ufunc: np.ufunc, array: Any, settings: dict[str, Any]) -> Any:
         start = IDENTITIES.get(name) if "where" in settings else None
         layout = _layout_of_reduced(plain_array(array), settings) if shape else None
         return _array_of(_chain(tape, rule, elements.kind, rows, start), shape, layout)
-    except Exception:  # as above
+    except _WRONG:
         return None
 
 
@@ -415,7 +421,7 @@ def product(first: Any, second: Any) -> Any:
         return _array_of(
             _chain(tape, operator.add, type(terms).of_lane, terms._place.reshape(length, -1)), tuple(shape)
         )
-    except Exception:  # as above
+    except _WRONG:
         return None
 
 

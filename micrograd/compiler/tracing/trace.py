@@ -460,8 +460,6 @@ class Tape(Tracer):
 
     def place_is_reached(self, place: int, source: Any) -> bool:
         """Whether a gradient flows from a place to a source."""
-        if source is None and not self._trained and not self.values:
-            return False
         reached = self._reached.setdefault(source, _Reached())
         if reached.size < self._arguments:  # there may be a million; few of them are trained
             given = (each for each in (*self._trained, *self.values.values()) if each < self._arguments)
