@@ -4,6 +4,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import micrograd as mg
 from micrograd import Value
@@ -301,3 +303,46 @@ def test_an_operation_on_an_array_runs_once_and_not_for_each_element():
 
     calls(100)  # what is imported, and kept, for all functions
     assert calls(2000) - calls(1000) < 30 * 1000  # eagerly there are 240 operations for each element
+
+
+STEPS = {
+    "square": lambda a, c: a * a + c,
+    "quotient": lambda a, c: a / (1.5 + c * c),
+    "exponential": lambda a, c: np.exp(-np.abs(a)) * c,
+    "tanh": lambda a, c: np.tanh(a - c),
+    "choice": lambda a, c: np.where(a > c, a * 2.0, c - a),
+    "maximum": lambda a, c: np.maximum(a, c * a),
+    "mean": lambda a, c: a - a.mean(axis=0) + c,
+    "sum": lambda a, c: a * a.sum(axis=1, keepdims=True) * 0.1 + c,
+    "transposed": lambda a, c: (a.T @ a)[: len(a), :1] * 0.05 + a * c,
+    "product": lambda a, c: a @ np.diag(c[0]) + a,
+    "slices": lambda a, c: np.concatenate([a[1:], a[:1]]) * c,
+    "reversed": lambda a, c: a[:, ::-1] + c * a,
+    "power": lambda a, c: (a * a + 0.5) ** 1.5 - c,
+    "clipped": lambda a, c: np.clip(a, -0.7, 0.9) * c + a,
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([(4, 4), (5, 4), (4, 8), (1, 20), (20, 1)]),
+)
+def test_random_programs_of_arrays_have_the_values_and_gradients_of_eager_code(names, seed, shape):
+    random = np.random.default_rng(seed)
+    constants = [random.normal(size=shape) for _ in names]
+
+    def program(x):
+        for name, constant in zip(names, constants, strict=True):
+            if name == "transposed" and shape[0] > shape[1]:
+                continue
+            x = STEPS[name](x, constant)
+        return (x * x).sum() * 0.5 + x.max()
+
+    point = random.normal(size=shape)
+    value, gradient = mg.compile(mg.value_and_grad(program), backend="numpy")(point)
+    expected, slopes = mg.value_and_grad(program)(point)
+    assert value == pytest.approx(expected, rel=1e-9)
+    slopes = slopes.astype(float)
+    np.testing.assert_allclose(gradient.astype(float), slopes, rtol=1e-8, atol=1e-8 * np.abs(slopes).max())
