@@ -193,9 +193,11 @@ def _elements(tape: Tape, array: Any) -> _Elements:
     if array.dtype != object:
         return _literals(tape, array)
     elements = array.ravel().tolist()
-    kinds = set(map(type, elements))
-    kind: Any = kinds.pop()
-    if kinds or (kind is not Value and (kind not in _KINDS or set(map(id, map(_tape_of, elements))) != {id(tape)})):
+    kinds: list[Any] = list(set(map(type, elements)))
+    if len(kinds) != 1:
+        raise _Declined
+    (kind,) = kinds
+    if kind is not Value and (kind not in _KINDS or set(map(id, map(_tape_of, elements))) != {id(tape)}):
         raise _Declined
     if kind is Value:
         return _Elements(Symbol, array)
