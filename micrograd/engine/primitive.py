@@ -286,7 +286,7 @@ def primitive(
         TypeError: if forward or a rule is not a function.
 
     Example:
-        >>> cube = primitive("cube", "cube", lambda x: x * x * x, lambda g, out, x: g * 3 * x * x)
+        >>> cube = primitive("my_cube", "cube", lambda x: x * x * x, lambda g, out, x: g * 3 * x * x)
         >>> cube(2.0)
         8.0
     """
