@@ -61,7 +61,6 @@ const READABLE = 0.67; // the scale at which the smallest text of a card is 8 pi
 function openWhatFits() {
   const { width, height } = bounds();
   const isReadable = () => scaleFor(arrange(0), width, height) >= READABLE;
-  open.clear();
   const isSmall = nodes.length <= OPEN_UNASKED && !passes.film;
   const isWorth = (group) => (isSmall ? !isOfLeaves(group) : isWorthOpening(group));
   const wait = groups.filter((group) => group.parent === null && isWorth(group));

@@ -179,12 +179,19 @@ class Entries:
 
     def append_inputs(self, names: Sequence[Any]) -> range:
         """Write several inputs down, and give their places."""
-        begin, count, named = len(self.primitives), len(names), len(self.names)
-        self.names += names
-        self.first.extend(range(named, named + count))
+        return self._append_leaves(INPUT, self.names, names)
+
+    def append_literals(self, numbers: Sequence[float]) -> range:
+        """Write several plain numbers down, and give their places."""
+        return self._append_leaves(LITERAL, self.numbers, numbers)
+
+    def _append_leaves(self, primitive: Primitive, known: list[Any], new: Sequence[Any]) -> range:
+        begin, count, numbered = len(self.primitives), len(new), len(known)
+        known += new
+        self.first.extend(range(numbered, numbered + count))
         self.second.extend(array("q", [NO_PLACE]) * count)
-        self.primitives += [INPUT] * count
-        self.blocks.append(Block(begin, 1, count, (INPUT,), _NO_OTHERS))
+        self.primitives += [primitive] * count
+        self.blocks.append(Block(begin, 1, count, (primitive,), _NO_OTHERS))
         return range(begin, begin + count)
 
     def append_block(
@@ -238,16 +245,6 @@ class Entries:
             begin = block.end
         if begin < end:
             yield Run(begin, end)
-
-    def append_literals(self, numbers: Sequence[float]) -> range:
-        """Write several plain numbers down, and give their places."""
-        begin, count, named = len(self.primitives), len(numbers), len(self.numbers)
-        self.numbers += numbers
-        self.first.extend(range(named, named + count))
-        self.second.extend(array("q", [NO_PLACE]) * count)
-        self.primitives += [LITERAL] * count
-        self.blocks.append(Block(begin, 1, count, (LITERAL,), _NO_OTHERS))
-        return range(begin, begin + count)
 
     def append_literal(self, number: float) -> int:
         """Write a plain number down, and give its place."""

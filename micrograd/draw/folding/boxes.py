@@ -31,6 +31,12 @@ class Box:
         self.name, self.kind, self.parent, self.start, self.key = name, kind, parent, start, key
         self.shape: tuple[int, ...] = ()
 
+    def make_room(self, indices: tuple[int, ...]) -> None:
+        """Let its shape hold an element of a vector or a matrix; of more axes, no shape is known."""
+        if 1 <= len(indices) <= 2:
+            before = self.shape or (0,) * len(indices)
+            self.shape = tuple(max(size, index + 1) for size, index in zip(before, indices, strict=False))
+
     def around(self) -> list[Box]:
         """This box and those around it, the innermost first."""
         found: list[Box] = []

@@ -133,9 +133,7 @@ class Grouping:
         for node, place in named.items():
             around, name = self._box[node], place.boxes[0]
             box = self._box[node] = boxes.setdefault((around, name), Box(name, "inputs", around))
-            if 1 <= len(place.indices) <= 2:
-                before = box.shape or (0,) * len(place.indices)
-                box.shape = tuple(max(size, index + 1) for size, index in zip(before, place.indices, strict=True))
+            box.make_room(place.indices)
         self.places |= named
         unnamed: dict[Any, list[Value]] = {}
         for node in self.nodes:
@@ -160,10 +158,8 @@ class Grouping:
                 if path[:depth] not in boxes:
                     boxes[path[:depth]] = Box(path[depth - 1], "parameters", boxes[path[: depth - 1]], rank[parameter])
             box = self._box[parameter] = boxes[path]
-            indices = self.places[parameter].indices
-            if len(path) == 1 and 1 <= len(indices) <= 2:
-                before = box.shape or (0,) * len(indices)
-                box.shape = tuple(max(size, index + 1) for size, index in zip(before, indices, strict=False))
+            if len(path) == 1:
+                box.make_room(self.places[parameter].indices)
 
     def _stack(self) -> None:
         """Put boxes of the same part of the program into a stack, where nothing between them needs them apart."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from micrograd.draw.folding.parameters import Place
@@ -39,7 +40,9 @@ def places_of_inputs(nodes: list[Value], inputs: Mapping[str, Any]) -> dict[Valu
     elements = [(name, index, value) for name in inputs.keys() - shapes for index, value in _elements(inputs[name])]
     if shapes:
         given = iter(_given(nodes, shapes))
-        elements += [(name, index, next(given)) for name, shape in shapes.items() for index in _indices(shape)]
+        elements += [
+            (name, index, next(given)) for name, shape in shapes.items() for index in product(*map(range, shape))
+        ]
     known = set(nodes)
     return {
         value: Place(shown, shown, (name,), name, index)
@@ -68,13 +71,6 @@ def _given(nodes: list[Value], shapes: dict[str, tuple[int, ...]]) -> list[Any]:
 
 def _words(shapes: dict[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{' x '.join(map(str, shape))} of {name!r}" for name, shape in shapes.items())
-
-
-def _indices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    indices: list[tuple[int, ...]] = [()]
-    for size in shape:
-        indices = [(*index, number) for index in indices for number in range(size)]
-    return indices
 
 
 def _elements(nested: Any, index: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
