@@ -86,7 +86,6 @@ class Specialised:
         wanted: the numbers of the inputs whose gradients are wanted.
         requires_grad: for each output, whether a gradient flows from it to an input that requires one.
         is_differentiable: whether one does from any of them.
-        of_floats: whether there are no Values among the inputs.
         trained: the Values read from outside that gradients flow to.
         leaves_only: whether all Values read from outside are leaves.
         closed_over: what else the function reads, as it was before the trace.
@@ -139,7 +138,6 @@ class Specialised:
         self._version = requires_grad_version()
         leaves = [*self.values, *(arguments.leaves if arguments.has_values else ())]
         given = [isinstance(leaf, Value) and leaf.requires_grad for leaf in leaves]
-        self.of_floats = not any(isinstance(leaf, Value) for leaf in leaves)
         self.wanted = np.flatnonzero(given)
         graph: Graph = self.graph.thing
         self.maps = Maps(self.graph, trace.maps, trace.needed, self._request) if trace.maps else None
@@ -148,7 +146,7 @@ class Specialised:
         else:
             self.requires_grad = _outputs_reached(graph, np.concatenate(graph.inputs)[self.wanted])
         self.is_differentiable = any(self.requires_grad)
-        self.results = Results(self.result, self.of_floats)
+        self.results = Results(self.result)
         self.trained = tuple(value for value in self.values if value.requires_grad)
         self.leaves_only = all(value.is_leaf for value in self.values)
         # Of fewer Values than this, it is quicker to read each of them at every call.
