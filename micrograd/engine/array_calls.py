@@ -302,7 +302,7 @@ def _as_value(value: Any, x: Any) -> Any:
 
 def is_value(x: object) -> bool:
     """Whether it is a Value, or stands for one, and for no plain number."""
-    return isinstance(x, Operand) and not isinstance(x, (float, int))
+    return isinstance(x, Operand) and not x.is_number
 
 
 def _elements(array: Any, name: str) -> tuple[Any, Any, list[Any]]:

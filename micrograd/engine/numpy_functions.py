@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from micrograd._support.checks import Operand, is_unknown
+from micrograd._support.checks import Operand, is_unknown, is_whole
 from micrograd.engine import further_primitives, linear_algebra, primitives, signals
 from micrograd.engine.array_calls import is_value
 
@@ -102,7 +102,7 @@ def _whole(rounded: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A rounding of one element: an int of an int and of a Value, and a float of a float."""
 
     def function(x: Any) -> Any:
-        if isinstance(x, int):
+        if is_whole(x):
             return x
         whole = rounded(x)
         if is_unknown(x):
@@ -156,7 +156,7 @@ def _extreme(primitive: Any, compare: Any, x: Any, y: Any) -> Any:
         return type(y)._applied_with(x if is_unknown(x) else float(x), primitive, y)
     if not (is_unknown(x) or is_unknown(y)):
         return picked(compare(x, y) or not x <= math.inf, x, y)
-    if isinstance(x, int) and isinstance(y, int):
+    if is_whole(x) and is_whole(y):
         return compare(x, y).picks(x, y)
     return (x if is_unknown(x) else y).one_of(primitive, x, y)
 
@@ -347,7 +347,7 @@ def is_uniform(arrays: Iterable[Any]) -> bool:
 
 
 def _trait(x: Any) -> Any:
-    return x.requires_grad if is_value(x) else "float" if isinstance(x, float) else "int"
+    return x.requires_grad if is_value(x) else "int" if is_whole(x) else "float"
 
 
 def is_of_bools(x: Any) -> bool:

@@ -1331,6 +1331,7 @@ class _Plain(Symbol):
     """A symbol in the place of a plain number: these are equal if their numbers are."""
 
     __slots__ = ()
+    is_number = True
     __hash__ = _refused(  # nothing would be found by it
         "a number as a key, or in a set,",
         "Write mg.take(list, index), or give a string, which is static. What functools.cache keeps is found by keys: "
@@ -1341,7 +1342,7 @@ class _Plain(Symbol):
 
     def item(self) -> Any:
         """The number as one of Python's."""
-        return self.as_plain(self.__class__)
+        return self.as_plain(type(self.kind.type().item()) if promotion.is_dtype(self.kind) else self.kind)
 
     def one_of(self, primitive: Primitive, x: Any, y: Any) -> Any:
         """The larger or the smaller one of two plain numbers, which NumPy has in one array."""
@@ -1455,7 +1456,9 @@ def class_of(kind: Any) -> type[Symbol]:
     """The symbols in the place of numbers of a kind."""
     if promotion.is_dtype(kind):
         base = FloatSymbol if kind.kind == "f" else IntSymbol
-        return type(kind.name, (base,), {"__slots__": (), "kind": kind, "__hash__": base.__hash__})
+        seen = property(lambda self: kind.type)  # isinstance asks for it
+        own = {"__slots__": (), "kind": kind, "__hash__": base.__hash__, "__class__": seen}
+        return type(kind.name, (base,), own)
     if issubclass(kind, bool):
         return BoolSymbol
     if issubclass(kind, Value):
