@@ -20,6 +20,7 @@ from micrograd.learn.exercises import (
     chapter_12,
     chapter_13,
     chapter_14,
+    chapter_15,
 )
 from micrograd.learn.running import shown
 
@@ -56,6 +57,7 @@ CHAPTERS = (
     Chapter(12, "What the compiler sees", chapter_12.EXERCISES),
     Chapter(13, "How it bends", chapter_13.EXERCISES),
     Chapter(14, "Why nothing learns", chapter_14.EXERCISES),
+    Chapter(15, "By heart", chapter_15.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 

@@ -11,7 +11,7 @@ import pytest
 from micrograd.learn.catalogue import CHAPTERS as IN_CATALOGUE
 from tests.learn.chapters import CHAPTERS, DOCS, LEARN, notebooks, run
 
-TRAINS = ("05-a-network", "09-real-digits", "10-letters", "11-attention", "14-why-nothing-learns")
+TRAINS = ("05-a-network", "09-real-digits", "10-letters", "11-attention", "14-why-nothing-learns", "15-by-heart")
 
 
 def texts(path):
