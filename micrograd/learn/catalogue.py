@@ -21,6 +21,7 @@ from micrograd.learn.exercises import (
     chapter_13,
     chapter_14,
     chapter_15,
+    chapter_16,
 )
 from micrograd.learn.running import shown
 
@@ -58,6 +59,7 @@ CHAPTERS = (
     Chapter(13, "How it bends", chapter_13.EXERCISES),
     Chapter(14, "Why nothing learns", chapter_14.EXERCISES),
     Chapter(15, "By heart", chapter_15.EXERCISES),
+    Chapter(16, "Shared weights", chapter_16.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 

@@ -9,12 +9,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
 MOST = 2_000  # pictures of a page
 
 
-def sliders(path: str | os.PathLike[str], title: str, draw: Callable[..., str], /, **choices: Sequence[Any]) -> None:
+def sliders(path: str | os.PathLike[str], title: str, draw: Callable[..., str], /, **choices: Iterable[Any]) -> None:
     """Write a page on which sliders choose one of many pictures.
 
     The page is one HTML file that needs nothing else. All its pictures are drawn now, one for each position of the
@@ -45,15 +45,16 @@ def sliders(path: str | os.PathLike[str], title: str, draw: Callable[..., str], 
 
     if os.path.splitext(path)[1].lower() not in (".html", ".htm"):
         raise ValueError(f"a page's file must end in .html: {os.fspath(path)!r}")
-    count = math.prod(map(len, choices.values())) if choices else 0
+    listed = {name: list(of) for name, of in choices.items()}
+    count = math.prod(len(of) for of in listed.values()) if listed else 0
     if not 0 < count <= MOST:
         raise ValueError(f"sliders need from 1 to {MOST:,} pictures, not {count:,}: name what each chooses from")
-    pictures = [draw(**dict(zip(choices, chosen, strict=True))) for chosen in product(*choices.values())]
+    pictures = [draw(**dict(zip(listed, chosen, strict=True))) for chosen in product(*listed.values())]
     for picture in pictures:
         if not isinstance(picture, str) or not picture.lstrip().startswith("<svg"):
             raise TypeError(f"a picture is the text of an SVG element, not {type(picture).__name__}: {picture!r:.80}")
     folder = files("micrograd.learn")
     template, style, script = (folder.joinpath(f"sliders.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
-    shown = [(name, [f"{one:g}" if isinstance(one, float) else str(one) for one in of]) for name, of in choices.items()]
+    shown = [(name, [f"{one:g}" if isinstance(one, float) else str(one) for one in of]) for name, of in listed.items()]
     data = {"title": title, "sliders": shown, "pictures": pictures}
     write_atomically(path, filled(template, style, script, title, data).encode())
