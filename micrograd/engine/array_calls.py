@@ -46,6 +46,7 @@ class ArrayFunction:
             compiled functions have to call it when they run.
         largest: up to which size compiled functions have the steps; beyond, they call it if they can.
         size: takes the operands; by default, the number of rows or of columns.
+        is_gradient: whether it is the rule of another function.
     """
 
     def __init__(
@@ -57,9 +58,10 @@ class ArrayFunction:
         steps: Callable[..., tuple[Any, ...]] | None = None,
         largest: float = LARGEST,
         size: Callable[..., float] | None = None,
+        is_gradient: bool = False,
     ) -> None:
         self.name, self.forward, self.rule, self.shapes, self.steps = name, forward, rule, shapes, steps
-        self.largest, self._size = largest, size or _size
+        self.largest, self._size, self.is_gradient = largest, size or _size, is_gradient
         self._parts: list[Result] = []  # the primitives of single elements, which all calls have in common
         ARRAY_FUNCTIONS[name] = self
 

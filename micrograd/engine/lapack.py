@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+_BLOCK = 64  # columns that LAPACK inverts at a time; by default it goes through them one by one
 _KEPT = 2  # factorisations; of each the matrix and its factors, both of n**2 numbers
 
 
@@ -80,7 +81,7 @@ def inv(a: Any) -> Any:
     if not _is_plain(a):
         return np.linalg.inv(a)
     known, is_transposed = _factors_of(a)
-    inverse, failed = _routines().dgetri(known.factors, known.pivots)
+    inverse, failed = _routines().dgetri(known.factors, known.pivots, lwork=_BLOCK * len(a))
     if failed:
         raise np.linalg.LinAlgError("Singular matrix")
     return inverse if is_transposed else inverse.T

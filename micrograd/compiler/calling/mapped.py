@@ -23,6 +23,7 @@ from micrograd.compiler.ir.walks import Edges
 from micrograd.compiler.numbers import all_finite, no_integers, part_of, taken
 from micrograd.compiler.passes.packs import Packing
 from micrograd.compiler.passes.stages import Made, run_stages
+from micrograd.contexts.no_grad import differentiating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -242,7 +243,8 @@ class ArrayCall:
         """Add the gradients of what is read to the total, from those of the results there."""
         seeds, results = ([view(numbers) for view in self._results] for numbers in (total, state))
         operands = [operand(state) for operand in self._operands]
-        shares = self.mapped.function.rule(seeds, results, operands, wanted)
+        with differentiating():
+            shares = self.mapped.function.rule(seeds, results, operands, wanted)
         for places, share, is_wanted in zip(self.mapped.operands, shares, wanted, strict=True):
             if is_wanted:
                 _add_at(total, places, share)

@@ -141,14 +141,13 @@ class GradientsInLanes:
             return
         seeds = []
         for each in places:
-            numbers = np.where(each == NO_PLACE, self.tape.place(0.0), each)
             is_nothing = (each == NO_PLACE).all()
-            seeds.append(np.zeros(each.shape) if is_nothing else self.tape.symbols_at(numbers))
+            seeds.append(np.zeros(each.shape) if is_nothing else np.where(each < 0, self.tape.place(0.0), each))
         shares = self.tape.shares_of_call(called, seeds, lambda o: self._is_reached[self._equal[o]].any())
         for targets, share in shares:
-            equal = self._equal[targets]
+            equal = self._equal[targets.ravel()]
             chosen = np.flatnonzero(self._is_reached[equal])
-            self._add(equal[chosen], self.tape.places_in(share).ravel()[chosen])
+            self._add(equal[chosen], share.ravel()[chosen])
 
     def _through_lanes(self, run: Run) -> None:
         """Go through operations of one primitive, none of which reads another one."""

@@ -128,6 +128,7 @@ class Tape(Tracer):
     takes_maps = takes_calls = looks_into_maps = takes_decisions = False
     arrays: ClassVar[ModuleType]  # symbol_arrays.py, which stands above this module and sets it, as the next
     gradients_in_lanes: ClassVar[type[Any]]
+    gradient_of: ClassVar[Callable[..., ArrayFunction]]
 
     def __init__(self, as_floats: bool = True, is_recorded: bool = True) -> None:
         self.as_floats, self.is_recorded = as_floats, is_recorded
@@ -736,14 +737,18 @@ class Tape(Tracer):
             return None
         operands = [a.astype(float) if a.dtype != object else self.places_in(a) for a in arrays]
         elements = [x for a in arrays if a.dtype == object for x in set(map(type, a.flat))]
-        kind: type[Symbol] = FloatSymbol if all(map(_is_plain_kind, elements)) else Symbol
-        shapes = function.shapes(*(a.shape for a in arrays))
+        kind = FloatSymbol if all(map(_is_plain_kind, elements)) else Symbol
+        return tuple(self.symbols_at(places, kind) for places in self._call(function, operands, has_gradient))
+
+    def _call(self, function: ArrayFunction, operands: Sequence[Any], has_gradient: bool = True) -> tuple[Any, ...]:
+        """Write a call down, and give the places of its results."""
+        shapes = function.shapes(*(operand.shape for operand in operands))
         sizes = list(map(math.prod, shapes))
-        hub, *places = self.operations.append_inputs(["called"] * (1 + sum(sizes)))
-        parts = np.split(np.array(places, dtype=np.int64), np.cumsum(sizes)[:-1])
+        places = np.array(self.operations.append_inputs(["called"] * (1 + sum(sizes))))
+        parts = np.split(places[1:], np.cumsum(sizes)[:-1])
         results = tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
-        self.maps.append(Called(function, tuple(operands), np.array([hub]), results, has_gradient))
-        return tuple(self.symbols_at(places, kind) for places in results)
+        self.maps.append(Called(function, tuple(operands), places[:1], results, has_gradient))
+        return results
 
     def places_in(self, array: Any) -> Any:
         """The places of the elements of an array."""
@@ -757,22 +762,27 @@ class Tape(Tracer):
         made = self.symbols(places.ravel().tolist(), kind or Symbol)
         return self.array(np.fromiter(made, object, len(made)).reshape(places.shape))
 
-    def shares_of_call(self, called: Called, seeds: Sequence[Any], is_reached: Callable[[Any], bool]) -> list[Any]:
-        """The places of an operand of a call and its gradient, for each that a source reaches.
+    def shares_of_call(
+        self, called: Called, seeds: Sequence[Any], is_reached: Callable[[Any], bool]
+    ) -> list[tuple[Any, Any]]:
+        """For each operand of a call that a source reaches, the places of its elements and of their gradients.
 
         Args:
             called: the call.
-            seeds: the gradients of its results.
+            seeds: the places of the gradients of its results, or floats.
             is_reached: whether there is a place that a source reaches among some.
         """
-        needed = [given and is_reached(o) for given, o in zip(called.is_given, called.operands, strict=True)]
-        operands = [self.symbols_at(o) if g else o for g, o in zip(called.is_given, called.operands, strict=True)]
-        shares = called.function.rule(seeds, list(map(self.symbols_at, called.results)), operands, needed)
-        return [
-            (places.ravel(), np.asarray(share))
-            for places, share, wanted in zip(called.operands, shares, needed, strict=True)
-            if wanted
-        ]
+        needed = tuple(given and is_reached(o) for given, o in zip(called.is_given, called.operands, strict=True))
+        reached = [operand for operand, wanted in zip(called.operands, needed, strict=True) if wanted]
+        if called.function.is_gradient:  # what it is made of is written
+            operands = [self.symbols_at(o) if g else o for g, o in zip(called.is_given, called.operands, strict=True)]
+            given = [seed if seed.dtype == float else self.symbols_at(seed) for seed in seeds]
+            made = called.function.rule(given, list(map(self.symbols_at, called.results)), operands, needed)
+            shares = [self.places_in(share) for share, wanted in zip(made, needed, strict=True) if wanted]
+        else:
+            function = type(self).gradient_of(called.function, needed)
+            shares = list(self._call(function, [*seeds, *called.results, *called.operands]))
+        return list(zip(reached, shares, strict=True))
 
     def _through_call(self, called: Called, place: int, dependence: _Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a call give to its operands. The call comes after all of its results."""
@@ -782,18 +792,19 @@ class Tape(Tracer):
             return
         seeds = []
         for places in called.results:
-            seed = np.empty(places.size, dtype=object)
-            seed[:] = [found.get(each, 0.0) for each in places.ravel().tolist()]
-            seeds.append(self.array(seed.reshape(places.shape)))
+            slopes = [found.get(each, 0.0) for each in places.ravel().tolist()]
+            seed = np.array([self.place(slope) for slope in slopes], dtype=np.int64).reshape(places.shape)
+            seeds.append(seed if any(isinstance(slope, Value) for slope in slopes) else np.zeros(places.shape))
         edges, equal = dependence.edges, dependence.equal
 
         def is_reached(operand: Any) -> bool:
             return any(equal[each] in edges for each in operand.ravel().tolist())
 
         for places, shares in self.shares_of_call(called, seeds, is_reached):
-            for operand, share in zip(places.tolist(), shares.ravel().tolist(), strict=True):
+            for operand, at in zip(places.ravel().tolist(), shares.ravel().tolist(), strict=True):
                 first = equal[operand]
                 if first in edges:
+                    share = self._symbol(at, Symbol)
                     found[first] = found[first] + share if first in found else share
 
     def _through_map(self, mapped: Mapped, dependence: _Dependence, found: dict[int, Any]) -> None:
