@@ -530,11 +530,13 @@ class Tape(Tracer):
     def _gradients_in_lanes(self, root: Symbol, values: Mapping[int, list[Any]], create_graph: bool) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some places, written many at a time."""
         found = self.gradients_in_lanes(self, self._so_far(), root._place, values).write(values)
-        return {
-            value: slope if create_graph else self.number_of(slope)
-            for place, slope in found.items()
-            for value in values[place]
-        }
+        if not create_graph:
+            at = np.array([slope._place for slope in found.values()], dtype=np.int64)
+            if self.as_floats:
+                begin = self.operations.append_block([primitives.detach], 1, len(at), [[at]])
+                at = np.arange(begin, begin + len(at))
+            found = dict(zip(found, self.symbols(at.tolist(), FloatSymbol), strict=True))
+        return {value: slope for place, slope in found.items() for value in values[place]}
 
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
