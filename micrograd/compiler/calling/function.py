@@ -105,6 +105,7 @@ class CompiledFunction(Generic[P, R]):
             verify=verify,
             rounding=ROUNDING[precision],
             takes_maps=self._backend.name != "jax",
+            takes_calls=True,
         )
         self._paths = required_count(paths, "paths")
         self._kept = Kept()

@@ -73,6 +73,7 @@ class Specialised:
         rounding: where the function may decide on numbers, the relative errors of its programs; see trace.
         takes_maps: whether what mg.vmap runs many times may be a program of its own.
         takes_decisions: whether what mg.cond and mg.while_loop run may be: for the export, which puts them together.
+        takes_calls: whether functions of whole arrays, as those of linear algebra, may be called between programs.
 
     Attributes:
         name: of the function.
@@ -113,13 +114,16 @@ class Specialised:
         rounding: float | None = None,
         takes_maps: bool = False,
         takes_decisions: bool = False,
+        takes_calls: bool = False,
     ) -> None:
         self.is_recorded, self._function = is_recorded, function
         self._made_anew = partial(Specialised, function, backend=backend, disable=disable, verify=verify)
-        self._made_unrecorded = partial(self._made_anew, is_recorded=False, rounding=rounding, takes_maps=takes_maps)
+        self._made_unrecorded = partial(
+            self._made_anew, is_recorded=False, rounding=rounding, takes_maps=takes_maps, takes_calls=takes_calls
+        )
         self.name = getattr(function, "__name__", type(function).__name__)
         self._request = backend.request(self.name, disabled_passes(disable), verify)
-        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions
+        told = first, as_floats, is_recorded, rounding, takes_maps, takes_decisions, takes_calls
         traced = self._traced(
             Source(traced_once(function), arguments, *told), [("", function), *_named(arguments.objects)]
         )

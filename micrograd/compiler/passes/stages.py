@@ -44,6 +44,7 @@ class Source(NamedTuple):
         rounding: where the function may decide on numbers, the relative errors of its program; see trace.
         takes_maps: whether functions that run in many iterations may be written once; see trace.
         takes_decisions: whether some decisions may be left to the program; see trace.
+        takes_calls: whether functions of whole arrays may be; see trace.
     """
 
     function: Callable[..., Any]
@@ -54,6 +55,7 @@ class Source(NamedTuple):
     rounding: float | None = None
     takes_maps: bool = False
     takes_decisions: bool = False
+    takes_calls: bool = False
 
 
 class Pass(NamedTuple):

@@ -24,6 +24,7 @@ import numpy as np
 from micrograd._support.checks import Operand, is_unknown, is_whole
 from micrograd.compiler.guards.refusals import FOR_AN_INDEX, THE_INT, TraceError, refuse
 from micrograd.compiler.tracing import lanes
+from micrograd.compiler.tracing.array_gradients import gradient_of
 from micrograd.compiler.tracing.gradients_in_lanes import GradientsInLanes
 from micrograd.compiler.tracing.promotion import (
     FLOAT64,
@@ -693,4 +694,4 @@ def _check_index(index: Any) -> None:
         refuse("an index that depends on numbers", "Write np.where(x > 0, a, b), or mg.take(sequence, index).")
 
 
-Tape.arrays, Tape.gradients_in_lanes = sys.modules[__name__], GradientsInLanes
+Tape.arrays, Tape.gradients_in_lanes, Tape.gradient_of = sys.modules[__name__], GradientsInLanes, gradient_of
