@@ -347,6 +347,7 @@ class TestLimits:
         with pytest.raises(mg.TraceError, match="det of more than 24 rows or columns"):
             mg.compile(np.linalg.det, backend="numpy")(a)
 
+    @pytest.mark.filterwarnings("ignore:Calling expm with arguments of dtype=object")  # so SciPy 1.18 warns, too
     def test_scipys_own_function_says_which_one_to_write(self):
         with pytest.warns(mg.GradientWarning, match=r"scipy converts .* write mg\.expm"):
             scipy.linalg.expm(mg.array(SQUARE))

@@ -47,7 +47,7 @@ class HandWritten(Primitive):
         bring_up_to_date()
         check_unchanged(node._x, node._y)  # the closure reads the numbers that its operands have now
         children = list(dict.fromkeys(node._x))
-        involved = [node, *children]
+        involved, receivers = [node, *children], [child for child in children if child.requires_grad]
         with changing_gradients:
             undo = keeping_gradients(involved)
             try:
@@ -55,7 +55,7 @@ class HandWritten(Primitive):
                 for child in children:
                     child._grad = 0.0
                 self.backpropagate()
-                return [(child, child._grad) for child in children if child.requires_grad]
+                return [(child, child._grad) for child in receivers]
             finally:
                 commit(undo)
 

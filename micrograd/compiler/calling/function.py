@@ -561,8 +561,9 @@ class CompiledFunction(Generic[P, R]):
         if not np.array_equal(special.numbers(Structure(given.nested)), inputs):
             raise ValueError(f"numbers that {self} read have changed since the call; call it again")
         results = self._as_written(special, given)
+        weighted = [(result, seed) for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
         with differentiating():
-            terms = [result * seed for result, seed in zip(results, seeds.tolist(), strict=True) if seed]
+            terms = [result * seed for result, seed in weighted]
             total = sum(terms, Value(0.0, requires_grad=False))
             slopes = partial_gradients(total, 1.0, operands, operands, create_graph=False)
         return np.array([slopes.get(operand, 0.0) for operand in operands])

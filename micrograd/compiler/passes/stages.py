@@ -120,7 +120,8 @@ class Made(NamedTuple):
 
 def run_stages(made: Made, last: str, request: Request) -> Made:
     """Run the passes that come after those that have run, up to and including the last one; say so if it takes long."""
-    thing, seconds, effects = made.thing, dict(made.seconds), dict(made.effects)
+    thing, seconds = made.thing, dict(made.seconds)
+    effects: dict[str, Effect | None] = {**made.effects}
     passes = (*request.passes, Pass("compile", lambda program, request: request.lower(program)))
     names = [each.name for each in passes]
     with without_collecting(), line_of(request.name, sum(seconds.values())) as line:
@@ -129,6 +130,5 @@ def run_stages(made: Made, last: str, request: Request) -> Made:
             begin = time.perf_counter()
             thing = each.of(thing, request)
             seconds[each.name] = time.perf_counter() - begin
-            if (effect := effect_of(thing)) is not None:
-                effects[each.name] = effect
-    return Made(thing, seconds, effects)
+            effects[each.name] = effect_of(thing)
+    return Made(thing, seconds, {name: effect for name, effect in effects.items() if effect is not None})

@@ -511,6 +511,7 @@ _INSTEAD: dict[Any, Callable[..., Any]] = {
     np.pad: _pad,
     np.where: _where,
     np.i0: _of_no_axes,
+    np.real: lambda x: None if _has_values(x) else x,  # what it makes of an object depends on the version
     np.dot: _dot,
     np.common_type: lambda *_: refuse("the common type of arrays", "Ask for it outside of the function."),
     np.count_nonzero: _count_nonzero,

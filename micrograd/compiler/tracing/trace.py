@@ -907,12 +907,10 @@ class Tape(Tracer):
         if not primitive.derivatives:
             raise ValueError(f"{primitive.name} has no derivative")
         output = self._symbol(place, Symbol)
+        rules = zip(operands, primitive.derivatives, strict=True)
+        asked = [(p, rule) for p, rule in rules if rule is not None and p in wanted]
         with _AS_BEFORE if primitive in alike_rows.OF_LIBRARY else observing_again(self.observer):
-            return [
-                (p, rule(gradient, output, *numbers))
-                for p, rule in zip(operands, primitive.derivatives, strict=True)
-                if rule is not None and p in wanted
-            ]
+            return [(p, rule(gradient, output, *numbers)) for p, rule in asked]
 
     def trace(self, inputs: Sequence[Sequence[int]], outputs: Sequence[int]) -> Trace:
         """What is written, for these groups of inputs and these outputs."""
@@ -1753,7 +1751,7 @@ def _traced(
         with resting(tape.observer):
             _check_attributes("an argument", symbols)
             _check_attributes("a result", result.leaves)
-            outputs = [tape.place(leaf) for leaf in result.leaves if isinstance(leaf, Value)]
+            outputs = list(map(tape.place, filter(lambda leaf: isinstance(leaf, Value), result.leaves)))
     questions = tape.questions.answered() if tape.questions else ()
     # Values that are used alike lie side by side, in the order of their first use
     groups = [values for values in tape.roles.values() if values]
@@ -1831,7 +1829,8 @@ def _gradient_of_map(
         terms = [seed * tape._symbol(given.outputs[n], Symbol) for seed, n in zip(seeds, outputs, strict=True)]
         root: Any = sum(terms[1:], terms[0])
         found = tape._gradients(root, tape._dependence([root], sources.values()), _by_place(sources), True)
-        of_fixed, of_moving = [n for n in fixed if (0, n) in found], [n for n in moving if (1, n) in found]
+        of_fixed = list(filter(lambda n: (0, n) in found, fixed))
+        of_moving = list(filter(lambda n: (1, n) in found, moving))
         made = [tape.place(found[1, n]) for n in of_moving] + [tape.place(found[0, n]) for n in of_fixed]
     places = [seed._place for seed in seeds]
     inputs = [*given.inputs[0], *places[len(seeded) :]], [*given.inputs[1], *places[: len(seeded)]]
