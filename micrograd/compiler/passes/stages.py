@@ -90,7 +90,7 @@ class Request:
         passes: those that come before.
         wanted: the numbers of the inputs whose gradients it returns too.
         start: where in the buffer all but the first inputs begin; see reroll.
-        name: what is compiled, as its progress shows it.
+        name: what is compiled, as the line of a long compile says it.
         examples: how many sets of arguments there are at a time.
         packing: how many of them may be in a program; see packs.py.
         has_code: whether the backend has code for a primitive.
@@ -124,9 +124,8 @@ def run_stages(made: Made, last: str, request: Request) -> Made:
     effects: dict[str, Effect | None] = {**made.effects}
     passes = (*request.passes, Pass("compile", lambda program, request: request.lower(program)))
     names = [each.name for each in passes]
-    with without_collecting(), line_of(request.name, sum(seconds.values())) as line:
+    with without_collecting(), line_of(request.name):
         for each in passes[len(seconds) : names.index(last) + 1]:
-            line.stage = each.name
             begin = time.perf_counter()
             thing = each.of(thing, request)
             seconds[each.name] = time.perf_counter() - begin
