@@ -46,6 +46,8 @@ OF_INTS = (np.gcd, np.lcm)
 _WRITE = {
     **dict.fromkeys(("copyto", "put", "putmask", "place"), "put them into mg.array(x), which keeps gradients"),
     "nanmean": "leave out= out",
+    "quantile": "give q as numbers, and leave out=, weights= and other methods than 'linear' out",
+    **dict.fromkeys(("nanquantile", "nanpercentile"), "leave what is NaN out, and write np.quantile"),
     "linspace": "leave retstep=, dtype= and axis= out",
     "eig": "write np.linalg.eigh, if the matrix is symmetric",
     "eigvals": "write np.linalg.eigvalsh, if the matrix is symmetric",
@@ -536,6 +538,37 @@ def _evenly_spaced(start: Any, stop: Any, num: int = 50, endpoint: bool = True, 
     return result
 
 
+def _quantile(
+    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, **settings: Any
+) -> Any:
+    """Of the elements in order, those at q, or between two of them the point on the line through both."""
+    parts = as_values(q)
+    if settings or method != "linear" or parts.dtype == object:
+        refuse_function("quantile")
+    if not ((parts >= 0) & (parts <= 1)).all():
+        raise ValueError(f"np.quantile takes quantiles from 0 to 1, and np.percentile from 0 to 100, not {q!r:.80}")
+    a = as_values(a)
+    kept = range(a.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
+    others = [each for each in range(a.ndim) if each not in kept]
+    shape = [1 if each in kept else length for each, length in enumerate(a.shape)]
+    columns = np.transpose(a, [*kept, *others]).reshape(-1, *(a.shape[each] for each in others))
+    if not len(columns):
+        raise ValueError("np.quantile takes at least one element")
+    ordered = np.sort(columns, axis=0)
+    position = parts.ravel() * (len(ordered) - 1)
+    low = position.astype(int)
+    part = (position - low).reshape(-1, *[1] * len(others))
+    below, above = ordered[low], ordered[np.minimum(low + 1, len(ordered) - 1)]
+    gap = above - below
+    between = np.where(part < 0.5, below + gap * part, above - gap * (1 - part))
+    result = np.where(np.isnan(columns).any(axis=0), math.nan, np.where(part == 0, below, between))
+    return result.reshape((*parts.shape, *(shape if keepdims else columns.shape[1:])))[()]
+
+
+def _percentile(a: Any, q: Any, *arguments: Any, **settings: Any) -> Any:
+    return _quantile(a, as_values(q) / 100, *arguments, **settings)
+
+
 def _inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return by_numpy(np.insert, (np.asarray(arr).astype(object), obj, values, axis))  # in floats, Values would be floats
 
@@ -565,6 +598,8 @@ def _refused(name: str, *_: Any, **__: Any) -> NoReturn:
 _REFUSED = (
     np.fft.hfft,
     np.fft.ihfft,
+    np.nanpercentile,
+    np.nanquantile,
     np.polydiv,
     np.roots,
 )  # of which NumPy's own would be wrong, or fail in the middle
@@ -578,6 +613,8 @@ INSTEAD: dict[Any, Callable[..., Any]] = {
     np.allclose: _all_close,
     np.sinc: _function(further_primitives.sinc, 1),
     np.interp: _interpolated,
+    np.quantile: _quantile,
+    np.percentile: _percentile,
     **{function: _into_numbers(function) for function in _INTO},
     **{function: partial(_refused, function.__name__) for function in _REFUSED},
     np.isposinf: lambda x, out=None: np.greater_equal(x, math.inf, out=out),
