@@ -32,7 +32,7 @@ from micrograd.compiler.calling.kept import ROOM, Kept
 from micrograd.compiler.calling.native import NativeFunction, native_function
 from micrograd.compiler.calling.paths import PATHS, Paths
 from micrograd.compiler.calling.picture import draw_program
-from micrograd.compiler.calling.profile import profile
+from micrograd.compiler.calling.profile import profile, seconds_of
 from micrograd.compiler.calling.specialise import TOO_OFTEN, Specialised
 from micrograd.compiler.guards.refusals import TraceError
 from micrograd.compiler.guards.structure import Structure
@@ -166,7 +166,7 @@ class CompiledFunction(Generic[P, R]):
         return special.results.of(*found)
 
     def explain(self, *arguments: Any, passes: bool = False, **named: Any) -> str:
-        """What the compiler found: kernels by kind and shape, flops, bytes, and how long each pass took.
+        """What the compiler found: kernels by kind and shape, flops, bytes, and how long a call looks for changes.
 
         Args:
             *arguments: for which arguments; without any, those of the last call.
@@ -184,7 +184,9 @@ class CompiledFunction(Generic[P, R]):
             special, _ = self._asked_for(arguments, named)
             if passes:
                 return Explanation(special.compiled(True).passes)
-            parts = [special.explain(), *special.remarks]
+            taken = f"{1e6 * seconds_of(special.is_outdated):.1f} us"
+            guard = f"Each call first compares what the function closes over with what it was, in {taken}"
+            parts = [special.explain(), guard, *special.remarks]
             if special.paths is not None:
                 parts.append(special.paths.explained())
             return Explanation("\n".join(parts))
