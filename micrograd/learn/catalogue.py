@@ -22,6 +22,7 @@ from micrograd.learn.exercises import (
     chapter_14,
     chapter_15,
     chapter_16,
+    chapter_17,
 )
 from micrograd.learn.running import shown
 
@@ -60,6 +61,7 @@ CHAPTERS = (
     Chapter(14, "Why nothing learns", chapter_14.EXERCISES),
     Chapter(15, "By heart", chapter_15.EXERCISES),
     Chapter(16, "Shared weights", chapter_16.EXERCISES),
+    Chapter(17, "Tokens", chapter_17.EXERCISES),
 )
 EXERCISES: dict[str, Exercise] = {exercise.number: exercise for chapter in CHAPTERS for exercise in chapter.exercises}
 
