@@ -602,19 +602,37 @@ def pinv(a: Any, *others: Any, **settings: Any) -> Any:
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """The least-squares solution, the sums of squares left, the rank and singular values; see np.linalg.lstsq.
 
-    Rank and singular values are plain numbers.
+    Rank and singular values are plain numbers. A compiled function runs eagerly where there is no full rank, as the
+    shape of the sums depends on it; in a file that is exported, there is None in the place of the singular values.
     """
     a, b = np.asarray(a), np.asarray(b)
     columns = b[:, None] if b.ndim == 1 else b
     x = _product(pinv(a), columns)
     left = columns - _product(a, x)
-    if any(is_unknown(element) for element in np.ravel(a)):
+    tracer = tracer_on_top()
+    if tracer is not None and any(map(is_unknown, a.flat)):
         squares = (left * left).sum(axis=0) if a.shape[1] < len(a) else np.empty(0)
-        return (x[:, 0] if b.ndim == 1 else x), squares, min(a.shape), None
+        rcond = np.finfo(float).eps * max(a.shape) if rcond is None else rcond
+        found = tracer.called(_OF_FULL_RANK, [a, np.array([[rcond]])], has_gradient=False)
+        singular = None if found is None else _as_numbers(found[0][:, 0])
+        return (x[:, 0] if b.ndim == 1 else x), squares, min(a.shape), singular
     of_numbers = np.linalg.lstsq(_floats(a), np.zeros(len(a)), rcond=rcond)
     rank, singular = of_numbers[2:]
     squares = (left * left).sum(axis=0) if rank == a.shape[1] < len(a) else np.empty(0)
     return (x[:, 0] if b.ndim == 1 else x), squares, rank, singular
+
+
+def _singular_of_full_rank(a: Any, rcond: Any) -> tuple[Any]:
+    _, _, rank, singular = np.linalg.lstsq(a, np.zeros(len(a)), rcond=rcond.item())
+    if rank < min(a.shape):
+        raise np.linalg.LinAlgError(f"a matrix of rank {rank}")
+    return (singular[:, None],)
+
+
+# Called where the numbers are not known yet; the results are plain numbers, which have no gradient
+_OF_FULL_RANK = ArrayFunction(
+    "singular values", _singular_of_full_rank, lambda *_: [None, None], lambda a, rcond: [(min(a), 1)]
+)
 
 
 def cond(x: Any, p: Any = None) -> Any:

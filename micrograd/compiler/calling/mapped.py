@@ -212,11 +212,8 @@ class ArrayCall:
 
     def __init__(self, called: Called) -> None:
         self.mapped = called
-        self._operands = [
-            (lambda state, numbers=operand: numbers) if operand.dtype == float else _view_of(operand)
-            for operand in called.operands
-        ]
-        self._results = [_view_of(places) for places in called.results]
+        self._operands = [operand if operand.dtype == float else _Elements(operand) for operand in called.operands]
+        self._results = [_Elements(places) for places in called.results]
 
     def reached(self, reached: Booleans) -> Integers:
         """The numbers of the results that a gradient flows from to some numbers."""
@@ -232,22 +229,25 @@ class ArrayCall:
     def run(self, state: Floats) -> bool:
         """Put the results where they belong, where all that is read is; whether all of them are finite."""
         try:
-            found = self.mapped.function.forward(*(operand(state) for operand in self._operands))
+            found = self.mapped.function.forward(*self._given(state))
         except (ArithmeticError, ValueError):  # eagerly, it says what is wrong
             return False
-        for view, numbers in zip(self._results, found, strict=True):
-            view(state)[...] = numbers
+        for elements, numbers in zip(self._results, found, strict=True):
+            elements.of(state)[...] = numbers  # they lie one after the other
         return all(map(all_finite, map(np.ravel, found)))
 
     def back(self, state: Floats, total: Floats, wanted: list[bool]) -> None:
         """Add the gradients of what is read to the total, from those of the results there."""
-        seeds, results = ([view(numbers) for view in self._results] for numbers in (total, state))
-        operands = [operand(state) for operand in self._operands]
+        seeds, results = ([elements.of(numbers) for elements in self._results] for numbers in (total, state))
         with differentiating():
-            shares = self.mapped.function.rule(seeds, results, operands, wanted)
-        for places, share, is_wanted in zip(self.mapped.operands, shares, wanted, strict=True):
+            shares = self.mapped.function.rule(seeds, results, self._given(state), wanted)
+        for operand, share, is_wanted in zip(self._operands, shares, wanted, strict=True):
             if is_wanted:
-                _add_at(total, places, share)
+                operand.add(total, share)
+
+    def _given(self, state: Floats) -> list[Floats]:
+        """The operands."""
+        return [operand.of(state) if isinstance(operand, _Elements) else operand for operand in self._operands]
 
     def explain(self) -> str:
         """What is called."""
@@ -259,27 +259,38 @@ class ArrayCall:
         return [*self.mapped.operands, *self.mapped.results]
 
 
-def _view_of(places: Integers) -> Callable[[Floats], Floats]:
-    """What gives the array of the numbers at some places: a view where they lie evenly, or a copy."""
-    if not places.size:
-        return lambda numbers: np.zeros(places.shape)
-    first = int(places.flat[0])
-    ends = [places[tuple(int(axis == each) for each in range(places.ndim))] if n > 1 else first
-            for axis, n in enumerate(places.shape)]  # fmt: skip
-    steps = [int(end) - first for end in ends]
-    evenly = first + sum(step * part for step, part in zip(steps, np.indices(places.shape, sparse=True), strict=True))
-    if not np.array_equal(places, np.broadcast_to(evenly, places.shape)):
-        return lambda numbers: numbers.take(places)
-    return lambda numbers: as_strided(numbers[first:], places.shape, [step * numbers.itemsize for step in steps])
+class _Elements:
+    """The elements of an array among the numbers of a program.
 
+    Args:
+        places: where they are.
+    """
 
-def _add_at(total: Floats, places: Integers, numbers: Floats) -> None:
-    """Add numbers to those at some places, each as often as it is there."""
-    view = _view_of(places)(total)
-    if np.shares_memory(view, total) and np.unique(places).size == places.size:
-        view += numbers
-    else:
-        np.add.at(total, places, numbers)
+    def __init__(self, places: Integers) -> None:
+        self._places, self._steps = places, None
+        self._first = int(places.flat[0]) if places.size else 0
+        evenly = np.full(places.shape, self._first)
+        steps = []
+        for axis, count in enumerate(places.shape):
+            steps.append(int(places.take(1, axis).flat[0]) - self._first if count > 1 and places.size else 0)
+            evenly += np.expand_dims(steps[-1] * np.arange(count), tuple(range(1, places.ndim - axis)))
+        if np.array_equal(places, evenly) and np.unique(places).size == places.size:
+            self._steps = steps
+
+    def of(self, numbers: Floats) -> Floats:
+        """Their numbers: a view where they lie evenly, or a copy."""
+        if self._steps is None:
+            return numbers.take(self._places)
+        steps = [step * numbers.itemsize for step in self._steps]
+        return as_strided(numbers[self._first :], self._places.shape, steps)
+
+    def add(self, total: Floats, numbers: Floats) -> None:
+        """Add to their numbers; to one that is an element more than once, each time."""
+        if self._steps is None:
+            np.add.at(total, self._places, numbers)
+        else:
+            view = self.of(total)
+            view += numbers
 
 
 def part_of_graph(graph: Graph, outputs: Any, wanted: Integers, *, checked: bool) -> tuple[Graph, Integers]:
@@ -345,12 +356,10 @@ class Maps:
         request: how to compile programs.
     """
 
-    def __init__(self, made: Made, maps: Sequence[Mapped], needed: int, request: Request) -> None:
+    def __init__(self, made: Made, maps: Sequence[Mapped | Called], needed: int, request: Request) -> None:
         self._made, self._request = made, request
         self._graph: Graph = made.thing
-        self.all = [
-            Iterations(mapped, request) if isinstance(mapped, Mapped) else ArrayCall(mapped) for mapped in maps
-        ]
+        self.all = [Iterations(mapped, request) if isinstance(mapped, Mapped) else ArrayCall(mapped) for mapped in maps]
         self._nodes = np.concatenate(self._graph.inputs)
         self.inputs = len(self._nodes)
         self.given = self.inputs - sum(len(mapped.made) for mapped in maps)
@@ -446,7 +455,7 @@ class RunOfMaps:
             with np.errstate(all="ignore"):
                 each.back(state, total, wanted)
             if before is not None:
-                of_needed = total[needed]
+                of_needed = total[needed].copy()
                 total[needed] = 0.0  # what was handed on is not, once more, by a map before that reads the same number
                 total[sources] += before(state[: maps.inputs], of_needed)[1]
         return total[self._wanted]

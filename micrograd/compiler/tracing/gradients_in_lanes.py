@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE
+from micrograd.compiler.ir.entries import INPUT, LITERAL, NO_PLACE, Called
 from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing.alike_rows import OF_LIBRARY
 from micrograd.compiler.tracing.lanes import LanesTape, is_lanes
@@ -52,7 +52,7 @@ class GradientsInLanes:
         self._first = array("q", self._equal.tobytes())  # the same, for places one by one
         self._is_literal = written.operations.are_literals()
         self._runs = list(written.operations.runs(0, root + 1))
-        self._calls: dict[int, Any] = {int(each.hub[0]): each for each in written.maps}
+        self._calls: dict[int, Any] = {int(each.hub[0]): each for each in written.maps if isinstance(each, Called)}
         self._reached = self._marks_of(root, sources)
         self._is_reached = np.frombuffer(self._reached, dtype=bool)
         self._places = array("q", [NO_PLACE]) * len(self._equal)  # where the gradient of each is

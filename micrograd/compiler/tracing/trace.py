@@ -850,6 +850,10 @@ class Tape(Tracer):
         for place in sorted(_under(ends, begin, written, range(len(self.operations)))):
             operands = () if place in found else set(written.operands(place))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
+            called = next((each for each in written.maps if place in each), None) if moving else None
+            if isinstance(called, Called):
+                self._tangents_of_call(called, found)  # at the call itself, which comes before its results
+                continue
             for number in sorted({number for _, tangents in moving for number in tangents}):
                 of_one = {operand: tangents[number] for operand, tangents in moving if number in tangents}
                 if (tangent := self._tangent(place, written, of_one)) is not None:
@@ -859,6 +863,37 @@ class Tape(Tracer):
         if create_graph:
             return made
         return [[self.number_of(t) if isinstance(t, Symbol) else t for t in tangents] for tangents in made]
+
+    def _tangents_of_call(self, called: Called, found: dict[int, dict[int, Any]]) -> None:
+        """The tangents of all results of a call, from those of its operands.
+
+        A rule is linear in the gradients of the results: so its own derivative by them gives the tangents.
+        """
+        needed = [given and any(each in found for each in operand.ravel().tolist())
+                  for given, operand in zip(called.is_given, called.operands, strict=True)]  # fmt: skip
+        seeds: list[Any] = []
+        for places in called.results:
+            made = np.empty(places.size, dtype=object)
+            made[:] = self.copies([1.0] * places.size, called)
+            seeds.append(self.array(made.reshape(places.shape)))
+        operands = [self.symbols_at(o) if g else o for g, o in zip(called.is_given, called.operands, strict=True)]
+        shares = called.function.rule(seeds, list(map(self.symbols_at, called.results)), operands, needed)
+        pairs = [
+            (place, share)
+            for places, given, wanted in zip(called.operands, shares, needed, strict=True)
+            if wanted
+            for place, share in zip(places.ravel().tolist(), np.ravel(given).tolist(), strict=True)
+            if place in found
+        ]
+        leaves = [leaf for seed in seeds for leaf in seed.flat]
+        results = np.concatenate([places.ravel() for places in called.results]).tolist()
+        for number in sorted({number for place, _ in pairs for number in found[place]}):
+            terms = [share * found[place][number] for place, share in pairs if number in found[place]]
+            total: Any = sum(terms[1:], terms[0])
+            slopes = self.adjoints(total, leaves, True) if isinstance(total, Symbol) else {}
+            for place, leaf in zip(results, leaves, strict=True):
+                if leaf in slopes:
+                    found.setdefault(place, {})[number] = slopes[leaf]
 
     def _tangent(self, place: int, written: Trace, found: Mapping[int, Any]) -> Any:
         """The tangent of the operation at a place, from those of its operands; None where no derivative exists."""
@@ -1020,7 +1055,7 @@ class QuietTape(Tracer):
 
     def called(self, function: ArrayFunction, arrays: Sequence[Any], has_gradient: bool = True) -> Any:
         """What the tape gives; no gradient flows through it, unless this remembers."""
-        return self.tape.called(function, arrays, self.remembers)
+        return self.tape.called(function, arrays, has_gradient and self.remembers)
 
     def quietly(self) -> Recorder:
         """Another one like it."""
