@@ -622,7 +622,7 @@ def take(sequence: Sequence[Any], index: Any) -> Any:
     return [take(column, index) for column in zip(*sequence, strict=True)]
 
 
-def detach(x: Any) -> Any:
+def detach(x: Scalar) -> Scalar:
     """The number of x, as a constant that no gradient flows through.
 
     Example:
@@ -664,7 +664,7 @@ def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
     return None if recorder is None else recorder.sum_of_products(xs, ys, start)
 
 
-def mean(xs: Iterable[Any]) -> Any:
+def mean(xs: Iterable[Scalar]) -> Scalar:
     """The arithmetic mean.
 
     Raises:
