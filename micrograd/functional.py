@@ -616,7 +616,7 @@ def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
     return None if recorder is None else recorder.sum_of_products(xs, ys, start)
 
 
-def mean(xs: Iterable[Any]) -> Any:
+def mean(xs: Iterable[Scalar]) -> Scalar:
     """The arithmetic mean.
 
     Raises:

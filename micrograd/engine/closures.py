@@ -17,6 +17,9 @@ from micrograd.engine.stored import bring_up_to_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
+    from typing import ParamSpec
+
+    P = ParamSpec("P")
 
 
 def _refuse_graphs(primitive: Primitive) -> None:
@@ -119,7 +122,7 @@ class Operation(Primitive):
         raise TypeError(f"the operation {self.name!r} of one call cannot be copied or pickled; make it a primitive")
 
 
-def operation(function: Callable[..., Any]) -> Callable[..., Any]:
+def operation(function: Callable[P, Any]) -> Callable[P, Any]:
     """Make an operation out of a function that returns its value and a function to backpropagate.
 
     Args:

@@ -192,7 +192,7 @@ def _names_in_call(instructions: list[Instruction], call: int) -> tuple[str, set
 
 def _columns(instructions: list[Instruction], number: int) -> tuple[Any, Any]:
     """Where the source of an instruction begins and ends."""
-    at = instructions[number].positions
+    at: Any = instructions[number].positions
     return (at.lineno or 0, at.col_offset or 0), (at.end_lineno or 0, at.end_col_offset or 0)
 
 
