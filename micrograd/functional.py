@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from micrograd._support.axes import array_with_axes, mapped, reduced
 from micrograd._support.checks import check_numbers, required_sequence
@@ -19,7 +19,7 @@ from micrograd.engine.tracer import tracer_on_top
 from micrograd.engine.value import Value, applied_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Protocol
 
     from numpy import ndarray
@@ -616,18 +616,33 @@ def sum_of_products(xs: Sequence[Any], ys: Sequence[Any], start: Any) -> Any:
     return None if recorder is None else recorder.sum_of_products(xs, ys, start)
 
 
-def mean(xs: Iterable[Scalar]) -> Scalar:
+@overload
+def mean(xs: Iterable[Scalar]) -> Scalar: ...
+@overload
+def mean(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any: ...
+def mean(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
     """The arithmetic mean.
 
+    Args:
+        xs: a sequence of numbers or Values; with an axis, an array of them, or nested lists of one shape.
+        axis: along which to take it, as in np.mean: an int, from the end where it is negative, or a tuple of ints.
+        keepdims: whether that axis stays, with one element.
+
+    Returns:
+        One number or Value; with an axis, an array of the axes that are left, where there are some.
+
     Raises:
-        ValueError: if there is nothing to take the mean of.
-        TypeError: if there is something else than numbers and Values.
+        ValueError: if there is nothing to take the mean of, there is no such axis, or an array of several dimensions
+            comes without an axis.
+        TypeError: if there is something else than numbers and Values, or axis is no int.
 
     Example:
         >>> mean([1.0, 2.0, 6.0])
         3.0
+        >>> mean([[1.0, 2.0], [3.0, 6.0]], axis=0)
+        array([2., 4.])
     """
-    return _mean(_some(xs, "mean"))
+    return _along(mean, _mean, xs, axis, "mean", keepdims)
 
 
 def _mean_of(terms: Sequence[Any]) -> Any:
@@ -656,11 +671,7 @@ def logsumexp(xs: Iterable[Any], axis: int | tuple[int, ...] | None = None, *, k
         >>> logsumexp([[1e4, 0.0], [-800.0, 0.0]], axis=1)
         array([10000.,     0.])
     """
-    if axis is not None:
-        return reduced(logsumexp, [_with_axes(xs, "logsumexp")], axis, "logsumexp", keepdims=keepdims)
-    if keepdims:
-        raise ValueError("keepdims is for an array: give the axis")
-    return _logsumexp(_some(xs, "logsumexp"))
+    return _along(logsumexp, _logsumexp, xs, axis, "logsumexp", keepdims)
 
 
 def _logsumexp_of(terms: Sequence[Any]) -> Any:
@@ -710,14 +721,24 @@ def _softmax_of(terms: Sequence[Any]) -> Any:
         raise ZeroDivisionError("softmax of nothing but -inf: there is nothing to normalise") from None
 
 
+def _along(
+    function: Callable[..., Any], of_terms: Callable[..., Any], xs: Any, axis: Any, name: str, keepdims: bool
+) -> Any:
+    """What a function makes of a sequence; or with an axis, of each row of an array."""
+    if axis is not None:
+        return reduced(function, [_with_axes(xs, name)], axis, name, keepdims=keepdims)
+    if keepdims:
+        raise ValueError("keepdims is for an array: give the axis")
+    return of_terms(_some(xs, name))
+
+
 def _with_axes(xs: Iterable[Any], name: str) -> Any:
     return array_with_axes(xs, f"{name} takes a sequence of numbers or Values")
 
 
 def _some(xs: Iterable[Any], name: str) -> Sequence[Any]:
     if (dimensions := getattr(xs, "ndim", 1)) != 1:
-        instead = "call it for each row" if name == "mean" else "give the axis"
-        raise ValueError(f"{name} takes a sequence, not an array of {dimensions} dimensions: {instead}")
+        raise ValueError(f"{name} takes a sequence, not an array of {dimensions} dimensions: give the axis")
     if not (terms := required_sequence(xs, f"{name} takes a sequence of numbers or Values")):
         raise ValueError(f"{name} of nothing: give at least one number or Value")
     check_numbers(terms, f"an element of what {name} takes")

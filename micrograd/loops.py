@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from micrograd._support.checks import Operand, is_array, real_number, required_count
 from micrograd._support.containers import array_of, base_of, remade
 from micrograd.engine.calls import remembering_turns
-from micrograd.engine.recorder import Layer, holding, on_top
+from micrograd.engine.recorder import ContextEntry, holding, on_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -284,7 +284,7 @@ def while_loop(
 # Who takes the turns
 
 
-class Turns(Layer):
+class Turns(ContextEntry):
     """Another way of running a function turn after turn; one is in use for one thread or asyncio task."""
 
     def of(self, function: Callable[..., Any], count: int) -> Callable[..., Any]:

@@ -110,13 +110,13 @@ class _Forgiving(Recorder):
         """What a node gives to its operands, which the inner recorder may look at."""
         return give() if self.inner is None else self.inner.shares(node, gradient, give)
 
-    def quietly(self) -> Recorder:
+    def under_no_grad(self) -> Recorder:
         """The same under no_grad."""
         return _Forgiving(quiet(self.inner), self._allowed)
 
-    def aloud(self) -> Recorder | None:
+    def under_derivative(self) -> Recorder | None:
         """The same where a derivative is asked for under no_grad."""
-        loud = self.inner and self.inner.aloud()
+        loud = self.inner and self.inner.under_derivative()
         return _Forgiving(loud, self._allowed) if loud else None
 
 

@@ -26,7 +26,7 @@ from micrograd.compiler.passes.stages import Made, run_stages
 from micrograd.contexts.no_grad import differentiating
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from micrograd.compiler.backends.shared.backend import Run

@@ -304,7 +304,7 @@ class Tape(Tracer):
             for further in range(place, len(written))
         )
 
-    def quietly(self) -> Recorder:
+    def under_no_grad(self) -> Recorder:
         """What writes on this tape under no_grad."""
         return QuietTape(self)
 
@@ -1057,11 +1057,11 @@ class QuietTape(Tracer):
         """What the tape gives; no gradient flows through it, unless this remembers."""
         return self.tape.called(function, arrays, has_gradient and self.remembers)
 
-    def quietly(self) -> Recorder:
+    def under_no_grad(self) -> Recorder:
         """Another one like it."""
         return QuietTape(self.tape)
 
-    def aloud(self) -> Recorder | None:
+    def under_derivative(self) -> Recorder | None:
         """One that writes as the tape does: a derivative is asked for on purpose."""
         return LoudTape(self.tape)
 
@@ -1112,7 +1112,7 @@ class LoudTape(QuietTape):
         """Write an operation down."""
         return self.tape.apply(primitive, *operands)
 
-    def aloud(self) -> None:
+    def under_derivative(self) -> None:
         """It is the one."""
 
 
