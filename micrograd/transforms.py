@@ -388,7 +388,7 @@ class Inputs:
         if values := [scalar for scalar in scalars if _is_value(scalar)]:
             self.of_values = True
             self.is_connected = self.is_connected or (
-                self._run.is_recorded and any(is_unknown(value) or value.requires_grad for value in values)
+                self._run.is_recorded and _any_reached(values)
             )
 
     def run(self, f: Callable[..., Any], settings: dict[str, Any], as_written: bool = False) -> Any:
@@ -487,6 +487,13 @@ def check_differentiable(f: object) -> None:
     """Raise a TypeError for what is no function."""
     if not callable(f):
         raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
+
+
+def _any_reached(values: list[Value]) -> bool:
+    """Whether gradients flow to one of these Values; while tracing, the tape knows."""
+    known = [value for value in values if not is_unknown(value)]
+    unknown = [value for value in values if is_unknown(value)]
+    return any(value.requires_grad for value in known) or (bool(unknown) and reaches(unknown, [None, *running()]))
 
 
 def _is_value(scalar: Any) -> bool:

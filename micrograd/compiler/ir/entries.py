@@ -20,7 +20,6 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, count, repeat
-from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,7 +30,7 @@ from micrograd.engine.primitive import Primitive
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from micrograd.compiler.numbers import Booleans, Integers
+    from micrograd.compiler.numbers import Integers
     from micrograd.engine.value import Value
 
 # What a tape may have beside the primitives of the table. No gradient flows through a comparison.
@@ -85,10 +84,6 @@ class Entries:
         made.further, made.names, made.numbers = self.further.copy(), self.names.copy(), self.numbers.copy()
         made.in_lanes = self.in_lanes
         return made
-
-    def are_literals(self) -> Booleans:
-        """Which of them are plain numbers."""
-        return np.fromiter(map(is_, self.primitives, repeat(LITERAL)), bool, len(self))
 
     @property
     def are_mostly_in_lanes(self) -> bool:

@@ -105,11 +105,10 @@ class Dependence:
             users += [size + number] * len(sequences[number])
             used += [self._at(element) for element in sequences[number]]
         for mapped in written.maps:
-            for place in mapped.made:
-                if begin <= place < len(self.equal):
-                    operands = mapped.operands(place)
-                    users += [place - begin] * len(operands)
-                    used += [self._at(operand) for operand in operands]
+            for place in mapped.made if mapped.made[0] >= begin else ():
+                operands = mapped.operands(place)
+                users += [place - begin] * len(operands)
+                used += [self._at(operand) for operand in operands]
         found: Integers = np.concatenate([*parts, np.array([users, used], dtype=np.int64)], axis=1)
         return found[0, found[1] >= 0], found[1, found[1] >= 0]
 
