@@ -388,9 +388,7 @@ class Inputs:
         """Note which kinds of numbers are given."""
         if values := [scalar for scalar in scalars if _is_value(scalar)]:
             self.of_values = True
-            self.is_connected = self.is_connected or (
-                self._run.is_recorded and any(is_unknown(value) or value.requires_grad for value in values)
-            )
+            self.is_connected = self.is_connected or (self._run.is_recorded and _any_reached(values))
 
     def run(self, f: Callable[..., Any], settings: dict[str, Any], as_written: bool = False) -> Any:
         """What f gives for the fresh Values; as_written says whether compiled functions inside run as written."""
@@ -488,6 +486,15 @@ def check_differentiable(f: object) -> None:
     """Raise a TypeError for what is no function."""
     if not callable(f):
         raise TypeError(f"what is differentiated must be a function, not {type(f).__name__}: {f!r:.80}")
+
+
+def _any_reached(values: list[Value]) -> bool:
+    """Whether gradients flow to one of these Values, or may flow to it in one of many iterations."""
+    unknown = [value for value in values if is_unknown(value)]
+    if any(value.requires_grad for value in values if not is_unknown(value)):
+        return True
+    tracer = tracer_on_top()
+    return bool(unknown) and ((tracer is not None and tracer.is_of_many) or reaches(unknown, [None, *running()]))
 
 
 def _is_value(scalar: Any) -> bool:

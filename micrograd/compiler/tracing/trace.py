@@ -38,7 +38,6 @@ from micrograd.compiler.ir.entries import (
     LESS,
     LESS_EQUAL,
     LITERAL,
-    NO_PLACE,
     SUM_OF_PRODUCTS,
     TAKE,
     Called,
@@ -48,8 +47,10 @@ from micrograd.compiler.ir.entries import (
     Mapped,
     Trace,
 )
+from micrograd.compiler.ir.equals import first_equals
 from micrograd.compiler.tracing import alike_rows, promotion
 from micrograd.compiler.tracing.colours import coloured, star_coloured
+from micrograd.compiler.tracing.dependence import Dependence
 from micrograd.compiler.tracing.questions import Questions
 from micrograd.engine import composites, further_primitives, primitives, special_functions
 from micrograd.engine.differentiation import refuse_constant
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 
 AnyMethod = TypeVar("AnyMethod", bound="Callable[..., Any]")
 
+_FEWEST_STEPS = 2000  # that gradients are written many at a time for
 _NONE_KNOWN: tuple[tuple[Any, ...], int] = (), -1
 
 # The primitive of each of Python's comparisons, and whether the operands change places.
@@ -155,7 +157,7 @@ class Tape(Tracer):
         self.maps: list[Mapped | Called] = []
         self.decisions: list[Decided] = []
         self.remarks: list[str] = []
-        self._gone_through = 0  # how many operations there were when gradients were written many at a time
+        self._gone_through = 0  # how many operations there were when all of them were compared at once
 
     def argument(self, number: int, leaf: Any, kind: Any, bounds: promotion.Bounds) -> Symbol:
         """A new number in the place of a Value or a plain number among the arguments.
@@ -511,44 +513,34 @@ class Tape(Tracer):
         if not isinstance(root, Symbol) or wanted is None:
             return None
         places = self._places_of(wanted, create_graph)
-        if self._goes_through_lanes():
-            return self._gradients_in_lanes(root, _by_place(places), create_graph)
         dependence = self._dependence([root], set(places.values()))
-        return self._gradients(root, dependence, _by_place(places), create_graph)
+        return self._gradients_of_one(root, dependence, _by_place(places), create_graph)
 
-    def _goes_through_lanes(self) -> bool:
-        """Whether gradients are written many at a time: where most operations were, and many are new since the last.
-
-        This goes through the whole tape. So who asks for many gradients would wait for the square of their number.
-        """
-        is_new = 2 * len(self.operations) >= 3 * self._gone_through
-        if not is_new or self._has_iterations() or self.decisions or not self.operations.are_mostly_in_lanes:
-            return False
-        self._gone_through = len(self.operations)
-        return True
-
-    def _gradients_in_lanes(self, root: Symbol, values: Mapping[int, list[Any]], create_graph: bool) -> dict[Any, Any]:
-        """The gradients of a symbol by the Values at some places, written many at a time."""
-        found = self.gradients_in_lanes(self, self._so_far(), root._place, values).write(values)
-        if not create_graph:
-            at = np.array([slope._place for slope in found.values()], dtype=np.int64)
-            if self.as_floats:
-                begin = self.operations.append_block([primitives.detach], 1, len(at), [[at]])
-                at = np.arange(begin, begin + len(at))
-            found = dict(zip(found, self.symbols(at.tolist(), FloatSymbol), strict=True))
-        return {value: slope for place, slope in found.items() for value in values[place]}
+    def _gradients_of_one(
+        self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
+    ) -> dict[Any, Any]:
+        """The gradients of a symbol by the Values at some places, written many at a time where that is quicker."""
+        if dependence.steps < _FEWEST_STEPS or self._has_iterations() or self.decisions:
+            return self._gradients(root, dependence, values, create_graph)
+        lanes = self.gradients_in_lanes(self, dependence, root._place)
+        if not lanes.are_wide:
+            return self._gradients(root, dependence, values, create_graph)
+        return {
+            value: slope if create_graph else self.number_of(slope)
+            for place, slope in lanes.write(values).items()
+            for value in values[place]
+        }
 
     @_unobserved
     def jacobian(self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool) -> list[Mapping[Any, Any]]:
         """For each output its gradients by the inputs; by tangents, where these are fewer and that is less to do."""
-        if len(outputs) == 1 and isinstance(outputs[0], Symbol) and self._goes_through_lanes():
-            places = self._places_of(inputs, create_graph)
-            return [self._gradients_in_lanes(outputs[0], _by_place(places), create_graph)]
         roots, places, dependence = self._prepared(outputs, inputs, create_graph)
         if len(inputs) < len(outputs) and dependence.is_large(roots, len(inputs)):
             columns = self.tangents(outputs, [{value: 1.0} for value in inputs], create_graph)
             return [dict(zip(inputs, row, strict=True)) for row in zip(*columns, strict=True)]
         values = _by_place(places)
+        if len(outputs) == len(roots) == 1:
+            return [self._gradients_of_one(roots[0], dependence, values, create_graph)]
         return self._row_by_row(outputs, dependence.alike(outputs, values), dependence, values, create_graph)
 
     @_unobserved
@@ -581,7 +573,7 @@ class Tape(Tracer):
 
     def _prepared(
         self, outputs: Sequence[Any], inputs: Sequence[Any], create_graph: bool
-    ) -> tuple[list[Symbol], dict[Any, int], _Dependence]:
+    ) -> tuple[list[Symbol], dict[Any, int], Dependence]:
         """The outputs that may depend on inputs, the places of these, and what lies between."""
         roots = [output for output in outputs if isinstance(output, Symbol)]
         if len(roots) > 1:
@@ -593,7 +585,7 @@ class Tape(Tracer):
         self,
         outputs: Sequence[Any],
         alike: Sequence[alike_rows.Alike],
-        dependence: _Dependence,
+        dependence: Dependence,
         values: Mapping[int, list[Any]],
         create_graph: bool,
     ) -> list[Any]:
@@ -638,7 +630,7 @@ class Tape(Tracer):
         self,
         outputs: Sequence[Any],
         alike: alike_rows.Alike,
-        dependence: _Dependence,
+        dependence: Dependence,
         values: Mapping[int, list[Any]],
         create_graph: bool,
     ) -> Generator[dict[Any, Any], None, None]:
@@ -685,20 +677,31 @@ class Tape(Tracer):
         """Whether a function is written once for many iterations."""
         return any(isinstance(each, Mapped) for each in self.maps)
 
-    def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> _Dependence:
+    def _dependence(self, roots: Sequence[Symbol], sources: Collection[int]) -> Dependence:
         written = self._so_far()
-        return _Dependence([self.place(root) for root in roots], sources, written, self._equals.of(written))
+        return Dependence([self.place(root) for root in roots], sources, written, self._equal(written))
+
+    def _equal(self, written: Trace) -> Sequence[int]:
+        """For each place, the first one that is equal to it.
+
+        Where most operations were written many at a time, and many are new since the last time, it is quicker to go
+        through all of them at once. Who asks for many derivatives would wait for the square of their number then.
+        """
+        if 2 * len(self.operations) < 3 * self._gone_through or not self.operations.are_mostly_in_lanes:
+            return self._equals.of(written)
+        self._gone_through = len(self.operations)
+        return first_equals(written)[: self._gone_through].tolist()
 
     def _gradients(
-        self, root: Symbol, dependence: _Dependence, values: Mapping[int, list[Any]], create_graph: bool
+        self, root: Symbol, dependence: Dependence, values: Mapping[int, list[Any]], create_graph: bool
     ) -> dict[Any, Any]:
         """The gradients of a symbol by the Values at some places, as far as it depends on them."""
-        equal, edges, written = dependence.equal, dependence.edges, dependence.written
+        equal, written = dependence.equal, dependence.written
         last = equal[root._place]
         found: dict[int, Any] = {last: self._symbol(self.place(1.0), Symbol)}
         passed: list[Mapped | Called] = []
         for place in reversed(dependence.order(last)):
-            if edges[place] and place in found:
+            if dependence.passes_on(place) and place in found:
                 if self.maps and (mapped := next((made for made in self.maps if place in made), None)) is not None:
                     if isinstance(mapped, Called):
                         self._through_call(mapped, place, dependence, found)
@@ -706,7 +709,7 @@ class Tape(Tracer):
                         passed.append(mapped)
                         self._through_map(mapped, dependence, found)
                     continue
-                for operand, share in self._shares(place, written, found[place], edges):
+                for operand, share in self._shares(place, written, found[place], dependence):
                     first = equal[operand]
                     found[first] = found[first] + share if first in found else share
         made = {value: found[place] for place in found for value in values.get(place, ())}
@@ -764,29 +767,27 @@ class Tape(Tracer):
         made = self.symbols(places.ravel().tolist(), kind or Symbol)
         return self.array(np.fromiter(made, object, len(made)).reshape(places.shape))
 
-    def shares_of_call(
-        self, called: Called, seeds: Sequence[Any], is_reached: Callable[[Any], bool]
-    ) -> list[tuple[Any, Any]]:
-        """For each operand of a call that a source reaches, the places of its elements and of their gradients.
+    def shares_of_call(self, called: Called, seeds: Sequence[Any], dependence: Dependence) -> list[Any]:
+        """For each operand of a call the places of the gradients of its elements; None where no gradient flows to it.
 
         Args:
             called: the call.
             seeds: the places of the gradients of its results, or floats.
-            is_reached: whether there is a place that a source reaches among some.
+            dependence: what gradients flow through.
         """
-        needed = tuple(given and is_reached(o) for given, o in zip(called.is_given, called.operands, strict=True))
-        reached = [operand for operand, wanted in zip(called.operands, needed, strict=True) if wanted]
+        pairs = list(zip(called.is_given, called.operands, strict=True))
+        needed = tuple(is_given and dependence.holds_any(operand) for is_given, operand in pairs)
         if called.function.is_gradient:  # what it is made of is written
-            operands = [self.symbols_at(o) if g else o for g, o in zip(called.is_given, called.operands, strict=True)]
+            operands = [self.symbols_at(operand) if is_given else operand for is_given, operand in pairs]
             given = [seed if seed.dtype == float else self.symbols_at(seed) for seed in seeds]
             made = called.function.rule(given, list(map(self.symbols_at, called.results)), operands, needed)
-            shares = [self.places_in(share) for share, wanted in zip(made, needed, strict=True) if wanted]
+            shares = iter([self.places_in(share) for share, wanted in zip(made, needed, strict=True) if wanted])
         else:
             function = type(self).gradient_of(called.function, needed)
-            shares = list(self._call(function, [*seeds, *called.results, *called.operands]))
-        return list(zip(reached, shares, strict=True))
+            shares = iter(self._call(function, [*seeds, *called.results, *called.operands]))
+        return [next(shares) if wanted else None for wanted in needed]
 
-    def _through_call(self, called: Called, place: int, dependence: _Dependence, found: dict[int, Any]) -> None:
+    def _through_call(self, called: Called, place: int, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a call give to its operands. The call comes after all of its results."""
         (hub,) = called.hub.tolist()
         if place != hub:
@@ -797,22 +798,20 @@ class Tape(Tracer):
             slopes = [found.get(each, 0.0) for each in places.ravel().tolist()]
             seed = np.array([self.place(slope) for slope in slopes], dtype=np.int64).reshape(places.shape)
             seeds.append(seed if any(isinstance(slope, Value) for slope in slopes) else np.zeros(places.shape))
-        edges, equal = dependence.edges, dependence.equal
-
-        def is_reached(operand: Any) -> bool:
-            return any(equal[each] in edges for each in operand.ravel().tolist())
-
-        for places, shares in self.shares_of_call(called, seeds, is_reached):
+        equal = dependence.equal
+        for places, shares in zip(called.operands, self.shares_of_call(called, seeds, dependence), strict=True):
+            if shares is None:
+                continue
             for operand, at in zip(places.ravel().tolist(), shares.ravel().tolist(), strict=True):
                 first = equal[operand]
-                if first in edges:
+                if first in dependence:
                     share = self._symbol(at, Symbol)
                     found[first] = found[first] + share if first in found else share
 
-    def _through_map(self, mapped: Mapped, dependence: _Dependence, found: dict[int, Any]) -> None:
+    def _through_map(self, mapped: Mapped, dependence: Dependence, found: dict[int, Any]) -> None:
         """Add what the results of a map give to what its iterations read: another map, with a seed for each result."""
-        equal, is_source = np.array(dependence.equal), np.zeros(len(dependence.equal), dtype=bool)
-        is_source[list(dependence.edges)] = True
+        equal = np.array(dependence.equal)
+        is_source = np.append(np.zeros(dependence.begin, dtype=bool), dependence.inside)
         fixed, moving = equal[mapped.fixed], equal[mapped.moving]
         rows = mapped.results.T.tolist()
         seeded = [column for column, row in enumerate(rows) if any(place in found for place in row)]
@@ -846,8 +845,8 @@ class Tape(Tracer):
         for number, given in enumerate(directions):
             for value, tangent in given.items():  # what is given is by copies
                 found.setdefault(value._place, {})[number] = self._symbol(self.place(tangent), Symbol)
-        begin, ends = min(found, default=0), {place for place in places if place is not None}
-        for place in sorted(_under(ends, begin, written, range(len(self.operations)))):
+        ends = [place for place in places if place is not None]
+        for place in Dependence(ends, set(found), written, range(len(self.operations))).places():
             operands = () if place in found else set(written.operands(place))
             moving = [(operand, found[operand]) for operand in operands if operand in found]
             called = next((each for each in written.maps if place in each), None) if moving else None
@@ -1124,113 +1123,11 @@ def _is_plain_kind(kind: type) -> bool:
     return not issubclass(kind, Value) or issubclass(kind, _Plain)
 
 
-class _Dependence:
-    """What some roots depend on, as far as that depends on some sources itself.
-
-    A function may ask for many derivatives, each of a little: only what they depend on is gone through, once for all.
-
-    Attributes:
-        written: the trace.
-        equal: for each place, the first one that is equal to it.
-        edges: for each of the places, the first ones that are equal to its operands, as far as a source reaches them.
-    """
-
-    def __init__(self, roots: Collection[int], sources: Collection[int], written: Trace, equal: Sequence[int]) -> None:
-        self.written, self.equal = written, equal
-        self.edges: dict[int, list[int]] = {}
-        edges, operands = self.edges, _under({equal[root] for root in roots}, min(sources, default=0), written, equal)
-        for place in sorted(operands):
-            if reached := [equal[operand] for operand in operands[place] if operand in edges]:
-                edges[place] = reached
-            elif place in sources:
-                edges[place] = []
-
-    def order(self, root: int) -> list[int]:
-        """The places that a root depends on, in order; none if no source reaches it."""
-        if root not in self.edges:
-            return []
-        edges, found, stack = self.edges, {root}, [root]
-        while stack:
-            for place in edges[stack.pop()]:
-                if place not in found:
-                    found.add(place)
-                    stack.append(place)
-        return sorted(found)
-
-    def alike(self, outputs: Sequence[Any], values: Container[int]) -> list[alike_rows.Alike]:
-        """Those of the outputs that are computed alike."""
-        roots = {row: output._place for row, output in enumerate(outputs) if isinstance(output, Symbol)}
-        return list(alike_rows.alike(roots, self.written, self.equal, self.edges, values))
-
-    def rows(
-        self, outputs: Sequence[Any], alike: Sequence[alike_rows.Alike], sources: Container[int]
-    ) -> tuple[list[list[int]], int]:
-        """For each output the sources that it depends on; and how many directions are less work than all rows."""
-        rows: list[list[int] | None] = [None if isinstance(output, Symbol) else [] for output in outputs]
-        steps = 0
-        for numbers, places, passed in alike:
-            of_first = places[0].tolist()
-            steps += len(numbers) * sum([len(self.edges[of_first[column]]) for column in passed])
-            chosen = [column for column in passed if of_first[column] in sources]
-            for number, row in zip(numbers.tolist(), places[:, chosen].tolist(), strict=True):
-                rows[number] = row
-        found = []
-        for output, row in zip(outputs, rows, strict=True):
-            if row is None:
-                order = self.order(self.equal[output._place])
-                row = [place for place in order if place in sources]
-                steps += sum([len(self.edges[place]) for place in order])
-            found.append(row)
-        return found, (steps - 1) // max(sum(map(len, self.edges.values())), 1)
-
-    def is_symmetric(self, rows: Sequence[Sequence[int]], columns: Sequence[int]) -> bool:
-        """Whether a matrix of second derivatives has equal numbers on both sides of its diagonal.
-
-        A user's rules may give what is no derivative: then only their own numbers are right.
-
-        Args:
-            rows: for each row the columns of its entries.
-            columns: what the columns are, in the order of the rows.
-        """
-        applied = self.written.operations.primitives
-        if not all(applied[place] in alike_rows.OF_LIBRARY for place in self.edges):
-            return False
-        entries = {(columns[number], place) for number, row in enumerate(rows) for place in row}
-        return all((place, row) in entries for row, place in entries)
-
-    def is_large(self, roots: Sequence[Symbol], times: int) -> bool:
-        """Whether the roots have more steps to the sources, counted for each root, than so many times all together."""
-        left = times * sum(map(len, self.edges.values()))
-        for root in roots:
-            left -= sum(len(self.edges[place]) for place in self.order(self.equal[root._place]))
-            if left < 0:
-                return True
-        return False
-
-
 def _by_place(places: Mapping[Any, int]) -> dict[int, list[Any]]:
     """The Values at each place."""
     found: dict[int, list[Any]] = {}
     for value, place in places.items():
         found.setdefault(place, []).append(value)
-    return found
-
-
-def _under(roots: Collection[int], begin: int, written: Trace, equal: Sequence[int]) -> dict[int, Sequence[int]]:
-    """The operands of the places from begin on that the roots depend on, and of the first that is equal to each."""
-    found: dict[int, Sequence[int]] = {}
-    stack, operands, entries = list(roots), written.operands, written.operations
-    applied, firsts, seconds, further = entries.primitives, entries.first, entries.second, entries.further
-    while stack:
-        place = stack.pop()
-        if place not in found:
-            is_usual = seconds[place] != NO_PLACE and place not in further and applied[place] is not TAKE
-            found[place] = read = (firsts[place], seconds[place]) if is_usual else operands(place)
-            for operand in read:
-                if operand >= begin:
-                    stack.append(operand)
-                    if begin <= equal[operand] != operand:
-                        stack.append(equal[operand])
     return found
 
 
