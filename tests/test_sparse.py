@@ -495,6 +495,7 @@ OPERATIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], bool]] = {
 }
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from("".join(OPERATIONS)), st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=12

@@ -211,9 +211,9 @@ WRONG_CALLS = [
     ("mg.fit(3, [1.0], mg.optim.SGD([v]))", TypeError, "loss must be a function, not int: 3"),
     ("mg.fit(lambda x: v*x, [1.0], 3)", TypeError, "optimizer must be an optimiser, as mg.optim has, not 3"),
     (
-        "Value(np.timedelta64(3))",
+        "Value(np.zeros(1, 'm8')[0])",
         TypeError,
-        "the data of a Value must be a real number, not timedelta64: np.timedelta64(3)",
+        "the data of a Value must be a real number, not timedelta64: np.timedelta64(0)",
     ),
     (
         "Value(np.timedelta64(3, 's'))",
@@ -372,7 +372,6 @@ WRONG_CALLS = [
         ValueError,
         "-8.0 ** 0.3333333333333333: a negative base with a fractional exponent has no real value",
     ),
-    ("Value(10.0)**1000", OverflowError, "10.0 ** 1000.0: Numerical result out of range"),
     ("mg.topological_order(3)", TypeError, "topological_order takes a Value, not int: 3"),
     ("mg.topological_order(None)", TypeError, "topological_order takes a Value, not NoneType: None"),
     ("mg.draw_dot(3)", TypeError, "a picture is drawn of a Value, not of int: 3"),

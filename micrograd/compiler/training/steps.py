@@ -177,8 +177,7 @@ class CompiledSteps(ABC):
         self._rate_can_change = self._can_change(schedule)
         self._draw_can_change = self._draw is not None and self._can_change(self._draw)
         programs = self._programs()
-        with line_of(getattr(self._loss, "__name__", "a loss")) as line:
-            line.stage = "compile"
+        with line_of(getattr(self._loss, "__name__", "a loss")):
             self._make_runs(programs)
         self._current = False  # whether the numbers are those of the Values
         self._changed = False  # whether they are newer ones

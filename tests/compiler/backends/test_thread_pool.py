@@ -18,6 +18,8 @@ from micrograd.compiler.backends.llvm import llvm_backend, llvm_batches, thread_
 from micrograd.compiler.backends.llvm.llvm_batch_runner import AWAY, LOOKS_OUT, WORKS
 from micrograd.compiler.backends.llvm.thread_pool import beside, cores
 
+pytestmark = pytest.mark.stress
+
 WAIT = 60  # seconds that no test needs
 
 
