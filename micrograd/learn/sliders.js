@@ -37,5 +37,7 @@ if (parent !== window) new ResizeObserver(tellHeight).observe(document.body);
 // In a frame of another page, light or dark is that page's choice: {theme: "dark"} or {theme: "light"}
 document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 addEventListener("message", ({ source, data }) => {
-  if (source === parent && ["light", "dark"].includes(data?.theme)) document.documentElement.dataset.theme = data.theme;
+  if (source !== parent || !["light", "dark"].includes(data?.theme)) return;
+  document.documentElement.dataset.theme = data.theme;
+  tellHeight(); // to a page that has not listened before
 });

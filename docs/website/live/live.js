@@ -213,6 +213,7 @@ new MutationObserver(() => document.querySelectorAll(".cell-outputs iframe").for
   attributeFilter: ["data-md-color-scheme"],
 });
 document.addEventListener("load", ({ target }) => target.matches?.(".cell-outputs iframe") && tellTheme(target), true);
+document.querySelectorAll(".cell-outputs iframe").forEach(tellTheme); // those that were there before this script
 
 /** A button that gives a page the whole screen. */
 function wide(frame) {
